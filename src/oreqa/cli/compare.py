@@ -1,0 +1,63 @@
+"""``oreqa compare``: runs against the first of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oreqa.cli import app
+from oreqa.cli.output import JsonFlag, print_json
+
+_SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1")
+
+
+@app.command()
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Folders that `oreqa eval` wrote; the first is the baseline.")],
+    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare runs on the same questions: paired significance, overlap of errors, questions won and lost.
+
+    [bold]oreqa compare runs/sparse runs/hybrid[/bold]
+    """
+    from oreqa.errors import InputError
+    from oreqa.evaluation.compare import compare_runs
+    from oreqa.evaluation.runs import load_run
+
+    if len(runs) < 2:
+        raise InputError("name at least two runs: oreqa compare BASELINE OTHER")
+    loaded = [load_run(folder) for folder in runs]
+    found = [compare_runs(loaded[0], other, seed) for other in loaded[1:]]
+    if as_json:
+        print_json([asdict(comparison) for comparison in found])
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    for c in found:
+        table = Table(title=f"{c.b} against {c.a}: {c.questions:,} questions", title_justify="left")
+        for name in ("metric", c.a, c.b, "difference", "95% interval", "p"):
+            table.add_column(name, justify="left" if name == "metric" else "right")
+        first, other = loaded[0], next(run for run in loaded[1:] if run.name == c.b)
+        for name in _SHOWN:
+            if name in c.differences:
+                d = c.differences[name]
+                table.add_row(
+                    name, f"{first.summary[name]:.2f}", f"{other.summary[name]:.2f}", f"{100 * d.mean:+.2f}",
+                    f"{100 * d.low:+.2f} .. {100 * d.high:+.2f}", f"{d.p:.4f}",
+                    style="bold" if d.p < 0.05 else "",
+                )  # fmt: skip
+        console.print(table)
+        e, n = c.errors, c.questions
+        console.print(
+            f"wrong in both {e['both']:,} ({e['both'] / n:.1%}), only in {c.a} {e['only_a']:,} ({e['only_a'] / n:.1%}), "
+            f"only in {c.b} {e['only_b']:,} ({e['only_b'] / n:.1%}), in neither {e['neither']:,} ({e['neither'] / n:.1%})"
+        )
+        for title, rows in (("won", c.won), ("lost", c.lost)):
+            for row in rows[:5]:
+                console.print(f"  {title}: {row['question']}", style="green" if title == "won" else "red")

@@ -1,0 +1,184 @@
+"""``oreqa eval``: tasks with known answers, measured."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oreqa.cli import app
+from oreqa.cli.output import DeviceOption, JsonFlag, print_json, progress_bar
+from oreqa.cli.search import ModeName
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oreqa.evaluation.runs import QuestionResult
+    from oreqa.index.store import Settings
+
+evaluate = typer.Typer(no_args_is_help=True, help="Measure a task: reqa, beir, or the recall of an index.")
+app.add_typer(evaluate, name="eval")
+
+OutOption = Annotated[Path, typer.Option("--out", help="Folder for metrics.json, report.html and the rest.")]
+ModelOption = Annotated[str | None, typer.Option(help="Encoder: a folder or a name.  [default: all-minilm-l6-v2]")]
+ModeOption = Annotated[ModeName, typer.Option(help="BM25, vectors, or both.")]
+IndexOption = Annotated[
+    Path | None, typer.Option("--index", help="Keep the task's index here, to use it again.  [default: OUT/index]")
+]
+SeedOption = Annotated[int, typer.Option(help="Seed; retrieval itself draws nothing at random.")]
+
+
+@evaluate.command()
+def reqa(
+    data: Annotated[Path, typer.Option(help="SQuAD (.json) or MRQA (.jsonl) file, plain or gzipped.")],
+    out: OutOption,
+    sentences: Annotated[Path | None, typer.Option(help="Candidates' boundaries; without it our own splitter's.")] = None,
+    mode: ModeOption = ModeName.hybrid,
+    model: ModelOption = None,
+    index: IndexOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = "cpu",
+    as_json: JsonFlag = False,
+) -> None:
+    """Retrieve the answer sentence among all sentences (ReQA, MultiReQA).
+
+    [bold]oreqa eval reqa --data dev.json --mode hybrid --out runs/dev[/bold]
+    """
+    from oreqa.datasets.reqa import build_reqa, load_boundaries, load_paragraphs
+    from oreqa.errors import InputError
+    from oreqa.evaluation.corpora import index_passages
+    from oreqa.evaluation.retrieval import evaluate_reqa
+
+    settings = _settings(model)
+    boundaries = load_boundaries(sentences) if sentences else None
+    task = build_reqa(load_paragraphs(data), boundaries, settings.language)
+    if not task.questions:
+        raise InputError(f"{data}: it holds no question with an answer")
+    begun = time.monotonic()
+    with progress_bar("encoding passages", len(task.passages)) as advance:
+        opened = index_passages(index or out / "index", task.passages, settings, device, advance)
+    with progress_bar("ranking questions", len(task.questions)) as advance:
+        results = evaluate_reqa(task, opened, mode.value, advance)
+    files = [data, *([sentences] if sentences else [])]
+    more = {"data": data.name, "sentences": sentences.name if sentences else "own splitter", "seed": seed}
+    _finish(out, "reqa", mode.value, results, task.candidates, files, settings, begun, more, as_json)
+
+
+@evaluate.command()
+def beir(
+    data: Annotated[Path, typer.Option(help="BEIR folder: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.")],
+    out: OutOption,
+    split: Annotated[str, typer.Option(help="Name of the judged questions.")] = "test",
+    mode: ModeOption = ModeName.hybrid,
+    model: ModelOption = None,
+    index: IndexOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = "cpu",
+    as_json: JsonFlag = False,
+) -> None:
+    """Retrieve documents for judged questions (BEIR).
+
+    [bold]oreqa eval beir --data selqa --split test --out runs/selqa[/bold]
+    """
+    from oreqa.datasets.beir import load_beir
+    from oreqa.evaluation.retrieval import evaluate_beir, index_beir
+
+    settings = _settings(model)
+    task = load_beir(data, split)
+    begun = time.monotonic()
+    with progress_bar("encoding passages") as advance:
+        opened = index_beir(index or out / "index", task, settings, device, advance)
+    with progress_bar("ranking questions", len(task.queries)) as advance:
+        results = evaluate_beir(task, opened, mode.value, advance)
+    more = {"data": data.name, "split": split, "seed": seed}
+    _finish(out, "beir", mode.value, results, len(task.corpus), [data], settings, begun, more, as_json)
+
+
+@evaluate.command()
+def recall(
+    index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
+    questions: Annotated[Path | None, typer.Option(help="Questions, one a line.  [default: its own sentences]")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Nearest neighbours to compare.")] = 10,
+    device: DeviceOption = "cpu",
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare an index's FAISS search with exact search: which share of the nearest neighbours it finds.
+
+    [bold]oreqa eval recall --index kb -k 10[/bold]
+    """
+    from oreqa.errors import InputError
+    from oreqa.index.search import Index
+
+    opened = Index.open(index, device)
+    if questions:
+        try:
+            lines = [line.strip() for line in questions.read_text(encoding="utf-8").splitlines() if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{questions}: it cannot be read ({error})") from error
+    else:
+        lines = opened.sample_sentences(200)
+    if not lines:
+        raise InputError(f"{questions or index}: there is nothing to search with")
+    found = {unit: round(100 * share, 2) for unit, share in opened.recall(lines, k).items()}
+    if as_json:
+        print_json({"factory": opened.settings.factory, "k": k, "questions": len(lines), "recall": found})
+    else:
+        shares = ", ".join(f"{share:.2f}% of the nearest {unit}s" for unit, share in found.items())
+        typer.echo(f"{opened.settings.factory}: {shares} (top {k}, {len(lines)} questions)")
+
+
+def _settings(model: str | None) -> Settings:
+    from oreqa.index.store import Settings
+
+    return replace(Settings(), model=model) if model else Settings()
+
+
+def _finish(
+    out: Path,
+    task: str,
+    mode: str,
+    results: Sequence[QuestionResult],
+    candidates: int,
+    files: Sequence[Path],
+    settings: Settings,
+    begun: float,
+    more: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Write a run's files and show its metrics."""
+    from oreqa.evaluation.metrics import mean_metrics
+    from oreqa.evaluation.papers import published_rows
+    from oreqa.evaluation.report import write_report
+    from oreqa.evaluation.runs import data_hash, save_run, versions
+
+    metrics = mean_metrics([result.metrics for result in results])
+    summary = {
+        "task": task,
+        "mode": mode,
+        **metrics,
+        "questions": len(results),
+        "candidates": candidates,
+        "data_sha256": data_hash(files),
+        "model": settings.model,
+        "settings": {**asdict(settings), **more},
+        "seconds": round(time.monotonic() - begun, 2),
+        "versions": versions(),
+    }
+    save_run(out, summary, results, f"oreqa-{mode}")
+    write_report(out / "report.html", summary, results, published_rows(candidates, len(results)) if task == "reqa" else ())
+    if as_json:
+        print_json(summary)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = [name for name in ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "p@10", "r@1", "r@5", "r@10") if name in metrics]
+    table = Table(title=f"{task} {mode}: {len(results):,} questions, {candidates:,} candidates", title_justify="left")
+    for name in shown:
+        table.add_column(name, justify="right")
+    table.add_row(*(f"{metrics[name]:.2f}" for name in shown))
+    Console(highlight=False).print(table)
+    typer.echo(f"written to {out}: metrics.json, per_question.jsonl, run.trec, report.html")

@@ -1,0 +1,81 @@
+"""``oreqa index``: documents into an index."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from oreqa.cli import app
+from oreqa.cli.output import DeviceOption, JsonFlag, print_json, progress_bar
+
+
+@app.command(name="index")
+def index_command(
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders to read.", show_default=False)],
+    index: Annotated[Path, typer.Option("--index", help="The index's folder; it is made if it is new.")],
+    include: Annotated[list[str] | None, typer.Option(help="Only files that match, as in .gitignore.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="No files that match, as in .gitignore.")] = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that are gone from PATHS.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first file that cannot be read.")] = False,
+    text_field: Annotated[str | None, typer.Option(help="Field of a table's rows that holds the text.")] = None,
+    title_field: Annotated[str | None, typer.Option(help="Field that holds the title.")] = None,
+    id_field: Annotated[str | None, typer.Option(help="Field that identifies a row.")] = None,
+    model: Annotated[str | None, typer.Option(help="Encoder: a folder or a name.  [default: all-minilm-l6-v2]")] = None,
+    passage_tokens: Annotated[int | None, typer.Option(min=16, help="Tokens of a passage.  [default: 256]")] = None,
+    language: Annotated[str | None, typer.Option(help="Language of the documents, as en or de.  [default: en]")] = None,
+    factory: Annotated[
+        str | None, typer.Option(help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...  [default: Flat]")
+    ] = None,
+    device: DeviceOption = "cpu",
+    as_json: JsonFlag = False,
+) -> None:
+    """Add documents to an index, or refresh it; what did not change is not encoded again.
+
+    Reads .txt, .md, .html, .pdf, .docx, and the rows of .csv, .tsv and .jsonl. Files that cannot be read are named and
+    left out, and the exit code is 1. A folder's .oreqaignore lists what not to read.
+
+    [bold]oreqa index docs/ notes.pdf --index kb[/bold]
+    """
+    from oreqa.corpus.readers import Fields
+    from oreqa.index.ingest import index_files
+    from oreqa.index.store import Settings
+    from oreqa.index.update import existing_settings
+
+    given: dict[str, Any] = {
+        "model": model, "passage_tokens": passage_tokens, "language": language, "factory": factory
+    }  # fmt: skip
+    settings = replace(
+        existing_settings(index) or Settings(), **{name: value for name, value in given.items() if value is not None}
+    )
+    with progress_bar("passages") as advance:
+        report = index_files(
+            index, paths, settings,
+            include=include or (), exclude=exclude or (), fields=Fields(text_field, title_field, id_field),
+            prune=prune, strict=strict, device=device, progress=advance,
+            on_problem=lambda line: typer.secho(f"skipped: {line}", fg="yellow", err=True),
+        )  # fmt: skip
+    if as_json:
+        print_json({"index": str(index), **asdict(report)})
+    else:
+        typer.echo(_summary(index, report))
+    if report.problems:
+        raise typer.Exit(1)
+
+
+def _summary(index: Path, report) -> str:  # type: ignore[no-untyped-def]
+    counts = [
+        f"{number} {name}"
+        for number, name in (
+            (report.added, "added"), (report.changed, "changed"), (report.unchanged, "unchanged"),
+            (report.removed, "removed"), (len(report.problems), "files skipped"),
+        ) if number
+    ]  # fmt: skip
+    lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {report.passages:,} passages in all"]
+    if report.gone:
+        lines.append(f"{report.gone} documents of the index are gone from these paths: --prune removes them")
+    if report.unknown:
+        lines.append(f"{report.unknown} files of other kinds were passed over")
+    return "\n".join(lines)

@@ -1,0 +1,91 @@
+"""The nouns. Frozen and typed, without behaviour beyond reading their own fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and the text under it: ``document.text[start:end]``, the heading's own line left out."""
+
+    start: int
+    end: int
+    heading: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document's text as it was read. ``key`` names it for good: its path, with ``#row`` for rows of tables.
+
+    Passages are cut from the sections alone; a document without any is one section.
+    """
+
+    key: str
+    title: str
+    text: str
+    sections: tuple[Section, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence's text and its character offsets into the document: ``document.text[start:end] == text``."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A run of whole sentences of one document, small enough for an encoder.
+
+    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``fields`` are the document's.
+    """
+
+    document: str
+    title: str
+    heading: str
+    text: str
+    start: int
+    end: int
+    sentences: tuple[Sentence, ...]
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, with the answers that count as right where they are known."""
+
+    id: str
+    text: str
+    answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A retrieved sentence in its passage, or a passage with its best sentence.
+
+    ``parts`` holds the raw score of each retriever that took part.
+    """
+
+    score: float
+    passage: Passage
+    sentence: Sentence
+    passage_id: int
+    sentence_id: int
+    parts: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer and its evidence. ``confidence`` is the probability, in 0..1, that it answers the question."""
+
+    text: str
+    confidence: float
+    sentence: Sentence
+    passage: Passage
+    score: float
+    parts: Mapping[str, float]

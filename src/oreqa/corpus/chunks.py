@@ -1,0 +1,111 @@
+"""Documents to passages: paragraphs are kept together up to a number of tokens (ProQA's corpus, section D.5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from oreqa.core import Document, Passage, Section, Sentence
+from oreqa.corpus.sentences import split_sentences
+
+Span = tuple[int, int]
+CountTokens = Callable[[Sequence[str]], list[int]]
+
+_BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
+
+
+def split_passages(document: Document, count_tokens: CountTokens, max_tokens: int, language: str = "en") -> list[Passage]:
+    """Cut a document into passages of at most ``max_tokens`` tokens, none of which crosses a section's heading.
+
+    Whole paragraphs are joined while they fit. A paragraph that is too long is cut between sentences, a sentence that is
+    too long between words. ``count_tokens`` counts a batch of texts with the model's own tokenizer, special tokens left
+    out; the title and the heading, which are read with every passage, count as well, up to half of the tokens.
+    """
+    passages: list[Passage] = []
+    for section in document.sections or (Section(0, len(document.text), ""),):
+        paragraphs = _paragraphs(document.text, section.start, section.end)
+        head = passage_head(document.title, section.heading)
+        room = max_tokens - min(sum(count_tokens([head])), max_tokens // 2) if head else max_tokens
+        lengths = count_tokens([document.text[a:b] for a, b in paragraphs])
+        pieces: list[tuple[Span, int]] = []
+        for span, length in zip(paragraphs, lengths, strict=True):
+            if length <= room:
+                pieces.append((span, length))
+            else:
+                pieces.extend(_split_long(document.text, span, count_tokens, room, language))
+        for a, b in _join(pieces, room):
+            passages.append(_passage(document, section.heading, a, b, language))
+    return passages
+
+
+def passage_head(title: str, heading: str) -> str:
+    """What a passage is about, read by the models before its text."""
+    return ": ".join(part for part in (title, heading) if part)
+
+
+def paragraph_passage(document: Document, language: str = "en", sentences: Sequence[Span] | None = None) -> Passage:
+    """The whole document as one passage, with given sentence boundaries or our own splitter's."""
+    spans = split_sentences(document.text, language) if sentences is None else list(sentences)
+    found = tuple(Sentence(document.text[a:b], a, b) for a, b in spans)
+    return Passage(document.key, document.title, "", document.text, 0, len(document.text), found)
+
+
+def _paragraphs(text: str, start: int, end: int) -> list[Span]:
+    spans = []
+    for cut_start, cut_end in [m.span() for m in _BLANK_LINES.finditer(text, start, end)] + [(end, end)]:
+        trimmed = _trim(text, start, cut_start)
+        if trimmed:
+            spans.append(trimmed)
+        start = cut_end
+    return spans
+
+
+def _trim(text: str, start: int, end: int) -> Span | None:
+    piece = text[start:end]
+    stripped = piece.strip()
+    if not stripped:
+        return None
+    start += len(piece) - len(piece.lstrip())
+    return start, start + len(stripped)
+
+
+def _split_long(text: str, span: Span, count_tokens: CountTokens, max_tokens: int, language: str) -> list[tuple[Span, int]]:
+    """An overlong paragraph as sentences, joined while they fit; an overlong sentence as runs of words."""
+    start, end = span
+    spans = [(start + a, start + b) for a, b in split_sentences(text[start:end], language)]
+    lengths = count_tokens([text[a:b] for a, b in spans])
+    pieces: list[tuple[Span, int]] = []
+    for sentence, length in zip(spans, lengths, strict=True):
+        if length <= max_tokens:
+            pieces.append((sentence, length))
+            continue
+        words = [match.span() for match in _WORDS.finditer(text, *sentence)]
+        counts = count_tokens([text[a:b] for a, b in words])
+        runs = _join(list(zip(words, counts, strict=True)), max_tokens)
+        pieces.extend((run, max_tokens) for run in runs)
+    # These runs are given the whole budget: the next paragraph begins a passage of its own.
+    return [(run, max_tokens) for run in _join(pieces, max_tokens)]
+
+
+# Cut at 40 characters, so that a "word" fits by itself whatever the tokenizer.
+_WORDS = re.compile(r"\S{1,40}")
+
+
+def _join(pieces: Sequence[tuple[Span, int]], max_tokens: int) -> list[Span]:
+    """Join neighbouring spans greedily while the sum of their tokens stays within ``max_tokens``."""
+    runs: list[Span] = []
+    used = 0
+    for (start, end), length in pieces:
+        if runs and used + length <= max_tokens:
+            runs[-1] = (runs[-1][0], end)
+            used += length
+        else:
+            runs.append((start, end))
+            used = length
+    return runs
+
+
+def _passage(document: Document, heading: str, start: int, end: int, language: str) -> Passage:
+    text = document.text[start:end]
+    sentences = tuple(Sentence(text[a:b], start + a, start + b) for a, b in split_sentences(text, language))
+    return Passage(document.key, document.title, heading, text, start, end, sentences)

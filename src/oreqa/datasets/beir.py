@@ -1,0 +1,84 @@
+"""BEIR folders: corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv, each plain or gzipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from oreqa.datasets.files import need, read_bytes, read_jsonl, write_jsonl, write_text
+from oreqa.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document of a BEIR corpus."""
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beir:
+    """A retrieval task: documents, questions by id, and for each question its relevant documents with their grades."""
+
+    corpus: tuple[Entry, ...]
+    queries: Mapping[str, str]
+    qrels: Mapping[str, Mapping[str, int]]
+
+
+def load_beir(folder: Path, split: str) -> Beir:
+    """Read a BEIR folder's ``split``; only questions that it judges are kept.
+
+    Raises InputError for a missing file or split, a malformed row, or a judgement of an unknown document or question.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder; a BEIR folder holds corpus.jsonl, queries.jsonl and qrels/")
+    corpus_file, queries_file = _file(folder, "corpus.jsonl"), _file(folder, "queries.jsonl")
+    corpus = tuple(
+        Entry(str(need(row, "_id", object, f"{corpus_file}, line {n}")), str(row.get("title") or ""),
+              need(row, "text", str, f"{corpus_file}, line {n}"))
+        for n, row in read_jsonl(corpus_file)
+    )  # fmt: skip
+    texts = {
+        str(need(row, "_id", object, f"{queries_file}, line {n}")): need(row, "text", str, f"{queries_file}, line {n}")
+        for n, row in read_jsonl(queries_file)
+    }
+    judged = _file(folder / "qrels", f"{split}.tsv")
+    known = {entry.id for entry in corpus}
+    qrels: dict[str, dict[str, int]] = {}
+    for number, query, document, grade in _judgements(judged):
+        if query not in texts or document not in known:
+            missing = f"question {query!r}" if query not in texts else f"document {document!r}"
+            raise InputError(f"{judged}, line {number}: there is no {missing}")
+        qrels.setdefault(query, {})[document] = grade
+    return Beir(corpus, {query: texts[query] for query in qrels}, qrels)
+
+
+def _file(folder: Path, name: str) -> Path:
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            return path
+    there = sorted(path.name for path in folder.glob("*")) if folder.is_dir() else []
+    raise InputError(f"{folder / name}: the file is missing (nor {name}.gz); there are: {', '.join(there) or 'none'}")
+
+
+def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
+    for number, line in enumerate(read_bytes(path).decode().splitlines(), 1):
+        cells = line.split("\t")
+        if not line.strip() or (number == 1 and cells[0] == "query-id"):
+            continue
+        try:
+            query, document, grade = cells
+            yield number, query, document, int(grade)
+        except ValueError:
+            raise InputError(f"{path}, line {number}: it is not 'query-id TAB corpus-id TAB score'") from None
+
+
+def save_beir(folder: Path, task: Beir, split: str) -> None:
+    """Write a BEIR folder."""
+    write_jsonl(folder / "corpus.jsonl", ({"_id": e.id, "title": e.title, "text": e.text} for e in task.corpus))
+    write_jsonl(folder / "queries.jsonl", ({"_id": key, "text": text} for key, text in task.queries.items()))
+    rows = [f"{q}\t{d}\t{grade}" for q, documents in task.qrels.items() for d, grade in documents.items()]
+    write_text(folder / "qrels" / f"{split}.tsv", "\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")

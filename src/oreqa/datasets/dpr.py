@@ -1,0 +1,83 @@
+"""DPR's training files: questions with positive and negative passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oreqa.datasets.files import need, read_json, write_json
+from oreqa.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A passage with its title; ``score`` is the retriever's that found it."""
+
+    title: str
+    text: str
+    score: float = 0.0
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """A question of DPR's format: its answers, and passages that hold them or do not."""
+
+    question: str
+    answers: tuple[str, ...]
+    positives: tuple[Context, ...]
+    negatives: tuple[Context, ...]
+    hard_negatives: tuple[Context, ...]
+
+
+def load_dpr(path: Path) -> list[Retrieved]:
+    """Read a DPR file (a JSON list). Raises InputError that names the question of a mistake."""
+    content = read_json(path)
+    if not isinstance(content, list):
+        raise InputError(f"{path}: a DPR file is a JSON list of questions, this is a {type(content).__name__}")
+    rows = []
+    for number, row in enumerate(content):
+        where = f"{path}, question {number}"
+        rows.append(
+            Retrieved(
+                need(row, "question", str, where),
+                tuple(str(answer) for answer in row.get("answers", [])),
+                *(_contexts(row.get(key, []), f"{where}, {key}") for key in _KEYS),
+            )
+        )
+    return rows
+
+
+_KEYS = ("positive_ctxs", "negative_ctxs", "hard_negative_ctxs")
+
+
+def _contexts(rows: Any, where: str) -> tuple[Context, ...]:
+    return tuple(
+        Context(
+            str(row.get("title") or ""),
+            need(row, "text", str, where),
+            float(row.get("score") or 0.0),
+            str(row.get("passage_id", row.get("psg_id", ""))),
+        )
+        for row in rows
+    )
+
+
+def save_dpr(path: Path, rows: Iterable[Retrieved]) -> None:
+    """Write a DPR file."""
+    write_json(
+        path,
+        [
+            {
+                "question": row.question,
+                "answers": list(row.answers),
+                **{
+                    key: [{"title": c.title, "text": c.text, "score": c.score, "passage_id": c.id} for c in contexts]
+                    for key, contexts in zip(_KEYS, (row.positives, row.negatives, row.hard_negatives), strict=True)
+                },
+            }
+            for row in rows
+        ],
+    )

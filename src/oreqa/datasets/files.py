@@ -1,0 +1,79 @@
+"""Reading and writing of data files, plain or gzipped, with errors that name the place."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from oreqa.errors import InputError
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's content, unpacked if it is gzipped. Raises InputError if it cannot be read."""
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path}: it cannot be read ({error})") from error
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file. Raises InputError that names the line of a mistake."""
+    try:
+        return json.loads(read_bytes(path))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{path}: it is not JSON ({error})") from error
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON-lines file with their line numbers, from 1; empty lines are passed over."""
+    for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise InputError(f"{path}, line {number}: it is not JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, line {number}: it is a {type(row).__name__}, not an object")
+        yield number, row
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file beside its place and rename it, gzipped if its name ends so; a reader never sees half of it."""
+    data = text.encode()
+    if path.suffix == ".gz":
+        data = gzip.compress(data, mtime=0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(data)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON, indented, keys in the order given."""
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def write_jsonl(path: Path, rows: Iterable[Any]) -> None:
+    """Write a JSON value a line."""
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def need(row: Any, key: str, kind: type, where: str) -> Any:
+    """``row[key]``, which must be a ``kind``. Raises InputError that says where it is not."""
+    if not isinstance(row, dict) or key not in row:
+        raise InputError(f"{where}: {key!r} is missing")
+    if not isinstance(row[key], kind) or (kind is int and isinstance(row[key], bool)):
+        raise InputError(f"{where}: {key!r} is {type(row[key]).__name__}, not {kind.__name__}")
+    return row[key]

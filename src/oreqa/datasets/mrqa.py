@@ -1,0 +1,52 @@
+"""MRQA files: JSON lines, a header and then one context a line with its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from oreqa.datasets.files import need, read_jsonl, write_jsonl
+from oreqa.datasets.squad import Asked, Gold, Paragraph
+
+
+def load_mrqa(path: Path) -> list[Paragraph]:
+    """Read an MRQA file. Every detected span of an answer is kept. Raises InputError that names the line."""
+    paragraphs = []
+    for number, row in read_jsonl(path):
+        if "header" in row:
+            continue
+        where = f"{path}, line {number}"
+        text = need(row, "context", str, where)
+        questions = []
+        for q, asked in enumerate(need(row, "qas", list, where)):
+            at = f"{where}, question {q}"
+            golds = [gold for found in asked.get("detected_answers", []) for gold in _spans(found, text, at)]
+            questions.append(Asked(str(need(asked, "qid", object, at)), need(asked, "question", str, at), tuple(golds)))
+        paragraphs.append(Paragraph(str(row.get("title", "")), text, tuple(questions)))
+    return paragraphs
+
+
+def _spans(found: Any, text: str, where: str) -> list[Gold]:
+    spans = need(found, "char_spans", list, where)
+    return [Gold(text[start : end + 1], start) for start, end in spans]  # MRQA's ends are inclusive
+
+
+def save_mrqa(path: Path, paragraphs: Iterable[Paragraph], dataset: str) -> None:
+    """Write an MRQA file, with ``dataset`` in its header. Token offsets are left out: readers use the characters'."""
+    rows: list[dict[str, Any]] = [{"header": {"dataset": dataset, "split": ""}}]
+    for paragraph in paragraphs:
+        questions = [
+            {
+                "qid": question.id,
+                "question": question.text,
+                "answers": list(dict.fromkeys(gold.text for gold in question.answers)),
+                "detected_answers": [
+                    {"text": gold.text, "char_spans": [[gold.start, gold.start + len(gold.text) - 1]]}
+                    for gold in question.answers
+                ],
+            }
+            for question in paragraph.questions
+        ]
+        rows.append({"title": paragraph.title, "context": paragraph.text, "qas": questions})
+    write_jsonl(path, rows)

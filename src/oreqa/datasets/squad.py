@@ -1,0 +1,84 @@
+"""SQuAD 1.1 and 2.0 files, and the types in which reading comprehension data of every format is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from oreqa.datasets.files import need, read_json, write_json
+from oreqa.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """An answer as annotated: ``paragraph.text[start:start + len(text)] == text`` in clean data."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question on a paragraph; one without answers is unanswerable from it."""
+
+    id: str
+    text: str
+    answers: tuple[Gold, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph, the title of its article, and the questions asked on it."""
+
+    title: str
+    text: str
+    questions: tuple[Asked, ...]
+
+
+def load_squad(path: Path) -> list[Paragraph]:
+    """Read a SQuAD file (1.1 or 2.0, plain or gzipped). Raises InputError that names the place of a mistake."""
+    content = read_json(path)
+    paragraphs = []
+    for a, article in enumerate(need(content, "data", list, str(path))):
+        title = str(article.get("title", "")) if isinstance(article, dict) else ""
+        for p, paragraph in enumerate(need(article, "paragraphs", list, f"{path}, article {a}")):
+            where = f"{path}, article {a} ({title}), paragraph {p}"
+            text = need(paragraph, "context", str, where)
+            questions = tuple(_question(row, f"{where}, question {q}") for q, row in enumerate(paragraph.get("qas", [])))
+            paragraphs.append(Paragraph(title, text, questions))
+    return paragraphs
+
+
+def _question(row: Any, where: str) -> Asked:
+    answers: Sequence[Any] = row.get("answers", []) if isinstance(row, dict) else []
+    if row.get("is_impossible") if isinstance(row, dict) else False:
+        answers = []
+    golds = tuple(Gold(need(answer, "text", str, where), need(answer, "answer_start", int, where)) for answer in answers)
+    return Asked(str(need(row, "id", object, where)), need(row, "question", str, where), golds)
+
+
+def save_squad(path: Path, paragraphs: Iterable[Paragraph], version: str = "1.1") -> None:
+    """Write a SQuAD file. Version 1.1 cannot hold unanswerable questions: they raise InputError."""
+    articles: list[dict[str, Any]] = []
+    for title, group in groupby(paragraphs, key=lambda paragraph: paragraph.title):
+        articles.append({"title": title, "paragraphs": [_paragraph_row(p, version) for p in group]})
+    write_json(path, {"version": version, "data": articles})
+
+
+def _paragraph_row(paragraph: Paragraph, version: str) -> dict[str, Any]:
+    rows = []
+    for question in paragraph.questions:
+        row: dict[str, Any] = {
+            "id": question.id,
+            "question": question.text,
+            "answers": [{"text": gold.text, "answer_start": gold.start} for gold in question.answers],
+        }
+        if not question.answers and version == "1.1":
+            raise InputError(f"question {question.id} has no answer, which SQuAD 1.1 cannot hold: write version 2.0")
+        if version != "1.1":
+            row["is_impossible"] = not question.answers
+        rows.append(row)
+    return {"context": paragraph.text, "qas": rows}

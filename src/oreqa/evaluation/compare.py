@@ -1,0 +1,63 @@
+"""Two runs on the same questions: is one better, and do they fail on the same ones?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oreqa.errors import InputError
+from oreqa.evaluation.runs import Run
+from oreqa.evaluation.significance import Difference, paired_difference
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``b`` against ``a``: differences by metric, numbers of questions by who fails, and the questions won and lost.
+
+    A question fails when no gold is on top (``p@1`` of 0, or ``em`` where a run has it).
+    """
+
+    a: str
+    b: str
+    questions: int
+    differences: Mapping[str, Difference]
+    errors: Mapping[str, int]
+    won: tuple[Mapping[str, Any], ...]
+    lost: tuple[Mapping[str, Any], ...]
+
+
+def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
+    """Compare on the questions that both have. Raises InputError if there are none, or if their data differ."""
+    if a.summary.get("data_sha256") != b.summary.get("data_sha256"):
+        raise InputError(f"{a.name} and {b.name} were made on different data: compare runs of one data file")
+    ids = [key for key in a.questions if key in b.questions]
+    if not ids:
+        raise InputError(f"{a.name} and {b.name} have no question in common")
+    first, second = a.questions[ids[0]], b.questions[ids[0]]
+    metrics = [
+        name for name, value in first.items()
+        if name in second and isinstance(value, (int, float)) and not isinstance(value, bool) and name in a.summary
+    ]  # fmt: skip
+    differences = {
+        name: paired_difference([a.questions[i][name] for i in ids], [b.questions[i][name] for i in ids], seed)
+        for name in metrics
+    }
+    right = "em" if "em" in metrics else "p@1"
+    fails = {name: {i for i in ids if not run.questions[i].get(right)} for name, run in (("a", a), ("b", b))}
+    errors = {
+        "both": len(fails["a"] & fails["b"]),
+        "only_a": len(fails["a"] - fails["b"]),
+        "only_b": len(fails["b"] - fails["a"]),
+        "neither": len(ids) - len(fails["a"] | fails["b"]),
+    }
+    key = "f1" if "f1" in metrics else "mrr"
+    moved = sorted(ids, key=lambda i: b.questions[i].get(key, 0) - a.questions[i].get(key, 0))
+
+    def shown(i: str) -> dict[str, Any]:
+        return {"id": i, "question": a.questions[i].get("question", ""),
+                "a": a.questions[i].get(key), "b": b.questions[i].get(key)}  # fmt: skip
+
+    won = tuple(shown(i) for i in reversed(moved[-10:]) if i in fails["a"] - fails["b"])
+    lost = tuple(shown(i) for i in moved[:10] if i in fails["b"] - fails["a"])
+    return Comparison(a.name, b.name, len(ids), differences, errors, won, lost)

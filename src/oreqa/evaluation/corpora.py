@@ -1,0 +1,39 @@
+"""Tasks as indexes: a task's passages go through the same writer and the same search as a user's documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+from oreqa.core import Document, Passage
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+from oreqa.index.update import open_writer
+
+
+def index_passages(
+    folder: Path,
+    passages: Iterable[Passage],
+    settings: Settings | None = None,
+    device: str = "cpu",
+    progress: Callable[[int], None] | None = None,
+) -> Index:
+    """An index in ``folder`` whose sentences are those of ``passages``, in order.
+
+    Passages of one document follow each other. What the folder has of them already is not encoded again.
+    """
+    with open_writer(folder, settings or Settings(), device) as writer:
+        for name, group in groupby(passages, key=lambda passage: passage.document):
+            cut = list(group)
+            document = Document(name, cut[0].title, "\n".join(passage.text for passage in cut))
+            writer.add(document, name, partial(_given, cut), progress)
+        writer.flush(progress)
+        writer.remove_unseen(lambda _: True, prune=True)
+        writer.publish()
+    return Index.open(folder, device)
+
+
+def _given(passages: list[Passage], document: Document) -> list[Passage]:
+    return passages

@@ -1,0 +1,115 @@
+"""A run as one HTML page that needs nothing else: metrics, published rows beside them, a curve, and examples."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oreqa.datasets.files import write_text
+from oreqa.evaluation.runs import QuestionResult
+
+_COLUMNS = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "p@10", "r@1", "r@5", "r@10")
+_MEANING = {
+    "mrr": "mean reciprocal rank of the first gold",
+    "mrr@100": "the same, cut at rank 100",
+    "ndcg@10": "graded gain of the top 10",
+    "p@1": "share of questions with a gold in the top 1 (hit rate)",
+    "p@5": "hit rate, top 5",
+    "p@10": "hit rate, top 10",
+    "r@1": "share of a question's gold found in the top 1",
+    "r@5": "share of the gold, top 5",
+    "r@10": "share of the gold, top 10",
+}
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
+table { border-collapse: collapse; width: 100% }
+th, td { padding: .3rem .6rem; border-bottom: 1px solid #dde3ea; text-align: right; vertical-align: top }
+th:first-child, td:first-child, .text { text-align: left }
+td.text { word-break: break-word }
+tr.ours td { font-weight: 600; background: #eef6ee }
+.dim { color: #667 }
+figure { margin: 1rem 0 }
+svg { max-width: 100%; height: auto }
+"""
+
+
+def write_report(
+    path: Path,
+    summary: Mapping[str, Any],
+    results: Sequence[QuestionResult],
+    published: Sequence[tuple[str, Mapping[str, float]]] = (),
+) -> None:
+    """Write the page. ``published`` rows are shown beside ours, for the same task."""
+    shown = [name for name in _COLUMNS if name in summary]
+    rows = [_row(f"oreqa {summary['mode']}", summary, shown, "ours")]
+    rows += [_row(name, figures, shown, "") for name, figures in published]
+    head = "".join(f'<th title="{escape(_MEANING[name])}">{escape(name)}</th>' for name in shown)
+    settings = "".join(
+        f"<tr><td>{escape(str(k))}</td><td class=text>{escape(str(v))}</td></tr>"
+        for k, v in {
+            "model": summary["model"], "data (SHA-256)": summary["data_sha256"], **summary["settings"],
+            "seconds": summary["seconds"], **summary["versions"],
+        }.items()
+    )  # fmt: skip
+    title = f"{summary['task']} {summary['mode']}: {summary['questions']:,} questions, {summary['candidates']:,} candidates"
+    note = (
+        "<p class=dim>Rows below ours are as published for the same candidates; a dash is not reported.</p>"
+        if published
+        else ""
+    )
+    page = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>{escape(title)}</title><style>{_STYLE}</style></head><body>
+<h1>{escape(title)}</h1>
+<table><thead><tr><th>percent</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>{note}
+<ul class=dim>{"".join(f"<li><b>{escape(n)}</b>: {escape(_MEANING[n])}</li>" for n in shown)}</ul>
+<h2>How deep the first gold lies</h2><figure>{_curve(results)}</figure>
+<h2>Questions that fail</h2>{_failures(results)}
+<h2>Made with</h2><table>{settings}</table>
+</body></html>
+"""
+    write_text(path, page)
+
+
+def _row(name: str, figures: Mapping[str, Any], shown: Sequence[str], kind: str) -> str:
+    cells = "".join(f"<td>{figures[n]:.2f}</td>" if n in figures else "<td>–</td>" for n in shown)
+    return f'<tr class="{kind}"><td>{escape(name)}</td>{cells}</tr>'
+
+
+def _curve(results: Sequence[QuestionResult]) -> str:
+    """Share of questions whose first gold lies within the top N, as SVG."""
+    from matplotlib.figure import Figure
+
+    best = np.array([result.ranks[0] for result in results])
+    depths = np.unique(np.round(np.logspace(0, 2, 40)))
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(depths, [100 * np.mean(best <= depth) for depth in depths], color="#2f7d4f", linewidth=2)
+    axes.set(xscale="log", xlabel="N", ylabel="questions with a gold in the top N, %", ylim=(0, 100), xlim=(1, 100))
+    axes.set_xticks([1, 2, 5, 10, 20, 50, 100], labels=["1", "2", "5", "10", "20", "50", "100"])
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    svg = buffer.getvalue().decode()
+    return svg[svg.index("<svg") :]
+
+
+def _failures(results: Sequence[QuestionResult], count: int = 20) -> str:
+    """Questions whose first gold is not on top, evenly spread over all such questions."""
+    failed = [result for result in results if result.ranks[0] > 1]
+    if not failed:
+        return "<p>None.</p>"
+    rows = []
+    for result in failed[:: max(1, len(failed) // count)][:count]:
+        found = result.texts.get(result.top[0][0], result.top[0][0]) if result.top else "nothing"
+        rank = "not found" if np.isinf(result.ranks[0]) else f"{result.ranks[0]:g}"
+        rows.append(f"<tr><td>{escape(result.question)}</td><td>{rank}</td><td class=text>{escape(found)}</td></tr>")
+    head = "<tr><th>question</th><th>rank of gold</th><th class=text>found first</th></tr>"
+    return f"<p class=dim>{len(failed):,} of {len(results):,}; a sample.</p><table>{head}{''.join(rows)}</table>"

@@ -1,0 +1,99 @@
+"""The retrieval tasks: sentences (ReQA, MultiReQA) and documents (BEIR)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from oreqa.core import Document, Passage
+from oreqa.corpus.chunks import split_passages
+from oreqa.datasets.beir import Beir
+from oreqa.datasets.reqa import ReqaTask
+from oreqa.evaluation.corpora import index_passages
+from oreqa.evaluation.metrics import gold_ranks, question_metrics
+from oreqa.evaluation.runs import QuestionResult
+from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+from oreqa.runtime.encoder import Encoder
+
+Progress = Callable[[int], None]
+
+KEPT = 100
+"""Candidates that a run keeps of every question."""
+
+
+def evaluate_reqa(task: ReqaTask, index: Index, mode: Mode, progress: Progress | None = None) -> list[QuestionResult]:
+    """Rank every candidate sentence for every question. ``index`` holds the task's passages (index_passages)."""
+    texts = [sentence.text for passage in task.passages for sentence in passage.sentences]
+    results = []
+    scored = index.score_all(task.questions, SENTENCE_WEIGHTS.only(mode))
+    for number, (question, gold, scores) in enumerate(zip(task.questions, task.gold, scored, strict=True)):
+        ranks = gold_ranks(scores, gold)
+        best = np.argpartition(-scores, min(KEPT, len(scores) - 1))[:KEPT]
+        best = best[np.argsort(-scores[best], kind="stable")]
+        results.append(
+            QuestionResult(
+                str(number), question, question_metrics(ranks), ranks, [str(g) for g in gold],
+                [(str(i), float(scores[i])) for i in best], {str(i): texts[i] for i in best[:3]},
+            )
+        )  # fmt: skip
+        if progress:
+            progress(1)
+    return results
+
+
+def beir_passages(task: Beir, encoder: Encoder, settings: Settings) -> list[Passage]:
+    """The corpus as passages; a passage's document is its BEIR id."""
+    room = min(settings.passage_tokens - 2, encoder.max_tokens)
+    passages = []
+    for entry in task.corpus:
+        document = Document(entry.id, entry.title, entry.text if entry.text.strip() else entry.title)
+        passages.extend(split_passages(document, encoder.count_tokens, room, settings.language))
+    return passages
+
+
+def index_beir(folder: Path, task: Beir, settings: Settings, device: str, progress: Progress | None) -> Index:
+    """An index of a BEIR corpus, its passages cut as a user's documents are."""
+    passages = beir_passages(task, Encoder.load(settings.model, device), settings)
+    return index_passages(folder, passages, settings, device, progress)
+
+
+def evaluate_beir(task: Beir, index: Index, mode: Mode, progress: Progress | None = None) -> list[QuestionResult]:
+    """Rank documents by their best passage. Grades above 0 are gold; nDCG@10 uses the grades."""
+    from ir_measures import ScoredDoc, iter_calc, nDCG
+
+    results = []
+    names = list(task.queries)
+    titles = {entry.id: entry.title or entry.text[:80] for entry in task.corpus}
+    for batch in _batches(names, 256):
+        found = index.search([task.queries[name] for name in batch], 3 * KEPT, mode, "passage")
+        for name, hits in zip(batch, found, strict=True):
+            scores: dict[str, float] = {}
+            for hit in hits:
+                scores.setdefault(hit.passage.document, hit.score)
+            gold = [document for document, grade in task.qrels[name].items() if grade > 0]
+            if not gold:
+                continue
+            values = np.array(list(scores.values()))
+            places = {document: place for place, document in enumerate(scores)}
+            ranks = sorted(
+                gold_ranks(values, [places[document]])[0] if document in places else math.inf for document in gold
+            )
+            row = question_metrics(ranks)
+            run = [ScoredDoc(name, document, score) for document, score in scores.items()]
+            row["ndcg@10"] = float(next(iter_calc([nDCG @ 10], {name: dict(task.qrels[name])}, run)).value) if run else 0.0
+            top = list(scores.items())[:KEPT]
+            results.append(
+                QuestionResult(name, task.queries[name], row, ranks, gold, top, {d: titles[d] for d, _ in top[:3]})
+            )
+        if progress:
+            progress(len(batch))
+    return results
+
+
+def _batches(items: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [items[begin : begin + size] for begin in range(0, len(items), size)]

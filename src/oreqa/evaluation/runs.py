@@ -1,0 +1,98 @@
+"""What an evaluation leaves behind: metrics.json, per_question.jsonl, run.trec and report.html; and reading them again."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from oreqa.datasets.files import need, read_json, read_jsonl, write_json, write_jsonl, write_text
+from oreqa.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionResult:
+    """One question's outcome: metrics as fractions, the ranks of its gold, and the best candidates with their scores."""
+
+    id: str
+    question: str
+    metrics: Mapping[str, float]
+    ranks: Sequence[float]
+    gold: Sequence[str]
+    top: Sequence[tuple[str, float]] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An evaluation as it is kept: ``summary`` is metrics.json, ``questions`` the rows of per_question.jsonl by id."""
+
+    name: str
+    summary: Mapping[str, Any]
+    questions: Mapping[str, Mapping[str, Any]]
+
+
+def save_run(folder: Path, summary: Mapping[str, Any], results: Sequence[QuestionResult], tag: str) -> None:
+    """Write the files of a run, metrics.json last: a folder that has it is complete."""
+    write_jsonl(folder / "per_question.jsonl", (_row(result) for result in results))
+    lines = [
+        f"{_token(result.id)} Q0 {_token(candidate)} {rank} {score:.6f} {tag}\n"
+        for result in results
+        for rank, (candidate, score) in enumerate(result.top, 1)
+    ]
+    write_text(folder / "run.trec", "".join(lines))
+    write_json(folder / "metrics.json", summary)
+
+
+def _row(result: QuestionResult) -> dict[str, Any]:
+    return {
+        "id": result.id,
+        "question": result.question,
+        **{name: round(value, 6) for name, value in result.metrics.items()},
+        "ranks": [None if math.isinf(rank) else rank for rank in result.ranks],
+        "gold": list(result.gold),
+        "top": [
+            {"candidate": candidate, "score": round(score, 6), "text": result.texts.get(candidate, "")}
+            for candidate, score in result.top[:3]
+        ],
+    }
+
+
+def _token(text: str) -> str:
+    """TREC's columns are separated by blanks."""
+    return "_".join(text.split()) or "_"
+
+
+def load_run(folder: Path) -> Run:
+    """Read a run's folder again. Raises InputError if it is not one."""
+    if not (folder / "metrics.json").is_file():
+        raise InputError(f"{folder}: it is not a finished run; give a folder that `oreqa eval` wrote (--out)")
+    rows = {need(row, "id", str, f"{folder}/per_question.jsonl, line {n}"): row
+            for n, row in read_jsonl(folder / "per_question.jsonl")}  # fmt: skip
+    return Run(folder.name, read_json(folder / "metrics.json"), rows)
+
+
+def data_hash(paths: Iterable[Path]) -> str:
+    """SHA-256 over the content of files, in order; folders count with all their files."""
+    digest = hashlib.sha256()
+    for path in paths:
+        for file in sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]:
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in ("oreqa", "openvino", "numpy", "faiss-cpu", "bm25s", "tokenizers", "torch", "sentence-transformers"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,125 @@
+"""BM25 (Robertson & Zaragoza 2009, Lucene's variant) over stemmed words, through bm25s."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.errors import InputError
+
+if TYPE_CHECKING:
+    from bm25s import BM25
+
+# Chinese characters and kana are words of their own; everything else is cut at what is not a letter or a digit.
+_LONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_WORD = re.compile(rf"[{_LONE}]|[^\W_{_LONE}]+")
+
+STEMMERS = {
+    "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
+    "eu": "basque", "fi": "finnish", "fr": "french", "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian",
+    "id": "indonesian", "it": "italian", "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
+    "tr": "turkish", "yi": "yiddish",
+}  # fmt: skip
+"""Languages with a stemmer, by ISO 639-1 code; the words of others are taken as they are."""
+
+
+def words(text: str, language: str) -> list[str]:
+    """The stemmed words of a text, in order: lower case, accents and punctuation left out."""
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    found = _WORD.findall(text.lower())
+    stemmer = _stemmer(language)
+    return stemmer.stemWords(found) if stemmer else found
+
+
+@lru_cache(maxsize=8)
+def _stemmer(language: str):  # type: ignore[no-untyped-def]
+    if language in STEMMERS:
+        import Stemmer
+
+        return Stemmer.Stemmer(STEMMERS[language])
+    if not re.fullmatch(r"[a-z]{2,3}", language):
+        raise InputError(f"{language!r} is not a language code: use one of two letters, as en or de")
+    return None
+
+
+class Vocabulary:
+    """Words and their numbers, from 0. New words are numbered as they come."""
+
+    def __init__(self, known: Sequence[str] = ()) -> None:
+        self._ids = {word: number for number, word in enumerate(known)}
+        self._saved = len(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def number(self, found: Sequence[str]) -> NDArray[np.int32]:
+        """The numbers of words, new ones included."""
+        ids = self._ids
+        return np.array([ids.setdefault(word, len(ids)) for word in found], np.int32)
+
+    def take_new(self) -> list[tuple[int, str]]:
+        """The words that came since the last call, with their numbers."""
+        new = [(number, word) for word, number in list(self._ids.items())[self._saved :]]
+        self._saved = len(self._ids)
+        return new
+
+
+class Ragged(Sequence[list[int]]):
+    """Many short lists of numbers in one flat array; a list is made only when it is asked for."""
+
+    def __init__(self, flat: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
+        self._flat = flat
+        self._ends = np.concatenate([[0], np.cumsum(lengths)])
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+        return self._flat[self._ends[index] : self._ends[index + 1]].tolist()
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return (self[i] for i in range(len(self)))
+
+
+def build_bm25(texts: Ragged, vocabulary: int, folder: Path, k1: float, b: float) -> None:
+    """Score every word of every text and save the matrix in ``folder``. ``vocabulary`` is the number of known words."""
+    import bm25s
+
+    retriever = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy")
+    # One number more than there are words, for the empty vocabulary.
+    retriever.scores = retriever.build_index_from_ids(range(vocabulary + 1), texts, show_progress=False)
+    retriever.vocab_dict = {}
+    retriever.save(folder, show_progress=False)
+
+
+def load_bm25(folder: Path) -> BM25:
+    """A saved matrix, mapped into memory."""
+    import bm25s
+
+    return bm25s.BM25.load(folder, mmap=True, load_vocab=False, show_progress=False)
+
+
+def bm25_scores(retriever: BM25, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+    """BM25 of every text for one question, given by the numbers of its known words: ``[texts]``."""
+    scores: NDArray[np.float32] = retriever.get_scores_from_ids(ids)
+    return scores
+
+
+def bm25_bound(retriever: BM25, ids: NDArray[np.int32], unknown: int) -> float:
+    """What BM25 could reach at most for a question, were every word frequent: the sum of its words' IDF.
+
+    ``unknown`` words that no text holds weigh as much as a word can.
+    """
+    indptr, texts = retriever.scores["indptr"], retriever.scores["num_docs"]
+    found = np.asarray(indptr[ids + 1] - indptr[ids], np.float64)
+    counts = np.concatenate([found, np.zeros(unknown)])
+    return float(np.log1p((texts - counts + 0.5) / (counts + 0.5)).sum())

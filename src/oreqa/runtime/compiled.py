@@ -1,0 +1,90 @@
+"""Model folder to compiled model: the graph is built once and kept in a cache, from which it is mapped into memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import openvino as ov
+
+from oreqa.models.folders import fingerprint
+
+GRAPH_VERSION = "1"
+"""Part of the cache's key: to be raised when the graphs that are built from the same folder change."""
+
+
+def cache_folder() -> Path:
+    """Where graphs are kept: ``$OREQA_CACHE``, else ``oreqa`` in the user's cache folder."""
+    if named := os.environ.get("OREQA_CACHE"):
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "oreqa"
+
+
+def cpu_precision() -> str:
+    """``bf16`` where the processor multiplies it in hardware, else ``f32``."""
+    return "bf16" if "BF16" in ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
+
+
+def known_fingerprint(folder: Path) -> str:
+    """The folder's fingerprint, remembered by sizes and times so that 90 MB are not hashed at every start."""
+    files = sorted(f for f in folder.rglob("*") if f.suffix in (".safetensors", ".json") and f.is_file())
+    stamp = [str(folder), *([f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files)]
+    note = cache_folder() / "fingerprints.json"
+    try:
+        notes = json.loads(note.read_text())
+    except (OSError, ValueError):
+        notes = {}
+    known = notes.get(str(folder))
+    if known and known[0] == stamp:
+        return str(known[1])
+    value = fingerprint(folder)
+    notes[str(folder)] = [stamp, value]
+    _write(note, lambda path: path.write_text(json.dumps(notes)))
+    return value
+
+
+def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> ov.CompiledModel:
+    """Compile the graph that ``build`` returns, or its copy in the cache under ``key``.
+
+    With bf16 arithmetic the copy's weights are kept in half precision, which is finer than what is computed with, and
+    needs half the memory. A cache that cannot be written is done without.
+    """
+    core = ov.Core()
+    folder = cache_folder() / f"{key}-{precision}-{GRAPH_VERSION}-{ov.__version__.split('-')[0]}"
+    if not (folder / "graph.xml").is_file():
+        model = build()
+        if not _save(model, folder, precision):
+            return core.compile_model(model, "CPU", _options(precision))
+    return core.compile_model(core.read_model(folder / "graph.xml"), "CPU", _options(precision))
+
+
+def _options(precision: str) -> dict[str, str]:
+    return {"INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "THROUGHPUT"}
+
+
+def _save(model: ov.Model, folder: Path, precision: str) -> bool:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".draft-"))
+        ov.save_model(model, draft / "graph.xml", compress_to_fp16=precision == "bf16")
+        try:
+            draft.rename(folder)
+        except OSError:  # another process was first
+            shutil.rmtree(draft, ignore_errors=True)
+    except OSError:
+        return False
+    return (folder / "graph.xml").is_file()
+
+
+def _write(path: Path, write: Callable[[Path], object]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        write(draft)
+        draft.replace(path)
+    except OSError:
+        pass

@@ -1,0 +1,51 @@
+"""The encoder on a GPU through torch and transformers (the ``train`` extra)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from oreqa.errors import ModelError
+from oreqa.models.folders import EncoderFolder
+from oreqa.runtime.encoder import Batch, Vectors
+
+
+class TorchSession:
+    """The same computation as OpenVinoSession's, in bf16 on ``device`` (f32 where that is the CPU)."""
+
+    def __init__(self, folder: EncoderFolder, device: str = "cuda") -> None:
+        try:
+            import torch
+            from transformers import AutoModel
+        except ImportError as error:
+            raise ModelError("a GPU needs torch: pip install 'oreqa[train]'") from error
+        if device == "cuda" and not torch.cuda.is_available():
+            raise ModelError("torch finds no GPU here: use --device cpu")
+        self._device = device
+        self._precision = torch.bfloat16 if device == "cuda" else torch.float32
+        self._model: Any = AutoModel.from_pretrained(folder.path, dtype=self._precision, local_files_only=True)
+        self._model = self._model.eval().to(device)
+        self._dense = [(_tensors(layer.folder), layer.activation) for layer in folder.dense]
+        self._normalise = folder.normalise
+
+    def run(self, batches: Iterator[Batch], done: Callable[[Batch, Vectors], None]) -> None:
+        """Run every batch in turn; ``done`` is called once for each."""
+        import torch
+
+        with torch.inference_mode():
+            for batch in batches:
+                ids, mask, pool = (torch.from_numpy(x).to(self._device) for x in (batch.ids, batch.mask, batch.pool))
+                x = torch.bmm(pool, self._model(input_ids=ids, attention_mask=mask).last_hidden_state.float())
+                for (weight, bias), activation in self._dense:
+                    x = torch.nn.functional.linear(x, weight.to(x.device), None if bias is None else bias.to(x.device))
+                    x = torch.tanh(x) if activation == "tanh" else x
+                if self._normalise:
+                    x = torch.nn.functional.normalize(x, dim=-1)
+                done(batch, x.cpu().numpy())
+
+
+def _tensors(folder: Any) -> tuple[Any, Any]:
+    from safetensors.torch import load_file
+
+    tensors = load_file(folder / "model.safetensors")
+    return tensors["linear.weight"].float(), tensors.get("linear.bias")
