@@ -70,11 +70,13 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     """An answer for a terminal; the ``whole`` passage with the sentence highlighted, or the sentence alone."""
     from rich.console import Group
     from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
     passage, sentence = answer.passage, answer.sentence
     colour = "green" if answer.confidence >= 0.5 else "yellow"
-    head = Text.assemble((f"{answer.confidence:4.0%} ", f"bold {colour}"), (one_line(answer.text), "bold"))
+    head = Table.grid(padding=(0, 1))
+    head.add_row(Text(f"{answer.confidence:4.0%}", f"bold {colour}"), Text(one_line(answer.text), "bold"))
     parts: list[RenderableType] = [head]
     if whole and len(passage.sentences) > 1:
         text = Text(passage.text, style="dim")

@@ -14,7 +14,7 @@ from oreqa.cli.output import DeviceOption, JsonFlag, print_json, progress_bar
 
 @app.command(name="index")
 def index_command(
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders to read.", show_default=False)],
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders to read.", show_default=False, metavar="PATHS...")],
     index: Annotated[Path, typer.Option("--index", help="The index's folder; it is made if it is new.")],
     include: Annotated[list[str] | None, typer.Option(help="Only files that match, as in .gitignore.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="No files that match, as in .gitignore.")] = None,

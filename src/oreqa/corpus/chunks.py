@@ -11,6 +11,9 @@ from oreqa.corpus.sentences import split_sentences
 Span = tuple[int, int]
 CountTokens = Callable[[Sequence[str]], list[int]]
 
+CUT_VERSION = 1
+"""To be raised when the same file would be read or cut differently: indexes then read it again."""
+
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
 
 

@@ -51,10 +51,13 @@ def _decode_as(data: bytes, encoding: str) -> str:
 def _guess(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data[:_SAMPLE]).best()
+    found = from_bytes(data[:_SAMPLE])
+    best = found.best()
     if best is None:
         raise _broken()
-    return best.encoding
+    # Western European text fits its neighbours' encodings nearly as well: in doubt the most common one is taken.
+    usual = any(match.encoding == "cp1252" and match.chaos <= best.chaos + 0.1 for match in found)
+    return "cp1252" if usual else best.encoding
 
 
 def _broken() -> DocumentError:

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from oreqa.core import Document, Section
-from oreqa.corpus.text import file_title
+from oreqa.core import Document
+from oreqa.corpus.text import join_parts
 from oreqa.errors import DocumentError
 
 
@@ -31,7 +31,7 @@ def read_pdf(data: bytes, path: Path) -> Document:
         raise DocumentError(f"it is not a readable PDF ({_first_line(error)})") from error
     except Exception as error:  # a damaged file can fail anywhere inside the parser
         raise DocumentError(f"it is a damaged PDF ({type(error).__name__})") from error
-    return _join(path, title.strip(), [(f"page {n}", page) for n, page in enumerate(pages, 1)])
+    return join_parts(path, title.strip(), [(f"page {n}", page) for n, page in enumerate(pages, 1)])
 
 
 def read_docx(data: bytes, path: Path) -> Document:
@@ -60,7 +60,7 @@ def read_docx(data: bytes, path: Path) -> Document:
         else:
             headings = [pair for pair in headings if pair[0] < level] + [(level, body)]
             parts.append((" > ".join(name for _, name in headings), ""))
-    return _join(path, title, parts)
+    return join_parts(path, title, parts)
 
 
 def _heading_level(style: str) -> int | None:
@@ -84,16 +84,6 @@ def _table_text(table: Any) -> str:
 
 def _add(text: str, paragraph: str) -> str:
     return f"{text}\n\n{paragraph}" if text and paragraph else text or paragraph
-
-
-def _join(path: Path, title: str, parts: list[tuple[str, str]]) -> Document:
-    text, sections = "", []
-    for heading, body in parts:
-        if body.strip():
-            text += "\n\n" if text else ""
-            sections.append(Section(len(text), len(text) + len(body), heading))
-            text += body
-    return Document(str(path), title or file_title(path), text, tuple(sections))
 
 
 def _unwrap(page: str) -> str:

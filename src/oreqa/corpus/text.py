@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from oreqa.core import Document, Section
@@ -31,6 +31,18 @@ def read_markdown(data: bytes, path: Path) -> Document:
 def file_title(path: Path) -> str:
     """A file's name as words: ``annual_report-2024.txt`` is ``annual report 2024``."""
     return re.sub(r"[_\-\s]+", " ", path.stem).strip() or path.name
+
+
+def join_parts(path: Path, title: str, parts: Sequence[tuple[str, str]]) -> Document:
+    """A document of extracted ``(heading, text)`` parts, each a section; its title is the file's name if there is none."""
+    text = ""
+    sections = []
+    for heading, body in parts:
+        if body.strip():
+            text += "\n\n" if text else ""
+            sections.append(Section(len(text), len(text) + len(body), heading))
+            text += body
+    return Document(str(path), title or file_title(path), text, tuple(sections))
 
 
 def markdown_sections(text: str) -> tuple[str, list[Section]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from oreqa.core import Document, Passage
-from oreqa.corpus.chunks import split_passages
+from oreqa.corpus.chunks import CUT_VERSION, split_passages
 from oreqa.corpus.files import find_files
 from oreqa.corpus.readers import Fields, read_documents
 from oreqa.errors import DocumentError
@@ -78,4 +78,4 @@ def _cut(writer: IndexWriter, document: Document) -> list[Passage]:
 
 def _stamp(file: Path, fields: Fields) -> str:
     status = file.stat()
-    return f"{status.st_size} {status.st_mtime_ns} {fields.text} {fields.title} {fields.id}"
+    return f"{CUT_VERSION} {status.st_size} {status.st_mtime_ns} {fields.text} {fields.title} {fields.id}"

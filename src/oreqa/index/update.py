@@ -13,7 +13,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from oreqa.core import Document, Passage
-from oreqa.corpus.chunks import passage_head
+from oreqa.corpus.chunks import CUT_VERSION, passage_head
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index import store
 from oreqa.index.dense import check_factory
@@ -283,6 +283,7 @@ def _encoder_input(passage: Passage) -> tuple[str, str, list[tuple[int, int]]]:
 
 def _document_hash(document: Document) -> bytes:
     parts = [
+        CUT_VERSION,
         document.title,
         document.text,
         [[s.start, s.end, s.heading] for s in document.sections],

@@ -1,0 +1,5 @@
+"""``python -m oreqa``."""
+
+from oreqa.cli import main
+
+main()

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oreqa.core import Document, Section
+from oreqa.corpus.chunks import paragraph_passage, split_passages
+
+
+def count(texts: Sequence[str]) -> list[int]:
+    """A tokenizer whose tokens are words of at most four letters."""
+    return [sum(-(-len(word) // 4) for word in text.split()) for text in texts]
+
+
+def cut(text: str, limit: int, title: str = "", sections: tuple[Section, ...] = ()) -> list[str]:
+    return [p.text for p in split_passages(Document("d", title, text, sections), count, limit)]
+
+
+def test_whole_paragraphs_are_joined_while_they_fit() -> None:
+    assert cut("a b c\n\nd e\n\nf g h", 5) == ["a b c\n\nd e", "f g h"]
+
+
+def test_long_paragraph_is_cut_between_sentences() -> None:
+    assert cut("We ran. They hid. Then all left.", 4) == ["We ran. They hid.", "Then all left."]
+
+
+def test_long_sentence_is_cut_between_words_and_long_words_inside() -> None:
+    assert cut("a b c d e", 2) == ["a b", "c d", "e"]
+    assert cut("x" * 100, 10) == ["x" * 40, "x" * 40, "x" * 20]
+
+
+def test_title_takes_its_share() -> None:
+    assert cut("a b c d", 4) == ["a b c d"]
+    assert cut("a b c d", 4, title="t") == ["a b c", "d"]
+    # However long the title, half of the tokens are left.
+    assert cut("a b c d", 4, title="t " * 50) == ["a b", "c d"]
+
+
+def test_passages_keep_to_sections() -> None:
+    sections = (Section(0, 3, ""), Section(6, 9, "H"))
+    passages = split_passages(Document("d", "", "a b\nH\nc d", sections), count, 50)
+    assert [(p.text, p.heading, p.start) for p in passages] == [("a b", "", 0), ("c d", "H", 6)]
+
+
+def test_nothing_gives_nothing() -> None:
+    assert cut("", 5) == []
+    assert cut(" \n\n \n", 5) == []
+
+
+@given(st.text(alphabet="ab. \n!", max_size=200), st.integers(1, 12))
+def test_every_passage_fits_and_slices_exactly(text: str, limit: int) -> None:
+    document = Document("d", "", text)
+    passages = split_passages(document, count, limit)
+    end = 0
+    for passage in passages:
+        assert text[passage.start : passage.end] == passage.text
+        assert passage.start >= end
+        end = passage.end
+        assert count([passage.text])[0] <= max(limit, 10)  # a word of 40 letters is 10 tokens
+        assert passage.sentences
+        for sentence in passage.sentences:
+            assert text[sentence.start : sentence.end] == sentence.text
+    kept = "".join(passage.text for passage in passages)
+    assert kept.count("a") == text.count("a")
+    assert kept.count("b") == text.count("b")
+
+
+def test_paragraph_passage_takes_given_sentences() -> None:
+    passage = paragraph_passage(Document("d", "t", "One two. Three."), sentences=[(0, 3), (4, 15)])
+    assert [s.text for s in passage.sentences] == ["One", "two. Three."]
+    assert [s.text for s in paragraph_passage(Document("d", "t", "One two. Three.")).sentences] == ["One two.", "Three."]

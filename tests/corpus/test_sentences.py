@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oreqa.corpus.sentences import split_sentences
+
+
+def texts(text: str) -> list[str]:
+    return [text[a:b] for a, b in split_sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \n\t ", []),
+        ("One.", ["One."]),
+        ("No mark at all", ["No mark at all"]),
+        ("Dr. Smith left. He slept.", ["Dr. Smith left.", "He slept."]),
+        ("It cost 3.5 million. Why? Ask!", ["It cost 3.5 million.", "Why?", "Ask!"]),
+        ("Héllo “wörld”. 😀 Yes!", ["Héllo “wörld”.", "😀 Yes!"]),
+        ("Buy:\n- bread\n- milk\n1. eggs", ["Buy:", "- bread", "- milk", "1. eggs"]),
+        ("| a | b |\n| --- | --- |\n| c | d |\nAfter.", ["| a | b |", "| c | d |", "After."]),
+        ("...", ["..."]),
+    ],
+)
+def test_splits(text: str, expected: list[str]) -> None:
+    assert texts(text) == expected
+
+
+@given(st.text())
+def test_offsets_are_in_order_and_trimmed(text: str) -> None:
+    end = 0
+    for a, b in split_sentences(text):
+        assert end <= a < b <= len(text)
+        assert text[a:b] == text[a:b].strip()
+        end = b
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "Nd"], include_characters=" .!?\n"), max_size=300))
+def test_no_letter_is_lost(text: str) -> None:
+    kept = "".join(texts(text))
+    assert [c for c in kept if c.isalnum()] == [c for c in text if c.isalnum()]
