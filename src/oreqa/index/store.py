@@ -83,7 +83,7 @@ def create(folder: Path, settings: Settings, fingerprint: str) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; --index names a folder")
     # The lock is taken before the database is made; drafts of an interrupted start are ours, too.
-    others = [f.name for f in folder.iterdir() if f.name not in ("lock",) and not f.name.startswith(DATABASE)]
+    others = [f.name for f in sorted(folder.iterdir()) if f.name not in ("lock",) and not f.name.startswith(DATABASE)]
     if others:
         raise InputError(f"{folder}: it holds {others[0]!r}, which is not an index; name a new or an empty folder")
     draft = folder / f"{DATABASE}.draft"

@@ -107,9 +107,9 @@ def _pooling(folder: Path) -> str:
     if mode is None:
         on = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
         mode = next((name for name, key in _POOLINGS.items() if on == [key]), on)
-    if mode not in _POOLINGS:
-        raise ModelError(f"{folder}: its pooling {mode} does not run here; known: {', '.join(_POOLINGS)}")
-    return str(mode)
+    if not isinstance(mode, str) or mode not in _POOLINGS:
+        raise ModelError(f"{folder}: its pooling {mode or '(none)'} does not run here; known: {', '.join(_POOLINGS)}")
+    return mode
 
 
 def _json(path: Path) -> Any:

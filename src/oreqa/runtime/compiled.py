@@ -63,7 +63,13 @@ def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> o
 
 
 def _options(precision: str) -> dict[str, str]:
-    return {"INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "THROUGHPUT"}
+    return {
+        "INFERENCE_PRECISION_HINT": precision,
+        "PERFORMANCE_HINT": "THROUGHPUT",
+        # Kernels are kept for each shape of input, of which long runs see thousands; the default keeps 5,000 of them,
+        # over a gigabyte. (0 is not an option: OpenVINO 2026.4 then computes wrong results.)
+        "CPU_RUNTIME_CACHE_CAPACITY": "20",
+    }
 
 
 def _save(model: ov.Model, folder: Path, precision: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -21,28 +21,31 @@ class OpenVinoSession:
 
     def __init__(self, folder: EncoderFolder, fingerprint: str, precision: str | None = None) -> None:
         self._model = compile_cached(f"encoder-{fingerprint[:32]}", lambda: _graph(folder), precision or cpu_precision())
+        # One request computes on each core while as many wait, so that no core waits for Python.
+        self._width = 2 * int(self._model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
     def run(self, batches: Iterator[Batch], done: Callable[[Batch, Vectors], None]) -> None:
-        """Run every batch; ``done`` is called once for each, in no fixed order, by one thread at a time."""
-        queue = ov.AsyncInferQueue(self._model)
-        lock = threading.Lock()  # each of the requests in flight calls back from a thread of its own
-        failures: list[BaseException] = []
+        """Run every batch; ``done`` is called once for each, in order, in the caller's thread.
 
-        def finish(request: ov.InferRequest, batch: Batch) -> None:
-            try:
-                with lock:
-                    done(batch, request.get_output_tensor(0).data)
-            except BaseException as error:  # an exception inside a callback would end the process
-                failures.append(error)
-
-        queue.set_callback(finish)
+        Requests are waited for in turn. OpenVINO's own queue calls back from its threads, and one that still waits for
+        the interpreter's lock while the model is freed never ends.
+        """
+        free: deque[ov.InferRequest] = deque()
+        running: deque[tuple[ov.InferRequest, Batch]] = deque()
         for batch in batches:
-            if failures:
-                break
-            queue.start_async([batch.ids, batch.mask, np.zeros_like(batch.ids), batch.pool], batch)
-        queue.wait_all()
-        if failures:
-            raise failures[0]
+            if len(running) == self._width:
+                free.append(_finish(*running.popleft(), done))
+            request = free.popleft() if free else self._model.create_infer_request()
+            request.start_async([batch.ids, batch.mask, np.zeros_like(batch.ids), batch.pool])
+            running.append((request, batch))
+        while running:
+            _finish(*running.popleft(), done)
+
+
+def _finish(request: ov.InferRequest, batch: Batch, done: Callable[[Batch, Vectors], None]) -> ov.InferRequest:
+    request.wait()
+    done(batch, request.get_output_tensor(0).data)
+    return request
 
 
 def _graph(folder: EncoderFolder) -> ov.Model:

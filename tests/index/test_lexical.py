@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oreqa.errors import InputError
+from oreqa.index.lexical import Ragged, Vocabulary, bm25_bound, bm25_scores, build_bm25, load_bm25, words
+
+
+def test_words() -> None:
+    assert words("The dogs were Running, 3.5 times!", "en") == ["the", "dog", "were", "run", "3", "5", "time"]
+    assert words("Beyoncé’s café_bar ﬁne", "en") == words("beyonces cafe bar fine".replace("beyonces", "beyonce s"), "en")
+    assert words("日本語 text", "xx") == ["日", "本", "語", "text"]
+    assert words("", "en") == []
+    assert words("häuser", "de") == ["haus"]
+    with pytest.raises(InputError, match="not a language code"):
+        words("a", "English")
+
+
+def test_bm25_equals_its_formula(tmp_path: Path) -> None:
+    texts = [["a", "b", "a"], ["b"], ["c", "c", "c", "d", "a"], []]
+    vocabulary = Vocabulary()
+    flat = vocabulary.number([word for text in texts for word in text])
+    k1, b = 0.9, 0.4
+    build_bm25(Ragged(flat, np.array([len(t) for t in texts])), len(vocabulary), tmp_path / "m", k1, b)
+    question = ["a", "c", "a"]
+    scores = bm25_scores(load_bm25(tmp_path / "m"), vocabulary.number(question))
+    mean = sum(map(len, texts)) / len(texts)
+
+    def idf(word: str) -> float:
+        df = sum(word in text for text in texts)
+        return math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
+
+    expected = []
+    for text in texts:
+        counts = Counter(text)
+        norm = k1 * (1 - b + b * len(text) / mean)
+        expected.append(sum(idf(w) * counts[w] / (counts[w] + norm) for w in question))
+    np.testing.assert_allclose(scores, expected, rtol=1e-5)
+    bound = bm25_bound(load_bm25(tmp_path / "m"), vocabulary.number(question), unknown=1)
+    assert bound == pytest.approx(2 * idf("a") + idf("c") + math.log(1 + (4 + 0.5) / 0.5), rel=1e-6)
+    assert not bm25_scores(load_bm25(tmp_path / "m"), np.zeros(0, np.int32)).any()
+
+
+def test_vocabulary_tells_what_is_new() -> None:
+    vocabulary = Vocabulary(["a", "b"])
+    assert vocabulary.number(["b", "c", "a", "c"]).tolist() == [1, 2, 0, 2]
+    assert vocabulary.take_new() == [(2, "c")]
+    assert vocabulary.take_new() == []

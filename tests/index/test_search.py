@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oreqa.core import Document, Passage
+from oreqa.corpus.chunks import paragraph_passage
+from oreqa.errors import InputError
+from oreqa.evaluation.corpora import index_passages
+from oreqa.index import search as module
+from oreqa.index.fusion import PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, Mode, Unit
+from oreqa.index.ingest import index_files
+from oreqa.index.lexical import words
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+
+TEXTS = (
+    "The fox ran home. It was late and dark.",
+    "A dog slept in the sun. The fox saw it.",
+    "Rain fell on the roof all night.",
+    "The sun rose. Birds sang. A fox and a dog met.",
+    "Rain fell on the roof all night.",
+)
+
+
+def passages() -> list[Passage]:
+    return [paragraph_passage(Document(f"d{i}", f"Title {i}", text)) for i, text in enumerate(TEXTS)]
+
+
+@pytest.fixture(scope="module")
+def index(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return index_passages(tmp_path_factory.mktemp("kb") / "kb", passages(), Settings(str(tiny)))
+
+
+def slow_scores(index: Index, question: str, mode: Mode, unit: Unit) -> np.ndarray:
+    """Scores of all sentences, each part by itself and by its formula."""
+    import math
+
+    weights = (SENTENCE_WEIGHTS if unit == "sentence" else PASSAGE_WEIGHTS).only(mode)
+    cut = passages()
+    encoded = index.encoder.encode_passages([(p.title, p.text, [(s.start, s.end) for s in p.sentences]) for p in cut])
+    q = index.encoder.encode([question])[0]
+
+    def bm25(texts: list[list[str]], place: int, k1: float, b: float) -> float:
+        mean, total = sum(map(len, texts)) / len(texts), 0.0
+        for word in words(question, "en"):
+            df = sum(word in text for text in texts)
+            tf = texts[place].count(word)
+            norm = k1 * (1 - b + b * len(texts[place]) / mean)
+            total += math.log(1 + (len(texts) - df + 0.5) / (df + 0.5)) * tf / (tf + norm)
+        return total
+
+    whole = [words(f"{p.title}\n{p.text}", "en") for p in cut]
+    single = [words(s.text, "en") for p in cut for s in p.sentences]
+    scores = []
+    for number, passage in enumerate(cut):
+        for place in range(len(passage.sentences)):
+            scores.append(
+                weights.sentence_cosine * float(encoded[number][1 + place] @ q)
+                + weights.passage_cosine * float(encoded[number][0] @ q)
+                + weights.sentence_bm25 * bm25(single, len(scores), 0.6, 0.2)
+                + weights.passage_bm25 * bm25(whole, number, 0.9, 0.4)
+            )
+    return np.array(scores)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "sparse"])
+@pytest.mark.parametrize("unit", ["sentence", "passage"])
+def test_equals_the_formula(index: Index, mode: Mode, unit: Unit) -> None:
+    question = "Where did the fox see the dog?"
+    expected = slow_scores(index, question, mode, unit)
+    hits = index.search([question], 100, mode, unit)[0]
+    owner = [n for n, p in enumerate(passages()) for _ in p.sentences]
+    if unit == "passage":
+        expected = np.array([max(s for s, o in zip(expected, owner, strict=True) if o == n) for n in range(len(TEXTS))])
+        assert {hit.passage.document for hit in hits} == {f"d{n}" for n in range(5)}
+    assert [hit.score for hit in hits] == pytest.approx(sorted(expected, reverse=True), abs=2e-3)
+
+
+def test_equal_scores_keep_the_documents_order(index: Index) -> None:
+    hits = index.search(["rain roof"], 2, "sparse")[0]
+    assert [hit.passage.document for hit in hits] == ["d2", "d4"]
+    assert hits[0].score == hits[1].score
+
+
+def test_many_questions_give_what_each_gives(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = ["fox", "Who slept in the sun?", "zzz", "", "birds " * 30]
+    one_by_one = [index.search([question], 3)[0] for question in questions]
+    monkeypatch.setattr(module, "_BLOCK_SCORES", 20)
+    together = index.search(questions, 3)
+    for a, b in zip(one_by_one, together, strict=True):
+        assert [h.sentence_id for h in a] == [h.sentence_id for h in b]
+        assert [h.score for h in a] == pytest.approx([h.score for h in b], abs=2e-3)
+    assert index.search([], 3) == []
+
+
+def test_approximate_search_scores_its_candidates_exactly(index: Index, tiny: Path, tmp_path: Path) -> None:
+    other = index_passages(tmp_path / "kb", passages(), Settings(str(tiny), factory="HNSW8"))
+    for mode in ("hybrid", "dense", "sparse"):
+        for unit in ("sentence", "passage"):
+            a, b = (i.search(["Did a fox meet a dog?"], 4, mode, unit)[0] for i in (index, other))
+            assert [h.score for h in a] == pytest.approx([h.score for h in b], abs=2e-3)
+    kept = other.search(["fox"], 9, where=[("title", "Title 3")])[0]
+    assert {h.passage.document for h in kept} == {"d3"}
+    assert other.recall(["fox", "dog"], 3) == {"passage": 1.0, "sentence": 1.0}
+
+
+def test_filters(tmp_path: Path, library: Path, tiny: Path) -> None:
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+    index = Index.open(tmp_path / "kb")
+    found = index.search(["waterproof leather"], 9, where=[("kind", "shoe")])[0]
+    assert [hit.passage.title for hit in found] == ["Boots"]
+    assert found[0].passage.fields == {"kind": "shoe"}
+    assert index.search(["tent"], 9, where=[("kind", "shoe"), ("title", "Tents")]) == [[]]
+    assert len(index.search(["tent"], 9, where=[("path", "*rows.jsonl")])[0]) == 2
+    assert index.search(["tent"], 9, where=[("nothing", "x' OR 1=1 --")]) == [[]]
+    with pytest.raises(InputError, match="quotation mark"):
+        index.search(["tent"], 9, where=[('a"b', "x")])
+
+
+def test_offsets_point_into_the_file(tmp_path: Path, library: Path, tiny: Path) -> None:
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+    text = (library / "octopus.md").read_text()
+    for hit in Index.open(tmp_path / "kb").search(["octopus"], 9, where=[("title", "Octopus")])[0]:
+        assert text[hit.sentence.start : hit.sentence.end] == hit.sentence.text
+        assert text[hit.passage.start : hit.passage.end] == hit.passage.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("one string",), "list of strings"),
+        (([1],), "list of strings"),
+        ((["a"], 0), "whole number from 1"),
+        ((["a"], 2.5), "whole number from 1"),
+        ((["a"], True), "whole number from 1"),
+        ((["a"], 1, "fuzzy"), "no mode 'fuzzy': choose hybrid, dense, sparse"),
+        ((["a"], 1, "dense", "word"), "no unit 'word'"),
+    ],
+)
+def test_requests_that_make_no_sense(index: Index, arguments: tuple[object, ...], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        index.search(*arguments)  # type: ignore[arg-type]
+
+
+def test_sample_and_counts(index: Index) -> None:
+    assert index.counts() == {"documents": 5, "passages": 5, "sentences": 9}
+    assert index.sample_sentences(3) == [
+        "The fox ran home.",
+        "Rain fell on the roof all night.",
+        "Rain fell on the roof all night.",
+    ]

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import make_model
+
+from oreqa.core import Document
+from oreqa.corpus.chunks import paragraph_passage
+from oreqa.errors import IndexStateError, InputError
+from oreqa.index import update
+from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+from oreqa.index.update import open_writer
+
+
+@pytest.fixture
+def settings(tiny: Path) -> Settings:
+    return Settings(model=str(tiny), passage_tokens=40)
+
+
+def content(folder: Path) -> list[tuple[object, ...]]:
+    """Everything that a search can return, without the row numbers."""
+    database = sqlite3.connect(folder / "index.db")
+    rows = database.execute(
+        "SELECT key, title, fields, heading, passages.text, passages.start, sentences.start, sentences.end, vectors "
+        "FROM documents JOIN passages ON document = documents.id JOIN sentences ON passage = passages.id "
+        "JOIN encodings ON encodings.hash = encoding WHERE live = 1"
+    ).fetchall()
+    database.close()
+    return sorted(rows)
+
+
+def old(folder: Path) -> None:
+    """Files that were written a while ago, so that their time alone tells that they did not change."""
+    for file in folder.rglob("*"):
+        os.utime(file, (time.time() - 100, time.time() - 100))
+
+
+def test_new_unchanged_changed_removed(tmp_path: Path, library: Path, settings: Settings) -> None:
+    folder = tmp_path / "kb"
+    first = index_files(folder, [library], settings)
+    assert (first.added, first.changed, first.unchanged, first.problems) == (4, 0, 0, [])
+    assert first.passages == 8
+    assert first.encoded == 8
+    second = index_files(folder, [library])
+    assert (second.added, second.unchanged, second.encoded) == (0, 4, 0)
+    (library / "octopus.md").write_text((library / "octopus.md").read_text().replace("eight", "8"))
+    third = index_files(folder, [library])
+    assert (third.changed, third.unchanged, third.encoded) == (1, 3, 1)  # one of its two passages
+    (library / "bees.txt").unlink()
+    assert (fourth := index_files(folder, [library])).gone == 1
+    assert fourth.passages == 8
+    fifth = index_files(folder, [library], prune=True)
+    assert (fifth.removed, fifth.passages) == (1, 5)
+    assert "Bees" not in str(content(folder))
+    index_files(tmp_path / "new", [library], settings)
+    assert content(folder) == content(tmp_path / "new")
+
+
+def test_files_that_did_not_change_are_not_opened(tmp_path: Path, library: Path, settings: Settings) -> None:
+    old(library)
+    index_files(tmp_path / "kb", [library], settings)
+    (library / "octopus.md").write_bytes(b"\0 unreadable")
+    os.utime(library / "octopus.md", (time.time() - 100, time.time() - 100))
+    report = index_files(tmp_path / "kb", [library])
+    assert len(report.problems) == 1  # its size differs
+    assert report.unchanged == 3
+
+
+def test_a_file_that_cannot_be_read_keeps_what_the_index_has(tmp_path: Path, library: Path, settings: Settings) -> None:
+    index_files(tmp_path / "kb", [library], settings)
+    before = content(tmp_path / "kb")
+    (library / "octopus.md").write_bytes(b"\0\0")
+    lines: list[str] = []
+    report = index_files(tmp_path / "kb", [library], prune=True, on_problem=lines.append)
+    assert report.removed == 0
+    assert lines == report.problems
+    assert lines[0].startswith(f"{library / 'octopus.md'}: it is a binary file")
+    assert content(tmp_path / "kb") == before
+
+
+def test_strict_publishes_nothing(tmp_path: Path, library: Path, settings: Settings) -> None:
+    (library / "zzz.pdf").write_bytes(b"no pdf")
+    with pytest.raises(InputError, match=r"zzz.pdf: .*nothing was published"):
+        index_files(tmp_path / "kb", [library], settings, strict=True)
+    with pytest.raises(IndexStateError, match="never completed"):
+        Index.open(tmp_path / "kb")
+
+
+def test_rows_that_are_gone(tmp_path: Path, library: Path, settings: Settings) -> None:
+    index_files(tmp_path / "kb", [library], settings)
+    rows = (library / "rows.jsonl").read_text().splitlines()
+    (library / "rows.jsonl").write_text(rows[1] + "\n")
+    assert index_files(tmp_path / "kb", [library / "rows.jsonl"], prune=True).removed == 1
+    assert "Tents" not in str(content(tmp_path / "kb"))
+    assert "Octopus" in str(content(tmp_path / "kb"))  # other files are left alone
+
+
+def test_an_interrupted_run_goes_on(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "kb"
+    index_files(folder, [library], settings)
+    before = content(folder)
+    for name in "abcdefgh":
+        (library / f"{name}.txt").write_text(f"This is file {name}.")
+    monkeypatch.setattr(update, "BATCH_PASSAGES", 2)
+    left = [3]
+
+    def interrupt(steps: int) -> None:
+        left[0] -= steps
+        if left[0] < 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index_files(folder, [library], progress=interrupt)
+    assert content(folder) == before
+    assert Index.open(folder).search(["octopus"], 1, "sparse")[0]
+    report = index_files(folder, [library])
+    assert report.added == 8
+    assert 0 < report.encoded < 8
+    index_files(tmp_path / "new", [library], settings)
+    assert content(folder) == content(tmp_path / "new")
+
+
+def test_a_second_writer_is_told(tmp_path: Path, library: Path, settings: Settings) -> None:
+    with open_writer(tmp_path / "kb", settings), pytest.raises(IndexStateError, match="another process is writing"):
+        index_files(tmp_path / "kb", [library], settings)
+
+
+def test_other_settings_are_refused(tmp_path: Path, library: Path, settings: Settings) -> None:
+    index_files(tmp_path / "kb", [library], settings)
+    with pytest.raises(IndexStateError, match="made with --passage-tokens 40, not 99"):
+        index_files(tmp_path / "kb", [library], Settings(settings.model, 99))
+
+
+def test_another_model_under_the_same_name_is_refused(tmp_path: Path, library: Path) -> None:
+    model = make_model(tmp_path / "m")
+    index_files(tmp_path / "kb", [library], Settings(str(model)))
+    model.rename(tmp_path / "old")
+    make_model(tmp_path / "m", seed=1)
+    with pytest.raises(IndexStateError, match="not the one that made this index"):
+        Index.open(tmp_path / "kb").search(["octopus"])
+    (library / "new.txt").write_text("New.")
+    with pytest.raises(IndexStateError, match="another version of the model"):
+        index_files(tmp_path / "kb", [library])
+
+
+def test_wrong_folders(tmp_path: Path, library: Path, settings: Settings) -> None:
+    with pytest.raises(InputError, match=r"it holds 'bees.txt', which is not an index"):
+        index_files(library, [library], settings)
+    with pytest.raises(InputError, match="it is a file"):
+        index_files(library / "bees.txt", [library], settings)
+    with pytest.raises(IndexStateError, match="there is no index here"):
+        Index.open(tmp_path / "nothing")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "index.db").write_text("no database at all, but long enough to be read" * 50)
+    with pytest.raises(IndexStateError, match="not an index of oreqa"):
+        Index.open(tmp_path / "bad")
+
+
+def test_equal_passages_are_encoded_once(tmp_path: Path, settings: Settings) -> None:
+    with open_writer(tmp_path / "kb", settings) as writer:
+        for name in ("a", "b"):
+            writer.add(Document(name, "T", "Same text."), name, lambda d: [paragraph_passage(d)])
+        with pytest.raises(InputError, match="two documents have this name"):
+            writer.add(Document("a", "T", "x"), "a", lambda d: [])
+        writer.publish()
+        assert writer.report.encoded == 1
+    assert len(Index.open(tmp_path / "kb").search(["same"], 5)[0]) == 2
+
+
+def test_an_index_can_become_empty(tmp_path: Path, library: Path, settings: Settings) -> None:
+    index_files(tmp_path / "kb", [library], settings)
+    for file in library.iterdir():
+        file.unlink()
+    assert index_files(tmp_path / "kb", [library], prune=True).passages == 0
+    assert Index.open(tmp_path / "kb").search(["octopus"]) == [[]]
+
+
+def test_readers_see_each_update_whole(tmp_path: Path, library: Path, settings: Settings) -> None:
+    index_files(tmp_path / "kb", [library], settings)
+    reader = Index.open(tmp_path / "kb")
+    assert reader.counts() == {"documents": 4, "passages": 8, "sentences": 8}
+    (library / "new.txt").write_text("Zebras have stripes.")
+    with open_writer(tmp_path / "kb") as writer:
+        writer.add(Document("z", "", "Zebras have stripes."), "z", lambda d: [paragraph_passage(d)])
+        writer.flush()
+        assert not any("Zebra" in hit.sentence.text for hit in reader.search(["zebras"], 9, "sparse")[0])
+        writer.publish()
+    assert reader.search(["zebras"], 1, "sparse")[0][0].sentence.text == "Zebras have stripes."
+
+
+def test_the_factory_can_be_changed_without_encoding(tmp_path: Path, library: Path, settings: Settings) -> None:
+    index_files(tmp_path / "kb", [library], settings)
+    expected = [hit.sentence.text for hit in Index.open(tmp_path / "kb").search(["octopus arms"], 3)[0]]
+    for factory in ("HNSW8", "SQfp16", "IVF1,Flat"):
+        changed = Settings(settings.model, settings.passage_tokens, factory=factory)
+        assert index_files(tmp_path / "kb", [library], changed).encoded == 0
+        index = Index.open(tmp_path / "kb")
+        assert index.settings.factory == factory
+        assert [hit.sentence.text for hit in index.search(["octopus arms"], 3)[0]] == expected
+
+
+@pytest.mark.slow
+def test_kill_at_any_moment(tmp_path: Path, library: Path, settings: Settings) -> None:
+    """A few kills; benchmarks/kill.py does fifty on real data."""
+    for number in range(120):
+        (library / f"{number}.txt").write_text(f"File {number} tells of the number {number}. It ends here.\n\nAnd on." * 3)
+    folder = tmp_path / "kb"
+    command = [sys.executable, "-c", _RUN, str(folder), str(library), settings.model]
+    complete = False
+    for round_ in range(6):
+        process = subprocess.Popen(command)
+        time.sleep(0.6 + 0.25 * round_)
+        process.kill()
+        process.wait()
+        try:
+            assert Index.open(folder).search(["octopus"], 1, "sparse")[0]
+            complete = True
+        except IndexStateError:
+            assert not complete  # once complete, always searchable
+    assert subprocess.run(command, check=False).returncode == 0
+    index_files(tmp_path / "new", [library], settings)
+    assert content(folder) == content(tmp_path / "new")
+
+
+_RUN = """
+import sys
+from pathlib import Path
+from oreqa.index import update
+from oreqa.index.ingest import index_files
+from oreqa.index.store import Settings
+update.BATCH_PASSAGES = 8
+index_files(Path(sys.argv[1]), [Path(sys.argv[2])], Settings(sys.argv[3], 40))
+"""

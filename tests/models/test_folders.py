@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import make_model
+
+from oreqa.errors import ModelError
+from oreqa.models.folders import find_model, fingerprint, read_encoder_folder
+
+
+def test_names_and_paths(tiny: Path) -> None:
+    assert find_model(str(tiny)) == tiny
+    assert (find_model("all-minilm-l6-v2") / "model.safetensors").is_file()
+    with pytest.raises(ModelError, match="no model 'nope': give a folder, or one of all-minilm-l6-v2"):
+        find_model("nope")
+
+
+def test_what_a_folder_says(tmp_path: Path) -> None:
+    folder = read_encoder_folder(make_model(tmp_path / "m", "cls", dense=True))
+    assert (folder.pooling, folder.normalise, folder.max_tokens) == ("cls", True, 64)
+    assert [layer.activation for layer in folder.dense] == ["tanh"]
+    (tmp_path / "m" / "sentence_bert_config.json").write_text('{"max_seq_length": 20, "do_lower_case": true}')
+    folder = read_encoder_folder(tmp_path / "m")
+    assert (folder.max_tokens, folder.lower_case) == (20, True)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "reason"),
+    [
+        ("tokenizer.json", None, "tokenizer.json is missing"),
+        ("config.json", "{", "cannot be read as JSON"),
+        ("1_Pooling/config.json", '{"pooling_mode_max_tokens": true}', "its pooling .* does not run here"),
+        ("modules.json", '[{"type": "x.LSTM", "path": ""}]', "its module x.LSTM does not run here"),
+    ],
+)
+def test_unusable_folders(tiny: Path, tmp_path: Path, file: str, content: str | None, reason: str) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "m")
+    if content is None:
+        (folder / file).unlink()
+    else:
+        (folder / file).write_text(content)
+    with pytest.raises(ModelError, match=reason):
+        read_encoder_folder(folder)
+
+
+def test_fingerprint_follows_content(tiny: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(tiny, tmp_path / "copy")
+    assert fingerprint(copy) == fingerprint(tiny)
+    (copy / "README.md").write_text("no matter")
+    assert fingerprint(copy) == fingerprint(tiny)
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 1e-6}))
+    assert fingerprint(copy) != fingerprint(tiny)
