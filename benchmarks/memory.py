@@ -11,12 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
-import time
 from pathlib import Path
 
-from oreqa.datasets.files import write_json
+from common import process, report
+
 from oreqa.datasets.squad import load_squad
 
 
@@ -28,7 +27,6 @@ def build(texts: list[str], count: int, work: Path) -> dict[str, float]:
         for number in range(count):
             text = f"Number {number}. {texts[number % len(texts)]}"
             file.write(json.dumps({"id": number, "text": text}) + "\n")
-    begun = time.perf_counter()
     command = [
         sys.executable,
         "-m",
@@ -41,12 +39,7 @@ def build(texts: list[str], count: int, work: Path) -> dict[str, float]:
         "512",
         "--json",
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    out = process.communicate()[0]
-    seconds = time.perf_counter() - begun
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    seconds, peak, out = process(command)
     passages = json.loads(out)["passages"]
     size = sum(f.stat().st_size for f in index.rglob("*") if f.is_file())
     return {"documents": count, "passages": passages, "peak_bytes": peak, "disk_bytes": size, "seconds": round(seconds, 1)}
@@ -58,7 +51,6 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/memory"))
     parser.add_argument("--small", type=int, default=5_000)
     parser.add_argument("--large", type=int, default=100_000)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     files = [options.data / "squad/squad-v1.1-dev.json.gz", options.data / "extractive/squad-train-pieces.json.gz"]
@@ -75,9 +67,7 @@ def main() -> None:
         "peak bytes a further passage": round(grown),
         "disk bytes a passage": round(large["disk_bytes"] / large["passages"]),
     }
-    print(json.dumps(result, indent=2))
-    if options.out:
-        write_json(options.out, result)
+    report("memory", result)
 
 
 if __name__ == "__main__":

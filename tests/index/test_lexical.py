@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oreqa.errors import InputError
-from oreqa.index.lexical import Ragged, Vocabulary, bm25_bound, bm25_scores, build_bm25, load_bm25, words
+from oreqa.index.lexical import Vocabulary, bm25_bound, bm25_scores, build_bm25, load_bm25, words
 
 
 def test_words() -> None:
@@ -26,7 +26,7 @@ def test_bm25_equals_its_formula(tmp_path: Path) -> None:
     vocabulary = Vocabulary()
     flat = vocabulary.number([word for text in texts for word in text])
     k1, b = 0.9, 0.4
-    build_bm25(Ragged(flat, np.array([len(t) for t in texts])), len(vocabulary), tmp_path / "m", k1, b)
+    build_bm25(flat, np.array([len(t) for t in texts]), len(vocabulary), tmp_path / "m", k1, b)
     question = ["a", "c", "a"]
     scores = bm25_scores(load_bm25(tmp_path / "m"), vocabulary.number(question))
     mean = sum(map(len, texts)) / len(texts)
@@ -51,3 +51,16 @@ def test_vocabulary_tells_what_is_new() -> None:
     assert vocabulary.number(["b", "c", "a", "c"]).tolist() == [1, 2, 0, 2]
     assert vocabulary.take_new() == [(2, "c")]
     assert vocabulary.take_new() == []
+
+
+def test_equals_bm25s_own_index(tmp_path: Path) -> None:
+    import bm25s
+
+    rng = np.random.default_rng(0)
+    texts = [rng.integers(0, 50, rng.integers(1, 30)).tolist() for _ in range(40)]
+    build_bm25(np.concatenate(texts).astype(np.int32), np.array([len(t) for t in texts]), 50, tmp_path / "m", 1.2, 0.75)
+    own = bm25s.BM25(k1=1.2, b=0.75, method="lucene", backend="numpy")
+    own.scores = own.build_index_from_ids(range(50), texts, show_progress=False)
+    for question in ([3, 7, 7, 49], [0]):
+        ids = np.array(question, np.int32)
+        np.testing.assert_allclose(bm25_scores(load_bm25(tmp_path / "m"), ids), bm25_scores(own, ids), rtol=1e-5)

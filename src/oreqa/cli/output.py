@@ -63,4 +63,5 @@ def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int]
     try:
         yield advance
     finally:
-        bar.stop()
+        if bar.live.is_started:  # stopping one that never showed prints an empty line
+            bar.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,31 +73,32 @@ class Vocabulary:
         return new
 
 
-class Ragged(Sequence[list[int]]):
-    """Many short lists of numbers in one flat array; a list is made only when it is asked for."""
+def build_bm25(
+    terms: NDArray[np.int32], lengths: NDArray[np.int64], vocabulary: int, folder: Path, k1: float, b: float
+) -> None:
+    """Score every word of every text and save the matrix in ``folder``, in bm25s' format.
 
-    def __init__(self, flat: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
-        self._flat = flat
-        self._ends = np.concatenate([[0], np.cumsum(lengths)])
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]
-        return self._flat[self._ends[index] : self._ends[index + 1]].tolist()
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return (self[i] for i in range(len(self)))
-
-
-def build_bm25(texts: Ragged, vocabulary: int, folder: Path, k1: float, b: float) -> None:
-    """Score every word of every text and save the matrix in ``folder``. ``vocabulary`` is the number of known words."""
+    ``terms`` are the numbered words of all texts one after another, ``lengths`` how many each text has, ``vocabulary`` the
+    number of known words. The matrix is made here, sorted once instead of text by text in Python, because a refresh makes
+    it anew: this takes a fifth of the time of bm25s' own indexing.
+    """
     import bm25s
 
+    texts = len(lengths)
+    keys = terms.astype(np.int64) * texts + np.repeat(np.arange(texts), lengths)
+    keys, counts = np.unique(keys, return_counts=True)
+    words_, rows = np.divmod(keys, max(texts, 1))
+    found = np.bincount(words_, minlength=vocabulary + 1)  # one more, so that an empty vocabulary works, too
+    idf = np.log1p((texts - found + 0.5) / (found + 0.5))
+    norm = k1 * (1 - b + b * lengths / max(lengths.mean(), 1e-9))
     retriever = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy")
-    # One number more than there are words, for the empty vocabulary.
-    retriever.scores = retriever.build_index_from_ids(range(vocabulary + 1), texts, show_progress=False)
-    retriever.vocab_dict = {}
+    retriever.scores = {
+        "data": (idf[words_] * counts / (counts + norm[rows])).astype(np.float32),
+        "indices": rows.astype(np.int32),
+        "indptr": np.concatenate([[0], np.cumsum(found)]).astype(np.int64),
+        "num_docs": texts,
+    }
+    retriever.vocab_dict, retriever.nonoccurrence_array = {}, None
     retriever.save(folder, show_progress=False)
 
 

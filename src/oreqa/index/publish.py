@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.index.dense import Ids, Vectors, build_faiss
-from oreqa.index.lexical import Ragged, build_bm25
+from oreqa.index.lexical import build_bm25
 from oreqa.index.store import read_setting, transaction, write_setting
 
 SENTENCE_BM25 = (0.6, 0.2)
@@ -22,6 +22,8 @@ SENTENCE_BM25 = (0.6, 0.2)
 
 PASSAGE_BM25 = (0.9, 0.4)
 """k1 and b of a passage, with its title and heading, among all passages. See docs/results/fusion.md."""
+
+Texts = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 _BLOCK = 4096
 
@@ -84,8 +86,8 @@ def _build(database: sqlite3.Connection, folder: Path, factory: str, vocabulary:
     build_faiss(factory, dim, len(passage_ids), _vectors(database, dim, passage_ids, True), folder / "passages.faiss")
     build_faiss(factory, dim, len(sentence_ids), _vectors(database, dim, sentence_ids, False), folder / "sentences.faiss")
     passages, sentences = _terms(database)
-    build_bm25(passages, vocabulary, folder / "passages.bm25", *PASSAGE_BM25)
-    build_bm25(sentences, vocabulary, folder / "sentences.bm25", *SENTENCE_BM25)
+    build_bm25(*passages, vocabulary, folder / "passages.bm25", *PASSAGE_BM25)
+    build_bm25(*sentences, vocabulary, folder / "sentences.bm25", *SENTENCE_BM25)
 
 
 def _column(database: sqlite3.Connection, query: str) -> Ids:
@@ -118,16 +120,17 @@ def _vectors(database: sqlite3.Connection, dim: int, ids: Ids, passages: bool) -
         yield ids[done:], np.concatenate(block).astype(np.float32)
 
 
-def _terms(database: sqlite3.Connection) -> tuple[Ragged, Ragged]:
-    """The numbered words of all passages, and of all sentences."""
-    terms: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-    lengths: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+def _terms(database: sqlite3.Connection) -> tuple[Texts, Texts]:
+    """The numbered words of all passages and of all sentences, each with the number of words of every text."""
+    terms: tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]] = ([], [])
+    lengths: tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]] = ([], [])
     for blob, sizes in _encodings(database, "terms, lengths"):
         numbers, counts = np.frombuffer(blob, np.int32), np.frombuffer(sizes, np.int32)
-        for part, (a, b), c in ((0, (0, counts[0]), counts[:1]), (1, (counts[0], len(numbers)), counts[1:])):
-            terms[part].append(numbers[a:b])
-            lengths[part].append(c)
+        terms[0].append(numbers[: counts[0]])
+        terms[1].append(numbers[counts[0] :])
+        lengths[0].append(counts[:1])
+        lengths[1].append(counts[1:])
     passages, sentences = (
-        Ragged(np.concatenate(terms[part]), np.concatenate(lengths[part]).astype(np.int64)) for part in (0, 1)
+        (np.concatenate(t), np.concatenate(n).astype(np.int64)) for t, n in zip(terms, lengths, strict=True)
     )
     return passages, sentences

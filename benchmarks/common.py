@@ -1,0 +1,71 @@
+"""What the benchmarks share: texts, whole processes timed from outside, and how figures are printed."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from oreqa.datasets.files import write_json
+from oreqa.datasets.squad import Paragraph, load_squad
+
+
+def squad(data: Path) -> list[Paragraph]:
+    """SQuAD dev's paragraphs."""
+    return load_squad(data / "squad" / "squad-v1.1-dev.json.gz")
+
+
+def write_paragraph_files(paragraphs: Sequence[Paragraph], folder: Path) -> None:
+    """A text file a paragraph, in a folder an article."""
+    for number, paragraph in enumerate(paragraphs):
+        file = folder / paragraph.title / f"{number:04}.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(paragraph.text, encoding="utf-8")
+
+
+# A child's peak counts what its parent held when it was started: the command is started by a process that holds little.
+_LAUNCH = """
+import json, os, sys, time
+begun = time.perf_counter()
+child = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ)
+_, status, usage = os.wait4(child, 0)
+seconds = time.perf_counter() - begun
+print("\\0" + json.dumps([seconds, usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status)]))
+"""
+
+
+def process(command: Sequence[str]) -> tuple[float, int, str]:
+    """Run a whole process: wall seconds, peak memory in bytes, and what it printed. Raises if it fails."""
+    launch = [sys.executable, "-I", "-S", "-c", _LAUNCH, *command]
+    out = subprocess.run(launch, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
+    printed, _, figures = out.rpartition("\0")
+    seconds, peak, code = json.loads(figures)
+    if code:
+        raise RuntimeError(f"{command} exited with {code}")
+    return seconds, peak, printed
+
+
+def paired(a: Callable[[], float], b: Callable[[], float], rounds: int) -> dict[str, float]:
+    """Seconds of two things in turn, A B A B ..., and the median of B / A pair by pair."""
+    first, second = [], []
+    for _ in range(rounds):
+        first.append(a())
+        second.append(b())
+    ratios = [y / x for x, y in zip(first, second, strict=True)]
+    return {
+        "ours_median": round(statistics.median(first), 3),
+        "theirs_median": round(statistics.median(second), 3),
+        "ratio_median": round(statistics.median(ratios), 3),
+        "ratio_min": round(min(ratios), 3),
+        "ratio_max": round(max(ratios), 3),
+        "rounds": rounds,
+    }
+
+
+def report(name: str, result: object) -> None:
+    """Print a benchmark's figures and keep them under results/."""
+    print(json.dumps({name: result}, indent=2))
+    write_json(Path(__file__).parent.parent / "results" / f"{name}.json", result)

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oreqa.cli import app
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def kb(tmp_path: Path, library: Path, tiny: Path) -> Path:
+    assert run("index", library, "--index", tmp_path / "kb", "--model", tiny).exit_code == 0
+    return tmp_path / "kb"
+
+
+def test_index(kb: Path, library: Path) -> None:
+    assert run("index", library, "--index", kb).stdout == f"{kb}: 4 unchanged; 6 passages in all\n"
+    (library / "bad.pdf").write_bytes(b"no")
+    (library / "code.py").write_text("x")
+    found = run("index", library, "--index", kb, "--json")
+    assert found.exit_code == 1
+    report = json.loads(found.stdout)
+    assert (report["unchanged"], report["unknown"], len(report["problems"])) == (4, 1, 1)
+    assert found.stderr.startswith(f"skipped: {library / 'bad.pdf'}: ")
+    assert run("index", library, "--index", kb, "--strict").exit_code == 2
+    (library / "bees.txt").unlink()
+    assert "--prune removes them" in run("index", library, "--index", kb).stdout
+
+
+def test_ask(kb: Path) -> None:
+    found = run("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0)
+    assert found.exit_code == 0
+    assert "octopus.md" in found.stdout
+    report = json.loads(
+        run("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, "-k", 1, "--json").stdout
+    )
+    assert report["found"] is True
+    (answer,) = report["answers"]
+    passage, sentence = answer["passage"], answer["sentence"]
+    assert 0 <= answer["confidence"] <= 1
+    assert passage["text"][sentence["start"] - passage["start"] : sentence["end"] - passage["start"]] == sentence["text"]
+    nothing = run("ask", "zzz qqq", "--index", kb, "--threshold", 1)
+    assert nothing.stdout.startswith("no answer found")
+    assert json.loads(run("ask", "zzz", "--index", kb, "--threshold", 1, "--json").stdout)["found"] is False
+
+
+@pytest.mark.parametrize("unit", ["sentence", "passage"])
+def test_search(kb: Path, unit: str) -> None:
+    report = json.loads(run("search", "waterproof tent", "--index", kb, "--unit", unit, "--mode", "sparse", "--json").stdout)
+    assert report["hits"][0]["title"] == "Tents"
+    assert report["hits"][0]["fields"] == {"kind": "tent"}
+    assert "waterproof" in run("search", "waterproof tent", "--index", kb, "--unit", unit).stdout
+    only = run("search", "tent", "--index", kb, "--where", "kind=shoe", "--json")
+    assert {hit["title"] for hit in json.loads(only.stdout)["hits"]} == {"Boots"}
+    assert run("search", "x", "--index", kb, "--where", "kind=none").stdout == "nothing found\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["ask", "x", "--index", "nowhere"], "there is no index here; make one with"),
+        (["ask", " ", "--index", "KB"], "the question is empty"),
+        (["search", "", "--index", "KB"], "the question is empty"),
+        (["ask", "x", "--index", "KB", "--where", "oops"], "write it as field=value"),
+        (["index", "nowhere", "--index", "KB"], "nowhere: there is no such file"),
+        (["index", "KB", "--index", "new", "--model", "nope"], "there is no model 'nope'"),
+        (["index", "KB", "--index", "new2", "--factory", "Flatt"], "not a FAISS index description"),
+        (["index", "KB", "--index", "KB", "--language", "de"], "made with --language en, not de"),
+        (["eval", "reqa", "--data", "none.json", "--out", "o"], "none.json: there is no such file"),
+        (["eval", "beir", "--data", "none", "--out", "o"], "there is no such folder"),
+        (["compare", "KB"], "name at least two runs"),
+        (["compare", "KB", "KB"], "it is not a finished run"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = run(*(str(kb) if argument == "KB" else argument for argument in arguments))
+    assert found.exit_code == 2
+    assert found.stderr.startswith("error: ")
+    assert reason in found.stderr
+    assert found.stderr.count("\n") == 1
+    assert found.stdout == ""
+
+
+def test_debug_shows_the_traceback() -> None:
+    with pytest.raises(Exception, match="no index here"):
+        CliRunner().invoke(app, ["--debug", "ask", "x", "--index", "nowhere"], catch_exceptions=False)
+
+
+def test_usage_errors() -> None:
+    assert run("ask", "x").exit_code == 2
+    assert run("search", "x", "--index", "y", "--mode", "fuzzy").exit_code == 2
+    assert run("--version").stdout.startswith("oreqa ")
+
+
+def test_eval_and_compare(tmp_path: Path, tiny: Path) -> None:
+    qas = [{"id": "1", "question": "bears sleep", "answers": [{"text": "Bears", "answer_start": 11}]}]
+    data = {"data": [{"title": "A", "paragraphs": [{"context": "Foxes run. Bears sleep.", "qas": qas}]}]}
+    (tmp_path / "d.json").write_text(json.dumps(data))
+    for mode in ("sparse", "hybrid"):
+        found = run("eval", "reqa", "--data", tmp_path / "d.json", "--mode", mode, "--model", tiny, "--out", tmp_path / mode)
+        assert found.exit_code == 0, found.stderr
+        assert "report.html" in found.stdout
+    metrics = json.loads((tmp_path / "sparse" / "metrics.json").read_text())
+    assert metrics["mrr"] == 100
+    assert {"task", "questions", "candidates", "data_sha256", "model", "settings", "seconds", "versions"} <= set(metrics)
+    found = run("compare", tmp_path / "sparse", tmp_path / "hybrid", "--json")
+    assert json.loads(found.stdout)[0]["errors"]["neither"] == 1
+    assert "sparse" in run("compare", tmp_path / "sparse", tmp_path / "hybrid").stdout
+
+
+def test_eval_recall(kb: Path, tmp_path: Path) -> None:
+    assert run("eval", "recall", "--index", kb, "-k", 3).stdout.startswith("Flat: 100.00% of the nearest")
+    (tmp_path / "q.txt").write_text("one\n\ntwo\n")
+    report = json.loads(run("eval", "recall", "--index", kb, "--questions", tmp_path / "q.txt", "--json").stdout)
+    assert report["questions"] == 2
+
+
+def test_eval_beir(tmp_path: Path, tiny: Path) -> None:
+    folder = tmp_path / "b"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text('{"_id": "1", "text": "Bees hum."}\n{"_id": "2", "text": "Owls hoot."}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "owls hoot"}\n')
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\t2\t1\n")
+    found = run("eval", "beir", "--data", folder, "--model", tiny, "--mode", "sparse", "--out", tmp_path / "o", "--json")
+    assert json.loads(found.stdout)["ndcg@10"] == 100
+
+
+def test_everything_imported_for_help_and_ask_is_light(kb: Path) -> None:
+    code = "import sys; from oreqa.cli import app\ntry: app(sys.argv[1:])\nexcept SystemExit: pass\nprint(*sys.modules)"
+    heavy = {"torch", "transformers", "sentence_transformers", "pandas", "numba", "matplotlib", "trafilatura", "sklearn"}
+    for arguments, more in (
+        (["--help"], {"numpy", "openvino", "faiss", "scipy"}),
+        (["ask", "x", "--index", str(kb)], set()),
+    ):
+        out = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True).stdout
+        loaded = set(out.splitlines()[-1].split())
+        assert not loaded & (heavy | more)

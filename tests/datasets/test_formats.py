@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from oreqa.datasets.beir import Beir, Entry, load_beir, save_beir
+from oreqa.datasets.dpr import Context, Retrieved, load_dpr, save_dpr
+from oreqa.datasets.mrqa import load_mrqa, save_mrqa
+from oreqa.datasets.squad import Asked, Gold, Paragraph, load_squad, save_squad
+from oreqa.errors import InputError
+
+TEXT = "The café is open. 😀 It shuts at six."
+PARAGRAPHS = [
+    Paragraph("A", TEXT, (Asked("1", "When?", (Gold("six", TEXT.index("six")), Gold("at six", TEXT.index("at six")))),)),
+    Paragraph("A", "Nothing.", ()),
+    Paragraph("B", "Else.", (Asked("2", "Who?", ()),)),
+]
+
+
+def test_squad_there_and_back(tmp_path: Path) -> None:
+    for name in ("a.json", "a.json.gz"):
+        save_squad(tmp_path / name, PARAGRAPHS, "2.0")
+        assert load_squad(tmp_path / name) == PARAGRAPHS
+    content = json.loads((tmp_path / "a.json").read_text())
+    assert content["version"] == "2.0"
+    assert content["data"][1]["paragraphs"][0]["qas"][0]["is_impossible"] is True
+    save_squad(tmp_path / "b.json", PARAGRAPHS[:2])
+    assert load_squad(tmp_path / "b.json") == PARAGRAPHS[:2]
+    with pytest.raises(InputError, match="question 2 has no answer"):
+        save_squad(tmp_path / "c.json", PARAGRAPHS)
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_impossible_questions_have_no_answers(tmp_path: Path) -> None:
+    qa = {"id": "1", "question": "?", "is_impossible": True, "answers": [{"text": "x", "answer_start": 0}]}
+    (tmp_path / "a.json").write_text(json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "x", "qas": [qa]}]}]}))
+    assert load_squad(tmp_path / "a.json")[0].questions[0].answers == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[]", "'data' is missing"),
+        ('{"data": {}}', "'data' is dict, not list"),
+        ('{"data": [{"title": "t", "paragraphs": [{"qas": []}]}]}', r"article 0 \(t\), paragraph 0: 'context' is missing"),
+        (
+            '{"data": [{"paragraphs": [{"context": "c", "qas": [{"id": 1, "question": "q", "answers": [{"text": "a"}]}]}]}]}',
+            "question 0: 'answer_start' is missing",
+        ),
+    ],
+)
+def test_squad_mistakes_are_located(tmp_path: Path, content: str, reason: str) -> None:
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(InputError, match=reason):
+        load_squad(tmp_path / "a.json")
+
+
+def test_missing_and_damaged_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        load_squad(tmp_path / "none.json")
+    (tmp_path / "bad.json.gz").write_bytes(b"\x1f\x8b garbage")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_squad(tmp_path / "bad.json.gz")
+
+
+def test_mrqa_there_and_back(tmp_path: Path) -> None:
+    save_mrqa(tmp_path / "a.jsonl.gz", PARAGRAPHS, "Made")
+    assert load_mrqa(tmp_path / "a.jsonl.gz") == PARAGRAPHS
+    rows = [json.loads(line) for line in gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes()).splitlines()]
+    assert rows[0]["header"]["dataset"] == "Made"
+    assert rows[1]["qas"][0]["detected_answers"][0]["char_spans"] == [
+        [TEXT.index("six"), TEXT.index("six") + 2]
+    ]  # inclusive, as in MRQA's own files
+
+
+def test_dpr_there_and_back(tmp_path: Path) -> None:
+    rows = [Retrieved("q", ("a", "b"), (Context("t", "x", 1.5, "7"),), (), (Context("", "y"),))]
+    save_dpr(tmp_path / "a.json", rows)
+    assert load_dpr(tmp_path / "a.json") == rows
+    (tmp_path / "b.json").write_text('[{"question": "q", "positive_ctxs": [{"title": "t"}]}]')
+    with pytest.raises(InputError, match="question 0, positive_ctxs: 'text' is missing"):
+        load_dpr(tmp_path / "b.json")
+
+
+def test_beir_there_and_back(tmp_path: Path) -> None:
+    task = Beir((Entry("d1", "T", "x"), Entry("d2", "", "y")), {"q": "why?"}, {"q": {"d1": 1, "d2": 0}})
+    save_beir(tmp_path, task, "test")
+    assert load_beir(tmp_path, "test") == task
+    with pytest.raises(InputError, match=r"dev.tsv: the file is missing .*there are: test.tsv"):
+        load_beir(tmp_path, "dev")
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td9\t1\n")
+    with pytest.raises(InputError, match="line 2: there is no document 'd9'"):
+        load_beir(tmp_path, "test")
+    (tmp_path / "qrels" / "test.tsv").write_text("q d1 1\n")
+    with pytest.raises(InputError, match="line 1: it is not"):
+        load_beir(tmp_path, "test")
+    with pytest.raises(InputError, match="no such folder"):
+        load_beir(tmp_path / "none", "test")

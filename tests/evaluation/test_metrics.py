@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import rankdata
+
+from oreqa.evaluation.metrics import gold_ranks, mean_metrics, question_metrics
+
+
+def test_a_constant_scorer_scores_as_chance() -> None:
+    """Every candidate gets the middle rank, so nothing is ever found on top."""
+    scores = np.zeros(101)
+    assert gold_ranks(scores, [0]) == gold_ranks(scores, [77]) == [51.0]
+    row = question_metrics([51.0])
+    assert (row["p@1"], row["p@20"], row["r@20"], row["p@100"]) == (0, 0, 0, 1)
+    assert row["mrr"] == 1 / 51
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.data())
+def test_ranks_are_scipys(scores: list[int], data: st.DataObject) -> None:
+    gold = data.draw(st.lists(st.integers(0, len(scores) - 1), min_size=1, unique=True))
+    expected = sorted(rankdata(-np.array(scores), "average")[gold])
+    assert gold_ranks(np.array(scores, np.float32), gold) == pytest.approx(expected)
+
+
+def test_hit_rate_is_not_recall() -> None:
+    row = question_metrics([1.0, 3.0, 200.0, math.inf])
+    assert (row["p@1"], row["p@5"]) == (1, 1)
+    assert (row["r@1"], row["r@5"], row["r@100"]) == (0.25, 0.5, 0.5)
+
+
+def test_mrr_is_cut_and_uncut() -> None:
+    row = question_metrics([150.0])
+    assert (row["mrr"], row["mrr@100"]) == (1 / 150, 0)
+    assert question_metrics([math.inf])["mrr"] == 0
+
+
+def test_means() -> None:
+    assert mean_metrics([{"mrr": 1.0}, {"mrr": 0.5}, {"mrr": 0.0}]) == {"mrr": 50.0}
+    assert mean_metrics([]) == {}

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oreqa.datasets.beir import Beir, Entry
+from oreqa.datasets.reqa import build_reqa
+from oreqa.datasets.squad import Asked, Gold, Paragraph
+from oreqa.evaluation.corpora import index_passages
+from oreqa.evaluation.retrieval import evaluate_beir, evaluate_reqa, index_beir
+from oreqa.index.store import Settings
+
+
+def test_reqa(tiny: Path, tmp_path: Path) -> None:
+    paragraphs = [
+        Paragraph("A", "Foxes run. Bears sleep.", (Asked("1", "bears sleep", (Gold("sleep", 17),)),)),
+        Paragraph("B", "Owls hoot. Bees hum.", (Asked("2", "which owls hoot", (Gold("Owls", 0),)),)),
+    ]
+    task = build_reqa(paragraphs)
+    index = index_passages(tmp_path / "kb", task.passages, Settings(str(tiny)))
+    done: list[int] = []
+    rows = evaluate_reqa(task, index, "sparse", done.append)
+    assert [row.ranks for row in rows] == [[1.0], [1.0]]
+    assert [row.top[0][0] for row in rows] == ["1", "2"]
+    assert rows[0].texts["1"] == "Bears sleep."
+    assert sum(done) == 2
+
+
+def test_beir_ranks_documents_by_their_best_passage(tiny: Path, tmp_path: Path) -> None:
+    long = "Nothing of note is said here. " * 20
+    corpus = (Entry("d1", "One", long + "Bees hum."), Entry("d2", "Two", "Owls hoot."), Entry("d3", "", "Rain."))
+    task = Beir(corpus, {"q": "bees hum", "r": "owls"}, {"q": {"d1": 2, "d3": 0}, "r": {"d2": 1, "d1": 1}})
+    index = index_beir(tmp_path / "kb", task, Settings(str(tiny)), "cpu", None)
+    assert index.counts()["passages"] > 3
+    rows = {row.id: row for row in evaluate_beir(task, index, "sparse")}
+    assert rows["q"].metrics["mrr"] == 1
+    assert rows["q"].metrics["ndcg@10"] == pytest.approx(1.0)
+    assert rows["r"].top[0][0] == "d2"
+    assert rows["q"].gold == ["d1"]

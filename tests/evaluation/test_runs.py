@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from oreqa.errors import InputError
+from oreqa.evaluation.compare import compare_runs
+from oreqa.evaluation.metrics import mean_metrics, question_metrics
+from oreqa.evaluation.papers import published_rows
+from oreqa.evaluation.report import write_report
+from oreqa.evaluation.runs import QuestionResult, data_hash, load_run, save_run
+
+
+def results(ranks: list[list[float]]) -> list[QuestionResult]:
+    return [
+        QuestionResult(
+            str(i),
+            f"<b>question</b> {i}?",
+            question_metrics(r),
+            r,
+            ["1"],
+            [("c 1", 2.0), ("c2", 1.0)],
+            {"c 1": "<i>text</i>"},
+        )
+        for i, r in enumerate(ranks)
+    ]
+
+
+def save(folder: Path, ranks: list[list[float]], data: str = "h") -> list[QuestionResult]:
+    rows = results(ranks)
+    summary = {
+        "task": "reqa", "mode": "hybrid", **mean_metrics([r.metrics for r in rows]), "questions": len(rows),
+        "candidates": 10, "data_sha256": data, "model": "m", "settings": {"seed": 0}, "seconds": 1.0, "versions": {},
+    }  # fmt: skip
+    save_run(folder, summary, rows, "tag")
+    write_report(folder / "report.html", summary, rows, [("Published", {"mrr": 12.34})])
+    return rows
+
+
+def test_files_of_a_run(tmp_path: Path) -> None:
+    save(tmp_path / "a", [[1.0], [3.0], [math.inf]])
+    assert (tmp_path / "a" / "run.trec").read_text().splitlines()[:2] == [
+        "0 Q0 c_1 1 2.000000 tag",
+        "0 Q0 c2 2 1.000000 tag",
+    ]
+    rows = [json.loads(line) for line in (tmp_path / "a" / "per_question.jsonl").read_text().splitlines()]
+    assert rows[2]["ranks"] == [None]
+    assert rows[1]["p@5"] == 1
+    page = (tmp_path / "a" / "report.html").read_text()
+    assert "12.34" in page
+    assert "<svg" in page
+    assert "<i>text</i>" not in page
+    assert "&lt;i&gt;text&lt;/i&gt;" in page
+    run = load_run(tmp_path / "a")
+    assert run.summary["mrr"] == pytest.approx(44.44)
+    assert len(run.questions) == 3
+
+
+def test_comparison(tmp_path: Path) -> None:
+    save(tmp_path / "a", [[1.0], [3.0], [2.0], [1.0]])
+    save(tmp_path / "b", [[1.0], [1.0], [5.0], [2.0]])
+    found = compare_runs(load_run(tmp_path / "a"), load_run(tmp_path / "b"))
+    assert found.errors == {"both": 1, "only_a": 1, "only_b": 1, "neither": 1}
+    assert [row["id"] for row in found.won] == ["1"]
+    assert [row["id"] for row in found.lost] == ["3"]
+    assert found.differences["mrr"].mean == pytest.approx((2 / 3 - 0.3 - 0.5) / 4, abs=1e-6)
+
+
+def test_runs_that_cannot_be_compared(tmp_path: Path) -> None:
+    save(tmp_path / "a", [[1.0]])
+    save(tmp_path / "b", [[1.0]], data="other")
+    with pytest.raises(InputError, match="different data"):
+        compare_runs(load_run(tmp_path / "a"), load_run(tmp_path / "b"))
+    with pytest.raises(InputError, match="not a finished run"):
+        load_run(tmp_path)
+
+
+def test_published_rows_only_for_their_task() -> None:
+    assert dict(published_rows(10250, 10539))["ENDX-BERT"]["mrr"] == 73.43
+    assert dict(published_rows(10642, 10539))["USE-QA"]["p@1"] == 51.0
+    assert published_rows(10250, 10) == ()
+
+
+def test_data_hash_follows_content(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("1")
+    first = data_hash([tmp_path / "x"])
+    assert first == data_hash([tmp_path])
+    (tmp_path / "x").write_text("2")
+    assert first != data_hash([tmp_path / "x"])
