@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Every retrieval figure of docs/results/fusion.md: bash benchmarks/retrieval.sh ../shared/data runs/retrieval
+set -euo pipefail
+data=$1 work=$2
+squad=$data/squad
+run() { # name, index, arguments of oreqa eval
+  local name=$1 index=$2
+  shift 2
+  oreqa eval "$@" --out "$work/$name" --index "$work/index-$index"
+  mkdir -p "results/$name"
+  cp "$work/$name/metrics.json" "results/$name/"
+}
+for mode in sparse dense hybrid; do
+  run "reqa-squad-$mode" reqa reqa --data "$squad/squad-v1.1-dev.json.gz" \
+    --sentences "$squad/reqa-squad-dev-sentences.jsonl.gz" --mode $mode
+  run "multireqa-squad-$mode" multireqa reqa --data "$squad/squad-v1.1-dev.json.gz" \
+    --sentences "$squad/multireqa-squad-dev-sentences.jsonl.gz" --mode $mode
+  run "selqa-test-$mode" selqa beir --data "$data/retrieval/selqa" --split test --mode $mode
+  run "medquad-test-$mode" medquad beir --data "$data/retrieval/medquad" --split test --mode $mode
+done
+oreqa compare "$work"/reqa-squad-{sparse,hybrid} --json > results/reqa-squad-hybrid/against-sparse.json
+oreqa compare "$work"/reqa-squad-{dense,hybrid} --json > results/reqa-squad-hybrid/against-dense.json

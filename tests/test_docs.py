@@ -1,0 +1,73 @@
+"""The tutorial's and the README's examples run as they are written."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    return BLOCK.findall((ROOT / page).read_text())
+
+
+@pytest.mark.slow
+def test_tutorial(tmp_path: Path) -> None:
+    (tmp_path / "demo").symlink_to(ROOT / "demo")
+    shown = []
+    for kind, text in blocks("docs/tutorial.md"):
+        if kind == "python":
+            commands = [[sys.executable, "-c", text]]
+        else:
+            commands = [shlex.split(line[2:]) for line in text.splitlines()]
+            commands = [[sys.executable, "-m", *command] for command in commands]
+        for command in commands:
+            found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+            assert found.returncode == 0, (command, found.stderr)
+            shown.append(found.stdout)
+    joined = "\n".join(shown)
+    for expected in ("three hearts", "no answer found", "42.195 kilometres", "Cristofori", "Event Horizon Telescope"):
+        assert expected in joined
+
+
+def test_every_command_in_the_documentation_exists() -> None:
+    from typer.testing import CliRunner
+
+    from oreqa.cli import app
+
+    known: dict[tuple[str, ...], str] = {}
+    for page in ("README.md", "docs/tutorial.md", "docs/how-to.md"):
+        for kind, text in blocks(page):
+            for line in text.splitlines() if kind == "console" else ():
+                words = shlex.split(line.removeprefix("$ "))
+                if words[0] != "oreqa":
+                    continue
+                name = tuple(words[1:3]) if words[1] == "eval" else (words[1],)
+                if name not in known:
+                    known[name] = CliRunner().invoke(app, [*name, "--help"], env={"COLUMNS": "200"}).stdout
+                assert "Usage" in known[name], line
+                for word in words:
+                    if word.startswith("--"):
+                        assert word in known[name], line
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_the_library_is_large_enough() -> None:
+    articles = list((ROOT / "demo" / "library").glob("*.md"))
+    assert len(articles) >= 40
+    for article in articles:
+        text = article.read_text()
+        assert text.startswith("# ")
+        assert len(text.split()) > 60, article
