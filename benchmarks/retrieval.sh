@@ -16,7 +16,6 @@ for mode in sparse dense hybrid; do
   run "multireqa-squad-$mode" multireqa reqa --data "$squad/squad-v1.1-dev.json.gz" \
     --sentences "$squad/multireqa-squad-dev-sentences.jsonl.gz" --mode $mode
   run "selqa-test-$mode" selqa beir --data "$data/retrieval/selqa" --split test --mode $mode
-  run "medquad-test-$mode" medquad beir --data "$data/retrieval/medquad" --split test --mode $mode
 done
 oreqa compare "$work"/reqa-squad-{sparse,hybrid} --json > results/reqa-squad-hybrid/against-sparse.json
 oreqa compare "$work"/reqa-squad-{dense,hybrid} --json > results/reqa-squad-hybrid/against-dense.json

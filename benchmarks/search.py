@@ -55,8 +55,8 @@ begun = time.perf_counter()
 found = store.batchsearch(questions, 10)
 seconds = time.perf_counter() - begun
 right = sum(int(f[0][0]) == g for f, g in zip(found, task["gold"]))
-import txtai
-print(json.dumps({"seconds": seconds, "questions": len(questions), "p1": right / len(questions), "version": txtai.__version__}))
+from importlib.metadata import version
+print(json.dumps({"seconds": seconds, "questions": len(questions), "p1": right / len(questions), "version": version("txtai")}))
 """
 
 
