@@ -56,15 +56,6 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question, with the answers that count as right where they are known."""
-
-    id: str
-    text: str
-    answers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Hit:
     """A retrieved sentence in its passage, or a passage with its best sentence.
 

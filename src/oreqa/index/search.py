@@ -6,7 +6,6 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +19,11 @@ from oreqa.index.dense import Dense, Ids, Vectors
 from oreqa.index.fusion import MODES, PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, UNITS, Mode, Unit, Weights
 from oreqa.index.lexical import bm25_bound, bm25_scores, load_bm25, words
 from oreqa.index.publish import search_folder
+from oreqa.index.scoring import QuestionScores, Scores, best_passages, best_sentences
 from oreqa.runtime.encoder import Encoder
 
 if TYPE_CHECKING:
     from bm25s import BM25
-
-Scores = NDArray[np.float32]
 
 _BLOCK_SCORES = 1 << 24
 """Scores that are held at once: questions are searched in blocks of this many scores over all sentences."""
@@ -34,54 +32,6 @@ _ORDER: tuple[Unit, Unit] = ("sentence", "passage")
 
 _CANDIDATES = 200
 """Sentences and passages that each approximate retriever gives to be scored in full."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionScores:
-    """One question's scores: of sentences, and of the passages that they stand in.
-
-    ``rows`` are the sentences' rows in the snapshot, in rising order; ``owner[i]`` is the place of sentence ``i``'s
-    passage in the arrays of passages. Arrays that the search's mode leaves out are None. ``bm25_bound`` is what a
-    passage's BM25 could reach for this question.
-    """
-
-    rows: NDArray[np.intp]
-    owner: NDArray[np.intp]
-    sentence_cosine: Scores | None = None
-    passage_cosine: Scores | None = None
-    sentence_bm25: Scores | None = None
-    passage_bm25: Scores | None = None
-    bm25_bound: float | None = None
-
-    def total(self, weights: Weights) -> Scores:
-        """The weighted sum of all parts for every sentence."""
-        own = np.zeros(len(self.owner), np.float32)
-        for scores, weight in (
-            (self.sentence_cosine, weights.sentence_cosine),
-            (self.sentence_bm25, weights.sentence_bm25),
-        ):
-            if scores is not None:
-                own += np.float32(weight) * scores
-        context: Scores | None = None
-        for scores, weight in (
-            (self.passage_cosine, weights.passage_cosine),
-            (self.passage_bm25, weights.passage_bm25),
-        ):
-            if scores is not None:
-                context = np.float32(weight) * scores if context is None else context + np.float32(weight) * scores
-        return own if context is None else own + context[self.owner]
-
-    def parts(self, place: int) -> dict[str, float]:
-        """The raw scores of the sentence at ``place``."""
-        owner = self.owner[place]
-        found = {
-            "sentence_cosine": self.sentence_cosine[place] if self.sentence_cosine is not None else None,
-            "passage_cosine": self.passage_cosine[owner] if self.passage_cosine is not None else None,
-            "sentence_bm25": self.sentence_bm25[place] if self.sentence_bm25 is not None else None,
-            "passage_bm25": self.passage_bm25[owner] if self.passage_bm25 is not None else None,
-            "bm25_bound": self.bm25_bound,
-        }
-        return {name: float(score) for name, score in found.items() if score is not None}
 
 
 class Snapshot:
@@ -178,7 +128,7 @@ class Index:
                 total = scores.total(weights)
                 if allowed is not None:
                     total[~allowed[scores.rows]] = -np.inf
-                places = _best_passages(total, scores.owner, k) if unit == "passage" else _best(total, k)
+                places = best_passages(total, scores.owner, k) if unit == "passage" else best_sentences(total, k)
                 chosen.append([(int(scores.rows[i]), float(total[i]), scores.parts(i)) for i in places])
             return self._hits(snapshot, chosen, unit)
 
@@ -302,7 +252,7 @@ class Index:
                 lexical = QuestionScores(np.arange(0), snapshot.sentence_rows, None, None, own, context).total(weights)
                 if allowed is not None:
                     lexical[~allowed] = -np.inf
-                found.append(_best(lexical, _CANDIDATES))
+                found.append(best_sentences(lexical, _CANDIDATES))
             rows = np.unique(np.concatenate(found))
             owners, owner = np.unique(snapshot.sentence_rows[rows], return_inverse=True)
             yield QuestionScores(
@@ -391,21 +341,3 @@ def check_request(questions: Sequence[str], k: int, mode: str, unit: str) -> Non
 
 def _ids(snapshot: Snapshot, unit: str) -> Ids:
     return snapshot.sentence_ids if unit == "sentence" else snapshot.passage_ids
-
-
-def _best(total: Scores, k: int) -> NDArray[np.intp]:
-    """Places of the ``k`` highest scores, best first; equal ones in their order, -inf left out."""
-    if k < len(total):
-        limit = np.partition(total, len(total) - k)[len(total) - k]
-        places = np.flatnonzero((total >= limit) & (total > -np.inf))
-    else:
-        places = np.flatnonzero(total > -np.inf)
-    return places[np.argsort(-total[places], kind="stable")][:k]
-
-
-def _best_passages(total: Scores, owner: NDArray[np.intp], k: int) -> list[int]:
-    """Places of the best sentence of each of the ``k`` best passages, best first."""
-    starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
-    ends = np.r_[starts[1:], len(owner)]
-    passages = _best(np.maximum.reduceat(total, starts), k)
-    return [int(starts[p] + np.argmax(total[starts[p] : ends[p]])) for p in passages]
