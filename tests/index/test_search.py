@@ -152,3 +152,9 @@ def test_sample_and_counts(index: Index) -> None:
         "Rain fell on the roof all night.",
         "Rain fell on the roof all night.",
     ]
+
+
+def test_a_search_inside_the_loop_over_scores(index: Index) -> None:
+    for scores in index.score_all(["fox", "rain"], SENTENCE_WEIGHTS.only("sparse")):
+        assert scores.shape == (9,)
+        assert index.search(["rain"], 1, "sparse")[0][0].passage.document == "d2"

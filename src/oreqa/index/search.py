@@ -168,21 +168,29 @@ class Index:
     @contextmanager
     def _read(self) -> Iterator[Snapshot]:
         """One unchanging state: SQLite's rows and the search files made from them."""
-        with self._lock, store.transaction(self._database, "DEFERRED"):
-            generation = int(store.read_setting(self._database, "generation"))
-            if generation == 0:
+        with self._lock:
+            if self._snapshot is not None and self._database.in_transaction:
+                yield self._snapshot  # a search inside the loop over another's scores
+                return
+            with store.transaction(self._database, "DEFERRED"):
+                yield self._current()
+
+    def _current(self) -> Snapshot:
+        """The search files of the generation that SQLite names, opened once."""
+        generation = int(store.read_setting(self._database, "generation"))
+        if generation == 0:
+            raise IndexStateError(
+                f"{self.folder}: this index was never completed; finish it with: oreqa index PATH --index {self.folder}"
+            )
+        if self._snapshot is None or generation != self._generation:
+            folder = search_folder(self.folder, generation)
+            try:
+                self._snapshot, self._generation = Snapshot(folder), generation
+            except FileNotFoundError as error:
                 raise IndexStateError(
-                    f"{self.folder}: this index was never completed; finish it with: oreqa index PATH --index {self.folder}"
-                )
-            if self._snapshot is None or generation != self._generation:
-                folder = search_folder(self.folder, generation)
-                try:
-                    self._snapshot, self._generation = Snapshot(folder), generation
-                except FileNotFoundError as error:
-                    raise IndexStateError(
-                        f"{error.filename}: this file of the index is missing; make the index again"
-                    ) from error
-            yield self._snapshot
+                    f"{error.filename}: this file of the index is missing; make the index again"
+                ) from error
+        return self._snapshot
 
     def _allowed(self, snapshot: Snapshot, where: Sequence[tuple[str, str]]) -> NDArray[np.bool_] | None:
         """Which sentences stand in documents that fulfil every condition; None where there is none."""
