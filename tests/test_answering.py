@@ -61,6 +61,8 @@ def test_bad_questions(answerer: Answerer) -> None:
     for question in ("", "  \n"):
         with pytest.raises(InputError, match="the question is empty"):
             answerer.ask(question)
+    with pytest.raises(InputError, match="whole number from 1"):
+        answerer.ask("x", k=0)
     with pytest.raises(InputError, match="threshold is 2"):
         answerer.ask("x", threshold=2)
 

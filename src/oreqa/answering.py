@@ -9,7 +9,7 @@ from pathlib import Path
 
 from oreqa.core import Answer, Hit
 from oreqa.errors import InputError
-from oreqa.index.search import Index
+from oreqa.index.search import Index, check_request
 
 CONSIDERED = 10
 """Sentences that are retrieved for a question; the best ``k`` of them are answers."""
@@ -97,6 +97,7 @@ class Answerer:
         threshold: float | None = None,
     ) -> list[list[Answer]]:
         """The same for many questions, searched together."""
+        check_request(questions, k, "hybrid", "sentence")
         least = self.calibration.threshold if threshold is None else threshold
         if not 0 <= least <= 1:
             raise InputError(f"the threshold is {least}; it must lie between 0 and 1")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oreqa.errors import InputError
-from oreqa.index.lexical import Vocabulary, bm25_bound, bm25_scores, build_bm25, load_bm25, words
+from oreqa.index.lexical import Vocabulary, bm25_bound, bm25_scores, build_bm25, check_language, load_bm25, words
 
 
 def test_words() -> None:
@@ -18,7 +18,7 @@ def test_words() -> None:
     assert words("", "en") == []
     assert words("häuser", "de") == ["haus"]
     with pytest.raises(InputError, match="not a language code"):
-        words("a", "English")
+        check_language("English")
 
 
 def test_bm25_equals_its_formula(tmp_path: Path) -> None:

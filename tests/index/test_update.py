@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -234,6 +235,7 @@ def test_kill_at_any_moment(tmp_path: Path, library: Path, settings: Settings) -
 
 _RUN = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from oreqa.index import update
 from oreqa.index.ingest import index_files
@@ -241,3 +243,15 @@ from oreqa.index.store import Settings
 update.BATCH_PASSAGES = 8
 index_files(Path(sys.argv[1]), [Path(sys.argv[2])], Settings(sys.argv[3], 40))
 """
+
+
+@pytest.mark.parametrize(("change", "reason"), [({"language": "English"}, "language code"), ({"factory": "Flatt"}, "FAISS")])
+def test_settings_that_cannot_work_leave_nothing_behind(
+    tmp_path: Path, library: Path, settings: Settings, change: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(InputError, match=reason):
+        index_files(tmp_path / "kb", [library], replace(settings, **change))
+    assert not (tmp_path / "kb").exists()
+    index_files(tmp_path / "kb", [library], settings)
+    with pytest.raises(InputError, match=reason):
+        index_files(tmp_path / "kb", [library], replace(settings, **change))

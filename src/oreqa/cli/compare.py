@@ -39,11 +39,11 @@ def compare(
     from rich.table import Table
 
     console = Console(highlight=False)
-    for c in found:
+    first = loaded[0]
+    for other, c in zip(loaded[1:], found, strict=True):
         table = Table(title=f"{c.b} against {c.a}: {c.questions:,} questions", title_justify="left")
         for name in ("metric", c.a, c.b, "difference", "95% interval", "p"):
             table.add_column(name, justify="left" if name == "metric" else "right")
-        first, other = loaded[0], next(run for run in loaded[1:] if run.name == c.b)
         for name in _SHOWN:
             if name in c.differences:
                 d = c.differences[name]

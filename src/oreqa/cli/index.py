@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oreqa.cli import app
 from oreqa.cli.output import DeviceOption, JsonFlag, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from oreqa.index.update import Report
 
 
 @app.command(name="index")
@@ -65,7 +68,7 @@ def index_command(
         raise typer.Exit(1)
 
 
-def _summary(index: Path, report) -> str:  # type: ignore[no-untyped-def]
+def _summary(index: Path, report: Report) -> str:
     counts = [
         f"{number} {name}"
         for number, name in (

@@ -66,13 +66,20 @@ def _walk(root: Path, include: Sequence[str], exclude: Sequence[str]) -> Iterato
     for folder, names, files in os.walk(root):
         here = Path(folder)
         if IGNORE_FILE in files:
-            local[here] = _spec((here / IGNORE_FILE).read_text(encoding="utf-8").splitlines())
+            local[here] = _spec(_lines(here / IGNORE_FILE))
         names[:] = sorted(name for name in names if not skip(here / name, "/"))
         for name in sorted(files):
             path = here / name
             chosen = wanted is None or wanted.match_file(path.relative_to(root).as_posix())
             if chosen and path.is_file() and not skip(path):
                 yield path
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: it cannot be read ({error}); save it as UTF-8 or remove it") from error
 
 
 def _spec(patterns: Sequence[str]) -> pathspec.GitIgnoreSpec:

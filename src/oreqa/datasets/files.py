@@ -50,13 +50,14 @@ def write_text(path: Path, text: str) -> None:
     data = text.encode()
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
-    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(data)
         draft.replace(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        if draft.is_file():
+            draft.unlink()
         raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
 
 

@@ -74,7 +74,7 @@ def load_run(folder: Path) -> Run:
         raise InputError(f"{folder}: it is not a finished run; give a folder that `oreqa eval` wrote (--out)")
     rows = {need(row, "id", str, f"{folder}/per_question.jsonl, line {n}"): row
             for n, row in read_jsonl(folder / "per_question.jsonl")}  # fmt: skip
-    return Run(folder.name, read_json(folder / "metrics.json"), rows)
+    return Run(str(folder), read_json(folder / "metrics.json"), rows)
 
 
 def data_hash(paths: Iterable[Path]) -> str:

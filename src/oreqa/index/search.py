@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 _BLOCK_SCORES = 1 << 24
 """Scores that are held at once: questions are searched in blocks of this many scores over all sentences."""
 
-_ORDER: tuple[Unit, Unit] = ("sentence", "passage")
-
 _CANDIDATES = 200
 """Sentences and passages that each approximate retriever gives to be scored in full."""
 
@@ -130,7 +128,7 @@ class Index:
                     total[~allowed[scores.rows]] = -np.inf
                 places = best_passages(total, scores.owner, k) if unit == "passage" else best_sentences(total, k)
                 chosen.append([(int(scores.rows[i]), float(total[i]), scores.parts(i)) for i in places])
-            return self._hits(snapshot, chosen, unit)
+            return self._hits(snapshot, chosen)
 
     def score_all(self, questions: Sequence[str], weights: Weights) -> Iterator[Scores]:
         """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
@@ -223,15 +221,14 @@ class Index:
         vectors = self._vectors(questions, weights)
         sparse = self._sparse(snapshot, questions, weights)
         for begin in range(0, len(questions), size):
-            cosines: list[Scores | None] = [None, None]
+            cosines: dict[Unit, Scores] = {}
             if vectors is not None:
-                block = vectors[begin : begin + size]
-                for part, unit in enumerate(_ORDER):
+                for unit in UNITS:
                     dense = snapshot.dense(unit)
                     every = dense.exact if dense.exact is not None else dense.vectors(_ids(snapshot, unit))
-                    cosines[part] = block @ every.T
+                    cosines[unit] = vectors[begin : begin + size] @ every.T
             for place in range(min(size, len(questions) - begin)):
-                sentence, passage = (None if c is None else c[place] for c in cosines)
+                sentence, passage = (cosines[unit][place] if cosines else None for unit in ("sentence", "passage"))
                 yield QuestionScores(rows, snapshot.sentence_rows, sentence, passage, *next(sparse))
 
     def _approximate(
@@ -250,12 +247,11 @@ class Index:
         near_sentences = sentences.search(vectors, _CANDIDATES, chosen[0])
         near_passages = passages.search(vectors, _CANDIDATES, chosen[1])
         starts = np.searchsorted(snapshot.sentence_rows, np.arange(len(snapshot.passage_ids) + 1))
-        for question, vector, (own, context, bound) in zip(
-            range(len(questions)), vectors, self._sparse(snapshot, questions, weights), strict=True
-        ):
-            found = [np.searchsorted(snapshot.sentence_ids, near_sentences[question][near_sentences[question] >= 0])]
-            for row in np.searchsorted(snapshot.passage_ids, near_passages[question][near_passages[question] >= 0]):
-                found.append(np.arange(starts[row], starts[row + 1]))  # noqa: PERF401
+        sparse = self._sparse(snapshot, questions, weights)
+        for vector, near, around, (own, context, bound) in zip(vectors, near_sentences, near_passages, sparse, strict=True):
+            found = [np.searchsorted(snapshot.sentence_ids, near[near >= 0])]
+            rows_around = np.searchsorted(snapshot.passage_ids, around[around >= 0])
+            found += [np.arange(starts[row], starts[row + 1]) for row in rows_around]
             if own is not None and context is not None:
                 lexical = QuestionScores(np.arange(0), snapshot.sentence_rows, None, None, own, context).total(weights)
                 if allowed is not None:
@@ -298,9 +294,7 @@ class Index:
             bound = bm25_bound(passages, ids, len(found) - len(ids))
             yield bm25_scores(sentences, ids), bm25_scores(passages, ids), bound
 
-    def _hits(
-        self, snapshot: Snapshot, chosen: Sequence[Sequence[tuple[int, float, dict[str, float]]]], unit: Unit
-    ) -> list[list[Hit]]:
+    def _hits(self, snapshot: Snapshot, chosen: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:
         wanted = {int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for found in chosen for row, *_ in found}
         passages = self._passages(wanted)
         answers = []

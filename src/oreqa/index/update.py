@@ -17,7 +17,7 @@ from oreqa.corpus.chunks import CUT_VERSION, passage_head
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index import store
 from oreqa.index.dense import check_factory
-from oreqa.index.lexical import Vocabulary, words
+from oreqa.index.lexical import Vocabulary, check_language, words
 from oreqa.index.publish import publish
 from oreqa.index.store import Settings, transaction
 from oreqa.runtime.encoder import Encoder
@@ -75,7 +75,14 @@ class IndexWriter:
         return self._loaded
 
     def open(self) -> None:
-        """Lock the index, making it if it is new. Raises IndexStateError if it is locked or was made differently."""
+        """Lock the index, making it if it is new. Raises IndexStateError if it is locked or was made differently.
+
+        Settings that cannot work raise InputError before anything is written.
+        """
+        check_language(self.settings.language)
+        if not (self.folder / store.DATABASE).is_file():
+            self._loaded = self._load_encoder()
+            check_factory(self.settings.factory, self._loaded.dim)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(self.folder / "lock")
@@ -87,9 +94,7 @@ class IndexWriter:
         except OSError as error:
             raise InputError(f"{self.folder}: it cannot be written ({error.strerror})") from error
         try:
-            if not (self.folder / store.DATABASE).is_file():
-                self._loaded = self._load_encoder()
-                check_factory(self.settings.factory, self._loaded.dim)
+            if not (self.folder / store.DATABASE).is_file() and self._loaded is not None:
                 store.create(self.folder, self.settings, self._loaded.fingerprint)
             self.database = store.connect(self.folder, write=True)
             self._check_settings()
@@ -105,6 +110,8 @@ class IndexWriter:
 
     def _check_settings(self) -> None:
         made = store.read_settings(self.database)
+        if self.settings.factory != made.factory:
+            check_factory(self.settings.factory, self.encoder.dim)
         for name in ("model", "passage_tokens", "language"):
             ours, theirs = getattr(self.settings, name), getattr(made, name)
             if ours != theirs:

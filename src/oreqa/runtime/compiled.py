@@ -7,10 +7,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import openvino as ov
 
+from oreqa.datasets.files import write_text
+from oreqa.errors import InputError
 from oreqa.models.folders import fingerprint
 
 GRAPH_VERSION = "1"
@@ -43,7 +46,8 @@ def known_fingerprint(folder: Path) -> str:
         return str(known[1])
     value = fingerprint(folder)
     notes[str(folder)] = [stamp, value]
-    _write(note, lambda path: path.write_text(json.dumps(notes)))
+    with suppress(InputError):  # without it the next start hashes again
+        write_text(note, json.dumps(notes))
     return value
 
 
@@ -66,8 +70,8 @@ def _options(precision: str) -> dict[str, str]:
     return {
         "INFERENCE_PRECISION_HINT": precision,
         "PERFORMANCE_HINT": "THROUGHPUT",
-        # Kernels are kept for each shape of input, of which long runs see thousands; the default keeps 5,000 of them,
-        # over a gigabyte. (0 is not an option: OpenVINO 2026.4 then computes wrong results.)
+        # Kernels are kept for each shape of input, of which long runs see thousands, and the default keeps 5,000.
+        # (0 is not an option: OpenVINO 2026.4 then computes wrong results.)
         "CPU_RUNTIME_CACHE_CAPACITY": "20",
     }
 
@@ -84,13 +88,3 @@ def _save(model: ov.Model, folder: Path, precision: str) -> bool:
     except OSError:
         return False
     return (folder / "graph.xml").is_file()
-
-
-def _write(path: Path, write: Callable[[Path], object]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        write(draft)
-        draft.replace(path)
-    except OSError:
-        pass
