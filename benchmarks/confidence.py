@@ -16,7 +16,10 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 
-from oreqa.answering import CALIBRATION, CONSIDERED, Answerer, Calibration, features
+from oreqa.answering.answerer import CONSIDERED, Answerer
+from oreqa.answering.confidence import SENTENCES as CALIBRATION
+from oreqa.answering.confidence import Calibration
+from oreqa.answering.confidence import sentence_features as features
 from oreqa.datasets.files import write_json
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
 from oreqa.evaluation.corpora import index_passages

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -37,7 +37,8 @@ def make_model(folder: Path, pooling: str = "mean", dense: bool = False, normali
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *("##" + c for c in letters), "the", "##ing"]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *("##" + c for c in letters), "the", "##ing",
+                  "[unused0]", "[unused1]"]  # fmt: skip
     tokenizer = Tokenizer(models.WordPiece({w: i for i, w in enumerate(vocabulary)}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -107,6 +108,32 @@ def make_model(folder: Path, pooling: str = "mean", dense: bool = False, normali
     if normalise:
         (folder / f"{len(kinds) - 1}_Normalize").mkdir()
     return folder
+
+
+def make_head(folder: Path, kind: str, seed: int = 0, **own: object) -> Path:
+    """A reader's or a re-ranker's folder on a random BERT, with random heads; ``own`` are more of its settings."""
+    make_model(folder, seed=seed)
+    rng = np.random.default_rng(seed + 100)
+    weights = {f"bert.{name}": value for name, value in load_file(folder / "model.safetensors").items()}
+    heads = {"reader": {"qa_outputs": 2, "qa_classifier": 1}, "reranker": {"classifier": 1}}[kind]
+    for name, width in heads.items():
+        weights[f"{name}.weight"] = rng.normal(0, 1, (width, WIDTH)).astype(np.float32)
+        weights[f"{name}.bias"] = rng.normal(0, 1, width).astype(np.float32)
+    save_file(weights, folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    config["oreqa"] = {"kind": kind, "titles": True, "max_tokens": 48, "overlap": 8, "shared": True, **own}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_head(tmp_path_factory.mktemp("models") / "reader", "reader")
+
+
+@pytest.fixture(scope="session")
+def tiny_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_head(tmp_path_factory.mktemp("models") / "reranker", "reranker", seed=3)
 
 
 @pytest.fixture(scope="session")

@@ -71,10 +71,31 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer and its evidence. ``confidence`` is the probability, in 0..1, that it answers the question."""
+class Span:
+    """A stretch of a passage that a reader takes for an answer: ``text == passage_text[start:end]``.
+
+    ``passage`` is the passage's number among those read for the question, ``parts`` the scores that ``score`` is made of.
+    """
 
     text: str
+    start: int
+    end: int
+    passage: int
+    score: float
+    parts: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer and its evidence. ``confidence`` is the probability, in 0..1, that it answers the question.
+
+    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``parts`` holds the score of each
+    stage that took part.
+    """
+
+    text: str
+    start: int
+    end: int
     confidence: float
     sentence: Sentence
     passage: Passage

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import DeviceOption, JsonFlag, parse_conditions, print_json
+from oreqa.cli.output import DeviceOption, JsonFlag, RerankerOption, parse_conditions, print_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,6 +25,11 @@ def ask(
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Least confidence of an answer.  [default: calibrated]")
     ] = None,
+    reader: Annotated[
+        str, typer.Option(help="Reader: a name, a folder, or none to answer with sentences.")
+    ] = "minilm-reader",
+    reranker: RerankerOption = "minilm-reranker",
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each stage contributed.")] = False,
     device: DeviceOption = "cpu",
     as_json: JsonFlag = False,
 ) -> None:
@@ -36,7 +41,8 @@ def ask(
     """
     from oreqa.answering import Answerer
 
-    answers = Answerer.load(index, device).ask(question, k, parse_conditions(where or ()), threshold)
+    answerer = Answerer.load(index, device, _named(reader), _named(reranker))
+    answers = answerer.ask(question, k, parse_conditions(where or ()), threshold)
     if as_json:
         print_json({"question": question, "found": bool(answers), "answers": [answer_json(a) for a in answers]})
         return
@@ -48,6 +54,12 @@ def ask(
         console.print("--threshold 0 shows the best sentences all the same", style="dim")
     for number, answer in enumerate(answers):
         console.print(render_answer(answer, whole=number == 0))
+        if explain:
+            console.print(render_stages(answer))
+
+
+def _named(model: str) -> str | None:
+    return None if model == "none" else model
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
@@ -55,6 +67,8 @@ def answer_json(answer: Answer) -> dict[str, Any]:
     passage = answer.passage
     return {
         "text": answer.text,
+        "start": answer.start,
+        "end": answer.end,
         "confidence": round(answer.confidence, 4),
         "score": round(answer.score, 4),
         "document": passage.document,
@@ -63,11 +77,12 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "sentence": {"text": answer.sentence.text, "start": answer.sentence.start, "end": answer.sentence.end},
         "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
         "fields": dict(passage.fields),
+        "parts": {name: round(value, 4) for name, value in answer.parts.items()},
     }
 
 
 def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
-    """An answer for a terminal; the ``whole`` passage with the sentence highlighted, or the sentence alone."""
+    """An answer for a terminal, with its sentence; in the ``whole`` passage, if that is wanted."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.table import Table
@@ -78,12 +93,48 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     head = Table.grid(padding=(0, 1))
     head.add_row(Text(f"{answer.confidence:4.0%}", f"bold {colour}"), Text(one_line(answer.text), "bold"))
     parts: list[RenderableType] = [head]
-    if whole and len(passage.sentences) > 1:
+    if not whole and answer.text != sentence.text:
+        text = Text(sentence.text)
+        text.stylize("bold underline", max(0, answer.start - sentence.start), answer.end - sentence.start)
+        parts.append(Padding(text, (0, 0, 0, 5)))
+    if whole and (len(passage.sentences) > 1 or answer.text != sentence.text):
         text = Text(passage.text, style="dim")
-        text.stylize("not dim bold underline", sentence.start - passage.start, sentence.end - passage.start)
+        text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
+        text.stylize("not dim bold underline", answer.start - passage.start, answer.end - passage.start)
         parts.append(Padding(text, (0, 0, 0, 5)))
     parts.append(Padding(Text(source_line(answer), style="cyan"), (0, 0, 0, 5)))
     return Group(*parts, "")
+
+
+def render_stages(answer: Answer) -> RenderableType:
+    """A table of what search, reader and re-ranker gave the answer."""
+    from rich.padding import Padding
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("stage", "score", "meaning"):
+        table.add_column(column, style="dim", justify="right" if column == "score" else "left")
+    for name, meaning in _STAGES.items():
+        if name in answer.parts:
+            table.add_row(name, f"{answer.parts[name]:.3f}", meaning)
+    table.add_row("score", f"{answer.score:.3f}", "what the answers are ordered by")
+    return Padding(table, (0, 0, 1, 5))
+
+
+_STAGES = {
+    "sentence_cosine": "search: similarity of question and sentence",
+    "passage_cosine": "search: similarity of question and passage",
+    "sentence_bm25": "search: words shared with the sentence",
+    "passage_bm25": "search: words shared with the passage",
+    "retrieval": "search: the passage's score",
+    "reading": "reader: log-probability of the span",
+    "selection": "reader: log-probability of the passage among those read",
+    "passage": "reader: log-odds that the passage answers",
+    "agreement": "what equal answers elsewhere add",
+    "occurrences": "spans with this answer",
+    "merged": "score before re-ranking",
+    "reranking": "re-ranker: log-probability among the best answers",
+}
 
 
 def source_line(answer: Answer) -> str:
@@ -93,7 +144,7 @@ def source_line(answer: Answer) -> str:
     path, mark, row = passage.document.partition("#")
     if Path(path).is_relative_to(Path.cwd()):
         path = str(Path(path).relative_to(Path.cwd()))
-    place = f"{path}{mark}{row}:{answer.sentence.start}-{answer.sentence.end}"
+    place = f"{path}{mark}{row}:{answer.start}-{answer.end}"
     return f"{names} | {place}" if names else place
 
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from oreqa.evaluation.runs import QuestionResult
     from oreqa.index.store import Settings
 
-evaluate = typer.Typer(no_args_is_help=True, help="Measure a task: reqa, beir, or the recall of an index.")
+evaluate = typer.Typer(no_args_is_help=True, help="Measure a task.")
 app.add_typer(evaluate, name="eval")
+
+SHOWN = ("em", "f1", "em@5", "acc@1", "acc@5", "mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "p@10", "r@1", "r@5", "r@10")
 
 OutOption = Annotated[Path, typer.Option("--out", help="Folder for metrics.json, report.html and the rest.")]
 ModelOption = Annotated[str | None, typer.Option(help="Encoder: a folder or a name.  [default: all-minilm-l6-v2]")]
@@ -52,7 +54,7 @@ def reqa(
     from oreqa.evaluation.corpora import index_passages
     from oreqa.evaluation.retrieval import evaluate_reqa
 
-    settings = _settings(model)
+    settings = settings_for(model)
     boundaries = load_boundaries(sentences) if sentences else None
     task = build_reqa(load_paragraphs(data), boundaries, settings.language)
     if not task.questions:
@@ -64,7 +66,7 @@ def reqa(
         results = evaluate_reqa(task, opened, mode.value, advance)
     files = [data, *([sentences] if sentences else [])]
     more = {"data": data.name, "sentences": sentences.name if sentences else "own splitter", "seed": seed}
-    _finish(out, "reqa", mode.value, results, task.candidates, files, settings, begun, more, as_json)
+    finish(out, "reqa", mode.value, results, task.candidates, files, settings, begun, more, as_json)
 
 
 @evaluate.command()
@@ -86,7 +88,7 @@ def beir(
     from oreqa.datasets.beir import load_beir
     from oreqa.evaluation.retrieval import evaluate_beir, index_beir
 
-    settings = _settings(model)
+    settings = settings_for(model)
     task = load_beir(data, split)
     begun = time.monotonic()
     with progress_bar("encoding passages") as advance:
@@ -94,7 +96,7 @@ def beir(
     with progress_bar("ranking questions", len(task.queries)) as advance:
         results = evaluate_beir(task, opened, mode.value, advance)
     more = {"data": data.name, "split": split, "seed": seed}
-    _finish(out, "beir", mode.value, results, len(task.corpus), [data], settings, begun, more, as_json)
+    finish(out, "beir", mode.value, results, len(task.corpus), [data], settings, begun, more, as_json)
 
 
 @evaluate.command()
@@ -130,13 +132,14 @@ def recall(
         typer.echo(f"{opened.settings.factory}: {shares} (top {k}, {len(lines)} questions)")
 
 
-def _settings(model: str | None) -> Settings:
+def settings_for(model: str | None) -> Settings:
+    """An index's settings with another encoder, if one is named."""
     from oreqa.index.store import Settings
 
     return replace(Settings(), model=model) if model else Settings()
 
 
-def _finish(
+def finish(
     out: Path,
     task: str,
     mode: str,
@@ -147,18 +150,21 @@ def _finish(
     begun: float,
     more: dict[str, Any],
     as_json: bool,
+    extra: dict[str, Any] | None = None,
 ) -> None:
-    """Write a run's files and show its metrics."""
+    """Write a run's files and show its metrics; ``extra`` is kept in metrics.json beside them."""
+    from oreqa.datasets.provenance import data_hash, versions
     from oreqa.evaluation.metrics import mean_metrics
     from oreqa.evaluation.papers import published_rows
     from oreqa.evaluation.report import write_report
-    from oreqa.evaluation.runs import data_hash, save_run, versions
+    from oreqa.evaluation.runs import save_run
 
     metrics = mean_metrics([result.metrics for result in results])
     summary = {
         "task": task,
         "mode": mode,
         **metrics,
+        **(extra or {}),
         "questions": len(results),
         "candidates": candidates,
         "data_sha256": data_hash(files),
@@ -175,7 +181,7 @@ def _finish(
     from rich.console import Console
     from rich.table import Table
 
-    shown = [name for name in ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "p@10", "r@1", "r@5", "r@10") if name in metrics]
+    shown = [name for name in SHOWN if name in metrics]
     table = Table(title=f"{task} {mode}: {len(results):,} questions, {candidates:,} candidates", title_justify="left")
     for name in shown:
         table.add_column(name, justify="right")

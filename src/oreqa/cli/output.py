@@ -14,6 +14,8 @@ from oreqa.errors import InputError
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 DeviceOption = Annotated[str, typer.Option(help="Where the model runs: cpu (OpenVINO) or cuda (torch).")]
+ReaderOption = Annotated[str, typer.Option(help="Reader: a name (`oreqa models` lists them) or a folder.")]
+RerankerOption = Annotated[str, typer.Option(help="Span re-ranker: a name, a folder, or none.")]
 
 
 def print_json(value: Any) -> None:

@@ -71,6 +71,16 @@ def write_jsonl(path: Path, rows: Iterable[Any]) -> None:
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
+def append_jsonl(path: Path, rows: Iterable[Any]) -> None:
+    """Add rows to a plain JSON-lines file in one write, so that work in progress is kept."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
+
+
 def need(row: Any, key: str, kind: type, where: str) -> Any:
     """``row[key]``, which must be a ``kind``. Raises InputError that says where it is not."""
     if not isinstance(row, dict) or key not in row:

@@ -16,7 +16,7 @@ from oreqa.core import Document, Passage
 from oreqa.corpus.chunks import paragraph_passage
 from oreqa.datasets.files import need, read_jsonl
 from oreqa.datasets.mrqa import load_mrqa
-from oreqa.datasets.squad import Paragraph, load_squad
+from oreqa.datasets.squad import Paragraph, load_squad, readable_title
 from oreqa.errors import InputError
 
 Span = tuple[int, int]
@@ -80,11 +80,6 @@ def build_reqa(
             first += len(starts)
     gold = tuple(tuple(sorted(found)) for found in questions.values())
     return ReqaTask(tuple(passages), tuple(questions), gold)
-
-
-def readable_title(title: str) -> str:
-    """SQuAD's titles are Wikipedia's, with underscores for blanks."""
-    return title.replace("_", " ").strip()
 
 
 def _given(boundaries: dict[tuple[str, int], list[Span]], title: str, number: int, paragraph: Paragraph) -> list[Span]:

@@ -60,6 +60,12 @@ def _question(row: Any, where: str) -> Asked:
     return Asked(str(need(row, "id", object, where)), need(row, "question", str, where), golds)
 
 
+def readable_title(title: str) -> str:
+    """SQuAD's titles are Wikipedia's, with underscores for blanks; a paragraph called "untitled" has none."""
+    title = title.replace("_", " ").strip()
+    return "" if title.lower() == "untitled" else title
+
+
 def save_squad(path: Path, paragraphs: Iterable[Paragraph], version: str = "1.1") -> None:
     """Write a SQuAD file. Version 1.1 cannot hold unanswerable questions: they raise InputError."""
     articles: list[dict[str, Any]] = []

@@ -8,9 +8,19 @@ from itertools import groupby
 from pathlib import Path
 
 from oreqa.core import Document, Passage
+from oreqa.corpus.chunks import paragraph_passage
+from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.index.update import open_writer
+
+
+def whole_passages(paragraphs: Iterable[Paragraph], language: str = "en") -> list[Passage]:
+    """Every paragraph as one passage, with our own splitter's sentences; documents are named by title and number."""
+    return [
+        paragraph_passage(Document(f"{paragraph.title}#{number}", readable_title(paragraph.title), paragraph.text), language)
+        for number, paragraph in enumerate(paragraphs)
+    ]
 
 
 def index_passages(

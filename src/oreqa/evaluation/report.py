@@ -13,8 +13,30 @@ import numpy as np
 from oreqa.datasets.files import write_text
 from oreqa.evaluation.runs import QuestionResult
 
-_COLUMNS = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "p@10", "r@1", "r@5", "r@10")
+_COLUMNS = (
+    "em",
+    "f1",
+    "em@5",
+    "acc@1",
+    "acc@5",
+    "acc@10",
+    "mrr",
+    "mrr@100",
+    "ndcg@10",
+    "p@1",
+    "p@5",
+    "p@10",
+    "r@1",
+    "r@5",
+    "r@10",
+)
 _MEANING = {
+    "em": "share of questions whose answer is exactly right",
+    "f1": "overlap of words with the right answer",
+    "em@5": "an exactly right answer among the first 5",
+    "acc@1": "the first passage that was read holds an answer",
+    "acc@5": "one of the first 5 passages does",
+    "acc@10": "one of the first 10 passages does",
     "mrr": "mean reciprocal rank of the first gold",
     "mrr@100": "the same, cut at rank 100",
     "ndcg@10": "graded gain of the top 10",
@@ -25,6 +47,7 @@ _MEANING = {
     "r@5": "share of the gold, top 5",
     "r@10": "share of the gold, top 10",
 }
+_COLUMNS = tuple(_MEANING)
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
@@ -109,6 +132,7 @@ def _failures(results: Sequence[QuestionResult], count: int = 20) -> str:
     rows = []
     for result in failed[:: max(1, len(failed) // count)][:count]:
         found = result.texts.get(result.top[0][0], result.top[0][0]) if result.top else "nothing"
+        found = f"{result.answers[0][0]} (right: {'; '.join(result.gold)})" if result.answers else found
         rank = "not found" if np.isinf(result.ranks[0]) else f"{result.ranks[0]:g}"
         rows.append(f"<tr><td>{escape(result.question)}</td><td>{rank}</td><td class=text>{escape(found)}</td></tr>")
     head = "<tr><th>question</th><th>rank of gold</th><th class=text>found first</th></tr>"

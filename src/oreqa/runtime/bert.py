@@ -20,28 +20,27 @@ _ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", 
 
 @dataclass(frozen=True)
 class Graph:
-    """A BERT encoder as an open graph: its inputs (``[batch, tokens]`` int64) and its last hidden state.
+    """A stretch of a BERT encoder as an open graph: its inputs by name and its last hidden state.
 
-    ``hidden`` has shape ``[batch, tokens, width]``; heads are added to it before the model is compiled.
+    Inputs are ``input_ids``, ``attention_mask`` and ``token_type_ids`` (``[batch, tokens]`` int64); a stretch that begins
+    above the embeddings takes ``states`` (``[batch, tokens, width]`` float32) and ``attention_mask``. ``hidden`` has the
+    shape of ``states``; heads are added to it before the model is compiled.
     """
 
-    input_ids: Any
-    attention_mask: Any
-    token_type_ids: Any
+    inputs: Mapping[str, Any]
     hidden: Any
 
-    @property
-    def inputs(self) -> list[Any]:
-        return [self.input_ids, self.attention_mask, self.token_type_ids]
 
-
-def bert_graph(weights: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> Graph:
+def bert_graph(
+    weights: Mapping[str, np.ndarray], config: Mapping[str, Any], first: int = 0, last: int | None = None
+) -> Graph:
     """Build the encoder of BERT: embeddings, then ``num_hidden_layers`` post-norm Transformer layers.
 
+    ``first`` and ``last`` (left out) cut a stretch of its layers; one that begins with layer 0 has the embeddings, too.
     Raises ModelError if the architecture is not BERT's or a tensor is missing.
     """
-    _check_supported(config)
-    prefix = _prefix(weights)
+    check_supported(config)
+    prefix = weights_prefix(weights)
     eps = float(config.get("layer_norm_eps", 1e-12))
     heads = int(config["num_attention_heads"])
     width = int(config["hidden_size"])
@@ -69,26 +68,36 @@ def bert_graph(weights: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> 
         mode = _ACTIVATIONS[config.get("hidden_act", "gelu")]
         return op.gelu(x, mode) if mode else op.relu(x)
 
-    ids, mask, types = (op.parameter([-1, -1], np.int64, name) for name in _INPUTS)
-    axis = op.constant(np.array(0, np.int64))
-    # Position embeddings: the first S rows, S being the batch's own length.
-    length = op.gather(op.shape_of(ids), op.constant(np.array([1], np.int64)), axis)
-    positions = op.slice(
-        tensor("embeddings.position_embeddings.weight"),
-        op.constant(np.array([0], np.int64)),
-        length,
-        op.constant(np.array([1], np.int64)),
-        op.constant(np.array([0], np.int64)),
-    )
-    words = op.gather(tensor("embeddings.word_embeddings.weight"), ids, axis)
-    segments = op.gather(tensor("embeddings.token_type_embeddings.weight"), types, axis)
-    x = layer_norm(op.add(op.add(words, segments), positions), "embeddings.LayerNorm")
+    def embed(ids: Any, types: Any) -> Any:
+        axis = op.constant(np.array(0, np.int64))
+        # Position embeddings: the first S rows, S being the batch's own length.
+        length = op.gather(op.shape_of(ids), op.constant(np.array([1], np.int64)), axis)
+        positions = op.slice(
+            tensor("embeddings.position_embeddings.weight"),
+            op.constant(np.array([0], np.int64)),
+            length,
+            op.constant(np.array([1], np.int64)),
+            op.constant(np.array([0], np.int64)),
+        )
+        words = op.gather(tensor("embeddings.word_embeddings.weight"), ids, axis)
+        segments = op.gather(tensor("embeddings.token_type_embeddings.weight"), types, axis)
+        return layer_norm(op.add(op.add(words, segments), positions), "embeddings.LayerNorm")
+
+    mask = op.parameter([-1, -1], np.int64, "attention_mask")
+    inputs = {"attention_mask": mask}
+    if first == 0:
+        ids, types = (op.parameter([-1, -1], np.int64, name) for name in ("input_ids", "token_type_ids"))
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        x = embed(ids, types)
+    else:
+        x = op.parameter([-1, -1, width], np.float32, "states")
+        inputs = {"states": x, "attention_mask": mask}
 
     # 0 where a token may be attended to, a large negative number where it may not: [batch, 1, 1, tokens].
     seen = op.unsqueeze(op.convert(mask, np.float32), op.constant(np.array([1, 2], np.int64)))
     hide = op.multiply(op.subtract(op.constant(np.float32(1)), seen), op.constant(np.float32(-1e9)))
 
-    for layer in range(int(config["num_hidden_layers"])):
+    for layer in range(first, int(config["num_hidden_layers"]) if last is None else last):
         base = f"encoder.layer.{layer}"
         query, key, value = (split_heads(linear(x, f"{base}.attention.self.{part}")) for part in ("query", "key", "value"))
         attended = op.scaled_dot_product_attention(query, key, value, hide)
@@ -100,7 +109,7 @@ def bert_graph(weights: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> 
         x = layer_norm(op.add(linear(joined, f"{base}.attention.output.dense"), x), f"{base}.attention.output.LayerNorm")
         inner = activate(linear(x, f"{base}.intermediate.dense"))
         x = layer_norm(op.add(linear(inner, f"{base}.output.dense"), x), f"{base}.output.LayerNorm")
-    return Graph(ids, mask, types, x)
+    return Graph(inputs, x)
 
 
 def pooled(graph: Graph, weights: Any) -> Any:
@@ -124,22 +133,26 @@ def normalise(x: Any) -> Any:
     return op.normalize_l2(x, op.constant(np.array([-1], np.int64)), 1e-12, "max")
 
 
-def as_model(graph: Graph, extra: Mapping[str, Any], output: Any, name: str) -> ov.Model:
-    """Close the graph: the encoder's inputs, the ``extra`` ones by name, and one output called ``name``."""
-    inputs = {**dict(zip(_INPUTS, graph.inputs, strict=True)), **extra}
+def first_token(graph: Graph) -> Any:
+    """The hidden state of [CLS]: ``[batch, width]``."""
+    return op.gather(graph.hidden, op.constant(np.array(0, np.int64)), op.constant(np.array(1, np.int64)))
+
+
+def as_model(graph: Graph, extra: Mapping[str, Any], outputs: Mapping[str, Any]) -> ov.Model:
+    """Close the graph: the encoder's inputs and the ``extra`` ones, and the outputs, all by name."""
+    inputs = {**graph.inputs, **extra}
     for label, node in inputs.items():
         node.output(0).tensor.set_names({label})
-    result = op.result(output)
-    result.output(0).tensor.set_names({name})
-    return ov.Model([result], list(inputs.values()), "bert")
+    results = []
+    for label, node in outputs.items():
+        results.append(op.result(node))
+        results[-1].output(0).tensor.set_names({label})
+    return ov.Model(results, list(inputs.values()), "bert")
 
 
-_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-
-
-def _check_supported(config: Mapping[str, Any]) -> None:
+def check_supported(config: Mapping[str, Any]) -> None:
     kind = config.get("model_type")
-    if kind != "bert":
+    if kind not in ("bert", "dpr"):
         raise ModelError(
             f"the model is of type {kind!r}; "
             "only BERT encoders run here: choose a folder whose config.json says model_type bert"
@@ -150,9 +163,12 @@ def _check_supported(config: Mapping[str, Any]) -> None:
         raise ModelError(f"the model uses the activation {config['hidden_act']!r}; known: {', '.join(_ACTIVATIONS)}")
 
 
-def _prefix(weights: Mapping[str, np.ndarray]) -> str:
-    """Heads save their encoder under a name ('bert.'), bare encoders under none."""
-    for prefix in ("", "bert.", "model.", "0.auto_model."):
+def weights_prefix(weights: Mapping[str, np.ndarray]) -> str:
+    """Heads save their encoder under a name ('bert.', in DPR's reader 'encoder.'), bare encoders under none.
+
+    Raises ModelError if there is no encoder.
+    """
+    for prefix in ("", "bert.", "model.", "0.auto_model.", "encoder.", "span_predictor.encoder.bert_model."):
         if prefix + "embeddings.word_embeddings.weight" in weights:
             return prefix
     raise ModelError("the model's weights hold no BERT embeddings (embeddings.word_embeddings.weight)")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import openvino as ov
+from numpy.typing import NDArray
 from openvino import opset13 as op
 from safetensors.numpy import load_file
 
@@ -15,37 +17,49 @@ from oreqa.runtime import bert
 from oreqa.runtime.compiled import compile_cached, cpu_precision
 from oreqa.runtime.encoder import Batch, Vectors
 
+T = TypeVar("T")
+
 
 class OpenVinoSession:
     """A compiled encoder on the CPU. ``precision`` is ``bf16`` or ``f32``; None takes what the processor does best."""
 
     def __init__(self, folder: EncoderFolder, fingerprint: str, precision: str | None = None) -> None:
         self._model = compile_cached(f"encoder-{fingerprint[:32]}", lambda: _graph(folder), precision or cpu_precision())
-        # One request computes on each core while as many wait, so that no core waits for Python.
-        self._width = 2 * int(self._model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
     def run(self, batches: Iterator[Batch], done: Callable[[Batch, Vectors], None]) -> None:
-        """Run every batch; ``done`` is called once for each, in order, in the caller's thread.
-
-        Requests are waited for in turn. OpenVINO's own queue calls back from its threads, and one that still waits for
-        the interpreter's lock while the model is freed never ends.
-        """
-        free: deque[ov.InferRequest] = deque()
-        running: deque[tuple[ov.InferRequest, Batch]] = deque()
-        for batch in batches:
-            if len(running) == self._width:
-                free.append(_finish(*running.popleft(), done))
-            request = free.popleft() if free else self._model.create_infer_request()
-            request.start_async([batch.ids, batch.mask, np.zeros_like(batch.ids), batch.pool])
-            running.append((request, batch))
-        while running:
-            _finish(*running.popleft(), done)
+        """Run every batch; ``done`` is called once for each, in order, in the caller's thread."""
+        inputs = ((batch, (batch.ids, batch.mask, np.zeros_like(batch.ids), batch.pool)) for batch in batches)
+        for batch, (vectors,) in run_inputs(self._model, inputs):
+            done(batch, vectors)
 
 
-def _finish(request: ov.InferRequest, batch: Batch, done: Callable[[Batch, Vectors], None]) -> ov.InferRequest:
+def run_inputs(
+    model: ov.CompiledModel, inputs: Iterable[tuple[T, Sequence[NDArray[Any]]]]
+) -> Iterator[tuple[T, list[NDArray[Any]]]]:
+    """Run each input, given with a label; labels and outputs come back in order.
+
+    Inputs are drawn as they can be started. Outputs are views that hold until the next ones are asked for. Requests are
+    waited for in turn: OpenVINO's own queue calls back from its threads, and one that still waits for the interpreter's
+    lock while the model is freed never ends.
+    """
+    # One request computes on each core while as many wait, so that no core waits for Python.
+    width = 2 * int(model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
+    free: deque[ov.InferRequest] = deque()
+    running: deque[tuple[ov.InferRequest, T]] = deque()
+    for label, arrays in inputs:
+        request = free.popleft() if free else model.create_infer_request()
+        request.start_async(list(arrays))
+        running.append((request, label))
+        if len(running) == width:
+            yield _wait(*running[0])
+            free.append(running.popleft()[0])
+    while running:
+        yield _wait(*running.popleft())
+
+
+def _wait(request: ov.InferRequest, label: T) -> tuple[T, list[NDArray[Any]]]:
     request.wait()
-    done(batch, request.get_output_tensor(0).data)
-    return request
+    return label, [tensor.data for tensor in request.output_tensors]
 
 
 def _graph(folder: EncoderFolder) -> ov.Model:
@@ -57,4 +71,4 @@ def _graph(folder: EncoderFolder) -> ov.Model:
         x = bert.dense(x, tensors["linear.weight"], tensors.get("linear.bias"), layer.activation)
     if folder.normalise:
         x = bert.normalise(x)
-    return bert.as_model(graph, {"pool": pool}, x, "vectors")
+    return bert.as_model(graph, {"pool": pool}, {"vectors": x})

@@ -14,13 +14,9 @@ class TorchSession:
     """The same computation as OpenVinoSession's, in bf16 on ``device`` (f32 where that is the CPU)."""
 
     def __init__(self, folder: EncoderFolder, device: str = "cuda") -> None:
-        try:
-            import torch
-            from transformers import AutoModel
-        except ImportError as error:
-            raise ModelError("a GPU needs torch: pip install 'oreqa[train]'") from error
-        if device == "cuda" and not torch.cuda.is_available():
-            raise ModelError("torch finds no GPU here: use --device cpu")
+        torch = usable_device(device)
+        from transformers import AutoModel
+
         self._device = device
         self._precision = torch.bfloat16 if device == "cuda" else torch.float32
         self._model: Any = AutoModel.from_pretrained(folder.path, dtype=self._precision, local_files_only=True)
@@ -42,6 +38,18 @@ class TorchSession:
                 if self._normalise:
                     x = torch.nn.functional.normalize(x, dim=-1)
                 done(batch, x.cpu().numpy())
+
+
+def usable_device(device: str) -> Any:
+    """The torch module. Raises ModelError if it is not installed or finds no such device."""
+    try:
+        import torch
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise ModelError("a GPU needs torch: pip install 'oreqa[train]'") from error
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ModelError("torch finds no GPU here: use --device cpu")
+    return torch
 
 
 def _tensors(folder: Any) -> tuple[Any, Any]:

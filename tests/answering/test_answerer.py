@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from oreqa import Answerer
-from oreqa.answering import CALIBRATION, Calibration, features
+from oreqa.answering.confidence import SENTENCES as CALIBRATION
+from oreqa.answering.confidence import Calibration
+from oreqa.answering.confidence import sentence_features as features
 from oreqa.errors import InputError
 from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
@@ -22,7 +24,7 @@ def test_probability_is_logistic() -> None:
 @pytest.fixture
 def answerer(tmp_path: Path, library: Path, tiny: Path) -> Answerer:
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
-    return Answerer.load(tmp_path / "kb")
+    return Answerer.load(tmp_path / "kb", reader=None)
 
 
 def test_answers_and_their_evidence(answerer: Answerer, library: Path) -> None:
@@ -68,9 +70,9 @@ def test_bad_questions(answerer: Answerer) -> None:
 
 
 def test_the_real_model_answers_and_abstains(tmp_path: Path) -> None:
-    folder = Path(__file__).parent.parent / "demo" / "library"
+    folder = Path(__file__).parents[2] / "demo" / "library"
     index_files(tmp_path / "kb", [folder / "octopus.md", folder / "piano.md", folder / "mars.md"])
-    answerer = Answerer.load(tmp_path / "kb")
+    answerer = Answerer.load(tmp_path / "kb", reader=None)
     answers = answerer.ask("Who built the first pianos?")
     assert answers[0].text == "Bartolomeo Cristofori built the first pianos in Florence around 1700."
     assert answers[0].confidence > 2 * CALIBRATION.threshold

@@ -1,0 +1,148 @@
+"""Answers with their evidence: search -> read -> re-rank, and the probability that what was found is right."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
+from oreqa.answering.confidence import SENTENCES, SPANS, Calibration, sentence_features, span_features
+from oreqa.core import Answer, Hit, Passage
+from oreqa.corpus.chunks import passage_head
+from oreqa.errors import InputError
+from oreqa.index.search import Index, check_request
+from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.runtime.reader import PassageReader
+
+CONSIDERED = 10
+"""Sentences that are retrieved for a question without a reader; the best ``k`` of them are answers."""
+
+READ = 5
+"""Passages that are read for a question."""
+
+SPANS_READ = 10
+"""Spans that are taken from each passage."""
+
+Progress = Callable[[int], None]
+
+
+class Answerer:
+    """Answers questions from one index: with spans if it has a ``reader``, else with sentences."""
+
+    def __init__(
+        self,
+        index: Index,
+        reader: PassageReader | None = None,
+        combination: Combination = COMBINATION,
+        calibration: Calibration | None = None,
+    ) -> None:
+        self.index = index
+        self.reader = reader
+        self.combination = combination
+        self.calibration = calibration or (SPANS if reader else SENTENCES)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        device: str = "cpu",
+        reader: str | Path | None = DEFAULT_READER,
+        reranker: str | Path | None = DEFAULT_RERANKER,
+    ) -> Answerer:
+        """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
+
+        Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded.
+        """
+        loaded = None if reader is None else PassageReader.load(reader, reranker, device)
+        return cls(Index.open(folder, device), loaded)
+
+    def ask(
+        self,
+        question: str,
+        k: int = 3,
+        where: Sequence[tuple[str, str]] = (),
+        threshold: float | None = None,
+    ) -> list[Answer]:
+        """Up to ``k`` answers, best first; none if the documents do not seem to hold one.
+
+        ``where`` holds conditions ``(field, value)`` on the documents. ``threshold`` of None is the calibrated one; 0
+        gives the best answers whatever they are worth. Raises InputError for an empty question.
+        """
+        if not isinstance(question, str) or not question.strip():
+            raise InputError("the question is empty")
+        return self.ask_all([question], k, where, threshold)[0]
+
+    def ask_all(
+        self,
+        questions: Sequence[str],
+        k: int = 3,
+        where: Sequence[tuple[str, str]] = (),
+        threshold: float | None = None,
+    ) -> list[list[Answer]]:
+        """The same for many questions, searched and read together."""
+        check_request(questions, k, "hybrid", "sentence")
+        least = self.calibration.threshold if threshold is None else threshold
+        if not 0 <= least <= 1:
+            raise InputError(f"the threshold is {least}; it must lie between 0 and 1")
+        if self.reader is None:
+            found = self.index.search(questions, max(k, CONSIDERED), "hybrid", "sentence", where)
+            answers = [self._sentences(hits[:k], hits) for hits in found]
+        else:
+            read = self.index.search(questions, READ, "hybrid", "passage", where)
+            passages = [[hit.passage for hit in hits] for hits in read]
+            retrieval = [[hit.score for hit in hits] for hits in read]
+            ranked = read_answers(self.reader, questions, passages, retrieval, self.combination)
+            answers = [self._spans(candidates, hits, k) for candidates, hits in zip(ranked, read, strict=True)]
+        return [[answer for answer in own if answer.confidence >= least] for own in answers]
+
+    def _sentences(self, chosen: Sequence[Hit], hits: Sequence[Hit]) -> list[Answer]:
+        answers = []
+        for place, hit in enumerate(chosen):
+            rival = hits[1 if place == 0 else 0].score if len(hits) > 1 else hit.score
+            confidence = self.calibration.probability(sentence_features(hit, rival))
+            sentence = hit.sentence
+            answers.append(
+                Answer(sentence.text, sentence.start, sentence.end, confidence, sentence, hit.passage, hit.score, hit.parts)
+            )
+        return answers
+
+    def _spans(self, candidates: Sequence[Candidate], hits: Sequence[Hit], k: int) -> list[Answer]:
+        answers: list[Answer] = []
+        for place, candidate in enumerate(candidates):
+            hit, span = hits[candidate.span.passage], candidate.span
+            start, end = hit.passage.start + span.start, hit.passage.start + span.end
+            # Of spans that overlap only the best is an answer of its own.
+            if any(a.passage is hit.passage and a.start < end and start < a.end for a in answers):
+                continue
+            confidence = self.calibration.probability(span_features(candidates, place, hits))
+            starts = [sentence.start for sentence in hit.passage.sentences]
+            sentence = hit.passage.sentences[max(0, bisect_right(starts, start) - 1)]
+            parts = {**hit.parts, **candidate.parts}
+            answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, candidate.score, parts))
+            if len(answers) == k:
+                break
+        return answers
+
+
+def read_answers(
+    reader: PassageReader,
+    questions: Sequence[str],
+    passages: Sequence[Sequence[Passage]],
+    retrieval: Sequence[Sequence[float]],
+    weights: Combination = COMBINATION,
+    progress: Progress | None = None,
+) -> list[list[Candidate]]:
+    """Every answer that the reader finds in the ``passages`` of each question, best first by the one score.
+
+    ``retrieval`` holds the retriever's score of each passage. The ``weights.reranked`` best are reconsidered if the
+    reader has a re-ranker. ``progress`` is called with questions done.
+    """
+    texts = [[(passage_head(p.title, p.heading), p.text) for p in own] for own in passages]
+    spans = reader.read(questions, texts, SPANS_READ, progress)
+    ranked = [merge(own, scores, weights) for own, scores in zip(spans, retrieval, strict=True)]
+    if reader.reranker is None:
+        return ranked
+    best = [[candidate.span for candidate in own[: weights.reranked]] for own in ranked]
+    scores = reader.rerank(questions, texts, best)
+    return [rerank(own, list(map(float, found)), weights) for own, found in zip(ranked, scores, strict=True)]

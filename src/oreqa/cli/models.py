@@ -1,0 +1,48 @@
+"""``oreqa models``: the models that are here by name."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from oreqa.cli import app
+from oreqa.cli.output import JsonFlag, print_json
+
+
+@app.command()
+def models(
+    name: Annotated[str | None, typer.Argument(help="Show one model's card.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the models that can be named, or show one's card.
+
+    [bold]oreqa models minilm-reader[/bold]
+    """
+    from oreqa.models.folders import find_model, list_models
+
+    if name is not None:
+        card = find_model(name) / "README.md"
+        text = card.read_text(encoding="utf-8") if card.is_file() else f"{name} has no card"
+        if as_json:
+            print_json({"name": name, "folder": str(card.parent), "card": text})
+            return
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(text))
+        return
+    found = list_models()
+    if as_json:
+        print_json([asdict(model) | {"path": str(model.path)} for model in found])
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for column in ("name", "what it does", "size", "licence", "folder"):
+        table.add_column(column, overflow="fold")
+    for model in found:
+        table.add_row(model.name, model.kind, f"{model.bytes / 1e6:.1f} MB", model.licence, str(model.path))
+    Console(highlight=False).print(table)

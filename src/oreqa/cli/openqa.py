@@ -1,0 +1,167 @@
+"""``oreqa eval openqa`` and ``oreqa eval answers``: answers, measured."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oreqa.cli.evaluate import IndexOption, ModelOption, OutOption, SeedOption, evaluate, finish, settings_for
+from oreqa.cli.output import DeviceOption, JsonFlag, ReaderOption, RerankerOption, print_json, progress_bar
+from oreqa.datasets.files import write_json
+from oreqa.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oreqa.answering.combining import Candidate, Combination
+    from oreqa.core import Passage
+    from oreqa.evaluation.openqa import OpenQuestion, Predicted
+    from oreqa.index.search import Index
+    from oreqa.index.store import Settings
+
+
+@evaluate.command()
+def openqa(
+    data: Annotated[Path, typer.Option(help="Questions: SQuAD or MRQA, or rows {question, answers | pattern} (.jsonl).")],
+    out: OutOption,
+    gold_passages: Annotated[
+        bool, typer.Option("--gold-passages", help="Read each question's own paragraph instead of retrieving.")
+    ] = False,
+    passages: Annotated[int, typer.Option(min=1, max=100, help="How many passages are read for a question.")] = 5,
+    reader: ReaderOption = "minilm-reader",
+    reranker: RerankerOption = "minilm-reranker",
+    combine: Annotated[
+        list[str] | None, typer.Option(help="A weight of the one score as name=value, as reranking=0.5 or alone=1.")
+    ] = None,
+    model: ModelOption = None,
+    index: IndexOption = None,
+    questions: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by the seed.")] = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = "cpu",
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer questions from all paragraphs: EM, F1, and the accuracy of retrieval.
+
+    Without an index, the paragraphs of the data are the collection. An index of your own is searched with --index; it is
+    needed for questions without paragraphs.
+
+    [bold]oreqa eval openqa --data dev.json --out runs/open[/bold]
+    """
+    from oreqa.answering.answerer import read_answers
+    from oreqa.evaluation.openqa import evaluate_open, reranking_analysis
+    from oreqa.runtime.reader import PassageReader
+
+    weights = _weights(combine or ())
+    settings = settings_for(model)
+    loaded = PassageReader.load(reader, None if reranker == "none" else reranker, device)
+    begun = time.monotonic()
+    asked, own = _questions(data, questions, seed)
+    if gold_passages:
+        opened, read = None, [[passage] for passage in own]
+        retrieval = [[0.0]] * len(asked)
+    else:
+        opened = _collection(data, index, out, settings, device)
+        hits = opened.search([question.text for question in asked], passages, "hybrid", "passage")
+        read = [[hit.passage for hit in found] for found in hits]
+        retrieval = [[hit.score for hit in found] for found in hits]
+    with progress_bar("reading questions", len(asked)) as advance:
+        ranked = read_answers(loaded, [question.text for question in asked], read, retrieval, weights, advance)
+    predicted = [_predicted(*row) for row in zip(ranked, read, retrieval, strict=True)]
+    results = evaluate_open(asked, predicted)
+    more = {"data": data.name, "reader": reader, "reranker": reranker, "passages": passages, "gold": gold_passages,
+            "combination": asdict(weights), "seed": seed}  # fmt: skip
+    extra = {} if reranker == "none" else {"reranking": reranking_analysis(results, weights.reranked)}
+    mode = "reader" if reranker == "none" else "reader + re-ranker"
+    count = opened.counts()["passages"] if opened else len({passage.text for passage in own})
+    write_json(out / "predictions.json", {question.id: row.answers[0][0] if row.answers else ""
+                                          for question, row in zip(asked, predicted, strict=True)})  # fmt: skip
+    finish(out, "openqa", mode, results, count, [data], settings, begun, more, as_json, extra)
+
+
+@evaluate.command()
+def answers(
+    predictions: Annotated[Path, typer.Option(help="JSON object: question id to answer.")],
+    gold: Annotated[Path, typer.Option(help="SQuAD file, 1.1 or 2.0, plain or gzipped.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Score a predictions file as SQuAD's official scripts do: exact match and F1.
+
+    [bold]oreqa eval answers --predictions predictions.json --gold dev.json[/bold]
+    """
+    from oreqa.evaluation.answers import score_predictions
+
+    metrics, _ = score_predictions(gold, predictions)
+    if as_json:
+        print_json(metrics)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{predictions.name}: {metrics['questions']:,} questions", title_justify="left")
+    for name in ("questions", "em", "f1"):
+        table.add_column(name, justify="right")
+    kinds = [("", "questions"), *((f"{kind}_", kind) for kind in ("answerable", "unanswerable") if kind in metrics)]
+    for prefix, name in kinds:
+        count = f"{metrics[name]:,}" if not prefix else f"{metrics[name]:,} {name}"
+        table.add_row(count, *(f"{metrics[prefix + key]:.2f}" for key in ("em", "f1") if prefix + key in metrics))
+    Console(highlight=False).print(table)
+    if metrics["missing"]:
+        typer.echo(f"{metrics['missing']:,} questions have no prediction", err=True)
+
+
+def _weights(changes: Sequence[str]) -> Combination:
+    """The shipped combination with some of its weights changed. Raises InputError for one that does not exist."""
+    from oreqa.answering.combining import COMBINATION
+
+    known = asdict(COMBINATION)
+    for change in changes:
+        name, _, text = change.partition("=")
+        if name not in known:
+            raise InputError(f"--combine {change!r}: the weights are {', '.join(known)}")
+        try:
+            known[name] = type(known[name])(float(text))
+        except ValueError:
+            raise InputError(f"--combine {change!r}: write a number, as in {name}=0.5") from None
+    return replace(COMBINATION, **known)
+
+
+def _questions(data: Path, count: int | None, seed: int) -> tuple[list[OpenQuestion], list[Passage]]:
+    """Questions, drawn if there are more than ``count``; and where the data have them, their own passages."""
+    from oreqa.evaluation.openqa import load_open_questions
+
+    asked, own = load_open_questions(data)
+    if not asked:
+        raise InputError(f"{data}: it holds no question with an answer")
+    places = list(range(len(asked)))
+    if count and count < len(places):
+        places = sorted(random.Random(seed).sample(places, count))
+    return [asked[i] for i in places], [own[i] for i in places] if own else []
+
+
+def _collection(data: Path, index: Path | None, out: Path, settings: Settings, device: str) -> Index:
+    """The paragraphs of the data as an index; or, for questions without paragraphs, the user's."""
+    from oreqa.datasets.reqa import load_paragraphs
+    from oreqa.evaluation.corpora import index_passages, whole_passages
+    from oreqa.evaluation.openqa import is_question_list
+    from oreqa.index.search import Index
+
+    if is_question_list(data):
+        if index is None:
+            raise InputError(f"{data}: its questions have no paragraphs; name the index to search with --index")
+        return Index.open(index, device)
+    passages = whole_passages(load_paragraphs(data), settings.language)
+    with progress_bar("encoding passages", len(passages)) as advance:
+        return index_passages(index or out / "index", passages, settings, device, advance)
+
+
+def _predicted(ranked: Sequence[Candidate], read: Sequence[Passage], retrieval: Sequence[float]) -> Predicted:
+    from oreqa.evaluation.openqa import Predicted
+
+    before = max(ranked, key=lambda one: one.parts.get("merged", one.score)).span.text if ranked else ""
+    passages = [(passage.document, passage.text, score) for passage, score in zip(read, retrieval, strict=True)]
+    return Predicted([(one.span.text, one.score) for one in ranked[:10]], before, passages)

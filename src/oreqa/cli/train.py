@@ -1,0 +1,71 @@
+"""``oreqa train``: models from recipes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oreqa.cli import app
+from oreqa.cli.output import JsonFlag, print_json, progress_bar
+
+train = typer.Typer(no_args_is_help=True, help="Train a model by a recipe (needs the train extra).")
+app.add_typer(train, name="train")
+
+RecipeOption = Annotated[Path, typer.Option(help="Recipe, a TOML file; recipes/ holds some.")]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder of the trained model.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", help="Change the recipe: name=value, as in optimiser.batch=16.")
+]
+
+
+@train.command()
+def reader(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
+    """Train a reader: the span that answers, and the passage that holds it.
+
+    An interrupted training goes on from its last checkpoint when it is run again.
+
+    [bold]oreqa train reader --recipe recipes/small/reader.toml --set data_root=data --out runs/reader[/bold]
+    """
+    from oreqa.training import need_torch
+
+    need_torch()
+    from oreqa.training.reader import train_reader
+    from oreqa.training.recipes import ReaderRecipe, load_recipe
+    from oreqa.training.records import train_recorded
+
+    settled = load_recipe(ReaderRecipe, recipe, set_ or ())
+    with progress_bar("preparing questions") as advance:
+        record = train_recorded(
+            train_reader, settled, [settled.data_root / part.file for part in settled.data], out, advance
+        )
+    _finish(record, out, as_json)
+
+
+@train.command()
+def reranker(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
+    """Train a span re-ranker from a reader's predictions (oreqa mine predictions).
+
+    An interrupted training goes on from its last checkpoint when it is run again.
+
+    [bold]oreqa train reranker --recipe recipes/small/reranker.toml --out runs/reranker[/bold]
+    """
+    from oreqa.training import need_torch
+
+    need_torch()
+    from oreqa.training.recipes import RerankerRecipe, load_recipe
+    from oreqa.training.records import train_recorded
+    from oreqa.training.reranker import train_reranker
+
+    settled = load_recipe(RerankerRecipe, recipe, set_ or ())
+    with progress_bar("preparing questions") as advance:
+        record = train_recorded(train_reranker, settled, [settled.data_root / settled.predictions], out, advance)
+    _finish(record, out, as_json)
+
+
+def _finish(record: dict[str, object], out: Path, as_json: bool) -> None:
+    if as_json:
+        print_json(record)
+    else:
+        typer.echo(f"trained in {record['seconds']:,.0f} s, {record['steps']:,} steps: {out}")

@@ -1,0 +1,30 @@
+"""Where numbers come from: hashes of data files, and versions of the libraries that computed them."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+def data_hash(paths: Iterable[Path]) -> str:
+    """SHA-256 over the content of files, in order; folders count with all their files."""
+    digest = hashlib.sha256()
+    for path in paths:
+        for file in sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]:
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in ("oreqa", "openvino", "numpy", "faiss-cpu", "bm25s", "tokenizers", "torch", "sentence-transformers"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,120 @@
+"""Exact match and F1 of answer strings, as SQuAD's official scripts compute them (Rajpurkar et al. 2016, 2018)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import regex
+
+from oreqa.datasets.answers import normalize_answer
+from oreqa.datasets.files import read_json
+from oreqa.errors import InputError
+
+PATTERN_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A question's exact match (0 or 1) and F1 (0..1)."""
+
+    em: float
+    f1: float
+
+
+def exact_match(prediction: str, golds: Sequence[str]) -> float:
+    """1 if the prediction equals an answer after normalisation."""
+    return float(any(normalize_answer(prediction) == normalize_answer(gold) for gold in golds))
+
+
+def f1_score(prediction: str, gold: str) -> float:
+    """Harmonic mean of precision and recall over the words of both, normalised and counted with repetitions."""
+    found, wanted = normalize_answer(prediction).split(), normalize_answer(gold).split()
+    common = sum((Counter(found) & Counter(wanted)).values())
+    if not common:
+        return 0.0
+    precision, recall = common / len(found), common / len(wanted)
+    return 2 * precision * recall / (precision + recall)
+
+
+def score_answer(prediction: str, golds: Sequence[str], version2: bool = False) -> Score:
+    """The best over all answers.
+
+    SQuAD 2.0's script leaves out answers that are empty after normalisation, takes a question without any for
+    unanswerable, and gives two empty strings an F1 of 1; 1.1's knows none of this.
+    """
+    if not version2:
+        return Score(exact_match(prediction, golds), max((f1_score(prediction, gold) for gold in golds), default=0.0))
+    golds = [gold for gold in golds if normalize_answer(gold)] or [""]
+    return Score(exact_match(prediction, golds), max(_f1_version2(prediction, gold) for gold in golds))
+
+
+def _f1_version2(prediction: str, gold: str) -> float:
+    if not normalize_answer(prediction) or not normalize_answer(gold):
+        return float(normalize_answer(prediction) == normalize_answer(gold))
+    return f1_score(prediction, gold)
+
+
+def match_pattern(prediction: str, pattern: str, anchored: bool = True) -> bool:
+    """Whether a regular expression (CuratedTREC's) matches the prediction, in any case.
+
+    ``anchored`` matches from the prediction's beginning, as RECONSIDER and ProQA do; otherwise anywhere, as DPR. A pattern
+    that takes over a second does not match. Raises InputError for one that is not a regular expression.
+    """
+    flags = regex.IGNORECASE | regex.UNICODE | regex.MULTILINE
+    try:
+        compiled = regex.compile(pattern, flags)
+        run = compiled.match if anchored else compiled.search
+        return run(prediction, timeout=PATTERN_SECONDS) is not None
+    except TimeoutError:
+        return False
+    except regex.error as error:
+        raise InputError(f"{pattern!r} is not a regular expression ({error})") from error
+
+
+def score_predictions(gold: Path, predictions: Path) -> tuple[dict[str, Any], dict[str, Score]]:
+    """Score a predictions file (JSON: question id to answer) against a SQuAD file: metrics in percent, and each score.
+
+    Version 2.0, known by its unanswerable questions or its version, counts the questions that were predicted and adds
+    figures for those with and without an answer; 1.1 counts a missing prediction as wrong.
+    """
+    content = read_json(gold)
+    given = read_json(predictions)
+    if not isinstance(given, dict) or not all(isinstance(text, str) for text in given.values()):
+        raise InputError(f"{predictions}: it must be a JSON object from question ids to answer strings")
+    try:
+        rows = [row for article in content["data"] for paragraph in article["paragraphs"] for row in paragraph["qas"]]
+        golds = {str(row["id"]): [answer["text"] for answer in row["answers"]] for row in rows}
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{gold}: it is not a SQuAD file ({error!r} is missing or of the wrong kind)") from error
+    if not golds:
+        raise InputError(f"{gold}: it holds no question")
+    version2 = str(content.get("version", "")).lower().startswith("v2") or any("is_impossible" in row for row in rows)
+    missing = [name for name in golds if name not in given]
+    scores = {
+        name: score_answer(given.get(name, ""), texts, version2) if name in given else Score(0.0, 0.0)
+        for name, texts in golds.items()
+        if name in given or not version2
+    }
+    if not scores:
+        raise InputError(f"{predictions}: none of its ids is a question of {gold}")
+    metrics: dict[str, Any] = {**percent(list(scores.values())), "questions": len(scores), "missing": len(missing)}
+    if version2:
+        answered = {name for name, texts in golds.items() if any(normalize_answer(text) for text in texts)}
+        for label, chosen in (("answerable", True), ("unanswerable", False)):
+            part = [score for name, score in scores.items() if (name in answered) == chosen]
+            metrics |= {f"{label}_{key}": value for key, value in percent(part).items()} if part else {}
+            metrics[label] = len(part)
+    return metrics, scores
+
+
+def percent(scores: Sequence[Score]) -> dict[str, float]:
+    """Mean exact match and F1 in percent."""
+    count = max(len(scores), 1)
+    return {
+        "em": 100 * sum(score.em for score in scores) / count,
+        "f1": 100 * sum(score.f1 for score in scores) / count,
+    }

@@ -1,0 +1,140 @@
+"""Open-domain question answering: answers against their gold, and the retrieval that was their ceiling."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import regex
+
+from oreqa.core import Passage
+from oreqa.datasets.files import need, read_jsonl
+from oreqa.datasets.reqa import load_paragraphs
+from oreqa.errors import InputError
+from oreqa.evaluation.answers import Score, match_pattern, score_answer
+from oreqa.evaluation.corpora import whole_passages
+from oreqa.evaluation.runs import QuestionResult
+
+CUTS = (1, 3, 5, 10)
+
+_WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question to be answered from a collection: its answers, or a regular expression that right ones match."""
+
+    id: str
+    text: str
+    answers: tuple[str, ...]
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What was answered, best first, as texts with their scores; ``before`` is the first answer without re-ranking."""
+
+    answers: Sequence[tuple[str, float]]
+    before: str
+    retrieved: Sequence[tuple[str, str, float]]
+    """Passages that were read: name, text and score."""
+
+
+def is_question_list(path: Path) -> bool:
+    """Whether a file holds rows of questions without paragraphs: ``{question, answers | pattern}``."""
+    if not path.name.removesuffix(".gz").endswith(".jsonl"):
+        return False
+    return any("question" in row for _, row in islice(read_jsonl(path), 1))
+
+
+def load_open_questions(path: Path, language: str = "en") -> tuple[list[OpenQuestion], list[Passage]]:
+    """Questions that have an answer, and the paragraph of each: of a SQuAD or MRQA file, or of a question list, without.
+
+    Raises InputError that names the row of a mistake.
+    """
+    if is_question_list(path):
+        return [_open_question(row, f"{path}, line {number}", number) for number, row in read_jsonl(path)], []
+    asked, own = [], []
+    paragraphs = load_paragraphs(path)
+    for paragraph, passage in zip(paragraphs, whole_passages(paragraphs, language), strict=True):
+        for question in paragraph.questions:
+            if question.answers:
+                asked.append(OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers)))
+                own.append(passage)
+    return asked, own
+
+
+def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuestion:
+    text = need(row, "question", str, where)
+    pattern = row.get("pattern")
+    answers = tuple(str(answer) for answer in row.get("answers", ()))
+    if not answers and not isinstance(pattern, str):
+        raise InputError(f"{where}: it has neither answers nor a pattern")
+    return OpenQuestion(str(row.get("id", number)), text, answers, pattern)
+
+
+def score_open(question: OpenQuestion, prediction: str) -> Score:
+    """Exact match and F1; for a pattern, whether it matches, as both."""
+    if question.pattern is not None:
+        hit = float(bool(prediction) and match_pattern(prediction, question.pattern))
+        return Score(hit, hit)
+    return score_answer(prediction, question.answers)
+
+
+def has_answer(text: str, question: OpenQuestion) -> bool:
+    """Whether a passage holds an answer: its words one after another, without case (DPR's match), or the pattern."""
+    if question.pattern is not None:
+        return match_pattern(text, question.pattern, anchored=False)
+    words = _words(text)
+    return any(f" {' '.join(_words(answer))} " in f" {' '.join(words)} " for answer in question.answers if _words(answer))
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORD.findall(unicodedata.normalize("NFD", text)))
+
+
+def evaluate_open(questions: Sequence[OpenQuestion], predictions: Sequence[Predicted]) -> list[QuestionResult]:
+    """Score every question: ``em``, ``f1``, ``em@N`` (a right one among the first N), ``acc@N`` (the ceiling of reading)."""
+    results = []
+    for question, predicted in zip(questions, predictions, strict=True):
+        scores = [score_open(question, text) for text, _ in predicted.answers[: max(CUTS)]]
+        first = scores[0] if scores else Score(0.0, 0.0)
+        before = score_open(question, predicted.before)
+        holds = [has_answer(text, question) for _, text, _ in predicted.retrieved]
+        metrics = {"em": first.em, "f1": first.f1, "em_before": before.em, "f1_before": before.f1}
+        metrics |= {f"em@{cut}": max((score.em for score in scores[:cut]), default=0.0) for cut in CUTS}
+        metrics |= {f"acc@{cut}": float(any(holds[:cut])) for cut in CUTS if cut <= max(len(holds), 1)}
+        rank = next((place for place, score in enumerate(scores, 1) if score.em), math.inf)
+        texts = {name: text for name, text, _ in predicted.retrieved[:3]}
+        gold = question.answers or (question.pattern or "",)
+        results.append(
+            QuestionResult(
+                question.id, question.text, metrics, [rank], list(dict.fromkeys(gold)),
+                [(name, score) for name, _, score in predicted.retrieved], texts, predicted.answers[:5],
+            )
+        )  # fmt: skip
+    return results
+
+
+def reranking_analysis(results: Sequence[QuestionResult], reranked: int) -> dict[str, int]:
+    """What re-ranking mended and broke, in questions.
+
+    ``mendable`` had a right answer among the first ``reranked`` but not on top; ``mended`` of them have it now, and
+    ``broken`` had it on top and lost it.
+    """
+    rows = [result.metrics for result in results]
+    wrong = [row for row in rows if not row["em_before"]]
+    cut = f"em@{reranked}" if reranked in CUTS else "em@5"
+    return {
+        "right_before": len(rows) - len(wrong),
+        "mendable": sum(bool(row[cut]) for row in wrong),
+        "mended": sum(bool(row["em"]) for row in wrong),
+        "broken": sum(bool(row["em_before"]) and not row["em"] for row in rows),
+    }

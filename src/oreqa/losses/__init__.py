@@ -1,0 +1,1 @@
+"""Published training objectives: pure functions on tensors, one file each."""

@@ -1,0 +1,62 @@
+"""Objectives of the extractive reader.
+
+Passage selection and marginal span likelihood are those of Dense Passage Retrieval (Karpukhin et al. 2020, section 6.1),
+on which RECONSIDER (Iyer et al. 2021, section 3) builds; shared normalisation is that of Clark & Gardner (2018), used by
+ProQA (Xiong et al. 2021, section 3.3).
+
+A batch holds ``G`` questions with up to ``P`` passages of up to ``T`` tokens. ``spans`` (``[G, P, S, 2]``) are the first
+and last tokens of every occurrence of an answer, -1 where there are fewer than ``S``.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def span_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, shared: bool) -> Tensor:
+    """Negative marginal log-likelihood of the answer's spans: ``-log sum p_start(i) p_end(j)``, averaged over questions.
+
+    ``start`` and ``end`` are logits ``[G, P, T]``; ``tokens`` (bool, ``[G, P, T]``) marks the tokens that an answer may
+    hold. With ``shared`` the probabilities are taken over all passages of a question together and all matching spans are
+    summed; without, over each passage alone, and the losses of the passages that hold an answer are averaged. Questions
+    without a span count nothing; a batch without any gives 0.
+    """
+    known = spans[..., 0] >= 0
+    inside = _log_softmax(start, tokens, shared).gather(-1, spans[..., 0].clamp(min=0))
+    inside = inside + _log_softmax(end, tokens, shared).gather(-1, spans[..., 1].clamp(min=0))
+    likelihood = inside.masked_fill(~known, _LEAST).logsumexp(-1)
+    holds = known.any(-1)
+    if shared:
+        likelihood, holds = likelihood.masked_fill(~holds, _LEAST).logsumexp(-1, keepdim=True), holds.any(-1, keepdim=True)
+    of_question = torch.where(holds, -likelihood, 0.0).sum(-1) / holds.sum(-1).clamp(min=1)
+    return of_question.sum() / holds.any(-1).sum().clamp(min=1)
+
+
+def selection_loss(selection: Tensor, present: Tensor, holds: Tensor, null: bool) -> Tensor:
+    """Negative log-likelihood of choosing a passage that holds the answer, averaged over questions.
+
+    ``selection`` are logits ``[G, P]``, ``present`` (bool) marks real passages, ``holds`` those with an answer; several
+    of these are summed. With ``null`` there is one more choice, of logit 0: that no passage answers; it is the right one
+    for questions without an answer, so that a passage's logit becomes the log-odds of its answering. Without, such
+    questions count nothing.
+    """
+    choices = selection.masked_fill(~present, _LEAST)
+    right = selection.masked_fill(~holds, _LEAST)
+    answered = holds.any(-1)
+    if null:
+        zero = torch.zeros_like(choices[:, :1])
+        choices = torch.cat([zero, choices], -1)
+        right = torch.cat([zero.masked_fill(answered[:, None], _LEAST), right], -1)
+        answered = torch.ones_like(answered)
+    likelihood = right.logsumexp(-1) - choices.logsumexp(-1)
+    return torch.where(answered, -likelihood, 0.0).sum() / answered.sum().clamp(min=1)
+
+
+_LEAST = -1e9  # a finite number, so that a row without any choice gives no NaN
+
+
+def _log_softmax(logits: Tensor, allowed: Tensor, shared: bool) -> Tensor:
+    logits = logits.float().masked_fill(~allowed, _LEAST)
+    total = logits.flatten(1).logsumexp(-1)[:, None, None] if shared else logits.logsumexp(-1, keepdim=True)
+    return logits - total

@@ -1,0 +1,1 @@
+"""Training data found by models and by retrieval."""

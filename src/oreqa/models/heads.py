@@ -1,0 +1,116 @@
+"""Folders of readers and span re-rankers: what they say about themselves, and their weights under common names.
+
+Read are our own, transformers' BertForQuestionAnswering and DPRReader, and readers of DPR's own naming, as safetensors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from oreqa.errors import ModelError
+from oreqa.models.differences import unpack_difference
+from oreqa.models.folders import find_model, read_json_file
+
+Weights = dict[str, NDArray[np.float32]]
+
+READER, RERANKER = "reader", "reranker"
+
+
+@dataclass(frozen=True, slots=True)
+class HeadFolder:
+    """A reader's or re-ranker's folder, read but not loaded.
+
+    ``max_tokens``, ``overlap``, ``titles`` and ``closing`` are those of ``models.inputs``; ``shared`` says whether spans
+    were normalised over all passages of a question; ``marking`` how a re-ranker is shown the span; ``base`` and ``layers``
+    the model of which it shares the embeddings and the lowest layers.
+    """
+
+    path: Path
+    kind: str
+    config: dict[str, Any]
+    tokenizer: Path
+    max_tokens: int
+    overlap: int
+    titles: bool
+    closing: bool
+    shared: bool
+    marking: str
+    base: str
+    layers: int
+
+
+def read_head_folder(path: Path, kind: str) -> HeadFolder:
+    """Read a folder's settings. Raises ModelError, with the reason, if it is not a ``kind``."""
+    config = read_json_file(path / "config.json")
+    own = config.get("oreqa") or {}
+    found = own.get("kind") or (READER if set(config.get("architectures") or ()) & _READERS else None)
+    if found != kind:
+        what = f"a {found}" if found else f"a model of class {', '.join(config.get('architectures') or ['(none)'])}"
+        raise ModelError(f"{path}: it is {what}, not a {kind}")
+    base = str(own.get("base", ""))
+    tokenizer = path / "tokenizer.json"
+    if not tokenizer.is_file() and base:
+        tokenizer = find_model(base) / "tokenizer.json"
+    if not tokenizer.is_file():
+        raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
+    dpr = "DPRReader" in (config.get("architectures") or ())
+    positions = int(config.get("max_position_embeddings", 512))
+    return HeadFolder(
+        path, kind, config, tokenizer,
+        max_tokens=min(int(own.get("max_tokens", 350 if dpr else 384)), positions),
+        overlap=int(own.get("overlap", 128)),
+        titles=bool(own.get("titles", dpr)),
+        closing=bool(own.get("closing", not dpr)),
+        shared=bool(own.get("shared", False)),
+        marking=str(own.get("marking", "marked")),
+        base=base,
+        layers=int(own.get("layers", 0)),
+    )  # fmt: skip
+
+
+def load_head_weights(folder: HeadFolder) -> Weights:
+    """All tensors, the encoder's under ``bert.``, the heads as ``qa_outputs``, ``qa_classifier`` and ``classifier``."""
+    return _load(folder.path, str(folder.config.get("oreqa", {}).get("difference_from", "")))
+
+
+def _load(path: Path, base: str) -> Weights:
+    if base:
+        return unpack_difference(load_file(path / "difference.safetensors"), _load_plain(find_model(base)))
+    return _load_plain(path)
+
+
+def _load_plain(path: Path) -> Weights:
+    config = read_json_file(path / "config.json")
+    if base := config.get("oreqa", {}).get("difference_from"):
+        return _load(path, base)
+    file = path / "model.safetensors"
+    if not file.is_file():
+        raise ModelError(
+            f"{path}: model.safetensors is missing; load the model in transformers and save_pretrained() it, "
+            "for pickled weights (.bin, .cp, .pt) are not read"
+        )
+    weights = {}
+    for name, value in load_file(file).items():
+        for old, new in _NAMES:
+            if name.startswith(old):
+                name = new + name.removeprefix(old)
+                break
+        weights[name] = np.asarray(value, np.float32)
+    return weights
+
+
+_READERS = {"Reader", "BertForQuestionAnswering", "DPRReader"}
+_NAMES = (
+    ("span_predictor.encoder.bert_model.", "bert."),
+    ("span_predictor.", ""),
+    ("encoder.embeddings.", "bert.embeddings."),
+    ("encoder.encoder.", "bert.encoder."),
+    ("embeddings.", "bert.embeddings."),
+    ("encoder.layer.", "bert.encoder.layer."),
+)

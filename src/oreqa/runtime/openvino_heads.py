@@ -1,0 +1,88 @@
+"""Reader and re-ranker on OpenVINO; layers that both have in common are compiled, and kept in memory, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import openvino as ov
+from numpy.typing import NDArray
+from openvino import opset13 as op
+
+from oreqa.models.heads import HeadFolder, load_head_weights
+from oreqa.runtime import bert
+from oreqa.runtime.compiled import compile_cached, cpu_precision, known_fingerprint
+from oreqa.runtime.openvino_session import run_inputs
+from oreqa.runtime.reader import HeadBatch
+
+Outputs = Iterator[tuple[HeadBatch, list[NDArray[Any]]]]
+
+
+class OpenVinoHeads:
+    """Compiled stages: the common lower layers (or none), and on them the reader and the re-ranker."""
+
+    def __init__(self, reader: HeadFolder, reranker: HeadFolder | None, precision: str | None = None) -> None:
+        precision = precision or cpu_precision()
+        common = reranker.layers if reranker is not None and _is_base(reader, reranker) else 0
+        stamp = known_fingerprint(reader.path)[:32]
+        self._lower = None
+        if common:
+            self._lower = compile_cached(f"lower{common}-{stamp}", lambda: _lower(reader, common), precision)
+        self._reader = compile_cached(f"reader{common}-{stamp}", lambda: _reader(reader, common), precision)
+        self._reranker = None
+        if reranker is not None:
+            stamp = f"{stamp[:16]}{known_fingerprint(reranker.path)[:16]}"
+            self._reranker = compile_cached(f"reranker{common}-{stamp}", lambda: _reranker(reranker, common), precision)
+
+    def read(self, batches: Iterator[HeadBatch]) -> Outputs:
+        """Start and end ``[batch, tokens]`` and selection ``[batch]``."""
+        return self._run(self._reader, batches)
+
+    def rerank(self, batches: Iterator[HeadBatch]) -> Outputs:
+        """Scores ``[batch]``."""
+        return self._run(self._reranker, batches)
+
+    def _run(self, upper: ov.CompiledModel, batches: Iterator[HeadBatch]) -> Outputs:
+        whole = ((batch, (batch.ids, batch.mask, batch.types)) for batch in batches)
+        if self._lower is None:
+            return run_inputs(upper, whole)
+        states = run_inputs(self._lower, whole)
+        return run_inputs(upper, ((batch, (hidden, batch.mask)) for batch, (hidden,) in states))
+
+
+def _is_base(reader: HeadFolder, reranker: HeadFolder) -> bool:
+    from oreqa.models.folders import find_model
+
+    return bool(reranker.base) and find_model(reranker.base).resolve() == reader.path.resolve()
+
+
+def _lower(folder: HeadFolder, common: int) -> ov.Model:
+    graph = bert.bert_graph(load_head_weights(folder), folder.config, 0, common)
+    return bert.as_model(graph, {}, {"states": graph.hidden})
+
+
+def _reader(folder: HeadFolder, common: int) -> ov.Model:
+    weights = load_head_weights(folder)
+    graph = bert.bert_graph(weights, folder.config, common)
+    width = int(folder.config["hidden_size"])
+    ends = bert.dense(graph.hidden, weights["qa_outputs.weight"][:2], weights["qa_outputs.bias"][:2], "identity")
+    selection = bert.dense(
+        bert.first_token(graph),
+        weights.get("qa_classifier.weight", np.zeros((1, width), np.float32)),
+        weights.get("qa_classifier.bias", np.zeros(1, np.float32)),
+        "identity",
+    )
+    start, end = (_at(ends, place, 2) for place in (0, 1))
+    return bert.as_model(graph, {}, {"start": start, "end": end, "selection": _at(selection, 0, 1)})
+
+
+def _reranker(folder: HeadFolder, common: int) -> ov.Model:
+    weights = load_head_weights(folder)
+    graph = bert.bert_graph(weights, folder.config, common)
+    score = bert.dense(bert.first_token(graph), weights["classifier.weight"], weights["classifier.bias"], "identity")
+    return bert.as_model(graph, {}, {"scores": _at(score, 0, 1)})
+
+
+def _at(x: Any, place: int, axis: int) -> Any:
+    return op.gather(x, op.constant(np.array(place, np.int64)), op.constant(np.array(axis, np.int64)))

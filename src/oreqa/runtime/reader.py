@@ -1,0 +1,178 @@
+"""The reader and the span re-ranker at inference: batches over passages and questions, sorted by length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.core import Span
+from oreqa.errors import InputError
+from oreqa.models.folders import find_model
+from oreqa.models.heads import READER, RERANKER, HeadFolder, read_head_folder
+from oreqa.models.inputs import InputMaker, Tokens, Window
+from oreqa.runtime.spans import Logit, best_spans
+
+BATCH_TOKENS = 2048
+Text = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadBatch:
+    """Padded inputs ``[batch, tokens]`` int64 and the items' numbers."""
+
+    ids: NDArray[np.int64]
+    mask: NDArray[np.int64]
+    types: NDArray[np.int64]
+    items: NDArray[np.intp]
+
+
+class HeadSession(Protocol):
+    """Compiled heads on one backbone. Outputs come with their batches, in order."""
+
+    def read(self, batches: Iterator[HeadBatch]) -> Iterator[tuple[HeadBatch, list[NDArray[Any]]]]:
+        """Start and end ``[batch, tokens]`` and selection ``[batch]``."""
+        ...
+
+    def rerank(self, batches: Iterator[HeadBatch]) -> Iterator[tuple[HeadBatch, list[NDArray[Any]]]]:
+        """Scores ``[batch]``."""
+        ...
+
+
+class PassageReader:
+    """A loaded reader, and a span re-ranker if one is named."""
+
+    def __init__(self, session: HeadSession, reader: HeadFolder, reranker: HeadFolder | None) -> None:
+        self.folder, self.reranker = reader, reranker
+        self._session = session
+        self._inputs = InputMaker(reader.tokenizer, reader.max_tokens, reader.overlap, reader.titles, reader.closing)
+        self._marked = None if reranker is None else InputMaker(
+            reranker.tokenizer, reranker.max_tokens, 0, reranker.titles, reranker.closing
+        )  # fmt: skip
+
+    @classmethod
+    def load(cls, reader: str | Path, reranker: str | Path | None = None, device: str = "cpu") -> PassageReader:
+        """Load models by name or folder. Raises ModelError for a folder that is missing or of another kind."""
+        folder = read_head_folder(find_model(reader), READER)
+        second = None if reranker is None else read_head_folder(find_model(reranker), RERANKER)
+        if device == "cpu":
+            from oreqa.runtime.openvino_heads import OpenVinoHeads
+
+            session: HeadSession = OpenVinoHeads(folder, second)
+        elif device == "cuda":
+            from oreqa.runtime.torch_heads import TorchHeads
+
+            session = TorchHeads(folder, second)
+        else:
+            raise InputError(f"there is no device {device!r}: choose cpu or cuda")
+        return cls(session, folder, second)
+
+    def read(
+        self,
+        questions: Sequence[str],
+        passages: Sequence[Sequence[Text]],
+        top: int = 5,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[list[Span]]:
+        """The ``top`` best spans of every passage ``(title, text)`` of every question, all of a question best first.
+
+        A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the passage's logit as
+        ``selection``. Offsets are characters of the passage's text.
+        """
+        if isinstance(questions, str) or len(questions) != len(passages):
+            raise InputError("read takes a list of questions, and for each a list of passages")
+        out: list[list[Span]] = []
+        for begin in range(0, len(questions), _CHUNK):
+            chunk = passages[begin : begin + _CHUNK]
+            out += self._read_chunk(questions[begin : begin + _CHUNK], chunk, top)
+            if progress:
+                progress(len(chunk))
+        return out
+
+    def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], top: int) -> list[list[Span]]:
+        texts = self._tokens({text for group in passages for pair in group for text in pair})
+        asked = self._inputs.tokenize(questions)
+        owners: list[tuple[int, int]] = []
+        windows: list[Window] = []
+        for number, (question, group) in enumerate(zip(asked, passages, strict=True)):
+            for place, (title, text) in enumerate(group):
+                cut = self._inputs.windows(question, texts[title], texts[text])
+                windows += cut
+                owners += [(number, place)] * len(cut)
+        logits: list[list[Logit]] = [[] for _ in questions]
+        for batch, (start, end, selection) in self._session.read(_batches(windows)):
+            for row, item in enumerate(batch.items):
+                window, (number, place) = windows[item], owners[item]
+                part = slice(window.first, window.last)
+                logits[number].append(
+                    Logit(place, window.begin, start[row, part].copy(), end[row, part].copy(), float(selection[row]))
+                )
+        found = []
+        for group, own in zip(passages, logits, strict=True):
+            own.sort(key=lambda logit: (logit.passage, logit.begin))
+            spans = best_spans(own, top, self.folder.shared)
+            found.append([_characters(s.passage, group[s.passage][1], texts[group[s.passage][1]], s.first, s.last,
+                                      {"span": s.span, "selection": s.selection}) for s in spans])  # fmt: skip
+        return found
+
+    def rerank(
+        self,
+        questions: Sequence[str],
+        passages: Sequence[Sequence[Text]],
+        spans: Sequence[Sequence[Span]],
+        progress: Callable[[int], None] | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """RECONSIDER's score of each span, marked in its passage (Iyer et al. 2021, Eq. 1): ``[spans]`` a question."""
+        if self.reranker is None or self._marked is None:
+            raise InputError("no re-ranker is loaded: name one")
+        out = [np.zeros(len(own), np.float32) for own in spans]
+        for begin in range(0, len(questions), _CHUNK):
+            part = range(begin, min(begin + _CHUNK, len(questions)))
+            texts = self._tokens({t for q in part for s in spans[q] for t in passages[q][s.passage]})
+            windows, owners = [], []
+            for q, question in zip(part, self._marked.tokenize([questions[q] for q in part]), strict=True):
+                for place, span in enumerate(spans[q]):
+                    title, text = passages[q][span.passage]
+                    windows.append(self._marked.marked(question, texts[title], texts[text], span, self.reranker.marking))
+                    owners.append((q, place))
+            for batch, (scores,) in self._session.rerank(_batches(windows)):
+                for row, item in enumerate(batch.items):
+                    q, place = owners[item]
+                    out[q][place] = scores[row]
+            if progress:
+                progress(len(part))
+        return out
+
+    def _tokens(self, texts: Iterable[str]) -> dict[str, Tokens]:
+        known = sorted(texts)
+        return dict(zip(known, self._inputs.tokenize(known), strict=True))
+
+
+_CHUNK = 64
+"""Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
+
+
+def _characters(place: int, text: str, tokens: Tokens, first: int, last: int, parts: dict[str, float]) -> Span:
+    start, end = int(tokens.offsets[first, 0]), int(tokens.offsets[last, 1])
+    return Span(text[start:end], start, end, place, parts["span"], parts)
+
+
+def _batches(windows: Sequence[Window]) -> Iterator[HeadBatch]:
+    """Windows sorted by length, longest first, in batches of at most BATCH_TOKENS tokens."""
+    order = np.argsort([-len(window.ids) for window in windows], kind="stable")
+    begin = 0
+    while begin < len(order):
+        tokens = len(windows[order[begin]].ids)
+        chosen = order[begin : begin + max(1, BATCH_TOKENS // tokens)]
+        begin += len(chosen)
+        ids, mask, types = (np.zeros((len(chosen), tokens), np.int64) for _ in range(3))
+        for row, i in enumerate(chosen):
+            window = windows[i]
+            ids[row, : len(window.ids)] = window.ids
+            mask[row, : len(window.ids)] = 1
+            types[row, window.segment : len(window.ids)] = 1
+        yield HeadBatch(ids, mask, types, chosen)

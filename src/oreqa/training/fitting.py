@@ -1,0 +1,110 @@
+"""What all trainings share: the loop (transformers' Trainer), precision, checkpoints."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import SequentialSampler
+from transformers import PreTrainedModel, Trainer, TrainingArguments
+from transformers.trainer_utils import get_last_checkpoint
+
+from oreqa.runtime.compiled import cpu_precision
+from oreqa.training.recipes import Optimiser
+
+Loss = Callable[[Any, dict[str, Tensor]], Tensor]
+
+
+def fit(
+    model: PreTrainedModel,
+    examples: Sequence[Any],
+    collate: Callable[[Sequence[Any]], dict[str, Tensor]],
+    loss: Loss,
+    optimiser: Optimiser,
+    seed: int,
+    out: Path,
+) -> dict[str, Any]:
+    """One pass over ``examples`` in their order; the model is saved to ``out``. Returns steps, losses and seconds.
+
+    A run that was interrupted goes on from the last checkpoint under ``out/checkpoints``.
+    """
+    checkpoints = out / "checkpoints"
+    arguments = TrainingArguments(
+        output_dir=str(checkpoints),
+        num_train_epochs=1,
+        per_device_train_batch_size=optimiser.batch,
+        learning_rate=optimiser.learning_rate,
+        warmup_steps=optimiser.warmup,
+        weight_decay=optimiser.weight_decay,
+        max_grad_norm=optimiser.clip,
+        lr_scheduler_type="linear",
+        bf16=uses_bf16(optimiser.precision),
+        use_cpu=not torch.cuda.is_available(),
+        logging_steps=20,
+        save_steps=optimiser.checkpoint_steps,
+        save_total_limit=2,
+        remove_unused_columns=False,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        report_to=[],
+        seed=seed,
+    )
+    rates = (optimiser.learning_rate, optimiser.head_learning_rate or optimiser.learning_rate)
+    trainer = _Fitting(loss, rates, model=model, args=arguments, train_dataset=_Listed(examples), data_collator=collate)
+    done = trainer.train(resume_from_checkpoint=get_last_checkpoint(checkpoints) if checkpoints.is_dir() else None)
+    model.save_pretrained(out)
+    losses = [[row["step"], round(row["loss"], 4)] for row in trainer.state.log_history if "loss" in row]
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    return {"steps": done.global_step, "losses": losses, "seconds": round(done.metrics["train_runtime"], 1)}
+
+
+def uses_bf16(precision: str) -> bool:
+    """Whether to compute in bf16: on a GPU, or on a processor that multiplies it in hardware."""
+    if precision != "auto":
+        return precision == "bf16"
+    return torch.cuda.is_available() or cpu_precision() == "bf16"
+
+
+def copy_tokenizer(backbone: Path, out: Path) -> None:
+    """A trained model's folder holds its backbone's tokenizer, so that it stands alone."""
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
+        if (backbone / name).is_file():
+            shutil.copyfile(backbone / name, out / name)
+
+
+class _Listed(torch.utils.data.Dataset):  # type: ignore[misc]
+    def __init__(self, examples: Sequence[Any]) -> None:
+        self._examples = examples
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    def __getitem__(self, number: int) -> Any:
+        return self._examples[number]
+
+
+class _Fitting(Trainer):  # type: ignore[misc]
+    """Trainer with our loss, and examples in the order in which they were drawn."""
+
+    def __init__(self, loss: Loss, rates: tuple[float, float], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._loss, self._rates = loss, rates
+
+    def create_optimizer(self, model: Any = None) -> Any:
+        """AdamW; only matrices decay."""
+        groups = []
+        for heads, rate in zip((False, True), self._rates, strict=True):
+            own = [p for n, p in self.model.named_parameters() if p.requires_grad and heads != n.startswith("bert.")]
+            groups.append({"params": [p for p in own if p.ndim > 1], "lr": rate})
+            groups.append({"params": [p for p in own if p.ndim == 1], "lr": rate, "weight_decay": 0.0})
+        self.optimizer = torch.optim.AdamW(groups, weight_decay=self.args.weight_decay, fused=True)
+        return self.optimizer
+
+    def compute_loss(self, model: Any, inputs: dict[str, Tensor], **_: Any) -> Tensor:
+        return self._loss(model, inputs)
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> SequentialSampler:
+        return SequentialSampler(self.train_dataset)

@@ -1,0 +1,130 @@
+"""Training examples of the reader: questions, each with windows of passages and the answer's tokens in them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from oreqa.datasets.answers import normalize_answer, occurrences
+from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.splits import split_articles
+from oreqa.datasets.squad import Asked, Paragraph, readable_title
+from oreqa.mining.negatives import bm25_passages
+from oreqa.models.inputs import InputMaker, Tokens, Window, token_span
+from oreqa.training.recipes import DataPart, ReaderRecipe
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A question's windows; for each the spans of its answers, in tokens of the window."""
+
+    windows: list[Window]
+    spans: list[list[Span]]
+
+    @property
+    def tokens(self) -> int:
+        return max(len(window.ids) for window in self.windows)
+
+
+def reader_groups(recipe: ReaderRecipe, inputs: InputMaker, progress: Callable[[int], None] | None = None) -> list[Group]:
+    """All groups of a run in the order in which they are seen, drawn by the recipe's seed.
+
+    Groups of like length stand together, in runs of one batch; the runs are in random order.
+    """
+    rng = random.Random(recipe.seed)
+    parts = [_Part(part, recipe, inputs, rng) for part in recipe.data]
+    ordered: list[Group] = []
+    for epoch in range(max(part.data.epochs for part in parts)):
+        drawn = [group for part in parts if epoch < part.data.epochs for group in part.draw(rng, progress)]
+        rng.shuffle(drawn)
+        ordered += _by_length(drawn, recipe.optimiser.batch, rng)
+    return ordered
+
+
+def _by_length(groups: list[Group], batch: int, rng: random.Random) -> list[Group]:
+    stretch = 64 * batch
+    batches = []
+    for begin in range(0, len(groups), stretch):
+        near = sorted(groups[begin : begin + stretch], key=lambda group: (group.tokens, len(group.windows)))
+        batches += [near[first : first + batch] for first in range(0, len(near), batch)]
+    short = [found for found in batches if len(found) < batch]
+    full = [found for found in batches if len(found) == batch]
+    rng.shuffle(full)
+    return [group for found in full + short for group in found]
+
+
+class _Part:
+    """A data file made ready: its paragraphs and questions as tokens, and the passages retrieved for each question."""
+
+    def __init__(self, data: DataPart, recipe: ReaderRecipe, inputs: InputMaker, rng: random.Random) -> None:
+        self.data, self.recipe, self.inputs = data, recipe, inputs
+        self.paragraphs, _ = split_articles(load_paragraphs(Path(recipe.data_root) / data.file))
+        self.texts = inputs.tokenize([paragraph.text for paragraph in self.paragraphs])
+        titles = inputs.tokenize([readable_title(paragraph.title) for paragraph in self.paragraphs])
+        self.titles: Sequence[Tokens | None] = titles if data.titles else [None] * len(titles)
+        asked = [(place, question) for place, paragraph in enumerate(self.paragraphs) for question in paragraph.questions]
+        self.asked = [(p, q, t) for (p, q), t in zip(asked, inputs.tokenize([q.text for _, q in asked]), strict=True)]
+
+    def draw(self, rng: random.Random, progress: Callable[[int], None] | None) -> list[Group]:
+        """One epoch: a group for every question (or for as many as the recipe says), and the unanswerable ones."""
+        count = min(self.data.questions or len(self.asked), len(self.asked))
+        chosen = rng.sample(self.asked, count)
+        recipe = self.recipe
+        negatives = recipe.negatives
+        lone = [rng.random() < recipe.unanswerable for _ in chosen]
+        extra = [int(negatives) + (rng.random() < negatives % 1) for _ in chosen]
+        wanted = [i for i in range(count) if lone[i] or extra[i] or recipe.supervision == "distant"]
+        lists = bm25_passages([chosen[i][1].text for i in wanted], [p.text for p in self.paragraphs], recipe.depth)
+        retrieved = {i: list(map(int, found)) for i, found in zip(wanted, lists, strict=True)}
+        groups = []
+        for i, (place, question, tokens) in enumerate(chosen):
+            positives, others = self._sort_out(place, question, retrieved.get(i, []))
+            right = [(w, s) for p, spans in positives for w, s in self._windows(tokens, p, spans) if s]
+            unlike = rng.sample(others, min(len(others), extra[i] + lone[i]))
+            wrong = [rng.choice(self._windows(tokens, p, [])) for p in unlike]
+            if not question.answers:
+                groups.append(_group([rng.choice(self._windows(tokens, place, []))]))
+            elif right:
+                beside = wrong[: extra[i]]
+                groups.append(_group([rng.choice(right), *beside]))
+            if lone[i] and len(wrong) > extra[i]:
+                groups.append(_group(wrong[extra[i] :]))
+            if progress:
+                progress(1)
+        return groups
+
+    def _sort_out(self, place: int, question: Asked, found: list[int]) -> tuple[list[tuple[int, list[Span]]], list[int]]:
+        """Passages that hold an answer, with its characters; and retrieved ones that do not."""
+        own = [(gold.start, gold.start + len(gold.text)) for gold in question.answers]
+        others = [p for p in found if p != place and not self._mentions(self.paragraphs[p], question)]
+        if self.recipe.supervision == "given":
+            return [(place, own)], others
+        positives = []
+        for p in dict.fromkeys([place, *found]):
+            spans = [span for gold in question.answers for span in occurrences(self.paragraphs[p].text, gold.text)]
+            if spans:
+                positives.append((p, sorted(set(spans))))
+        return positives, others
+
+    @staticmethod
+    def _mentions(paragraph: Paragraph, question: Asked) -> bool:
+        text = f" {normalize_answer(paragraph.text)} "
+        return any(f" {normalize_answer(gold.text)} " in text for gold in question.answers)
+
+    def _windows(self, question: Tokens, place: int, spans: list[Span]) -> list[tuple[Window, list[Span]]]:
+        passage = self.texts[place]
+        tokens = [found for start, end in spans if (found := token_span(passage, start, end))]
+        rows = []
+        for window in self.inputs.windows(question, self.titles[place], passage):
+            shift = window.first - window.begin
+            inside = [(a + shift, b + shift) for a, b in tokens if a >= window.begin and b + shift < window.last]
+            rows.append((window, inside))
+        return rows
+
+
+def _group(rows: Sequence[tuple[Window, list[Span]]]) -> Group:
+    return Group([window for window, _ in rows], [spans for _, spans in rows])

@@ -1,0 +1,138 @@
+"""Recipes: what a training run is made of, read from TOML and checked before anything starts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from oreqa.errors import InputError
+from oreqa.models.folders import DEFAULT_ENCODER
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataPart(_Checked):
+    """A training file (SQuAD or MRQA) and how often its questions are seen.
+
+    ``questions`` of them are drawn anew for each epoch, all of them if it is left out. ``titles`` says whether the
+    paragraphs' titles mean anything to a reader.
+    """
+
+    file: Path
+    epochs: Annotated[int, Field(ge=1)] = 1
+    questions: Annotated[int, Field(ge=1)] | None = None
+    titles: bool = True
+
+
+class Optimiser(_Checked):
+    """AdamW with warm-up and linear decay; the heads may learn at a rate of their own.
+
+    ``precision`` auto is bf16 where the hardware multiplies it, else f32.
+    """
+
+    learning_rate: Annotated[float, Field(gt=0)]
+    head_learning_rate: Annotated[float, Field(gt=0)] | None = None
+    batch: Annotated[int, Field(ge=1)]
+    warmup: Share = 0.06
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    clip: Annotated[float, Field(gt=0)] = 1.0
+    precision: Literal["auto", "bf16", "f32"] = "auto"
+    checkpoint_steps: Annotated[int, Field(ge=1)] = 200
+
+
+class ReaderRecipe(_Checked):
+    """How a reader is trained.
+
+    ``objective`` ``dpr`` normalises spans inside each passage, ``shared`` over all passages of a question; both learn to
+    select the passage. ``supervision`` ``given`` takes the annotated offsets, ``distant`` every occurrence of an answer
+    in passages that BM25 retrieves. ``negatives`` is the mean number of retrieved passages without the answer that stand
+    beside the positive; ``unanswerable`` the share of questions that are asked of such passages alone. ``dropout`` of
+    None is the backbone's.
+    """
+
+    kind: Literal["reader"]
+    backbone: str = DEFAULT_ENCODER
+    data_root: Path = Path()
+    data: Annotated[tuple[DataPart, ...], Field(min_length=1)]
+    objective: Literal["dpr", "shared"] = "shared"
+    supervision: Literal["given", "distant"] = "given"
+    negatives: Annotated[float, Field(ge=0)] = 0.2
+    unanswerable: Share = 0.1
+    depth: Annotated[int, Field(ge=1)] = 20
+    max_tokens: Annotated[int, Field(ge=32, le=512)] = 256
+    overlap: Annotated[int, Field(ge=0)] = 64
+    freeze_embeddings: bool = True
+    dropout: Share | None = None
+    seed: int = 0
+    optimiser: Optimiser
+
+
+class RerankerRecipe(_Checked):
+    """How a span re-ranker is trained, from the reader whose ``predictions`` were mined.
+
+    ``candidates`` is the paper's M: one right prediction and M - 1 wrong ones a question, drawn from the reader's best
+    ``pool`` wrong ones. ``marking`` is how the span is shown; ``frozen_layers`` of the reader, from below, are kept as they
+    are, so that both models share them.
+    """
+
+    kind: Literal["reranker"]
+    reader: str
+    predictions: Path
+    data_root: Path = Path()
+    candidates: Annotated[int, Field(ge=2)] = 30
+    pool: Annotated[int, Field(ge=1)] = 100
+    epochs: Annotated[int, Field(ge=1)] = 1
+    marking: Literal["marked", "unmarked", "appended"] = "marked"
+    frozen_layers: Annotated[int, Field(ge=0)] = 0
+    max_tokens: Annotated[int, Field(ge=32, le=512)] = 240
+    dropout: Share = 0.1
+    seed: int = 0
+    optimiser: Optimiser
+
+
+R = TypeVar("R", bound=BaseModel)
+
+
+def load_recipe(kind: type[R], path: Path, settings: Sequence[str] = ()) -> R:
+    """Read a recipe. ``settings`` are ``name=value`` or ``table.name=value``, the value in TOML or a plain word.
+
+    Raises InputError that names the file and the field.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such recipe") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: it cannot be read as TOML ({error})") from error
+    for setting in settings:
+        _set(content, setting)
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the recipe"
+        raise InputError(f"{path}: {place}: {first['msg']}") from None
+
+
+def _set(content: dict[str, Any], setting: str) -> None:
+    name, sign, text = setting.partition("=")
+    if not sign or not name:
+        raise InputError(f"--set {setting!r}: write it as name=value, as in --set optimiser.batch=16")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *tables, last = name.split(".")
+    for table in tables:
+        content = content.setdefault(table, {})
+        if not isinstance(content, dict):
+            raise InputError(f"--set {setting!r}: {table} is not a table of the recipe")
+    content[last] = value

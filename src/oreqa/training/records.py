@@ -1,0 +1,39 @@
+"""run.json: what a trained model was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from oreqa.datasets.files import write_json
+from oreqa.datasets.provenance import data_hash, versions
+from oreqa.errors import InputError
+
+R = TypeVar("R", bound=BaseModel)
+Progress = Callable[[int], None]
+
+
+def train_recorded(
+    train: Callable[[R, Path, Progress | None], dict[str, Any]],
+    recipe: R,
+    files: Sequence[Path],
+    out: Path,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train into ``out`` and write run.json, last: recipe, data hashes, versions, losses and wall time.
+
+    Raises InputError if a data file is missing or the folder holds a finished model already.
+    """
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"{file}: there is no such file; --set data_root=DIR says where the recipe's files are")
+    if (out / "run.json").is_file():
+        raise InputError(f"{out}: it holds a trained model already; choose another folder, or remove it")
+    hashes = {str(file): data_hash([file]) for file in files}
+    record = train(recipe, out, progress)
+    record = {"recipe": recipe.model_dump(mode="json"), "data_sha256": hashes, **record, "versions": versions()}
+    write_json(out / "run.json", record)
+    return record

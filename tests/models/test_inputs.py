@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from oreqa.core import Span
+from oreqa.errors import ModelError
+from oreqa.models.inputs import InputMaker, token_span
+
+
+@pytest.fixture
+def maker(tiny: Path) -> InputMaker:
+    return InputMaker(tiny / "tokenizer.json", 20, overlap=4)
+
+
+def decoded(tiny: Path, ids: list[int]) -> str:
+    tokenizer = Tokenizer.from_file(str(tiny / "tokenizer.json"))
+    return " ".join(tokenizer.id_to_token(i) for i in ids)
+
+
+def test_one_window(maker: InputMaker, tiny: Path) -> None:
+    question, title, passage = maker.tokenize(["a b", "t", "c d e"])
+    (window,) = maker.windows(question, title, passage)
+    assert decoded(tiny, window.ids) == "[CLS] a b [SEP] t [SEP] c d e [SEP]"
+    assert window.segment == 4
+    assert decoded(tiny, window.ids[window.first : window.last]) == "c d e"
+    untitled, same = (maker.windows(question, none, passage)[0].ids for none in (None, maker.tokenize([""])[0]))
+    assert untitled == same
+    assert decoded(tiny, untitled) == "[CLS] a b [SEP] c d e [SEP]"
+
+
+def test_windows_cover_the_passage_and_overlap(maker: InputMaker) -> None:
+    question, passage = maker.tokenize(["a b", " ".join("abcdefghijklmnopqrstuvwxyz" * 3)])
+    windows = maker.windows(question, None, passage)
+    seen = [range(w.begin, w.begin + w.last - w.first) for w in windows]
+    assert sorted({t for r in seen for t in r}) == list(range(len(passage.ids)))
+    assert all(a.stop - b.start == 4 for a, b in zip(seen[:-1], seen[1:], strict=True))
+    for window in windows:
+        assert len(window.ids) <= 20
+        assert window.ids[window.first : window.last] == list(passage.ids[window.begin :][: window.last - window.first])
+
+
+def test_a_passage_of_no_tokens_gives_one_window(maker: InputMaker) -> None:
+    question, passage = maker.tokenize(["a", " "])
+    (window,) = maker.windows(question, None, passage)
+    assert window.first == window.last
+
+
+def test_token_span_is_the_smallest_that_holds_the_characters(maker: InputMaker) -> None:
+    (tokens,) = maker.tokenize(["ab  c"])  # a ##b c
+    assert np.array_equal(tokens.offsets, [[0, 1], [1, 2], [4, 5]])
+    assert token_span(tokens, 0, 2) == (0, 1)
+    assert token_span(tokens, 1, 5) == (1, 2)
+    assert token_span(tokens, 2, 4) is None
+    assert token_span(tokens, 0, 0) is None
+
+
+def span(start: int, end: int) -> Span:
+    return Span("", start, end, 0, 0.0, {})
+
+
+def test_marking(maker: InputMaker, tiny: Path) -> None:
+    question, title, passage = maker.tokenize(["q", "t", "a b c d"])
+    shown = {
+        marking: decoded(tiny, maker.marked(question, title, passage, span(2, 5), marking).ids)
+        for marking in ("marked", "unmarked", "appended")
+    }
+    assert shown == {
+        "marked": "[CLS] q [SEP] t [SEP] a [unused0] b c [unused1] d [SEP]",
+        "unmarked": "[CLS] q [SEP] t [SEP] a b c d [SEP]",
+        "appended": "[CLS] q [SEP] b c [SEP] t [SEP] a b c d [SEP]",
+    }
+
+
+@pytest.mark.parametrize("place", [0, 1, 30, 58, 59])
+def test_a_long_passage_is_cut_around_the_span(maker: InputMaker, tiny: Path, place: int) -> None:
+    question, passage = maker.tokenize(["q", " ".join("x" if i != place else "y" for i in range(60))])
+    window = maker.marked(question, None, passage, span(2 * place, 2 * place + 1))
+    assert len(window.ids) == 20
+    assert "[unused0] y [unused1]" in decoded(tiny, window.ids)
+
+
+def test_a_missing_mark_is_told(maker: InputMaker) -> None:
+    with pytest.raises(ModelError, match=r"no \[unused7\]"):
+        maker.token_id("[unused7]")
