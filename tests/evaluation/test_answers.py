@@ -106,7 +106,11 @@ def test_bad_files(tmp_path: Path) -> None:
     gold, predictions = tmp_path / "g.json", tmp_path / "p.json"
     gold.write_text('{"data": [{"title": "t", "paragraphs": [{"context": "c", "qas": [{"id": "1", "question": "?", '
                     '"answers": [{"text": "c", "answer_start": 0}]}]}]}]}')  # fmt: skip
-    for content, message in (("[]", "from question ids to answer strings"), ('{"1": 2}', "from question ids"), ("{", "not JSON")):
+    for content, message in (
+        ("[]", "from question ids to answer strings"),
+        ('{"1": 2}', "from question ids"),
+        ("{", "not JSON"),
+    ):
         predictions.write_text(content)
         with pytest.raises(InputError, match=message):
             score_predictions(gold, predictions)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import make_model
+from tiny_models import make_model
 
 from oreqa.core import Document
 from oreqa.corpus.chunks import paragraph_passage

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import make_model
+from tiny_models import make_model
 
 from oreqa.errors import ModelError
 from oreqa.models.folders import find_model, fingerprint, read_encoder_folder

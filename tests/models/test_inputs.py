@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_windows_cover_the_passage_and_overlap(maker: InputMaker) -> None:
     windows = maker.windows(question, None, passage)
     seen = [range(w.begin, w.begin + w.last - w.first) for w in windows]
     assert sorted({t for r in seen for t in r}) == list(range(len(passage.ids)))
-    assert all(a.stop - b.start == 4 for a, b in zip(seen[:-1], seen[1:], strict=True))
+    assert all(a.stop - b.start == 4 for a, b in pairwise(seen))
     for window in windows:
         assert len(window.ids) <= 20
         assert window.ids[window.first : window.last] == list(passage.ids[window.begin :][: window.last - window.first])
@@ -56,6 +57,15 @@ def test_token_span_is_the_smallest_that_holds_the_characters(maker: InputMaker)
     assert token_span(tokens, 1, 5) == (1, 2)
     assert token_span(tokens, 2, 4) is None
     assert token_span(tokens, 0, 0) is None
+
+
+def test_words_have_edges(maker: InputMaker) -> None:
+    (tokens,) = maker.tokenize(["ab (cd)"])  # a ##b ( c ##d )
+    opens, closes = tokens.edges(0, 6)
+    assert opens.tolist() == [True, False, True, True, False, True]
+    assert closes.tolist() == [False, True, True, False, True, True]
+    assert [edge.tolist() for edge in tokens.edges(1, 3)] == [[False, True], [True, True]]
+    assert [edge.tolist() for edge in maker.tokenize([""])[0].edges(0, 0)] == [[], []]
 
 
 def span(start: int, end: int) -> Span:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import make_model
 from safetensors.numpy import load_file, save_file
+from tiny_models import make_model
 
 from oreqa.errors import InputError, ModelError
 from oreqa.runtime import encoder as module

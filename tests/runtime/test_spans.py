@@ -7,7 +7,8 @@ from oreqa.runtime.spans import Logit, TokenSpan, best_spans, without_nested
 
 
 def logit(passage: int, begin: int, start: list[float], end: list[float], selection: float = 0.0) -> Logit:
-    return Logit(passage, begin, np.array(start, np.float32), np.array(end, np.float32), selection)
+    anywhere = np.ones(len(start), bool)
+    return Logit(passage, begin, np.array(start, np.float32), np.array(end, np.float32), selection, anywhere, anywhere)
 
 
 def slow_spans(windows: list[Logit], top: int, shared: bool, most: int) -> list[tuple[int, int, int, float]]:
@@ -18,6 +19,8 @@ def slow_spans(windows: list[Logit], top: int, shared: bool, most: int) -> list[
         total = sum(np.log(sum(np.exp(float(v)) for w in rivals for v in getattr(w, side))) for side in ("start", "end"))
         for i in range(len(window.start)):
             for j in range(i, min(i + most, len(window.end))):
+                if not (window.opens[i] and window.closes[j]):
+                    continue
                 key = (window.passage, window.begin + i, window.begin + j)
                 best[key] = max(best.get(key, -np.inf), float(window.start[i]) + float(window.end[j]) - total)
     found: list[tuple[int, int, int, float]] = []
@@ -32,7 +35,7 @@ def slow_spans(windows: list[Logit], top: int, shared: bool, most: int) -> list[
 def test_best_spans_equal_the_slow_search(shared: bool, top: int, most: int) -> None:
     rng = np.random.default_rng(top)
     windows = [
-        Logit(passage, begin, rng.normal(size=n).astype(np.float32), rng.normal(size=n).astype(np.float32), float(passage))
+        Logit(passage, begin, *rng.normal(size=(2, n)).astype(np.float32), float(passage), *(rng.random((2, n)) < 0.8))
         for passage, begin, n in ((0, 0, 7), (0, 4, 6), (1, 0, 1), (2, 0, 12))
     ]
     found = best_spans(windows, top, shared, most)
@@ -56,5 +59,7 @@ def test_nothing_and_ties() -> None:
 
 
 def test_nested_spans_are_left_out() -> None:
-    spans = [TokenSpan(p, a, b, -i, 0) for i, (p, a, b) in enumerate([(0, 2, 4), (0, 3, 3), (0, 1, 9), (0, 4, 6), (1, 3, 3)])]
+    spans = [
+        TokenSpan(p, a, b, -i, 0) for i, (p, a, b) in enumerate([(0, 2, 4), (0, 3, 3), (0, 1, 9), (0, 4, 6), (1, 3, 3)])
+    ]
     assert [(s.passage, s.first, s.last) for s in without_nested(spans)] == [(0, 2, 4), (0, 4, 6), (1, 3, 3)]

@@ -36,11 +36,8 @@ def reader(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json
     from oreqa.training.records import train_recorded
 
     settled = load_recipe(ReaderRecipe, recipe, set_ or ())
-    with progress_bar("preparing questions") as advance:
-        record = train_recorded(
-            train_reader, settled, [settled.data_root / part.file for part in settled.data], out, advance
-        )
-    _finish(record, out, as_json)
+    files = [settled.data_root / part.file for part in settled.data]
+    _finish(train_recorded(train_reader, settled, files, out, progress_bar), out, as_json)
 
 
 @train.command()
@@ -59,9 +56,8 @@ def reranker(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_js
     from oreqa.training.reranker import train_reranker
 
     settled = load_recipe(RerankerRecipe, recipe, set_ or ())
-    with progress_bar("preparing questions") as advance:
-        record = train_recorded(train_reranker, settled, [settled.data_root / settled.predictions], out, advance)
-    _finish(record, out, as_json)
+    files = [settled.data_root / settled.predictions]
+    _finish(train_recorded(train_reranker, settled, files, out, progress_bar), out, as_json)
 
 
 def _finish(record: dict[str, object], out: Path, as_json: bool) -> None:

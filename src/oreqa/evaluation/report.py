@@ -47,7 +47,6 @@ _MEANING = {
     "r@5": "share of the gold, top 5",
     "r@10": "share of the gold, top 10",
 }
-_COLUMNS = tuple(_MEANING)
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
@@ -69,7 +68,7 @@ def write_report(
     published: Sequence[tuple[str, Mapping[str, float]]] = (),
 ) -> None:
     """Write the page. ``published`` rows are shown beside ours, for the same task."""
-    shown = [name for name in _COLUMNS if name in summary]
+    shown = [name for name in _MEANING if name in summary]
     rows = [_row(f"oreqa {summary['mode']}", summary, shown, "ours")]
     rows += [_row(name, figures, shown, "") for name, figures in published]
     head = "".join(f'<th title="{escape(_MEANING[name])}">{escape(name)}</th>' for name in shown)

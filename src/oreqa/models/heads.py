@@ -76,19 +76,13 @@ def read_head_folder(path: Path, kind: str) -> HeadFolder:
 
 def load_head_weights(folder: HeadFolder) -> Weights:
     """All tensors, the encoder's under ``bert.``, the heads as ``qa_outputs``, ``qa_classifier`` and ``classifier``."""
-    return _load(folder.path, str(folder.config.get("oreqa", {}).get("difference_from", "")))
+    return load_weights(folder.path)
 
 
-def _load(path: Path, base: str) -> Weights:
-    if base:
-        return unpack_difference(load_file(path / "difference.safetensors"), _load_plain(find_model(base)))
-    return _load_plain(path)
-
-
-def _load_plain(path: Path) -> Weights:
-    config = read_json_file(path / "config.json")
-    if base := config.get("oreqa", {}).get("difference_from"):
-        return _load(path, base)
+def load_weights(path: Path) -> Weights:
+    """A model folder's tensors under common names, put together if it is kept as a difference from another model."""
+    if base := (read_json_file(path / "config.json").get("oreqa") or {}).get("difference_from"):
+        return unpack_difference(load_file(path / "difference.safetensors"), load_weights(find_model(str(base))))
     file = path / "model.safetensors"
     if not file.is_file():
         raise ModelError(

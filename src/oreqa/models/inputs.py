@@ -23,10 +23,16 @@ MARKS = ("[unused0]", "[unused1]")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A tokenised text: ids, and the characters that each token covers (``[tokens, 2]``)."""
+    """A tokenised text: ids, the characters that each token covers (``[tokens, 2]``), and the number of its word."""
 
     ids: Sequence[int]
     offsets: NDArray[np.int32]
+    words: NDArray[np.int32]
+
+    def edges(self, begin: int, end: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which of the tokens ``begin:end`` begin a word, and which end one."""
+        changes = np.concatenate([[True], self.words[1:] != self.words[:-1], [True]])
+        return changes[begin:end], changes[begin + 1 : end + 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ class InputMaker:
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokens of each text, without special ones."""
         return [
-            Tokens(encoding.ids, np.array(encoding.offsets, np.int32).reshape(-1, 2))
+            Tokens(encoding.ids, np.array(encoding.offsets, np.int32).reshape(-1, 2), np.array(encoding.word_ids, np.int32))
             for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         ]
 

@@ -108,9 +108,9 @@ class PassageReader:
             for row, item in enumerate(batch.items):
                 window, (number, place) = windows[item], owners[item]
                 part = slice(window.first, window.last)
-                logits[number].append(
-                    Logit(place, window.begin, start[row, part].copy(), end[row, part].copy(), float(selection[row]))
-                )
+                edges = texts[passages[number][place][1]].edges(window.begin, window.begin + window.last - window.first)
+                ends = start[row, part].copy(), end[row, part].copy()
+                logits[number].append(Logit(place, window.begin, *ends, float(selection[row]), *edges))
         found = []
         for group, own in zip(passages, logits, strict=True):
             own.sort(key=lambda logit: (logit.passage, logit.begin))

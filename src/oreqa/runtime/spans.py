@@ -15,13 +15,18 @@ MAX_ANSWER_TOKENS = 30
 
 @dataclass(frozen=True, slots=True)
 class Logit:
-    """The reader's output on one window: start and end of its passage tokens, which begin with token ``begin``."""
+    """The reader's output on one window: start and end of its passage tokens, which begin with token ``begin``.
+
+    ``opens`` and ``closes`` say at which tokens an answer may begin and end: at the edges of words.
+    """
 
     passage: int
     begin: int
     start: Logits
     end: Logits
     selection: float
+    opens: NDArray[np.bool_]
+    closes: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +46,9 @@ class TokenSpan:
 def best_spans(windows: Sequence[Logit], top: int, shared: bool, max_tokens: int = MAX_ANSWER_TOKENS) -> list[TokenSpan]:
     """The ``top`` best spans of every passage of one question, best first.
 
-    A span ends at or after its start and has at most ``max_tokens`` tokens. Its probability is the softmax of its start
-    times that of its end, taken over all windows of the question (``shared``) or of its passage. Spans that two windows
-    see count once, with the better score.
+    A span begins and ends with whole words, ends at or after its start, and has at most ``max_tokens`` tokens. Its
+    probability is the softmax of its start times that of its end, taken over all windows of the question (``shared``) or
+    of its passage. Spans that two windows see count once, with the better score.
     """
     found: dict[tuple[int, int, int], TokenSpan] = {}
     totals = _totals(windows, shared)
@@ -53,9 +58,10 @@ def best_spans(windows: Sequence[Logit], top: int, shared: bool, max_tokens: int
             continue
         width = min(max_tokens, size)
         padded = np.full(size + width - 1, -np.inf, np.float32)
-        padded[:size] = window.end
+        padded[:size] = np.where(window.closes, window.end, -np.inf)
+        start = np.where(window.opens, window.start, -np.inf)
         # sums[i, d]: the span from token i to token i + d.
-        sums = (window.start[:, None] + np.lib.stride_tricks.sliding_window_view(padded, width)).ravel()
+        sums = (start[:, None] + np.lib.stride_tricks.sliding_window_view(padded, width)).ravel()
         count = min(top, sums.size)
         best = np.argpartition(-sums, count - 1)[:count]
         for place in best[np.isfinite(sums[best])]:

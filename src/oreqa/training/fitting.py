@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor
 from torch.utils.data import SequentialSampler
-from transformers import PreTrainedModel, Trainer, TrainingArguments
+from transformers import (
+    PreTrainedModel,
+    PrinterCallback,
+    ProgressCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 from transformers.trainer_utils import get_last_checkpoint
 
 from oreqa.runtime.compiled import cpu_precision
 from oreqa.training.recipes import Optimiser
 
 Loss = Callable[[Any, dict[str, Tensor]], Tensor]
+Stage = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+"""Shows a stage of the work: called with its name and its number of steps, it gives what is called with steps done."""
+
+
+@contextmanager
+def silent(name: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A stage that shows nothing."""
+    yield lambda steps: None
 
 
 def fit(
@@ -27,6 +44,7 @@ def fit(
     optimiser: Optimiser,
     seed: int,
     out: Path,
+    stage: Stage = silent,
 ) -> dict[str, Any]:
     """One pass over ``examples`` in their order; the model is saved to ``out``. Returns steps, losses and seconds.
 
@@ -54,11 +72,32 @@ def fit(
     )
     rates = (optimiser.learning_rate, optimiser.head_learning_rate or optimiser.learning_rate)
     trainer = _Fitting(loss, rates, model=model, args=arguments, train_dataset=_Listed(examples), data_collator=collate)
-    done = trainer.train(resume_from_checkpoint=get_last_checkpoint(checkpoints) if checkpoints.is_dir() else None)
+    for printer in (ProgressCallback, PrinterCallback):
+        trainer.remove_callback(printer)
+    with stage("training", -(-len(examples) // optimiser.batch)) as advance:
+        trainer.add_callback(_Advance(advance))
+        done = trainer.train(resume_from_checkpoint=get_last_checkpoint(checkpoints) if checkpoints.is_dir() else None)
     model.save_pretrained(out)
     losses = [[row["step"], round(row["loss"], 4)] for row in trainer.state.log_history if "loss" in row]
     shutil.rmtree(checkpoints, ignore_errors=True)
     return {"steps": done.global_step, "losses": losses, "seconds": round(done.metrics["train_runtime"], 1)}
+
+
+def quieten() -> None:
+    """Keep transformers from printing what does not concern the user: new heads, loading bars."""
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+
+
+class _Advance(TrainerCallback):  # type: ignore[misc]
+    """Tells a stage of steps; of those of an earlier, interrupted run at once."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance, self._told = advance, 0
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._advance(state.global_step - self._told)
+        self._told = state.global_step
 
 
 def uses_bf16(precision: str) -> bool:

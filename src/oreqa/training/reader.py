@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from oreqa.models.folders import find_model
 from oreqa.models.heads import READER
 from oreqa.models.inputs import InputMaker
 from oreqa.models.reader import Reader, read_groups
-from oreqa.training.fitting import copy_tokenizer, fit
+from oreqa.training.fitting import Stage, copy_tokenizer, fit, quieten, silent
 from oreqa.training.groups import Group, reader_groups
 from oreqa.training.recipes import ReaderRecipe
 
@@ -22,11 +22,12 @@ READ_TOKENS = 256
 """Windows at inference, which may be longer than in training: BERT's positions were trained before."""
 
 
-def train_reader(recipe: ReaderRecipe, out: Path, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+def train_reader(recipe: ReaderRecipe, out: Path, stage: Stage = silent) -> dict[str, Any]:
     """Train a reader and save it to ``out`` with its run.json; returns what run.json holds.
 
     Begun work is gone on with from its last checkpoint. Raises InputError for data that cannot be read.
     """
+    quieten()
     backbone = find_model(recipe.backbone)
     torch.manual_seed(recipe.seed)
     dropout = {} if recipe.dropout is None else dict.fromkeys(_DROPOUTS, recipe.dropout)
@@ -38,7 +39,8 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Callable[[int], None
     if recipe.freeze_embeddings:
         model.bert.embeddings.requires_grad_(False)
     inputs = InputMaker(backbone / "tokenizer.json", recipe.max_tokens, recipe.overlap)
-    groups = reader_groups(recipe, inputs, progress)
+    with stage("preparing questions", None) as advance:
+        groups = reader_groups(recipe, inputs, advance)
 
     def loss(model: Reader, batch: dict[str, Tensor]) -> Tensor:
         start, end, selection = read_groups(model, batch)
@@ -47,7 +49,7 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Callable[[int], None
         holds = (spans[..., 0] >= 0).any(-1)
         return of_spans + selection_loss(selection, batch["attention_mask"].any(-1), holds, recipe.unanswerable > 0)
 
-    record = fit(model, groups, collate, loss, recipe.optimiser, recipe.seed, out)
+    record = fit(model, groups, collate, loss, recipe.optimiser, recipe.seed, out, stage)
     copy_tokenizer(backbone, out)
     return record
 

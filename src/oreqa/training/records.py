@@ -11,17 +11,17 @@ from pydantic import BaseModel
 from oreqa.datasets.files import write_json
 from oreqa.datasets.provenance import data_hash, versions
 from oreqa.errors import InputError
+from oreqa.training.fitting import Stage, silent
 
 R = TypeVar("R", bound=BaseModel)
-Progress = Callable[[int], None]
 
 
 def train_recorded(
-    train: Callable[[R, Path, Progress | None], dict[str, Any]],
+    train: Callable[[R, Path, Stage], dict[str, Any]],
     recipe: R,
     files: Sequence[Path],
     out: Path,
-    progress: Progress | None = None,
+    stage: Stage = silent,
 ) -> dict[str, Any]:
     """Train into ``out`` and write run.json, last: recipe, data hashes, versions, losses and wall time.
 
@@ -33,7 +33,7 @@ def train_recorded(
     if (out / "run.json").is_file():
         raise InputError(f"{out}: it holds a trained model already; choose another folder, or remove it")
     hashes = {str(file): data_hash([file]) for file in files}
-    record = train(recipe, out, progress)
+    record = train(recipe, out, stage)
     record = {"recipe": recipe.model_dump(mode="json"), "data_sha256": hashes, **record, "versions": versions()}
     write_json(out / "run.json", record)
     return record

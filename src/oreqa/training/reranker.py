@@ -17,17 +17,18 @@ from oreqa.models.folders import find_model
 from oreqa.models.heads import READER, RERANKER, load_head_weights, read_head_folder
 from oreqa.models.inputs import InputMaker, Window
 from oreqa.models.reranker import Reranker
-from oreqa.training.fitting import copy_tokenizer, fit
+from oreqa.training.fitting import Stage, copy_tokenizer, fit, quieten, silent
 from oreqa.training.recipes import RerankerRecipe
 
 Candidates = list[Window]
 
 
-def train_reranker(recipe: RerankerRecipe, out: Path, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+def train_reranker(recipe: RerankerRecipe, out: Path, stage: Stage = silent) -> dict[str, Any]:
     """Train a re-ranker from a reader's weights and save it to ``out``; returns steps, losses and seconds.
 
     Begun work is gone on with from its last checkpoint. Raises InputError if no question can be learned from.
     """
+    quieten()
     reader = read_head_folder(find_model(recipe.reader), READER)
     torch.manual_seed(recipe.seed)
     config = Reranker.config_class(**{key: value for key, value in reader.config.items() if key not in _NOT_KEPT})
@@ -46,7 +47,8 @@ def train_reranker(recipe: RerankerRecipe, out: Path, progress: Callable[[int], 
     rows = [row for row in load_predictions(recipe.data_root / recipe.predictions) if any(row.right) and not all(row.right)]
     if not rows:
         raise InputError(f"{recipe.predictions}: no question has both a right and a wrong prediction")
-    examples = candidate_lists(recipe, rows, inputs, progress)
+    with stage("preparing questions", recipe.epochs * len(rows)) as advance:
+        examples = candidate_lists(recipe, rows, inputs, advance)
 
     def loss(model: Reranker, batch: dict[str, Tensor]) -> Tensor:
         present = batch.pop("present")
@@ -54,7 +56,7 @@ def train_reranker(recipe: RerankerRecipe, out: Path, progress: Callable[[int], 
         scores[present] = model(**batch).float()
         return listwise_softmax(scores, present)
 
-    record = fit(model, examples, collate, loss, recipe.optimiser, recipe.seed, out)
+    record = fit(model, examples, collate, loss, recipe.optimiser, recipe.seed, out, stage)
     copy_tokenizer(reader.tokenizer.parent, out)
     return {"questions": len(rows), **record}
 

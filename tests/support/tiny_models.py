@@ -1,0 +1,106 @@
+"""Folders of tiny random models, made without torch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+WIDTH, LAYERS, HEADS, INNER, POSITIONS = 32, 2, 4, 64, 64
+
+
+def make_model(folder: Path, pooling: str = "mean", dense: bool = False, normalise: bool = True, seed: int = 0) -> Path:
+    """A sentence-transformers folder with a random BERT of two layers over single letters."""
+    rng = np.random.default_rng(seed)
+    folder.mkdir(parents=True)
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *("##" + c for c in letters), "the", "##ing",
+                  "[unused0]", "[unused1]"]  # fmt: skip
+    tokenizer = Tokenizer(models.WordPiece({w: i for i, w in enumerate(vocabulary)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {
+        "model_type": "bert",
+        "architectures": ["BertModel"],
+        "hidden_size": WIDTH,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HEADS,
+        "intermediate_size": INNER,
+        "max_position_embeddings": POSITIONS,
+        "vocab_size": len(vocabulary),
+        "type_vocab_size": 2,
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12,
+        "pad_token_id": 0,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+
+    def random(*shape: int) -> np.ndarray:
+        return rng.normal(0, 0.3, shape).astype(np.float32)
+
+    weights = {
+        "embeddings.word_embeddings.weight": random(len(vocabulary), WIDTH),
+        "embeddings.position_embeddings.weight": random(POSITIONS, WIDTH),
+        "embeddings.token_type_embeddings.weight": random(2, WIDTH),
+    }
+    norms = ["embeddings.LayerNorm"]
+    for layer in range(LAYERS):
+        base = f"encoder.layer.{layer}"
+        for name, (out, into) in {
+            "attention.self.query": (WIDTH, WIDTH),
+            "attention.self.key": (WIDTH, WIDTH),
+            "attention.self.value": (WIDTH, WIDTH),
+            "attention.output.dense": (WIDTH, WIDTH),
+            "intermediate.dense": (INNER, WIDTH),
+            "output.dense": (WIDTH, INNER),
+        }.items():
+            weights[f"{base}.{name}.weight"] = random(out, into)
+            weights[f"{base}.{name}.bias"] = random(out)
+        norms += [f"{base}.attention.output.LayerNorm", f"{base}.output.LayerNorm"]
+    for name in norms:
+        weights[f"{name}.weight"] = 1 + random(WIDTH)
+        weights[f"{name}.bias"] = random(WIDTH)
+    save_file(weights, folder / "model.safetensors")
+    kinds = ["Transformer", "Pooling"] + ["Dense"] * dense + ["Normalize"] * normalise
+    modules = [
+        {"idx": i, "name": str(i), "path": "" if i == 0 else f"{i}_{kind}", "type": f"sentence_transformers.models.{kind}"}
+        for i, kind in enumerate(kinds)
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    modes = {f"pooling_mode_{name}": name.startswith(pooling) for name in ("cls_token", "mean_tokens", "max_tokens")}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": WIDTH, **modes}))
+    if dense:
+        (folder / "2_Dense").mkdir()
+        settings = {
+            "in_features": WIDTH,
+            "out_features": 8,
+            "bias": True,
+            "activation_function": "torch.nn.modules.activation.Tanh",
+        }
+        (folder / "2_Dense" / "config.json").write_text(json.dumps(settings))
+        save_file({"linear.weight": random(8, WIDTH), "linear.bias": random(8)}, folder / "2_Dense" / "model.safetensors")
+    if normalise:
+        (folder / f"{len(kinds) - 1}_Normalize").mkdir()
+    return folder
+
+
+def make_head(folder: Path, kind: str, seed: int = 0, **own: object) -> Path:
+    """A reader's or a re-ranker's folder on a random BERT, with random heads; ``own`` are more of its settings."""
+    make_model(folder, seed=seed)
+    rng = np.random.default_rng(seed + 100)
+    weights = {f"bert.{name}": value for name, value in load_file(folder / "model.safetensors").items()}
+    heads = {"reader": {"qa_outputs": 2, "qa_classifier": 1}, "reranker": {"classifier": 1}}[kind]
+    for name, width in heads.items():
+        weights[f"{name}.weight"] = rng.normal(0, 1, (width, WIDTH)).astype(np.float32)
+        weights[f"{name}.bias"] = rng.normal(0, 1, width).astype(np.float32)
+    save_file(weights, folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    config["oreqa"] = {"kind": kind, "titles": True, "max_tokens": 48, "overlap": 8, "shared": True, **own}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+pytest.importorskip("torch")
+pytestmark = [pytest.mark.train, pytest.mark.slow]
+
+from oreqa.datasets.reqa import load_paragraphs  # noqa: E402
+from oreqa.datasets.splits import is_held_out, split_articles  # noqa: E402
+from oreqa.errors import InputError  # noqa: E402
+from oreqa.mining.predictions import load_predictions, mine_predictions  # noqa: E402
+from oreqa.models.inputs import InputMaker  # noqa: E402
+from oreqa.runtime.reader import PassageReader  # noqa: E402
+from oreqa.training.groups import reader_groups  # noqa: E402
+from oreqa.training.reader import collate, train_reader  # noqa: E402
+from oreqa.training.recipes import ReaderRecipe, RerankerRecipe, load_recipe  # noqa: E402
+from oreqa.training.records import train_recorded  # noqa: E402
+from oreqa.training.reranker import candidate_lists, train_reranker  # noqa: E402
+
+OPTIMISER = {"learning_rate": 3e-3, "batch": 4, "checkpoint_steps": 3}
+
+
+def reader_recipe(squad_file: Path, tiny: Path, **changes: object) -> ReaderRecipe:
+    settings = {
+        "kind": "reader", "backbone": str(tiny), "data": [{"file": str(squad_file)}], "max_tokens": 48, "overlap": 8,
+        "negatives": 1.0, "unanswerable": 0.5, "dropout": 0.0, "optimiser": OPTIMISER, **changes,
+    }  # fmt: skip
+    return ReaderRecipe.model_validate(settings)
+
+
+def decoded(inputs: InputMaker, ids: list[int]) -> str:
+    return inputs._tokenizer.decode(ids).replace(" ##", "")
+
+
+def test_groups_mark_the_answers(squad_file: Path, tiny: Path) -> None:
+    inputs = InputMaker(tiny / "tokenizer.json", 48, 8)
+    groups = reader_groups(reader_recipe(squad_file, tiny), inputs)
+    train, held = split_articles(load_paragraphs(squad_file))
+    assert len(train) + len(held) == 24
+    assert held
+    assert not any(is_held_out(paragraph) for paragraph in train)
+    answered = [group for group in groups if any(group.spans)]
+    lone = [group for group in groups if not any(group.spans)]
+    assert len(answered) == 2 * len(train)
+    assert 0 < len(lone) < len(answered)
+    for group in answered:
+        assert [bool(spans) for spans in group.spans] == [True] + [False] * (len(group.windows) - 1)
+        ((first, last),) = group.spans[0]
+        text = decoded(inputs, group.windows[0].ids[first : last + 1])
+        assert text.startswith(("f ##ox", "fox", "h ##ou", "house"))
+    assert all(len(window.ids) <= 48 for group in groups for window in group.windows)
+    again = reader_groups(reader_recipe(squad_file, tiny), inputs)
+    assert [g.windows[0].ids for g in again] == [g.windows[0].ids for g in groups]
+
+
+def test_distant_supervision_finds_every_occurrence(squad_file: Path, tiny: Path) -> None:
+    content = json.loads(squad_file.read_text())
+    for article in content["data"]:
+        paragraph = article["paragraphs"][0]
+        paragraph["context"] = paragraph["context"].replace("then it", "fox") + " " + paragraph["context"].split(" jumps")[0]
+    squad_file.write_text(json.dumps(content))
+    recipe = reader_recipe(squad_file, tiny, supervision="distant", max_tokens=200, negatives=0, unanswerable=0)
+    groups = reader_groups(recipe, InputMaker(tiny / "tokenizer.json", 200, 8))
+    assert max(len(group.spans[0]) for group in groups) == 2
+
+
+def test_collate_pads_with_nothing(squad_file: Path, tiny: Path) -> None:
+    groups = reader_groups(reader_recipe(squad_file, tiny), InputMaker(tiny / "tokenizer.json", 48, 8))[:6]
+    batch = collate(groups)
+    for g, group in enumerate(groups):
+        for p, window in enumerate(group.windows):
+            size = len(window.ids)
+            assert batch["input_ids"][g, p, :size].tolist() == window.ids
+            assert batch["attention_mask"][g, p].sum() == size
+            assert batch["tokens"][g, p].sum() == window.last - window.first
+            assert batch["spans"][g, p, : len(group.spans[p])].tolist() == [list(s) for s in group.spans[p]]
+        assert not batch["attention_mask"][g, len(group.windows) :].any()
+
+
+@pytest.mark.parametrize("objective", ["dpr", "shared"])
+def test_a_reader_learns_and_its_folder_reads(squad_file: Path, tiny: Path, tmp_path: Path, objective: str) -> None:
+    recipe = reader_recipe(squad_file, tiny, objective=objective, data=[{"file": str(squad_file), "epochs": 6}])
+    record = train_recorded(train_reader, recipe, [squad_file], tmp_path / "r")
+    losses = [loss for _, loss in record["losses"]]
+    assert losses[-1] < losses[0]
+    assert json.loads((tmp_path / "r" / "run.json").read_text())["recipe"]["objective"] == objective
+    assert not (tmp_path / "r" / "checkpoints").exists()
+    before, after = load_file(tiny / "model.safetensors"), load_file(tmp_path / "r" / "model.safetensors")
+    name = "embeddings.word_embeddings.weight"
+    assert (before[name] == after[f"bert.{name}"]).all()
+    loaded = PassageReader.load(tmp_path / "r")
+    assert loaded.folder.shared == (objective == "shared")
+    assert loaded.read(["who jumps over dog 3"], [[("", "fox 3 jumps over dog 3")]])[0]
+    with pytest.raises(InputError, match="holds a trained model already"):
+        train_recorded(train_reader, recipe, [squad_file], tmp_path / "r")
+
+
+def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    from transformers import TrainerCallback, trainer
+
+    recipe = reader_recipe(squad_file, tiny)
+    train_reader(recipe, tmp_path / "whole")
+
+    class Stop(TrainerCallback):
+        def on_step_end(self, args, state, control, **_) -> None:  # type: ignore[no-untyped-def]
+            if state.global_step == 5:
+                raise KeyboardInterrupt
+
+    trainer.DEFAULT_CALLBACKS.append(Stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            train_reader(recipe, tmp_path / "cut")
+    finally:
+        trainer.DEFAULT_CALLBACKS.remove(Stop)
+    assert (tmp_path / "cut" / "checkpoints" / "checkpoint-3").is_dir()
+    train_reader(recipe, tmp_path / "cut")
+    whole, cut = (load_file(tmp_path / n / "model.safetensors") for n in ("whole", "cut"))
+    assert all((whole[name] == cut[name]).all() for name in whole)
+
+
+def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    reader = PassageReader.load(tiny_reader)
+    out = tmp_path / "predictions.jsonl"
+    count = mine_predictions([squad_file], reader, out, passages=2, top=60)
+    rows = list(load_predictions(out))
+    assert count == len(rows) == 2 * len(split_articles(load_paragraphs(squad_file))[0])
+    for row in rows:
+        assert len(row.passages) == 2
+        assert all(span.text == row.passages[span.passage][1][span.start : span.end] for span in row.spans)
+    out.write_text("".join(out.read_text().splitlines(keepends=True)[:10]))  # as if interrupted
+    assert mine_predictions([squad_file], reader, out, passages=2, top=60) == count
+    assert sorted(row.id for row in load_predictions(out)) == sorted(row.id for row in rows)
+    recipe = RerankerRecipe.model_validate({
+        "kind": "reranker", "reader": str(tiny_reader), "predictions": str(out), "candidates": 5, "frozen_layers": 1,
+        "max_tokens": 48, "dropout": 0.0, "epochs": 2, "optimiser": OPTIMISER,
+    })  # fmt: skip
+    learnable = [row for row in rows if any(row.right) and not all(row.right)]
+    assert learnable
+    record = train_recorded(train_reranker, recipe, [out], tmp_path / "k")
+    assert record["questions"] == len(learnable)
+    before, after = load_file(tiny_reader / "model.safetensors"), load_file(tmp_path / "k" / "model.safetensors")
+    assert (before["bert.encoder.layer.0.output.dense.weight"] == after["bert.encoder.layer.0.output.dense.weight"]).all()
+    assert (before["bert.encoder.layer.1.output.dense.weight"] != after["bert.encoder.layer.1.output.dense.weight"]).any()
+    both = PassageReader.load(tiny_reader, tmp_path / "k")
+    assert both._session._lower is not None
+    assert len(both.rerank(["who"], [[("", "fox 3")]], both.read(["who"], [[("", "fox 3")]]))[0]) == 3
+
+
+def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:
+    from oreqa.core import Span
+    from oreqa.mining.predictions import Predicted
+
+    text = " ".join("abcdefgh")
+    spans = tuple(Span(text[i : i + 1], i, i + 1, 0, 0.0, {}) for i in range(0, 15, 2))
+    row = Predicted("1", "q", (("", text),), spans, tuple(span.text in "dg" for span in spans))
+    recipe = RerankerRecipe.model_validate({
+        "kind": "reranker", "reader": "r", "predictions": "p", "candidates": 4, "pool": 5, "epochs": 20,
+        "optimiser": OPTIMISER,
+    })  # fmt: skip
+    inputs = InputMaker(tiny / "tokenizer.json", 48, 0)
+    lists = candidate_lists(recipe, [row], inputs)
+    first, name = inputs.token_id("[unused0]"), inputs._tokenizer.id_to_token
+    marked = [[name(window.ids[window.ids.index(first) + 1]) for window in candidates] for candidates in lists]
+    assert all(len(found) == 4 and found[0] in "dg" for found in marked)
+    assert {found[0] for found in marked} == {"d", "g"}
+    assert {letter for found in marked for letter in found[1:]} == set("abcef")  # the pool's five best wrong ones
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "message"),
+    [
+        ("kind = 'reader'", [], "data: Field required"),
+        ("kind = 'reader'\ndata = []\noptimiser = {learning_rate = 1e-4, batch = 1}", [], "data: Tuple should have at least"),
+        ("kind = 'reader'\nspeed = 1\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", [], "speed: Extra"),
+        ("kind = ", [], "cannot be read as TOML"),
+        ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["optimiser.batch=0"], "optimiser.batch"),
+        ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["batch"], "write it as name=value"),
+    ],
+)  # fmt: skip
+def test_bad_recipes(tmp_path: Path, text: str, changes: list[str], message: str) -> None:
+    (tmp_path / "r.toml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_recipe(ReaderRecipe, tmp_path / "r.toml", changes)
+
+
+def test_settings_change_a_recipe() -> None:
+    path = Path(__file__).parents[2] / "recipes" / "small" / "reader.toml"
+    recipe = load_recipe(ReaderRecipe, path, ["optimiser.batch=8", "backbone=some/folder", "objective=dpr"])
+    assert (recipe.optimiser.batch, recipe.backbone, recipe.objective) == (8, "some/folder", "dpr")
