@@ -36,8 +36,9 @@ def test_index(kb: Path, library: Path) -> None:
 
 
 def test_ask(kb: Path) -> None:
-    found = run("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0)
+    found = run("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, "--explain")
     assert found.exit_code == 0
+    assert "reader: log-probability of the span" in found.stdout
     assert "octopus.md" in found.stdout
     report = json.loads(
         run("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, "-k", 1, "--json").stdout
@@ -46,7 +47,11 @@ def test_ask(kb: Path) -> None:
     (answer,) = report["answers"]
     passage, sentence = answer["passage"], answer["sentence"]
     assert 0 <= answer["confidence"] <= 1
+    assert passage["text"][answer["start"] - passage["start"] : answer["end"] - passage["start"]] == answer["text"]
     assert passage["text"][sentence["start"] - passage["start"] : sentence["end"] - passage["start"]] == sentence["text"]
+    plain = run("ask", "hearts", "--index", kb, "--threshold", 0, "-k", 1, "--reader", "none", "--json")
+    (answer,) = json.loads(plain.stdout)["answers"]
+    assert answer["text"] == answer["sentence"]["text"]
     nothing = run("ask", "zzz qqq", "--index", kb, "--threshold", 1)
     assert nothing.stdout.startswith("no answer found")
     assert json.loads(run("ask", "zzz", "--index", kb, "--threshold", 1, "--json").stdout)["found"] is False

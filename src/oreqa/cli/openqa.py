@@ -61,6 +61,8 @@ def openqa(
     loaded = PassageReader.load(reader, None if reranker == "none" else reranker, device)
     begun = time.monotonic()
     asked, own = _questions(data, questions, seed)
+    if gold_passages and not own:
+        raise InputError(f"{data}: its questions have no paragraphs to read; leave --gold-passages out")
     if gold_passages:
         opened, read = None, [[passage] for passage in own]
         retrieval = [[0.0]] * len(asked)
@@ -135,6 +137,8 @@ def _questions(data: Path, count: int | None, seed: int) -> tuple[list[OpenQuest
     from oreqa.evaluation.openqa import load_open_questions
 
     asked, own = load_open_questions(data)
+    if not asked:
+        raise InputError(f"{data}: it holds no question with an answer")
     if not asked:
         raise InputError(f"{data}: it holds no question with an answer")
     places = list(range(len(asked)))

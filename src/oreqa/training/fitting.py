@@ -59,7 +59,7 @@ def fit(
         warmup_steps=optimiser.warmup,
         weight_decay=optimiser.weight_decay,
         max_grad_norm=optimiser.clip,
-        lr_scheduler_type="linear",
+        lr_scheduler_type="linear" if optimiser.schedule == "linear" else "constant_with_warmup",
         bf16=uses_bf16(optimiser.precision),
         use_cpu=not torch.cuda.is_available(),
         logging_steps=20,

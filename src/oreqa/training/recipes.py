@@ -33,7 +33,7 @@ class DataPart(_Checked):
 
 
 class Optimiser(_Checked):
-    """AdamW with warm-up and linear decay; the heads may learn at a rate of their own.
+    """AdamW with warm-up, then linear decay or a constant rate; the heads may learn at a rate of their own.
 
     ``precision`` auto is bf16 where the hardware multiplies it, else f32.
     """
@@ -43,6 +43,7 @@ class Optimiser(_Checked):
     batch: Annotated[int, Field(ge=1)]
     warmup: Share = 0.06
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    schedule: Literal["linear", "constant"] = "linear"
     clip: Annotated[float, Field(gt=0)] = 1.0
     precision: Literal["auto", "bf16", "f32"] = "auto"
     checkpoint_steps: Annotated[int, Field(ge=1)] = 200

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oreqa.cli import app
+from oreqa.errors import InputError
+from oreqa.evaluation.openqa import (
+    OpenQuestion,
+    Predicted,
+    evaluate_open,
+    has_answer,
+    load_open_questions,
+    reranking_analysis,
+    score_open,
+)
+
+QUESTION = OpenQuestion("1", "who", ("The Fox", "dog"))
+PATTERN = OpenQuestion("2", "when", (), r"19\d\d")
+
+
+def test_answers_and_patterns_score() -> None:
+    assert score_open(QUESTION, "fox").em == 1
+    assert score_open(QUESTION, "fox dog").f1 == pytest.approx(2 / 3)
+    assert score_open(PATTERN, "1912").em == 1
+    assert score_open(PATTERN, "in 1912").em == 0
+    assert score_open(PATTERN, "").em == 0
+
+
+def test_a_passage_holds_an_answer_by_its_words() -> None:
+    assert has_answer("It is the FOX's", QUESTION)
+    assert not has_answer("It is the foxes", QUESTION)
+    assert has_answer("caf\u00e9", OpenQuestion("", "", ("cafe\u0301",)))
+    assert not has_answer("anything", OpenQuestion("", "", ("",)))
+    assert has_answer("in 1912", PATTERN)
+
+
+def test_metrics_of_a_question() -> None:
+    rows = [
+        Predicted([("cat", 2.0), ("fox", 1.0)], "fox", [("p", "a cat", 0.5), ("q", "the fox", 0.4)]),  # broken
+        Predicted([("1912", 2.0), ("x", 1.0)], "x", [("p", "in 1912", 0.5)]),  # mended
+        Predicted([], "", []),
+    ]
+    results = evaluate_open([QUESTION, PATTERN, QUESTION], rows)
+    assert [r.metrics["em"] for r in results] == [0, 1, 0]
+    assert results[0].metrics["em@3"] == 1
+    assert (results[0].metrics["acc@1"], results[1].metrics["acc@1"]) == (0, 1)
+    assert [list(r.ranks) for r in results[:2]] == [[2], [1]]
+    assert reranking_analysis(results, 5) == {"right_before": 1, "mendable": 1, "mended": 1, "broken": 1}
+
+
+def test_question_lists(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"question": "a", "answers": ["b"]}\n{"id": "7", "question": "c", "pattern": "d"}\n')
+    assert load_open_questions(path) == ([OpenQuestion("1", "a", ("b",)), OpenQuestion("7", "c", (), "d")], [])
+    path.write_text('{"question": "a"}\n')
+    with pytest.raises(InputError, match="line 1: it has neither answers nor a pattern"):
+        load_open_questions(path)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_eval_openqa(squad_file: Path, tiny: Path, tiny_reader: Path, tiny_reranker: Path, tmp_path: Path) -> None:
+    common = ("eval", "openqa", "--data", squad_file, "--model", tiny, "--reader", tiny_reader, "--json")
+    plain = run(*common, "--reranker", "none", "--out", tmp_path / "a")
+    again = run(*common, "--reranker", tiny_reranker, "--out", tmp_path / "b", "--passages", 3, "--combine", "alone=1")
+    gold = run(*common, "--reranker", "none", "--gold-passages", "--questions", 10, "--out", tmp_path / "c")
+    first, second, third = (json.loads(found.stdout) for found in (plain, again, gold))
+    assert first["questions"] == second["questions"] == 48
+    assert 0 <= first["em"] <= first["em@5"] <= 100
+    assert second["settings"]["combination"]["alone"] is True
+    assert second["reranking"]["right_before"] == round(48 * second["em_before"] / 100)
+    assert third["questions"] == 10
+    assert third["acc@1"] == 100
+    for name in ("a", "b", "c"):
+        assert (tmp_path / name / "report.html").is_file()
+    predictions = json.loads((tmp_path / "a" / "predictions.json").read_text())
+    scored = json.loads(
+        run("eval", "answers", "--predictions", tmp_path / "a" / "predictions.json", "--gold", squad_file, "--json").stdout
+    )
+    assert len(predictions) == 48
+    assert scored["em"] == pytest.approx(first["em"], abs=0.01)
+    assert (
+        "questions"
+        in run("eval", "answers", "--predictions", tmp_path / "a" / "predictions.json", "--gold", squad_file).stdout
+    )
+    assert "em" in run("compare", tmp_path / "a", tmp_path / "b").stdout
+
+
+def test_bad_requests(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"question": "a", "answers": ["b"]}\n')
+    (tmp_path / "e.json").write_text('{"data": []}')
+    common = ("eval", "openqa", "--reader", tiny_reader, "--reranker", "none", "--out", tmp_path / "o")
+    for more, message in (
+        (("--data", tmp_path / "q.jsonl"), "name the index to search with --index"),
+        (("--data", tmp_path / "q.jsonl", "--gold-passages"), "have no paragraphs"),
+        (("--data", tmp_path / "e.json"), "no question with an answer"),
+        (("--data", squad_file, "--combine", "speed=1"), "the weights are selection"),
+        (("--data", squad_file, "--combine", "retrieval=x"), "write a number"),
+    ):
+        found = run(*common, *more)
+        assert found.exit_code == 2
+        assert message in found.stderr

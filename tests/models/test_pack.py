@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from oreqa.cli import app
+from oreqa.errors import ModelError
+from oreqa.models.folders import find_model, list_models
+from oreqa.models.heads import load_head_weights, read_head_folder
+from oreqa.models.pack import pack_model
+
+
+def test_a_packed_reader_is_small_and_reads_without_its_origin(tiny_reader: Path, tiny: Path, tmp_path: Path) -> None:
+    size = pack_model(tiny_reader, "reader", str(tiny), tmp_path / "p", "CC0")
+    assert size < (tiny_reader / "model.safetensors").stat().st_size / 2
+    folder = read_head_folder(tmp_path / "p", "reader")
+    assert folder.tokenizer == tiny / "tokenizer.json"
+    packed, whole = load_head_weights(folder), load_head_weights(read_head_folder(tiny_reader, "reader"))
+    assert all(np.allclose(packed[name], value, atol=0.02) for name, value in whole.items())
+    assert json.loads((tmp_path / "p" / "config.json").read_text())["oreqa"]["licence"] == "CC0"
+
+
+def test_models_are_listed_with_what_they_are_for() -> None:
+    found = {model.name: model for model in list_models()}
+    assert {name: found[name].kind for name in found} == {
+        "all-minilm-l6-v2": "encoder", "minilm-reader": "reader", "minilm-reranker": "reranker",
+    }  # fmt: skip
+    own = [model for name, model in found.items() if name.startswith("minilm")]
+    assert sum(model.bytes for model in own) <= 25e6
+    for model in own:
+        card = (model.path / "README.md").read_text()
+        assert all(heading in card for heading in ("## Data", "## Recipe", "## Scores", "## Licence"))
+        assert (model.path / "run.json").is_file()
+    rows = json.loads(CliRunner().invoke(app, ["models", "--json"]).stdout)
+    assert [row["name"] for row in rows] == list(found)
+    assert "## Data" in json.loads(CliRunner().invoke(app, ["models", "minilm-reader", "--json"]).stdout)["card"]
+    assert "minilm-reader" in CliRunner().invoke(app, ["models"]).stdout
+
+
+def test_an_unknown_model() -> None:
+    with pytest.raises(ModelError, match="one of all-minilm-l6-v2, minilm-reader"):
+        find_model("minilm")
