@@ -49,7 +49,7 @@ def test_every_command_in_the_documentation_exists() -> None:
                 words = shlex.split(line.removeprefix("$ "))
                 if words[0] != "oreqa":
                     continue
-                name = tuple(words[1:3]) if words[1] == "eval" else (words[1],)
+                name = tuple(words[1:3]) if words[1] in ("eval", "train", "mine") else (words[1],)
                 if name not in known:
                     known[name] = CliRunner().invoke(app, [*name, "--help"], env={"COLUMNS": "200"}).stdout
                 assert "Usage" in known[name], line

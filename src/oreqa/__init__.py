@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from oreqa.index.ingest import index_files
     from oreqa.index.search import Index
     from oreqa.runtime.encoder import Encoder
+    from oreqa.runtime.reader import PassageReader
 
-__all__ = ["Answerer", "Encoder", "Index", "index_files"]
+__all__ = ["Answerer", "Encoder", "Index", "PassageReader", "index_files"]
 
 _HOMES = {
     "Answerer": "oreqa.answering",
     "Encoder": "oreqa.runtime.encoder",
     "Index": "oreqa.index.search",
+    "PassageReader": "oreqa.runtime.reader",
     "index_files": "oreqa.index.ingest",
 }
 
