@@ -13,7 +13,7 @@ from oreqa.corpus.chunks import passage_head
 from oreqa.errors import InputError
 from oreqa.index.search import Index, check_request
 from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.runtime.reader import PassageReader
+from oreqa.runtime.reader import CHUNK, PassageReader
 
 CONSIDERED = 10
 """Sentences that are retrieved for a question without a reader; the best ``k`` of them are answers."""
@@ -138,11 +138,17 @@ def read_answers(
     ``retrieval`` holds the retriever's score of each passage. The ``weights.reranked`` best are reconsidered if the
     reader has a re-ranker. ``progress`` is called with questions done.
     """
-    texts = [[(passage_head(p.title, p.heading), p.text) for p in own] for own in passages]
-    spans = reader.read(questions, texts, SPANS_READ, progress)
-    ranked = [merge(own, scores, weights) for own, scores in zip(spans, retrieval, strict=True)]
-    if reader.reranker is None:
-        return ranked
-    best = [[candidate.span for candidate in own[: weights.reranked]] for own in ranked]
-    scores = reader.rerank(questions, texts, best)
-    return [rerank(own, list(map(float, found)), weights) for own, found in zip(ranked, scores, strict=True)]
+    found: list[list[Candidate]] = []
+    for begin in range(0, len(questions), CHUNK):
+        part = slice(begin, begin + CHUNK)
+        texts = [[(passage_head(p.title, p.heading), p.text) for p in own] for own in passages[part]]
+        spans = reader.read(questions[part], texts, SPANS_READ)
+        ranked = [merge(own, scores, weights) for own, scores in zip(spans, retrieval[part], strict=True)]
+        if reader.reranker is not None:
+            best = [[candidate.span for candidate in own[: weights.reranked]] for own in ranked]
+            scored = reader.rerank(questions[part], texts, best)
+            ranked = [rerank(own, list(map(float, s)), weights) for own, s in zip(ranked, scored, strict=True)]
+        found += ranked
+        if progress:
+            progress(len(ranked))
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +18,10 @@ from oreqa.models.inputs import InputMaker, Tokens, Window
 from oreqa.runtime.spans import Logit, best_spans
 
 BATCH_TOKENS = 2048
+
+CHUNK = 64
+"""Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
+
 Text = tuple[str, str]
 
 
@@ -76,7 +80,6 @@ class PassageReader:
         questions: Sequence[str],
         passages: Sequence[Sequence[Text]],
         top: int = 5,
-        progress: Callable[[int], None] | None = None,
     ) -> list[list[Span]]:
         """The ``top`` best spans of every passage ``(title, text)`` of every question, all of a question best first.
 
@@ -86,11 +89,9 @@ class PassageReader:
         if isinstance(questions, str) or len(questions) != len(passages):
             raise InputError("read takes a list of questions, and for each a list of passages")
         out: list[list[Span]] = []
-        for begin in range(0, len(questions), _CHUNK):
-            chunk = passages[begin : begin + _CHUNK]
-            out += self._read_chunk(questions[begin : begin + _CHUNK], chunk, top)
-            if progress:
-                progress(len(chunk))
+        for begin in range(0, len(questions), CHUNK):
+            chunk = passages[begin : begin + CHUNK]
+            out += self._read_chunk(questions[begin : begin + CHUNK], chunk, top)
         return out
 
     def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], top: int) -> list[list[Span]]:
@@ -124,14 +125,13 @@ class PassageReader:
         questions: Sequence[str],
         passages: Sequence[Sequence[Text]],
         spans: Sequence[Sequence[Span]],
-        progress: Callable[[int], None] | None = None,
     ) -> list[NDArray[np.float32]]:
         """RECONSIDER's score of each span, marked in its passage (Iyer et al. 2021, Eq. 1): ``[spans]`` a question."""
         if self.reranker is None or self._marked is None:
             raise InputError("no re-ranker is loaded: name one")
         out = [np.zeros(len(own), np.float32) for own in spans]
-        for begin in range(0, len(questions), _CHUNK):
-            part = range(begin, min(begin + _CHUNK, len(questions)))
+        for begin in range(0, len(questions), CHUNK):
+            part = range(begin, min(begin + CHUNK, len(questions)))
             texts = self._tokens({t for q in part for s in spans[q] for t in passages[q][s.passage]})
             windows, owners = [], []
             for q, question in zip(part, self._marked.tokenize([questions[q] for q in part]), strict=True):
@@ -143,17 +143,11 @@ class PassageReader:
                 for row, item in enumerate(batch.items):
                     q, place = owners[item]
                     out[q][place] = scores[row]
-            if progress:
-                progress(len(part))
         return out
 
     def _tokens(self, texts: Iterable[str]) -> dict[str, Tokens]:
         known = sorted(texts)
         return dict(zip(known, self._inputs.tokenize(known), strict=True))
-
-
-_CHUNK = 64
-"""Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
 
 
 def _characters(place: int, text: str, tokens: Tokens, first: int, last: int, parts: dict[str, float]) -> Span:

@@ -10,7 +10,7 @@ from pathlib import Path
 from oreqa.datasets.answers import normalize_answer, occurrences
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Asked, Paragraph, readable_title
+from oreqa.datasets.squad import Asked, readable_title
 from oreqa.mining.negatives import bm25_passages
 from oreqa.models.inputs import InputMaker, Tokens, Window, token_span
 from oreqa.training.recipes import DataPart, ReaderRecipe
@@ -36,7 +36,7 @@ def reader_groups(recipe: ReaderRecipe, inputs: InputMaker, progress: Callable[[
     Groups of like length stand together, in runs of one batch; the runs are in random order.
     """
     rng = random.Random(recipe.seed)
-    parts = [_Part(part, recipe, inputs, rng) for part in recipe.data]
+    parts = [_Part(part, recipe, inputs) for part in recipe.data]
     ordered: list[Group] = []
     for epoch in range(max(part.data.epochs for part in parts)):
         drawn = [group for part in parts if epoch < part.data.epochs for group in part.draw(rng, progress)]
@@ -60,9 +60,10 @@ def _by_length(groups: list[Group], batch: int, rng: random.Random) -> list[Grou
 class _Part:
     """A data file made ready: its paragraphs and questions as tokens, and the passages retrieved for each question."""
 
-    def __init__(self, data: DataPart, recipe: ReaderRecipe, inputs: InputMaker, rng: random.Random) -> None:
+    def __init__(self, data: DataPart, recipe: ReaderRecipe, inputs: InputMaker) -> None:
         self.data, self.recipe, self.inputs = data, recipe, inputs
         self.paragraphs, _ = split_articles(load_paragraphs(Path(recipe.data_root) / data.file))
+        self._normalized: dict[int, str] = {}
         self.texts = inputs.tokenize([paragraph.text for paragraph in self.paragraphs])
         titles = inputs.tokenize([readable_title(paragraph.title) for paragraph in self.paragraphs])
         self.titles: Sequence[Tokens | None] = titles if data.titles else [None] * len(titles)
@@ -100,7 +101,7 @@ class _Part:
     def _sort_out(self, place: int, question: Asked, found: list[int]) -> tuple[list[tuple[int, list[Span]]], list[int]]:
         """Passages that hold an answer, with its characters; and retrieved ones that do not."""
         own = [(gold.start, gold.start + len(gold.text)) for gold in question.answers]
-        others = [p for p in found if p != place and not self._mentions(self.paragraphs[p], question)]
+        others = [p for p in found if p != place and not self._mentions(p, question)]
         if self.recipe.supervision == "given":
             return [(place, own)], others
         positives = []
@@ -110,10 +111,10 @@ class _Part:
                 positives.append((p, sorted(set(spans))))
         return positives, others
 
-    @staticmethod
-    def _mentions(paragraph: Paragraph, question: Asked) -> bool:
-        text = f" {normalize_answer(paragraph.text)} "
-        return any(f" {normalize_answer(gold.text)} " in text for gold in question.answers)
+    def _mentions(self, place: int, question: Asked) -> bool:
+        if place not in self._normalized:
+            self._normalized[place] = f" {normalize_answer(self.paragraphs[place].text)} "
+        return any(f" {normalize_answer(gold.text)} " in self._normalized[place] for gold in question.answers)
 
     def _windows(self, question: Tokens, place: int, spans: list[Span]) -> list[tuple[Window, list[Span]]]:
         passage = self.texts[place]
