@@ -2,8 +2,8 @@
 
 Run:  python recipes/pack.py --data ../shared/data --work runs/pack      (hours on two cores; goes on when interrupted)
 
-Trains the reader, keeps it as a difference from its backbone, mines its predictions, trains the re-ranker on them and keeps it
-as a difference from the reader, all under src/oreqa/models/pack. The cards there (README.md) are written by hand.
+Trains the reader, keeps it as a difference from its backbone, mines its predictions, trains the re-ranker on them and keeps
+it as a difference from the reader, all under src/oreqa/models/pack. The cards there (README.md) are written by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from oreqa.models.pack import pack_model
 
 ROOT = Path(__file__).parent.parent
 PACK = ROOT / "src" / "oreqa" / "models" / "pack"
-MINED = (("squad-train-pieces", 3500), ("qed-nq-train", 1000))
+MINED = (("squad-train-pieces", 2500), ("qed-nq-train", 600))
 LICENCE = "CC BY-SA 4.0"
 
 
