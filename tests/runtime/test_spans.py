@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oreqa.runtime.spans import Logit, TokenSpan, best_spans, without_nested
+from oreqa.runtime.spans import Logit, best_spans
 
 
 def logit(passage: int, begin: int, start: list[float], end: list[float], selection: float = 0.0) -> Logit:
@@ -56,10 +56,3 @@ def test_nothing_and_ties() -> None:
     assert best_spans([logit(0, 0, [], [])], 5, True) == []
     tied = best_spans([logit(1, 0, [0, 0], [0, 0]), logit(0, 0, [0], [0])], 5, True)
     assert [(s.passage, s.first, s.last) for s in tied] == [(0, 0, 0), (1, 0, 0), (1, 0, 1), (1, 1, 1)]
-
-
-def test_nested_spans_are_left_out() -> None:
-    spans = [
-        TokenSpan(p, a, b, -i, 0) for i, (p, a, b) in enumerate([(0, 2, 4), (0, 3, 3), (0, 1, 9), (0, 4, 6), (1, 3, 3)])
-    ]
-    assert [(s.passage, s.first, s.last) for s in without_nested(spans)] == [(0, 2, 4), (0, 4, 6), (1, 3, 3)]

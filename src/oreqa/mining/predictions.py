@@ -44,6 +44,7 @@ def mine_predictions(
 ) -> int:
     """Read the ``passages`` best of BM25 for the training questions of each file, and keep the ``top`` spans of each.
 
+    Spans that lie inside one another are kept: the best answer's neighbours are what a re-ranker meets, too.
     ``questions`` are drawn of each file, all if left out; held-out articles are passed over. Rows are appended to ``out``
     as they are made: what it holds already is kept, so that an interrupted run goes on. Returns the number of its rows.
     """

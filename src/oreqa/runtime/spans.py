@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 Logits = NDArray[np.float32]
 
-MAX_ANSWER_TOKENS = 30
+MAX_ANSWER_TOKENS = 16
+"""Longer answers are rarely right: chosen on held-out articles (docs/results/reconsider.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +98,3 @@ def _totals(windows: Sequence[Logit], shared: bool) -> dict[int, float]:
 def _logsumexp(values: Logits) -> float:
     most = float(values.max())
     return most + float(np.log(np.exp(values - most, dtype=np.float64).sum()))
-
-
-def without_nested(spans: Sequence[TokenSpan]) -> list[TokenSpan]:
-    """Spans in their order, without those that lie inside, or around, a better one of their passage (as DPR's reader)."""
-    kept: list[TokenSpan] = []
-    for span in spans:
-        others = (other for other in kept if other.passage == span.passage)
-        if not any(_nested(span, other) or _nested(other, span) for other in others):
-            kept.append(span)
-    return kept
-
-
-def _nested(inner: TokenSpan, outer: TokenSpan) -> bool:
-    return outer.first <= inner.first and inner.last <= outer.last
