@@ -77,6 +77,12 @@ def test_eval_openqa(squad_file: Path, tiny: Path, tiny_reader: Path, tiny_reran
     assert second["reranking"]["right_before"] == round(48 * second["em_before"] / 100)
     assert third["questions"] == 10
     assert third["acc@1"] == 100
+    content = json.loads(squad_file.read_text())
+    content["data"][0]["paragraphs"][0]["qas"][0]["answers"] = []
+    squad_file.write_text(json.dumps(content))
+    null = run(*common, "--reranker", "none", "--gold-passages", "--null", 1e9, "--out", tmp_path / "n")
+    silent = json.loads(null.stdout)  # nothing is answered: one question alone is right
+    assert (silent["questions"], silent["em"]) == (48, pytest.approx(100 / 48, abs=0.01))
     for name in ("a", "b", "c"):
         assert (tmp_path / name / "report.html").is_file()
     predictions = json.loads((tmp_path / "a" / "predictions.json").read_text())
@@ -100,6 +106,7 @@ def test_bad_requests(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> No
         (("--data", tmp_path / "q.jsonl"), "name the index to search with --index"),
         (("--data", tmp_path / "q.jsonl", "--gold-passages"), "have no paragraphs"),
         (("--data", tmp_path / "e.json"), "no question with an answer"),
+        (("--data", squad_file, "--null", "0"), "add --gold-passages"),
         (("--data", squad_file, "--combine", "speed=1"), "the weights are selection"),
         (("--data", squad_file, "--combine", "retrieval=x"), "write a number"),
     ):

@@ -28,7 +28,7 @@ Progress = Callable[[int], None]
 
 
 class Answerer:
-    """Answers questions from one index: with spans if it has a ``reader``, else with sentences."""
+    """Answers questions from one index: with spans of the best ``passages`` if it has a ``reader``, else with sentences."""
 
     def __init__(
         self,
@@ -36,10 +36,12 @@ class Answerer:
         reader: PassageReader | None = None,
         combination: Combination = COMBINATION,
         calibration: Calibration | None = None,
+        passages: int = READ,
     ) -> None:
         self.index = index
         self.reader = reader
         self.combination = combination
+        self.passages = passages
         self.calibration = calibration or (SPANS if reader else SENTENCES)
 
     @classmethod
@@ -89,7 +91,7 @@ class Answerer:
             found = self.index.search(questions, max(k, CONSIDERED), "hybrid", "sentence", where)
             answers = [self._sentences(hits[:k], hits) for hits in found]
         else:
-            read = self.index.search(questions, READ, "hybrid", "passage", where)
+            read = self.index.search(questions, self.passages, "hybrid", "passage", where)
             passages = [[hit.passage for hit in hits] for hits in read]
             retrieval = [[hit.score for hit in hits] for hits in read]
             ranked = read_answers(self.reader, questions, passages, retrieval, self.combination)

@@ -35,6 +35,10 @@ def openqa(
     passages: Annotated[int, typer.Option(min=1, max=100, help="How many passages are read for a question.")] = 5,
     reader: ReaderOption = "minilm-reader",
     reranker: RerankerOption = "minilm-reranker",
+    null: Annotated[
+        float | None,
+        typer.Option(help="SQuAD 2.0: no answer where the log-odds of the passage's answering are below this."),
+    ] = None,
     combine: Annotated[
         list[str] | None, typer.Option(help="A weight of the one score as name=value, as reranking=0.5 or alone=1.")
     ] = None,
@@ -60,7 +64,9 @@ def openqa(
     settings = settings_for(model)
     loaded = PassageReader.load(reader, None if reranker == "none" else reranker, device)
     begun = time.monotonic()
-    asked, own = _questions(data, questions, seed)
+    if null is not None and not gold_passages:
+        raise InputError("--null reads each question's own paragraph: add --gold-passages")
+    asked, own = _questions(data, questions, seed, null is not None)
     if gold_passages and not own:
         raise InputError(f"{data}: its questions have no paragraphs to read; leave --gold-passages out")
     if gold_passages:
@@ -73,10 +79,12 @@ def openqa(
         retrieval = [[hit.score for hit in found] for found in hits]
     with progress_bar("reading questions", len(asked)) as advance:
         ranked = read_answers(loaded, [question.text for question in asked], read, retrieval, weights, advance)
+    if null is not None:
+        ranked = [own if own and own[0].parts["passage"] >= null else [] for own in ranked]
     predicted = [_predicted(*row) for row in zip(ranked, read, retrieval, strict=True)]
     results = evaluate_open(asked, predicted)
     more = {"data": data.name, "reader": reader, "reranker": reranker, "passages": passages, "gold": gold_passages,
-            "combination": asdict(weights), "seed": seed}  # fmt: skip
+            "combination": asdict(weights), "null": null, "seed": seed}  # fmt: skip
     extra = {} if reranker == "none" else {"reranking": reranking_analysis(results, weights.reranked)}
     mode = "reader" if reranker == "none" else "reader + re-ranker"
     count = opened.counts()["passages"] if opened else len({passage.text for passage in own})
@@ -132,11 +140,11 @@ def _weights(changes: Sequence[str]) -> Combination:
     return replace(COMBINATION, **known)
 
 
-def _questions(data: Path, count: int | None, seed: int) -> tuple[list[OpenQuestion], list[Passage]]:
+def _questions(data: Path, count: int | None, seed: int, unanswerable: bool) -> tuple[list[OpenQuestion], list[Passage]]:
     """Questions, drawn if there are more than ``count``; and where the data have them, their own passages."""
     from oreqa.evaluation.openqa import load_open_questions
 
-    asked, own = load_open_questions(data)
+    asked, own = load_open_questions(data, unanswerable=unanswerable)
     if not asked:
         raise InputError(f"{data}: it holds no question with an answer")
     if not asked:

@@ -53,9 +53,12 @@ def is_question_list(path: Path) -> bool:
     return any("question" in row for _, row in islice(read_jsonl(path), 1))
 
 
-def load_open_questions(path: Path, language: str = "en") -> tuple[list[OpenQuestion], list[Passage]]:
+def load_open_questions(
+    path: Path, language: str = "en", unanswerable: bool = False
+) -> tuple[list[OpenQuestion], list[Passage]]:
     """Questions that have an answer, and the paragraph of each: of a SQuAD or MRQA file, or of a question list, without.
 
+    With ``unanswerable`` those that SQuAD 2.0 says cannot be answered from their paragraph are kept, without answers.
     Raises InputError that names the row of a mistake.
     """
     if is_question_list(path):
@@ -64,7 +67,7 @@ def load_open_questions(path: Path, language: str = "en") -> tuple[list[OpenQues
     paragraphs = load_paragraphs(path)
     for paragraph, passage in zip(paragraphs, whole_passages(paragraphs, language), strict=True):
         for question in paragraph.questions:
-            if question.answers:
+            if question.answers or unanswerable:
                 asked.append(OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers)))
                 own.append(passage)
     return asked, own
@@ -84,7 +87,7 @@ def score_open(question: OpenQuestion, prediction: str) -> Score:
     if question.pattern is not None:
         hit = float(bool(prediction) and match_pattern(prediction, question.pattern))
         return Score(hit, hit)
-    return score_answer(prediction, question.answers)
+    return score_answer(prediction, question.answers, version2=not question.answers)
 
 
 def has_answer(text: str, question: OpenQuestion) -> bool:
@@ -111,6 +114,9 @@ def evaluate_open(questions: Sequence[OpenQuestion], predictions: Sequence[Predi
         metrics = {"em": first.em, "f1": first.f1, "em_before": before.em, "f1_before": before.f1}
         metrics |= {f"em@{cut}": max((score.em for score in scores[:cut]), default=0.0) for cut in CUTS}
         metrics |= {f"acc@{cut}": float(any(holds[:cut])) for cut in CUTS if cut <= max(len(holds), 1)}
+        if not question.answers and question.pattern is None:  # nothing to find: right if nothing was answered
+            none = float(not predicted.answers)
+            metrics |= {"em": none, "f1": none, **{f"em@{cut}": none for cut in CUTS}}
         rank = next((place for place, score in enumerate(scores, 1) if score.em), math.inf)
         texts = {name: text for name, text, _ in predicted.retrieved[:3]}
         gold = question.answers or (question.pattern or "",)
