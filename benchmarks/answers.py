@@ -29,9 +29,10 @@ from oreqa.datasets.files import read_json, write_json
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import Paragraph
-from oreqa.evaluation.answers import exact_match
+from oreqa.evaluation.answers import exact_match, f1_score
 from oreqa.evaluation.corpora import index_passages, whole_passages
 from oreqa.evaluation.metrics import mean_metrics
+from oreqa.evaluation.openqa import OpenQuestion, has_answer
 from oreqa.index.search import Index
 from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.runtime.reader import PassageReader
@@ -86,7 +87,9 @@ def answer_all(
         golds = [] if apart else [gold.text for gold in question.answers]
         rows.append({
             "answerable": bool(golds), "right": [exact_match(s.text, golds) for s in own],
+            "f1": [max((f1_score(s.text, gold) for gold in golds), default=0.0) for s in own],
             "spans": [[s.text, s.start, s.end, s.passage, s.parts["span"], s.parts["selection"]] for s in own],
+            "holds": [bool(golds) and has_answer(h.passage.text, OpenQuestion("", "", tuple(golds))) for h in hits],
             "hits": [[h.score, dict(h.parts)] for h in hits],
             "reranked": {normalize_answer(s.text) or s.text.lower(): float(r) for s, r in zip(first, again, strict=False)},
         })  # fmt: skip
@@ -104,12 +107,13 @@ def ranked(row: dict[str, Any], weights: Combination, again: bool) -> list[Candi
     return rerank(candidates, [row["reranked"].get(name, low) for name in names], weights)
 
 
-def is_right(row: dict[str, Any], candidates: list[Candidate]) -> float:
+def is_right(row: dict[str, Any], candidates: list[Candidate], score: str = "right") -> float:
+    """The first answer's exact match, or its ``f1``."""
     if not candidates:
         return 0.0
     best = candidates[0].span
     keys = [(s[1], s[2], s[3]) for s in row["spans"]]
-    return float(row["right"][keys.index((best.start, best.end, best.passage))])
+    return float(row[score][keys.index((best.start, best.end, best.passage))])
 
 
 def em(rows: list[dict[str, Any]], weights: Combination, again: bool) -> float:

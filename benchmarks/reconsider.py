@@ -1,0 +1,110 @@
+"""What re-ranking gains over the plain reader and over the aggregation of equal answers, question by question.
+
+Run:  python benchmarks/reconsider.py --data ../shared/data --work runs/reconsider --questions 2000
+
+Open: each question is asked of all paragraphs of its set. The reader and the re-ranker run once; every row of the table is
+another way of ordering what they found. The combination is the shipped one, tuned by answers.py on other data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from answers import RERANKED, answer_all, is_right, ranked
+from common import report
+
+from oreqa.answering.answerer import READ
+from oreqa.answering.combining import COMBINATION, Combination
+from oreqa.datasets.files import read_json, write_json
+from oreqa.datasets.provenance import data_hash
+from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.splits import split_articles
+from oreqa.evaluation.corpora import index_passages, whole_passages
+from oreqa.evaluation.significance import paired_difference
+from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.runtime.reader import PassageReader
+
+SETS = {
+    "squad-v1.1-dev": "squad/squad-v1.1-dev.json.gz",
+    "squadshifts-reddit": "shift/squadshifts-reddit.json.gz",
+    "qed-nq-train, held out": "extractive/qed-nq-train.json.gz",
+}
+
+
+def collect(name: str, options: argparse.Namespace, reader: PassageReader) -> list[dict[str, Any]]:
+    saved = options.work / f"{name.split(',')[0]}.json"
+    if saved.is_file():
+        return list(read_json(saved))
+    paragraphs = load_paragraphs(options.data / SETS[name])
+    asked = split_articles(paragraphs)[1] if "held out" in name else paragraphs
+    chosen = [(p, q) for p in asked for q in p.questions if q.answers]
+    chosen = random.Random(0).sample(chosen, min(options.questions, len(chosen)))
+    index = index_passages(options.work / "index" / saved.stem, whole_passages(paragraphs))
+    rows = answer_all(index, reader, chosen, apart=False)
+    write_json(saved, rows)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, default=Path("runs/reconsider"))
+    parser.add_argument("--questions", type=int, default=2000)
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
+    parser.add_argument("--reader", default=DEFAULT_READER)
+    parser.add_argument("--reranker", default=DEFAULT_RERANKER)
+    options = parser.parse_args()
+    reader = PassageReader.load(options.reader, options.reranker)
+    plain = Combination(selection=1.0, retrieval=0.0, reranking=0.0, aggregate=False)
+    variants = {
+        "reader": (plain, False),
+        "reader + aggregation": (replace(plain, aggregate=True), False),
+        "reader + retrieval + aggregation, tuned": (COMBINATION, False),
+        **{f"re-ranker alone, K = {k}": (replace(plain, alone=True, reranked=k), True) for k in (2, 3, 5, RERANKED)},
+        "aggregation, re-ranker alone": (replace(COMBINATION, alone=True), True),
+        "all combined, tuned": (COMBINATION, True),
+    }
+    result: dict[str, Any] = {}
+    for name in options.sets:
+        rows = collect(name, options, reader)
+        found = {
+            label: {
+                metric: np.array([is_right(row, ranked(row, weights, again), metric) for row in rows])
+                for metric in ("right", "f1")
+            }
+            for label, (weights, again) in variants.items()
+        }
+        table: dict[str, Any] = {"questions": len(rows), "data_sha256": data_hash([options.data / SETS[name]])}
+        table |= {f"acc@{k}": round(100 * float(np.mean([any(row["holds"][:k]) for row in rows])), 2) for k in (1, 3, READ)}
+        first = [ranked(row, plain, False) for row in rows]
+        for k in (1, 5):
+            table[f"em@{k} of the reader"] = round(
+                100
+                * float(
+                    np.mean(
+                        [max((is_right(r, [c]) for c in own[:k]), default=0) for r, own in zip(rows, first, strict=True)]
+                    )
+                ),
+                2,
+            )
+        for label, values in found.items():
+            entry = {"em": round(100 * float(values["right"].mean()), 2), "f1": round(100 * float(values["f1"].mean()), 2)}
+            for rival in ("reader", "reader + retrieval + aggregation, tuned"):
+                if label != rival:
+                    gain = paired_difference(found[rival]["right"].tolist(), values["right"].tolist(), 0)
+                    entry[f"em over {rival}"] = [round(100 * v, 2) for v in (gain.mean, gain.low, gain.high)] + [gain.p]
+            base = found["reader"]["right"]
+            entry |= {"mended": int(((base == 0) & (values["right"] == 1)).sum()),
+                      "broken": int(((base == 1) & (values["right"] == 0)).sum())}  # fmt: skip
+            table[label] = entry
+        result[name] = table
+        report("reconsider", result)
+
+
+if __name__ == "__main__":
+    main()
