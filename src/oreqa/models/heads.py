@@ -54,15 +54,10 @@ def read_head_folder(path: Path, kind: str) -> HeadFolder:
         what = f"a {found}" if found else f"a model of class {', '.join(config.get('architectures') or ['(none)'])}"
         raise ModelError(f"{path}: it is {what}, not a {kind}")
     base = str(own.get("base", ""))
-    tokenizer = path / "tokenizer.json"
-    if not tokenizer.is_file() and base:
-        tokenizer = find_model(base) / "tokenizer.json"
-    if not tokenizer.is_file():
-        raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
     dpr = "DPRReader" in (config.get("architectures") or ())
     positions = int(config.get("max_position_embeddings", 512))
     return HeadFolder(
-        path, kind, config, tokenizer,
+        path, kind, config, _tokenizer(path),
         max_tokens=min(int(own.get("max_tokens", 350 if dpr else 384)), positions),
         overlap=int(own.get("overlap", 128)),
         titles=bool(own.get("titles", dpr)),
@@ -72,6 +67,15 @@ def read_head_folder(path: Path, kind: str) -> HeadFolder:
         base=base,
         layers=int(own.get("layers", 0)),
     )  # fmt: skip
+
+
+def _tokenizer(path: Path) -> Path:
+    """The folder's tokenizer, or its base's."""
+    if (path / "tokenizer.json").is_file():
+        return path / "tokenizer.json"
+    if base := (read_json_file(path / "config.json").get("oreqa") or {}).get("base"):
+        return _tokenizer(find_model(str(base)))
+    raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
 
 
 def load_head_weights(folder: HeadFolder) -> Weights:
