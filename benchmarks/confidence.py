@@ -83,7 +83,7 @@ def fit(sets: list[dict[str, np.ndarray]]) -> tuple[np.ndarray, float]:
             slope += np.r_[s["x"].T @ push, push.sum()]
         return value / len(sets) + 1e-4 * float(w[:-1] @ w[:-1]), slope / len(sets) + 2e-4 * np.r_[w[:-1], 0]
 
-    w = minimize(loss, np.zeros(len(NAMES) + 1), jac=True, method="L-BFGS-B").x
+    w = minimize(loss, np.zeros(sets[0]["x"].shape[1] + 1), jac=True, method="L-BFGS-B").x
     return w[:-1], float(w[-1])
 
 

@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tiny_models import make_model
 
@@ -38,6 +39,14 @@ def content(folder: Path) -> list[tuple[object, ...]]:
     return sorted(rows)
 
 
+def assert_same(a: Path, b: Path) -> None:
+    """The same content; vectors up to the last bits, which depend on what was in a batch together."""
+    first, second = content(a), content(b)
+    assert [row[:-1] for row in first] == [row[:-1] for row in second]
+    for x, y in zip(first, second, strict=True):
+        np.testing.assert_allclose(*(np.frombuffer(row[-1], np.float16) for row in (x, y)), atol=5e-3)
+
+
 def old(folder: Path) -> None:
     """Files that were written a while ago, so that their time alone tells that they did not change."""
     for file in folder.rglob("*"):
@@ -62,7 +71,7 @@ def test_new_unchanged_changed_removed(tmp_path: Path, library: Path, settings: 
     assert (fifth.removed, fifth.passages) == (1, 5)
     assert "Bees" not in str(content(folder))
     index_files(tmp_path / "new", [library], settings)
-    assert content(folder) == content(tmp_path / "new")
+    assert_same(folder, tmp_path / "new")
 
 
 def test_files_that_did_not_change_are_not_opened(tmp_path: Path, library: Path, settings: Settings) -> None:
@@ -128,7 +137,7 @@ def test_an_interrupted_run_goes_on(
     assert report.added == 8
     assert 0 < report.encoded < 8
     index_files(tmp_path / "new", [library], settings)
-    assert content(folder) == content(tmp_path / "new")
+    assert_same(folder, tmp_path / "new")
 
 
 def test_a_second_writer_is_told(tmp_path: Path, library: Path, settings: Settings) -> None:
@@ -230,7 +239,7 @@ def test_kill_at_any_moment(tmp_path: Path, library: Path, settings: Settings) -
             assert not complete  # once complete, always searchable
     assert subprocess.run(command, check=False).returncode == 0
     index_files(tmp_path / "new", [library], settings)
-    assert content(folder) == content(tmp_path / "new")
+    assert_same(folder, tmp_path / "new")
 
 
 _RUN = """
