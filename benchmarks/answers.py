@@ -28,7 +28,7 @@ from oreqa.datasets.answers import normalize_answer
 from oreqa.datasets.files import read_json, write_json
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Paragraph
+from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.evaluation.answers import exact_match, f1_score
 from oreqa.evaluation.corpora import index_passages, whole_passages
 from oreqa.evaluation.metrics import mean_metrics
@@ -73,9 +73,8 @@ def answer_all(
     for (paragraph, _), hits in zip(
         chosen, index.search(questions, 40 if apart else READ, "hybrid", "passage"), strict=True
     ):
-        own = [
-            h for h in hits if h.passage.document.rsplit("#", 1)[0] != paragraph.title and h.passage.text != paragraph.text
-        ]
+        article = readable_title(paragraph.title)  # a paragraph without one is an article of its own
+        own = [h for h in hits if h.passage.text != paragraph.text and not (article and h.passage.title == article)]
         found.append((own if apart else hits)[:READ])
     texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in hits] for hits in found]
     spans = reader.read(questions, texts, SPANS_READ)

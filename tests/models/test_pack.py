@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from oreqa.cli import app
 from oreqa.errors import ModelError
 from oreqa.models.folders import find_model, list_models
-from oreqa.models.heads import load_head_weights, read_head_folder
+from oreqa.models.heads import load_weights, read_head_folder
 from oreqa.models.pack import pack_model
 
 
@@ -19,7 +19,7 @@ def test_a_packed_reader_is_small_and_reads_without_its_origin(tiny_reader: Path
     assert size < (tiny_reader / "model.safetensors").stat().st_size / 2
     folder = read_head_folder(tmp_path / "p", "reader")
     assert folder.tokenizer == tiny / "tokenizer.json"
-    packed, whole = load_head_weights(folder), load_head_weights(read_head_folder(tiny_reader, "reader"))
+    packed, whole = load_weights(folder.path), load_weights(tiny_reader)
     assert all(np.allclose(packed[name], value, atol=0.02) for name, value in whole.items())
     assert json.loads((tmp_path / "p" / "config.json").read_text())["oreqa"]["licence"] == "CC0"
 

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 from tiny_models import make_model
 
 from oreqa.errors import InputError, ModelError
-from oreqa.runtime import encoder as module
+from oreqa.runtime import batches as module
 from oreqa.runtime.encoder import Encoder
 from oreqa.runtime.openvino_session import OpenVinoSession
 

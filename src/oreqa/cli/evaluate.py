@@ -182,9 +182,10 @@ def finish(
     from rich.table import Table
 
     shown = [name for name in SHOWN if name in metrics]
-    table = Table(title=f"{task} {mode}: {len(results):,} questions, {candidates:,} candidates", title_justify="left")
+    table = Table()
     for name in shown:
         table.add_column(name, justify="right")
     table.add_row(*(f"{metrics[name]:.2f}" for name in shown))
+    typer.echo(f"{task} {mode}: {len(results):,} questions, {candidates:,} candidates")
     Console(highlight=False).print(table)
     typer.echo(f"written to {out}: metrics.json, per_question.jsonl, run.trec, report.html")

@@ -60,15 +60,15 @@ def openqa(
     from oreqa.evaluation.openqa import evaluate_open, reranking_analysis
     from oreqa.runtime.reader import PassageReader
 
-    weights = _weights(combine or ())
-    settings = settings_for(model)
-    loaded = PassageReader.load(reader, None if reranker == "none" else reranker, device)
-    begun = time.monotonic()
     if null is not None and not gold_passages:
         raise InputError("--null reads each question's own paragraph: add --gold-passages")
+    weights = _weights(combine or ())
+    settings = settings_for(model)
     asked, own = _questions(data, questions, seed, null is not None)
     if gold_passages and not own:
         raise InputError(f"{data}: its questions have no paragraphs to read; leave --gold-passages out")
+    loaded = PassageReader.load(reader, None if reranker == "none" else reranker, device)
+    begun = time.monotonic()
     if gold_passages:
         opened, read = None, [[passage] for passage in own]
         retrieval = [[0.0]] * len(asked)

@@ -81,6 +81,14 @@ def append_jsonl(path: Path, rows: Iterable[Any]) -> None:
         raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
 
 
+def drop_torn_line(path: Path) -> None:
+    """Cut off what an interrupted ``append_jsonl`` left after the last whole row."""
+    if path.is_file():
+        with path.open("r+b") as stream:
+            data = stream.read()
+            stream.truncate(data.rfind(b"\n") + 1)
+
+
 def need(row: Any, key: str, kind: type, where: str) -> Any:
     """``row[key]``, which must be a ``kind``. Raises InputError that says where it is not."""
     if not isinstance(row, dict) or key not in row:

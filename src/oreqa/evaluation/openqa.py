@@ -133,14 +133,14 @@ def reranking_analysis(results: Sequence[QuestionResult], reranked: int) -> dict
     """What re-ranking mended and broke, in questions.
 
     ``mendable`` had a right answer among the first ``reranked`` but not on top; ``mended`` of them have it now, and
-    ``broken`` had it on top and lost it.
+    ``broken`` had it on top and lost it. Re-ranking moves answers within the first ``reranked`` only, so that where a right
+    one stands afterwards tells whether it was among them.
     """
-    rows = [result.metrics for result in results]
-    wrong = [row for row in rows if not row["em_before"]]
-    cut = f"em@{reranked}" if reranked in CUTS else "em@5"
+    wrong = [result for result in results if not result.metrics["em_before"]]
+    right = [result for result in results if result.metrics["em_before"]]
     return {
-        "right_before": len(rows) - len(wrong),
-        "mendable": sum(bool(row[cut]) for row in wrong),
-        "mended": sum(bool(row["em"]) for row in wrong),
-        "broken": sum(bool(row["em_before"]) and not row["em"] for row in rows),
+        "right_before": len(right),
+        "mendable": sum(result.ranks[0] <= reranked for result in wrong),
+        "mended": sum(bool(result.metrics["em"]) for result in wrong),
+        "broken": sum(not result.metrics["em"] for result in right),
     }

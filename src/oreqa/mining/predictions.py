@@ -10,7 +10,7 @@ from typing import Any
 
 from oreqa.core import Span
 from oreqa.datasets.answers import normalize_answer
-from oreqa.datasets.files import append_jsonl, need, read_jsonl
+from oreqa.datasets.files import append_jsonl, drop_torn_line, need, read_jsonl
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import readable_title
@@ -48,6 +48,7 @@ def mine_predictions(
     ``questions`` are drawn of each file, all if left out; held-out articles are passed over. Rows are appended to ``out``
     as they are made: what it holds already is kept, so that an interrupted run goes on. Returns the number of its rows.
     """
+    drop_torn_line(out)
     done = {row["id"] for _, row in read_jsonl(out)} if out.is_file() else set()
     count = len(done)
     for file in files:

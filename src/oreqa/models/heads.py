@@ -78,13 +78,11 @@ def _tokenizer(path: Path) -> Path:
     raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
 
 
-def load_head_weights(folder: HeadFolder) -> Weights:
-    """All tensors, the encoder's under ``bert.``, the heads as ``qa_outputs``, ``qa_classifier`` and ``classifier``."""
-    return load_weights(folder.path)
-
-
 def load_weights(path: Path) -> Weights:
-    """A model folder's tensors under common names, put together if it is kept as a difference from another model."""
+    """All tensors, the encoder's under ``bert.``, the heads as ``qa_outputs``, ``qa_classifier`` and ``classifier``.
+
+    A model that is kept as a difference from another is put together. Raises ModelError if there are no safetensors.
+    """
     if base := (read_json_file(path / "config.json").get("oreqa") or {}).get("difference_from"):
         return unpack_difference(load_file(path / "difference.safetensors"), load_weights(find_model(str(base))))
     file = path / "model.safetensors"

@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 from oreqa.datasets.files import read_json, write_json
 from oreqa.models.differences import pack_difference
 from oreqa.models.folders import find_model, read_json_file
-from oreqa.models.heads import load_head_weights, load_weights, read_head_folder
+from oreqa.models.heads import load_weights, read_head_folder
 
 
 def pack_model(folder: Path, kind: str, base: str, out: Path, licence: str) -> int:
@@ -17,7 +17,7 @@ def pack_model(folder: Path, kind: str, base: str, out: Path, licence: str) -> i
 
     The folder has config.json, difference.safetensors and run.json; the tokenizer is the base's.
     """
-    weights = load_head_weights(read_head_folder(folder, kind))
+    weights = load_weights(read_head_folder(folder, kind).path)
     weights = {name: value for name, value in weights.items() if not name.startswith("pooler.")}
     packed = pack_difference(weights, load_weights(find_model(base)))
     out.mkdir(parents=True, exist_ok=True)

@@ -39,8 +39,8 @@ def bert_graph(
     ``first`` and ``last`` (left out) cut a stretch of its layers; one that begins with layer 0 has the embeddings, too.
     Raises ModelError if the architecture is not BERT's or a tensor is missing.
     """
-    check_supported(config)
-    prefix = weights_prefix(weights)
+    _check_supported(config)
+    prefix = _prefix(weights)
     eps = float(config.get("layer_norm_eps", 1e-12))
     heads = int(config["num_attention_heads"])
     width = int(config["hidden_size"])
@@ -150,7 +150,7 @@ def as_model(graph: Graph, extra: Mapping[str, Any], outputs: Mapping[str, Any])
     return ov.Model(results, list(inputs.values()), "bert")
 
 
-def check_supported(config: Mapping[str, Any]) -> None:
+def _check_supported(config: Mapping[str, Any]) -> None:
     kind = config.get("model_type")
     if kind not in ("bert", "dpr"):
         raise ModelError(
@@ -163,12 +163,12 @@ def check_supported(config: Mapping[str, Any]) -> None:
         raise ModelError(f"the model uses the activation {config['hidden_act']!r}; known: {', '.join(_ACTIVATIONS)}")
 
 
-def weights_prefix(weights: Mapping[str, np.ndarray]) -> str:
-    """Heads save their encoder under a name ('bert.', in DPR's reader 'encoder.'), bare encoders under none.
+def _prefix(weights: Mapping[str, np.ndarray]) -> str:
+    """Heads save their encoder under a name ('bert.'), bare encoders under none.
 
     Raises ModelError if there is no encoder.
     """
-    for prefix in ("", "bert.", "model.", "0.auto_model.", "encoder.", "span_predictor.encoder.bert_model."):
+    for prefix in ("", "bert.", "model.", "0.auto_model."):
         if prefix + "embeddings.word_embeddings.weight" in weights:
             return prefix
     raise ModelError("the model's weights hold no BERT embeddings (embeddings.word_embeddings.weight)")

@@ -13,12 +13,10 @@ from tokenizers import Tokenizer
 
 from oreqa.errors import InputError, ModelError
 from oreqa.models.folders import EncoderFolder, find_model, read_encoder_folder
+from oreqa.runtime.batches import by_length
 
 Vectors = NDArray[np.float32]
 Span = tuple[int, int]
-
-BATCH_TOKENS = 2048
-"""Tokens of a batch, padding included: enough to keep the matrix products busy, and small enough for the caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,13 +225,8 @@ def _runs(tokens: Sequence[Span], total: int, room: int) -> Iterator[tuple[int, 
 
 
 def _batches(items: Sequence[Item]) -> Iterator[Batch]:
-    """Items sorted by length, longest first, in batches of at most BATCH_TOKENS tokens."""
-    order = np.argsort([-len(item.ids) for item in items], kind="stable")
-    begin = 0
-    while begin < len(order):
-        tokens = len(items[order[begin]].ids)
-        chosen = order[begin : begin + max(1, BATCH_TOKENS // tokens)]
-        begin += len(chosen)
+    for chosen in by_length([len(item.ids) for item in items]):
+        tokens = len(items[chosen[0]].ids)
         outputs = max(len(items[i].ranges) for i in chosen)
         ids = np.zeros((len(chosen), tokens), np.int64)
         mask = np.zeros((len(chosen), tokens), np.int64)

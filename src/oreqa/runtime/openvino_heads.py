@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from openvino import opset13 as op
 
 from oreqa.models.folders import find_model, read_json_file
-from oreqa.models.heads import HeadFolder, load_head_weights
+from oreqa.models.heads import HeadFolder, load_weights
 from oreqa.runtime import bert
 from oreqa.runtime.compiled import compile_cached, cpu_precision, known_fingerprint
 from oreqa.runtime.openvino_session import run_inputs
@@ -65,12 +65,12 @@ def _is_base(reader: HeadFolder, reranker: HeadFolder) -> bool:
 
 
 def _lower(folder: HeadFolder, common: int) -> ov.Model:
-    graph = bert.bert_graph(load_head_weights(folder), folder.config, 0, common)
+    graph = bert.bert_graph(load_weights(folder.path), folder.config, 0, common)
     return bert.as_model(graph, {}, {"states": graph.hidden})
 
 
 def _reader(folder: HeadFolder, common: int) -> ov.Model:
-    weights = load_head_weights(folder)
+    weights = load_weights(folder.path)
     graph = bert.bert_graph(weights, folder.config, common)
     width = int(folder.config["hidden_size"])
     ends = bert.dense(graph.hidden, weights["qa_outputs.weight"][:2], weights["qa_outputs.bias"][:2], "identity")
@@ -85,7 +85,7 @@ def _reader(folder: HeadFolder, common: int) -> ov.Model:
 
 
 def _reranker(folder: HeadFolder, common: int) -> ov.Model:
-    weights = load_head_weights(folder)
+    weights = load_weights(folder.path)
     graph = bert.bert_graph(weights, folder.config, common)
     score = bert.dense(bert.first_token(graph), weights["classifier.weight"], weights["classifier.bias"], "identity")
     return bert.as_model(graph, {}, {"scores": _at(score, 0, 1)})

@@ -15,9 +15,8 @@ from oreqa.errors import InputError
 from oreqa.models.folders import find_model
 from oreqa.models.heads import READER, RERANKER, HeadFolder, read_head_folder
 from oreqa.models.inputs import InputMaker, Tokens, Window
+from oreqa.runtime.batches import by_length
 from oreqa.runtime.spans import Logit, best_spans
-
-BATCH_TOKENS = 2048
 
 CHUNK = 64
 """Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
@@ -156,13 +155,8 @@ def _characters(place: int, text: str, tokens: Tokens, first: int, last: int, pa
 
 
 def _batches(windows: Sequence[Window]) -> Iterator[HeadBatch]:
-    """Windows sorted by length, longest first, in batches of at most BATCH_TOKENS tokens."""
-    order = np.argsort([-len(window.ids) for window in windows], kind="stable")
-    begin = 0
-    while begin < len(order):
-        tokens = len(windows[order[begin]].ids)
-        chosen = order[begin : begin + max(1, BATCH_TOKENS // tokens)]
-        begin += len(chosen)
+    for chosen in by_length([len(window.ids) for window in windows]):
+        tokens = len(windows[chosen[0]].ids)
         ids, mask, types = (np.zeros((len(chosen), tokens), np.int64) for _ in range(3))
         for row, i in enumerate(chosen):
             window = windows[i]

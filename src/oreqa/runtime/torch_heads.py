@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.models.heads import HeadFolder, load_head_weights
+from oreqa.models.heads import HeadFolder, load_weights
 from oreqa.runtime.reader import HeadBatch
 from oreqa.runtime.torch_session import usable_device
 
@@ -32,7 +32,7 @@ class TorchHeads:
         from transformers import BertConfig
 
         model = kind(BertConfig(**{name: value for name, value in folder.config.items() if name != "model_type"}))
-        tensors = {name: self._torch.from_numpy(value) for name, value in load_head_weights(folder).items()}
+        tensors = {name: self._torch.from_numpy(value) for name, value in load_weights(folder.path).items()}
         model.load_state_dict(tensors, strict=False)
         if kind.__name__ == "Reader" and "qa_classifier.weight" not in tensors:
             self._torch.nn.init.zeros_(model.qa_classifier.weight)

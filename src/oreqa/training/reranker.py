@@ -14,7 +14,7 @@ from oreqa.errors import InputError
 from oreqa.losses.reranking import listwise_softmax
 from oreqa.mining.predictions import Predicted, load_predictions
 from oreqa.models.folders import find_model
-from oreqa.models.heads import READER, RERANKER, load_head_weights, read_head_folder
+from oreqa.models.heads import READER, RERANKER, load_weights, read_head_folder
 from oreqa.models.inputs import InputMaker, Window
 from oreqa.models.reranker import Reranker
 from oreqa.training.fitting import Stage, copy_tokenizer, fit, quieten, silent
@@ -34,7 +34,7 @@ def train_reranker(recipe: RerankerRecipe, out: Path, stage: Stage = silent) -> 
     config = Reranker.config_class(**{key: value for key, value in reader.config.items() if key not in _NOT_KEPT})
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = recipe.dropout
     model = Reranker(config)
-    tensors = {name: torch.from_numpy(value) for name, value in load_head_weights(reader).items()}
+    tensors = {name: torch.from_numpy(value) for name, value in load_weights(reader.path).items()}
     model.load_state_dict({name: value for name, value in tensors.items() if name.startswith("bert.")}, strict=False)
     model.config.oreqa = {
         "kind": RERANKER, "base": recipe.reader, "layers": recipe.frozen_layers, "marking": recipe.marking,
