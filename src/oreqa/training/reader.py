@@ -30,8 +30,7 @@ def train_reader(recipe: ReaderRecipe, out: Path, stage: Stage = silent) -> dict
     quieten()
     backbone = find_model(recipe.backbone)
     torch.manual_seed(recipe.seed)
-    dropout = {} if recipe.dropout is None else dict.fromkeys(_DROPOUTS, recipe.dropout)
-    model = Reader.from_pretrained(backbone, **dropout)
+    model = Reader.from_pretrained(backbone, **_dropout(recipe))
     model.config.oreqa = {
         "kind": READER, "shared": recipe.objective == "shared", "max_tokens": READ_TOKENS, "overlap": recipe.overlap,
         "titles": True, "closing": True,
@@ -75,4 +74,7 @@ def collate(groups: Sequence[Group]) -> dict[str, Tensor]:
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "tokens": tokens, "spans": spans}
 
 
-_DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+def _dropout(recipe: ReaderRecipe) -> dict[str, float]:
+    attention = recipe.dropout if recipe.attention_dropout is None else recipe.attention_dropout
+    rates = {"hidden_dropout_prob": recipe.dropout, "attention_probs_dropout_prob": attention}
+    return {name: rate for name, rate in rates.items() if rate is not None}
