@@ -1,4 +1,4 @@
-"""A whole cold `oreqa ask` over SQuAD's paragraphs, against the shortest script with sentence-transformers and FAISS.
+"""A whole cold `oreqa ask --reader none`, which searches and does not read, over SQuAD's paragraphs, against the shortest script with sentence-transformers and FAISS.
 
 Run:  python benchmarks/cold_ask.py --data ../shared/data --work runs/cold      (needs the train extra)
 """
@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 from pathlib import Path
 
-from common import process, report, squad, write_paragraph_files
+from common import cold, process, report, squad, write_paragraph_files
 
 from oreqa.models.folders import find_model
 
 QUESTION = "Which NFL team represented the AFC at Super Bowl 50?"
+ANSWER = "Denver Broncos"
 
 # What a user would write: the texts and their vectors are on disk, as ours are.
 SCRIPT = """
@@ -52,28 +52,9 @@ def main() -> None:
         faiss.write_index(flat, str(theirs / "vectors.faiss"))
     oreqa = str(Path(sys.executable).parent / "oreqa")
     process([oreqa, "index", str(options.work / "texts"), "--index", str(index)])
-    commands = {
-        "ours": [oreqa, "ask", QUESTION, "--index", str(index)],
-        "theirs": [sys.executable, "-c", SCRIPT, str(theirs), model, QUESTION],
-    }
-    runs: dict[str, list[tuple[float, int, str]]] = {"ours": [], "theirs": []}
-    for round_ in range(options.rounds + 1):
-        for name, command in commands.items():
-            found = process(command)
-            assert "Denver Broncos" in found[2], found[2]
-            if round_:  # the first round warms the disk's cache for both
-                runs[name].append(found)
-    wall = [a[0] / b[0] for a, b in zip(runs["ours"], runs["theirs"], strict=True)]
-    result = {
-        "paragraphs": len(texts),
-        "rounds": options.rounds,
-        **{f"{n}_seconds": round(statistics.median(r[0] for r in found), 3) for n, found in runs.items()},
-        **{f"{n}_peak_mb": round(max(r[1] for r in found) / 1e6) for n, found in runs.items()},
-        "wall_ratio_median": round(statistics.median(wall), 3),
-        "wall_ratio_max": round(max(wall), 3),
-    }
-    result["memory_ratio"] = round(result["ours_peak_mb"] / result["theirs_peak_mb"], 3)
-    report("cold_ask", result)
+    ours = [oreqa, "ask", QUESTION, "--index", str(index), "--reader", "none"]
+    script = [sys.executable, "-c", SCRIPT, str(theirs), model, QUESTION]
+    report("cold_ask", {"paragraphs": len(texts), **cold(ours, script, options.rounds, ANSWER)})
 
 
 if __name__ == "__main__":

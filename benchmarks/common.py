@@ -48,6 +48,28 @@ def process(command: Sequence[str]) -> tuple[float, int, str]:
     return seconds, peak, printed
 
 
+def cold(ours: Sequence[str], theirs: Sequence[str], rounds: int, expected: str) -> dict[str, float]:
+    """Two whole commands in turn: median seconds, highest peak in MB, and ours / theirs. Both must print ``expected``."""
+    runs: dict[str, list[tuple[float, int]]] = {"ours": [], "theirs": []}
+    for round_ in range(rounds + 1):
+        for name, command in (("ours", ours), ("theirs", theirs)):
+            seconds, peak, printed = process(command)
+            if expected not in printed:
+                raise RuntimeError(f"{command} printed {printed!r}")
+            if round_:  # the first round warms the disk's cache for both
+                runs[name].append((seconds, peak))
+    wall = [a[0] / b[0] for a, b in zip(runs["ours"], runs["theirs"], strict=True)]
+    peaks = {name: max(peak for _, peak in found) for name, found in runs.items()}
+    return {
+        **{f"{name}_seconds": round(statistics.median(s for s, _ in found), 3) for name, found in runs.items()},
+        **{f"{name}_peak_mb": round(peak / 1e6) for name, peak in peaks.items()},
+        "wall_ratio_median": round(statistics.median(wall), 3),
+        "wall_ratio_max": round(max(wall), 3),
+        "memory_ratio": round(peaks["ours"] / peaks["theirs"], 3),
+        "rounds": rounds,
+    }
+
+
 def paired(a: Callable[[], float], b: Callable[[], float], rounds: int) -> dict[str, float]:
     """Seconds of two things in turn, A B A B ..., and the median of B / A pair by pair."""
     first, second = [], []

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from common import process, report, squad, write_paragraph_files
+from common import cold, process, report, squad, write_paragraph_files
 
 from oreqa.answering.answerer import READ
 from oreqa.corpus.chunks import passage_head
@@ -26,6 +26,7 @@ from oreqa.evaluation.corpora import index_passages, whole_passages
 from oreqa.runtime.reader import PassageReader
 
 QUESTION = "Which NFL team represented the AFC at Super Bowl 50?"
+ANSWER = "Denver Broncos"
 
 # The pipeline only reads: its five passages are given to it, while ours searches an index, reads and re-ranks.
 COLD = """
@@ -96,29 +97,14 @@ def main() -> None:
     asked = [(q.text, [g.text for g in q.answers]) for p in paragraphs for q in p.questions]
     asked = asked[:: len(asked) // options.questions][: options.questions]
     hits = index.search([QUESTION, *(text for text, _ in asked)], READ, "hybrid", "passage")
-    cold, warm = options.work / "cold.json", options.work / "warm.json"
-    cold.write_text(json.dumps({"question": QUESTION, "passages": [h.passage.text for h in hits[0]]}))
+    one, warm = options.work / "one.json", options.work / "warm.json"
+    one.write_text(json.dumps({"question": QUESTION, "passages": [h.passage.text for h in hits[0]]}))
     rows = [{"question": q, "passages": [h.passage.text for h in own]} for (q, _), own in zip(asked, hits[1:], strict=True)]
     warm.write_text(json.dumps(rows))
 
-    commands = {
-        "ours": [oreqa, "ask", QUESTION, "--index", str(options.work / "files")],
-        "theirs": [str(options.other), "-c", COLD, str(cold), str(options.reader)],
-    }
-    runs: dict[str, list[tuple[float, int, str]]] = {"ours": [], "theirs": []}
-    for round_ in range(options.rounds + 1):
-        for name, command in commands.items():
-            found = process(command)
-            assert "Denver Broncos" in found[2], found[2]
-            if round_:  # the first round warms the disk's cache for both
-                runs[name].append(found)
-    wall = [a[0] / b[0] for a, b in zip(runs["ours"], runs["theirs"], strict=True)]
-    result: dict[str, object] = {
-        **{f"cold_{n}_seconds": round(statistics.median(r[0] for r in found), 3) for n, found in runs.items()},
-        **{f"cold_{n}_peak_mb": round(max(r[1] for r in found) / 1e6) for n, found in runs.items()},
-        "cold_ratio_median": round(statistics.median(wall), 3),
-        "cold_ratio_max": round(max(wall), 3),
-    }
+    ours = [oreqa, "ask", QUESTION, "--index", str(options.work / "files")]
+    pipeline = [str(options.other), "-c", COLD, str(one), str(options.reader)]
+    of_one = cold(ours, pipeline, options.rounds, ANSWER)
 
     loaded = PassageReader.load(options.reader)
     texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in own] for own in hits[1:]]
@@ -129,9 +115,9 @@ def main() -> None:
         begun = time.perf_counter()
         spans = loaded.read([text for text, _ in asked], texts, 1)
         seconds.append(time.perf_counter() - begun)
-    ours = [max(own, key=lambda span: span.score).text for own in spans]
+    answers = [max(own, key=lambda span: span.score).text for own in spans]
     rate = len(asked) / statistics.median(seconds)
-    warm_rows = {"oreqa": {"per_second": round(rate, 2), "em": _em(ours, golds)}}
+    warm_rows = {"oreqa": {"per_second": round(rate, 2), "em": _em(answers, golds)}}
     for name, script in (("transformers", PIPELINE), ("haystack", HAYSTACK)):
         command = [str(options.other), "-c", script, str(warm), str(options.reader)]
         found = subprocess.run(command, capture_output=True, text=True)
@@ -143,8 +129,7 @@ def main() -> None:
         warm_rows[f"{name} {row['version']}"] = {
             "per_second": round(theirs, 2), "em": _em(row["answers"], golds), "oreqa is faster by": round(rate / theirs, 2),
         }  # fmt: skip
-    result |= {"questions": len(asked), "passages": READ, "warm": warm_rows}
-    report("reading", result)
+    report("reading", {"cold": of_one, "questions": len(asked), "passages": READ, "warm": warm_rows})
 
 
 def _em(answers: list[str], golds: list[list[str]]) -> float:

@@ -46,10 +46,13 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file beside its place and rename it, gzipped if its name ends so; a reader never sees half of it."""
+    """Write a text, gzipped if the name ends so, as ``write_bytes`` does."""
     data = text.encode()
-    if path.suffix == ".gz":
-        data = gzip.compress(data, mtime=0)
+    write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file beside its place and rename it: a reader never sees half of it."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

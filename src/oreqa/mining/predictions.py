@@ -14,7 +14,9 @@ from oreqa.datasets.files import append_jsonl, drop_torn_line, need, read_jsonl
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import readable_title
+from oreqa.errors import InputError
 from oreqa.mining.negatives import bm25_passages
+from oreqa.runtime.compiled import model_stamp
 from oreqa.runtime.reader import CHUNK, PassageReader
 
 
@@ -47,9 +49,15 @@ def mine_predictions(
     Spans that lie inside one another are kept: the best answer's neighbours are what a re-ranker meets, too.
     ``questions`` are drawn of each file, all if left out; held-out articles are passed over. Rows are appended to ``out``
     as they are made: what it holds already is kept, so that an interrupted run goes on. Returns the number of its rows.
+    Raises InputError if they were made by another reader or with another ``passages`` or ``top``.
     """
+    made = f"{model_stamp(reader.folder.path)} passages={passages} top={top}"
     drop_torn_line(out)
-    done = {row["id"] for _, row in read_jsonl(out)} if out.is_file() else set()
+    done = set()
+    for number, row in read_jsonl(out) if out.is_file() else ():
+        if row.get("made") != made:
+            raise InputError(f"{out}, line {number}: made by another reader or with other settings; choose another file")
+        done.add(row["id"])
     count = len(done)
     for file in files:
         paragraphs, _ = split_articles(load_paragraphs(file))
@@ -66,7 +74,7 @@ def mine_predictions(
                 golds = {normalize_answer(gold.text) for gold in question.answers}
                 best = spans[:top]
                 rows.append({
-                    "id": question.id, "question": question.text, "passages": read,
+                    "id": question.id, "question": question.text, "passages": read, "made": made,
                     "spans": [[s.passage, s.start, s.end, round(s.score, 4)] for s in best],
                     "right": [normalize_answer(s.text) in golds for s in best],
                 })  # fmt: skip

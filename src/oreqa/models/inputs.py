@@ -46,6 +46,17 @@ class Window:
     begin: int
 
 
+def load_tokenizer(path: Path) -> tuple[Tokenizer, int, int]:
+    """A tokenizer that neither pads nor cuts, and its ids of [CLS] and [SEP]. Raises ModelError if it is unlike BERT's."""
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    special = tokenizer.encode("").ids
+    if len(special) != 2:
+        raise ModelError(f"{path}: it adds {len(special)} special tokens; BERT's adds [CLS] and [SEP]")
+    return tokenizer, special[0], special[1]
+
+
 class InputMaker:
     """Makes windows of at most ``max_tokens`` tokens, of which ``overlap`` are shared with the one before.
 
@@ -55,13 +66,7 @@ class InputMaker:
     def __init__(
         self, tokenizer: Path, max_tokens: int, overlap: int = 64, titles: bool = True, closing: bool = True
     ) -> None:
-        self._tokenizer = Tokenizer.from_file(str(tokenizer))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        special = self._tokenizer.encode("").ids
-        if len(special) != 2:
-            raise ModelError(f"{tokenizer}: it adds {len(special)} special tokens; BERT's adds [CLS] and [SEP]")
-        self._cls, self._sep = special
+        self._tokenizer, self._cls, self._sep = load_tokenizer(tokenizer)
         self.max_tokens, self.overlap, self.titles, self.closing = max_tokens, overlap, titles, closing
 
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
-from oreqa.datasets.files import read_json, write_json
+from oreqa.datasets.files import read_json, write_bytes, write_json
 from oreqa.models.differences import pack_difference
 from oreqa.models.folders import find_model, read_json_file
 from oreqa.models.heads import load_weights, read_head_folder
@@ -20,8 +20,7 @@ def pack_model(folder: Path, kind: str, base: str, out: Path, licence: str) -> i
     weights = load_weights(read_head_folder(folder, kind).path)
     weights = {name: value for name, value in weights.items() if not name.startswith("pooler.")}
     packed = pack_difference(weights, load_weights(find_model(base)))
-    out.mkdir(parents=True, exist_ok=True)
-    save_file(packed, out / "difference.safetensors")
+    write_bytes(out / "difference.safetensors", save(packed))
     config = read_json_file(folder / "config.json")
     config["oreqa"] |= {"kind": kind, "difference_from": base, "base": base, "licence": licence}
     write_json(out / "config.json", config)

@@ -14,7 +14,7 @@ import openvino as ov
 
 from oreqa.datasets.files import write_text
 from oreqa.errors import InputError
-from oreqa.models.folders import fingerprint
+from oreqa.models.folders import find_model, fingerprint, read_json_file
 
 GRAPH_VERSION = "1"
 """Part of the cache's key: to be raised when the graphs that are built from the same folder change."""
@@ -49,6 +49,13 @@ def known_fingerprint(folder: Path) -> str:
     with suppress(InputError):  # without it the next start hashes again
         write_text(note, json.dumps(notes))
     return value
+
+
+def model_stamp(folder: Path) -> str:
+    """The folder's fingerprint and, of one kept as a difference, those of the models below it."""
+    own = known_fingerprint(folder)[:16]
+    base = (read_json_file(folder / "config.json").get("oreqa") or {}).get("difference_from")
+    return f"{own}-{model_stamp(find_model(base))}" if base else own
 
 
 def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> ov.CompiledModel:

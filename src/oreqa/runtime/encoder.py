@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
-from oreqa.errors import InputError, ModelError
+from oreqa.errors import InputError
 from oreqa.models.folders import EncoderFolder, find_model, read_encoder_folder
+from oreqa.models.inputs import load_tokenizer
 from oreqa.runtime.batches import by_length
 
 Vectors = NDArray[np.float32]
@@ -55,14 +55,8 @@ class Encoder:
         self.fingerprint = fingerprint
         self.dim = dim
         self._session = session
-        self._tokenizer = Tokenizer.from_file(str(folder.tokenizer))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        special = self._tokenizer.encode("").ids
-        if len(special) != 2:
-            raise ModelError(f"{folder.tokenizer}: it adds {len(special)} special tokens; BERT's adds [CLS] and [SEP]")
-        self._cls, self._sep = special
-        self.max_tokens = folder.max_tokens - len(special)
+        self._tokenizer, self._cls, self._sep = load_tokenizer(folder.tokenizer)
+        self.max_tokens = folder.max_tokens - 2  # [CLS] and [SEP]
 
     @classmethod
     def load(cls, name: str | Path, device: str = "cpu") -> Encoder:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,10 @@ import openvino as ov
 from numpy.typing import NDArray
 from openvino import opset13 as op
 
-from oreqa.models.folders import find_model, read_json_file
+from oreqa.models.folders import find_model
 from oreqa.models.heads import HeadFolder, load_weights
 from oreqa.runtime import bert
-from oreqa.runtime.compiled import compile_cached, cpu_precision, known_fingerprint
+from oreqa.runtime.compiled import compile_cached, cpu_precision, model_stamp
 from oreqa.runtime.openvino_session import run_inputs
 from oreqa.runtime.reader import HeadBatch
 
@@ -27,14 +26,14 @@ class OpenVinoHeads:
     def __init__(self, reader: HeadFolder, reranker: HeadFolder | None, precision: str | None = None) -> None:
         precision = precision or cpu_precision()
         common = reranker.layers if reranker is not None and _is_base(reader, reranker) else 0
-        stamp = _stamp(reader.path)
+        stamp = model_stamp(reader.path)
         self._lower = None
         if common:
             self._lower = compile_cached(f"lower{common}-{stamp}", lambda: _lower(reader, common), precision)
         self._reader = compile_cached(f"reader{common}-{stamp}", lambda: _reader(reader, common), precision)
         self._reranker = None
         if reranker is not None:
-            stamp = _stamp(reranker.path)
+            stamp = model_stamp(reranker.path)
             self._reranker = compile_cached(f"reranker{common}-{stamp}", lambda: _reranker(reranker, common), precision)
 
     def read(self, batches: Iterator[HeadBatch]) -> Outputs:
@@ -51,13 +50,6 @@ class OpenVinoHeads:
             return run_inputs(upper, whole)
         states = run_inputs(self._lower, whole)
         return run_inputs(upper, ((batch, (hidden, batch.mask)) for batch, (hidden,) in states))
-
-
-def _stamp(folder: Path) -> str:
-    """The folder's fingerprint and, of one kept as a difference, those of the models below it."""
-    own = known_fingerprint(folder)[:16]
-    base = (read_json_file(folder / "config.json").get("oreqa") or {}).get("difference_from")
-    return f"{own}-{_stamp(find_model(base))}" if base else own
 
 
 def _is_base(reader: HeadFolder, reranker: HeadFolder) -> bool:

@@ -49,7 +49,8 @@ def fit(
 ) -> dict[str, Any]:
     """One pass over ``examples`` in their order; the model is saved to ``out``. Returns steps, losses and seconds.
 
-    A run that was interrupted goes on from the last checkpoint under ``out/checkpoints``.
+    A run that was interrupted goes on from the last checkpoint under ``out/checkpoints``; its seconds are then those since
+    that step, ``seconds_since_step``.
     """
     keep_memory()
     checkpoints = out / "checkpoints"
@@ -78,11 +79,13 @@ def fit(
         trainer.remove_callback(printer)
     with stage("training", -(-len(examples) // optimiser.batch)) as advance:
         trainer.add_callback(_Advance(advance))
-        done = trainer.train(resume_from_checkpoint=get_last_checkpoint(checkpoints) if checkpoints.is_dir() else None)
+        last = get_last_checkpoint(checkpoints) if checkpoints.is_dir() else None
+        done = trainer.train(resume_from_checkpoint=last)
     model.save_pretrained(out)
     losses = [[row["step"], round(row["loss"], 4)] for row in trainer.state.log_history if "loss" in row]
     shutil.rmtree(checkpoints, ignore_errors=True)
-    return {"steps": done.global_step, "losses": losses, "seconds": round(done.metrics["train_runtime"], 1)}
+    record = {"steps": done.global_step, "losses": losses, "seconds": round(done.metrics["train_runtime"], 1)}
+    return record if last is None else {**record, "seconds_since_step": int(last.rpartition("-")[2])}
 
 
 def quieten() -> None:
