@@ -35,6 +35,8 @@ SETS = {
     "qed-nq-train, held out": "extractive/qed-nq-train.json.gz",
 }
 
+UNTUNED, TUNED = (f"reader + retrieval + aggregation, {how}" for how in ("every weight 1", "tuned"))
+
 
 def collect(name: str, options: argparse.Namespace, reader: PassageReader) -> list[dict[str, Any]]:
     saved = options.work / f"{name.split(',')[0]}.json"
@@ -61,12 +63,15 @@ def main() -> None:
     options = parser.parse_args()
     reader = PassageReader.load(options.reader, options.reranker)
     plain = Combination(selection=1.0, retrieval=0.0, reranking=0.0, aggregate=False)
+    untuned = Combination(selection=1.0, retrieval=1.0, reranking=1.0)
     variants = {
         "reader": (plain, False),
         "reader + aggregation": (replace(plain, aggregate=True), False),
-        "reader + retrieval + aggregation, tuned": (COMBINATION, False),
         **{f"re-ranker alone, K = {k}": (replace(plain, alone=True, reranked=k), True) for k in (2, 3, 5, RERANKED)},
         "aggregation, re-ranker alone": (replace(COMBINATION, alone=True), True),
+        UNTUNED: (untuned, False),
+        "all combined, every weight 1": (untuned, True),
+        TUNED: (COMBINATION, False),
         "all combined, tuned": (COMBINATION, True),
     }
     result: dict[str, Any] = {}
@@ -94,7 +99,7 @@ def main() -> None:
             )
         for label, values in found.items():
             entry = {"em": round(100 * float(values["right"].mean()), 2), "f1": round(100 * float(values["f1"].mean()), 2)}
-            for rival in ("reader", "reader + retrieval + aggregation, tuned"):
+            for rival in ("reader", UNTUNED, TUNED):
                 if label != rival:
                     gain = paired_difference(found[rival]["right"].tolist(), values["right"].tolist(), 0)
                     entry[f"em over {rival}"] = [round(100 * v, 2) for v in (gain.mean, gain.low, gain.high)] + [gain.p]
