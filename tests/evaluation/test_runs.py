@@ -12,7 +12,7 @@ from oreqa.evaluation.compare import compare_runs
 from oreqa.evaluation.metrics import mean_metrics, question_metrics
 from oreqa.evaluation.papers import published_rows
 from oreqa.evaluation.report import write_report
-from oreqa.evaluation.runs import QuestionResult, load_run, save_run
+from oreqa.evaluation.runs import QuestionResult, load_run, resume_rows, save_run
 
 
 def results(ranks: list[list[float]]) -> list[QuestionResult]:
@@ -91,3 +91,25 @@ def test_data_hash_follows_content(tmp_path: Path) -> None:
     assert first == data_hash([tmp_path])
     (tmp_path / "x").write_text("2")
     assert first != data_hash([tmp_path / "x"])
+
+
+def test_interrupted_rows_are_kept(tmp_path: Path) -> None:
+    path, calls, told = tmp_path / "rows.jsonl", [], []
+
+    def make(begin: int, end: int) -> list[dict[str, int]]:
+        if begin == 4 and len(calls) < 3:
+            raise KeyboardInterrupt
+        calls.append((begin, end))
+        return [{"n": n} for n in range(begin, end)]
+
+    with pytest.raises(KeyboardInterrupt):
+        resume_rows(path, "a", 5, 2, make, told.append)
+    with path.open("a") as stream:
+        stream.write('{"made": "a", "n')  # torn by the interruption
+    calls.append((0, 0))
+    rows = resume_rows(path, "a", 5, 2, make, told.append)
+    assert [row["n"] for row in rows] == [0, 1, 2, 3, 4]
+    assert calls == [(0, 2), (2, 4), (0, 0), (4, 5)]
+    assert told == [0, 2, 2, 4, 1]
+    assert len(resume_rows(path, "b", 5, 2, make, told.append)) == 5
+    assert calls[4:] == [(0, 2), (2, 4), (4, 5)]

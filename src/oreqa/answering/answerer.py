@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
@@ -23,8 +23,6 @@ READ = 5
 
 SPANS_READ = 10
 """Spans that are taken from each passage."""
-
-Progress = Callable[[int], None]
 
 
 class Answerer:
@@ -133,12 +131,11 @@ def read_answers(
     passages: Sequence[Sequence[Passage]],
     retrieval: Sequence[Sequence[float]],
     weights: Combination = COMBINATION,
-    progress: Progress | None = None,
 ) -> list[list[Candidate]]:
     """Every answer that the reader finds in the ``passages`` of each question, best first by the one score.
 
     ``retrieval`` holds the retriever's score of each passage. The ``weights.reranked`` best are reconsidered if the
-    reader has a re-ranker. ``progress`` is called with questions done.
+    reader has a re-ranker.
     """
     found: list[list[Candidate]] = []
     for begin in range(0, len(questions), CHUNK):
@@ -151,6 +148,4 @@ def read_answers(
             scored = reader.rerank(questions[part], texts, best)
             ranked = [rerank(own, list(map(float, s)), weights) for own, s in zip(ranked, scored, strict=True)]
         found += ranked
-        if progress:
-            progress(len(ranked))
     return found

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -58,7 +60,8 @@ def openqa(
     """
     from oreqa.answering.answerer import read_answers
     from oreqa.evaluation.openqa import evaluate_open, reranking_analysis
-    from oreqa.runtime.reader import PassageReader
+    from oreqa.evaluation.runs import resume_rows
+    from oreqa.runtime.reader import CHUNK, PassageReader
 
     if null is not None and not gold_passages:
         raise InputError("--null reads each question's own paragraph: add --gold-passages")
@@ -77,11 +80,20 @@ def openqa(
         hits = opened.search([question.text for question in asked], passages, "hybrid", "passage")
         read = [[hit.passage for hit in found] for found in hits]
         retrieval = [[hit.score for hit in found] for found in hits]
+    texts = [question.text for question in asked]
+    given = [texts, [[passage.text for passage in own] for own in read], asdict(weights), loaded.stamp]
+    partial, made = out / "reading.jsonl", hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
     with progress_bar("reading questions", len(asked)) as advance:
-        ranked = read_answers(loaded, [question.text for question in asked], read, retrieval, weights, advance)
+
+        def make(begin: int, end: int) -> list[dict[str, Any]]:
+            part = slice(begin, end)
+            ranked = read_answers(loaded, texts[part], read[part], retrieval[part], weights)
+            return [_answer_row(own) for own in ranked]
+
+        rows = resume_rows(partial, made, len(asked), CHUNK, make, advance)
     if null is not None:
-        ranked = [own if own and own[0].parts["passage"] >= null else [] for own in ranked]
-    predicted = [_predicted(*row) for row in zip(ranked, read, retrieval, strict=True)]
+        rows = [row if row["answers"] and row["passage"] >= null else {**row, "answers": []} for row in rows]
+    predicted = [_predicted(*row) for row in zip(rows, read, retrieval, strict=True)]
     results = evaluate_open(asked, predicted)
     more = {"data": data.name, "reader": reader, "reranker": reranker, "passages": passages, "gold": gold_passages,
             "combination": asdict(weights), "null": null, "seed": seed}  # fmt: skip
@@ -91,6 +103,7 @@ def openqa(
     write_json(out / "predictions.json", {question.id: row.answers[0][0] if row.answers else ""
                                           for question, row in zip(asked, predicted, strict=True)})  # fmt: skip
     finish(out, "openqa", mode, results, count, [data], settings, begun, more, as_json, extra)
+    partial.unlink(missing_ok=True)
 
 
 @evaluate.command()
@@ -147,8 +160,6 @@ def _questions(data: Path, count: int | None, seed: int, unanswerable: bool) -> 
     asked, own = load_open_questions(data, unanswerable=unanswerable)
     if not asked:
         raise InputError(f"{data}: it holds no question with an answer")
-    if not asked:
-        raise InputError(f"{data}: it holds no question with an answer")
     places = list(range(len(asked)))
     if count and count < len(places):
         places = sorted(random.Random(seed).sample(places, count))
@@ -171,9 +182,15 @@ def _collection(data: Path, index: Path | None, out: Path, settings: Settings, d
         return index_passages(index or out / "index", passages, settings, device, advance)
 
 
-def _predicted(ranked: Sequence[Candidate], read: Sequence[Passage], retrieval: Sequence[float]) -> Predicted:
+def _answer_row(ranked: Sequence[Candidate]) -> dict[str, Any]:
+    """What is kept of a question: the best answers, the first one before re-ranking, and the best one's passage logit."""
+    before = max(ranked, key=lambda one: one.parts.get("merged", one.score)).span.text if ranked else ""
+    best = [[one.span.text, one.score] for one in ranked[:10]]
+    return {"answers": best, "before": before, "passage": ranked[0].parts["passage"] if ranked else None}
+
+
+def _predicted(row: dict[str, Any], read: Sequence[Passage], retrieval: Sequence[float]) -> Predicted:
     from oreqa.evaluation.openqa import Predicted
 
-    before = max(ranked, key=lambda one: one.parts.get("merged", one.score)).span.text if ranked else ""
     passages = [(passage.document, passage.text, score) for passage, score in zip(read, retrieval, strict=True)]
-    return Predicted([(one.span.text, one.score) for one in ranked[:10]], before, passages)
+    return Predicted([(text, score) for text, score in row["answers"]], row["before"], passages)

@@ -16,7 +16,6 @@ from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import readable_title
 from oreqa.errors import InputError
 from oreqa.mining.negatives import bm25_passages
-from oreqa.runtime.compiled import model_stamp
 from oreqa.runtime.reader import CHUNK, PassageReader
 
 
@@ -51,7 +50,7 @@ def mine_predictions(
     as they are made: what it holds already is kept, so that an interrupted run goes on. Returns the number of its rows.
     Raises InputError if they were made by another reader or with another ``passages`` or ``top``.
     """
-    made = f"{model_stamp(reader.folder.path)} passages={passages} top={top}"
+    made = f"{reader.stamp} passages={passages} top={top}"
     drop_torn_line(out)
     done = set()
     for number, row in read_jsonl(out) if out.is_file() else ():

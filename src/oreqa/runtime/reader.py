@@ -74,6 +74,13 @@ class PassageReader:
             raise InputError(f"there is no device {device!r}: choose cpu or cuda")
         return cls(session, folder, second)
 
+    @property
+    def stamp(self) -> str:
+        """A hash of the models' files: what the same stamp reads it reads alike."""
+        from oreqa.runtime.compiled import model_stamp
+
+        return " ".join(model_stamp(folder.path) for folder in (self.folder, self.reranker) if folder)
+
     def read(
         self,
         questions: Sequence[str],
