@@ -63,7 +63,7 @@ def unit(x: np.ndarray) -> np.ndarray:
 
 
 def token_ids(encoder: Encoder, text: str) -> list[int]:
-    return encoder._tokenizer.encode(text).ids
+    return encoder._items.tokenizer.encode(text).ids
 
 
 def test_equals_bert_written_down(tiny: Path) -> None:

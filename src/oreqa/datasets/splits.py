@@ -13,7 +13,11 @@ HELD_OUT = 10
 
 def is_held_out(paragraph: Paragraph) -> bool:
     """Whether a paragraph's article (or the paragraph itself, where it has no title) is held out of training."""
-    name = readable_title(paragraph.title) or paragraph.text
+    return is_held_out_name(readable_title(paragraph.title) or paragraph.text)
+
+
+def is_held_out_name(name: str) -> bool:
+    """Whether what bears this title (or is this text) is held out."""
     return int.from_bytes(hashlib.sha1(name.encode()).digest()[:8]) % HELD_OUT == 0
 
 

@@ -48,13 +48,19 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class EncoderFolder:
-    """A sentence-transformers folder of a BERT-like encoder, read but not loaded."""
+    """A sentence-transformers folder of a BERT-like encoder, read but not loaded.
+
+    ``answers`` is how it reads candidate answers: ``inside`` their passage, in ``pairs`` with it, or ``alone``;
+    ``question_type`` the token type of a question's tokens.
+    """
 
     path: Path
     config: dict[str, Any]
     pooling: str
     dense: tuple[Layer, ...]
     normalise: bool
+    answers: str
+    question_type: int
     max_tokens: int
     lower_case: bool
 
@@ -123,14 +129,21 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
             dense.append(Layer(folder, activation.lower()))
         elif kind == "Normalize":
             normalised = True
-        elif kind != "Transformer":
+        elif kind not in ("Transformer", "QuestionTransformer"):
             raise ModelError(
                 f"{path}: its module {module['type']} does not run here; known: Transformer, Pooling, Dense, Normalize"
             )
     limits = read_json_file(path / "sentence_bert_config.json") if (path / "sentence_bert_config.json").is_file() else {}
     positions = int(config.get("max_position_embeddings", 512))
     max_tokens = min(int(limits.get("max_seq_length") or positions), positions)
-    return EncoderFolder(path, config, pooling, tuple(dense), normalised, max_tokens, bool(limits.get("do_lower_case")))
+    own = config.get("oreqa") or {}
+    answers = str(own.get("answers", "inside" if pooling == "mean" else "alone"))
+    if answers not in ("inside", "pairs", "alone") or (answers == "inside" and pooling != "mean"):
+        raise ModelError(f"{path}: answers that are read {answers!r} do not run here with {pooling} pooling")
+    return EncoderFolder(
+        path, config, pooling, tuple(dense), normalised, answers, int(own.get("question_type", 0)), max_tokens,
+        bool(limits.get("do_lower_case")),
+    )  # fmt: skip
 
 
 def _pooling(folder: Path) -> str:

@@ -12,28 +12,21 @@ from numpy.typing import NDArray
 
 from oreqa.errors import InputError
 from oreqa.models.folders import EncoderFolder, find_model, read_encoder_folder
-from oreqa.models.inputs import load_tokenizer
+from oreqa.models.items import Item, ItemMaker, PassageText
 from oreqa.runtime.batches import by_length
 
 Vectors = NDArray[np.float32]
-Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One input: its token ids, and for every output vector the range of tokens that it is the mean of."""
-
-    ids: Sequence[int]
-    ranges: Sequence[Span]
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Padded inputs (``[batch, tokens]`` int64), pooling weights (``[batch, outputs, tokens]``) and items' numbers."""
 
-    ids: NDArray[np.int64]
-    mask: NDArray[np.int64]
-    pool: NDArray[np.float32]
+    ids: Ids
+    mask: Ids
+    types: Ids
+    pool: Vectors
     items: NDArray[np.intp]
 
 
@@ -55,8 +48,8 @@ class Encoder:
         self.fingerprint = fingerprint
         self.dim = dim
         self._session = session
-        self._tokenizer, self._cls, self._sep = load_tokenizer(folder.tokenizer)
-        self.max_tokens = folder.max_tokens - 2  # [CLS] and [SEP]
+        self._items = ItemMaker(folder)
+        self.max_tokens = self._items.max_tokens
 
     @classmethod
     def load(cls, name: str | Path, device: str = "cpu") -> Encoder:
@@ -81,27 +74,18 @@ class Encoder:
             raise InputError(f"there is no device {device!r}: choose cpu or cuda")
         return cls(folder, session, stamp, _width(folder))
 
-    @property
-    def pools_sentences(self) -> bool:
-        """Whether a sentence's vector is taken from its passage's pass (mean pooling) or needs a pass of its own."""
-        return self.folder.pooling == "mean"
-
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, special ones left out."""
-        return [len(e) for e in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return [len(e) for e in self._items.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def encode(self, texts: Sequence[str], progress: Callable[[int], None] | None = None) -> Vectors:
-        """Vectors of whole texts, ``[texts, dim]``; longer texts than the model takes are cut.
+        """Vectors of questions (or of any whole texts), ``[texts, dim]``; longer ones than the model takes are cut.
 
         ``progress`` is called with the number of texts done since its last call.
         """
         if isinstance(texts, str):
             raise InputError("encode takes a list of texts, not one string")
-        size = self.max_tokens
-        items = []
-        for encoding in self._tokenizer.encode_batch_fast([self._prepare(text) for text in texts], add_special_tokens=False):
-            ids = self._frame(encoding.ids[:size])
-            items.append(Item(ids, [self._whole(len(ids))]))
+        items = self._items.questions(texts)
         out = np.zeros((len(items), self.dim), np.float32)
 
         def done(batch: Batch, vectors: Vectors) -> None:
@@ -109,129 +93,59 @@ class Encoder:
             if progress:
                 progress(len(batch.items))
 
-        self._session.run(_batches(items), done)
+        self._session.run(item_batches(items), done)
         return out
 
     def encode_passages(
         self,
-        passages: Sequence[tuple[str, str, Sequence[Span]]],
+        passages: Sequence[PassageText],
         progress: Callable[[int], None] | None = None,
     ) -> list[Vectors]:
-        """A passage's vector and its sentences', from one pass over the passage: ``[1 + sentences, dim]`` for each.
+        """A passage's vector and its sentences', ``[1 + sentences, dim]`` for each; ``ItemMaker.passages`` tells how.
 
-        A passage is ``(head, text, sentences)``: the head (its title) is read before the text, sentences are character
-        offsets into the text. A sentence's vector is the mean of its own tokens' final states, so that it knows its
-        context (late chunking, Günther et al. 2024). A passage that is too long for the model is read in runs of whole
-        sentences; its vector is the mean of theirs, weighted by tokens. Models that pool [CLS] read sentences alone.
+        ``progress`` is called with the number of passages done since its last call.
         """
-        if not self.pools_sentences:
-            return self._encode_apart(passages, progress)
-        items, owners, weights = self._windows(passages)
+        placed = self._items.passages(passages)
         out = [np.zeros((1 + len(spans), self.dim), np.float32) for _, _, spans in passages]
-        left = np.bincount([owner for owner, _ in owners], minlength=len(passages))
+        left = np.bincount([one.passage for one in placed], minlength=len(passages))
 
         def done(batch: Batch, vectors: Vectors) -> None:
             finished = 0
-            for row, item in enumerate(batch.items):
-                owner, first = owners[item]
-                count = len(items[item].ranges) - 1
-                out[owner][0] += weights[item] * vectors[row, 0]
-                out[owner][1 + first : 1 + first + count] = vectors[row, 1 : 1 + count]
-                left[owner] -= 1
-                finished += int(left[owner] == 0)
+            for row, number in enumerate(batch.items):
+                one = placed[number]
+                count = len(one.item.ranges) - 1
+                out[one.passage][0] += one.share * vectors[row, 0]
+                out[one.passage][1 + one.first : 1 + one.first + count] = vectors[row, 1 : 1 + count]
+                left[one.passage] -= 1
+                finished += int(left[one.passage] == 0)
             if progress and finished:
                 progress(finished)
 
-        self._session.run(_batches(items), done)
+        self._session.run(item_batches([one.item for one in placed]), done)
         if self.folder.normalise:
             for rows in out:
                 rows[0] /= max(float(np.linalg.norm(rows[0])), 1e-12)
         return out
 
-    def _encode_apart(
-        self, passages: Sequence[tuple[str, str, Sequence[Span]]], progress: Callable[[int], None] | None
-    ) -> list[Vectors]:
-        texts: list[str] = []
-        for head, text, spans in passages:
-            texts.append(f"{head}. {text}" if head else text)
-            texts.extend(text[start:end] for start, end in spans)
-        vectors = self.encode(texts)
-        ends = np.cumsum([1 + len(spans) for _, _, spans in passages])
-        if progress:
-            progress(len(passages))
-        return np.split(vectors, ends[:-1]) if len(passages) else []
 
-    def _windows(
-        self, passages: Sequence[tuple[str, str, Sequence[Span]]]
-    ) -> tuple[list[Item], list[tuple[int, int]], list[float]]:
-        """Items for the encoder; for each its passage and first sentence; and its share of the passage's vector."""
-        heads = self._tokenizer.encode_batch_fast(
-            [self._prepare(f"{head}." if head else "") for head, _, _ in passages], add_special_tokens=False
-        )
-        texts = self._tokenizer.encode_batch([self._prepare(text) for _, text, _ in passages], add_special_tokens=False)
-        items, owners, weights = [], [], []
-        for number, ((_, _, spans), head, text) in enumerate(zip(passages, heads, texts, strict=True)):
-            prefix = head.ids[: self.max_tokens // 4]
-            room = self.max_tokens - len(prefix)
-            tokens = _token_ranges(text.offsets, spans)
-            for first, last, begin, end in _runs(tokens, len(text.ids), room):
-                ids = self._frame([*prefix, *text.ids[begin:end]])
-                shift = 1 + len(prefix) - begin
-                ranges = [self._whole(len(ids))]
-                ranges += [(a + shift, min(b, end) + shift) for a, b in tokens[first:last]]
-                items.append(Item(ids, ranges))
-                owners.append((number, first))
-                weights.append((end - begin) / max(len(text.ids), 1))
-        return items, owners, weights
-
-    def _prepare(self, text: str) -> str:
-        # Letter by letter where lower-casing would change the length, so that offsets stay true.
-        lower = text.lower() if self.folder.lower_case else text
-        return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-
-    def _frame(self, ids: Sequence[int]) -> list[int]:
-        return [self._cls, *ids, self._sep]
-
-    def _whole(self, length: int) -> Span:
-        return (0, length) if self.folder.pooling == "mean" else (0, 1)
-
-
-def _token_ranges(offsets: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
-    """The tokens that begin inside each character span; the whole text's for a span that holds none."""
-    starts = np.array([start for start, _ in offsets], np.int64)
-    edges = np.searchsorted(starts, np.array(spans, np.int64).reshape(-1, 2))
-    return [(int(a), int(b)) if a < b else (0, max(len(offsets), 1)) for a, b in edges]
-
-
-def _runs(tokens: Sequence[Span], total: int, room: int) -> Iterator[tuple[int, int, int, int]]:
-    """Runs of whole sentences of at most ``room`` tokens: first and last sentence and token, ends excluded."""
-    if total <= room or not tokens:
-        yield 0, len(tokens), 0, min(total, room)
-        return
-    first = 0
-    while first < len(tokens):
-        begin = tokens[first][0]
-        last = first + 1
-        while last < len(tokens) and tokens[last][1] - begin <= room:
-            last += 1
-        yield first, last, begin, min(max(end for _, end in tokens[first:last]), begin + room)
-        first = last
-
-
-def _batches(items: Sequence[Item]) -> Iterator[Batch]:
+def item_batches(items: Sequence[Item]) -> Iterator[Batch]:
+    """Items in batches of like length."""
     for chosen in by_length([len(item.ids) for item in items]):
-        tokens = len(items[chosen[0]].ids)
-        outputs = max(len(items[i].ranges) for i in chosen)
-        ids = np.zeros((len(chosen), tokens), np.int64)
-        mask = np.zeros((len(chosen), tokens), np.int64)
-        pool = np.zeros((len(chosen), outputs, tokens), np.float32)
-        for row, i in enumerate(chosen):
-            item = items[i]
-            ids[row, : len(item.ids)] = item.ids
-            mask[row, : len(item.ids)] = 1
-            for output, (start, end) in enumerate(item.ranges):
-                pool[row, output, start:end] = 1.0 / (end - start)
-        yield Batch(ids, mask, pool, chosen)
+        yield Batch(*item_arrays([items[i] for i in chosen]), chosen)
+
+
+def item_arrays(items: Sequence[Item]) -> tuple[Ids, Ids, Ids, Vectors]:
+    """Padded ids, mask and types (``[items, tokens]``) and pooling weights (``[items, outputs, tokens]``)."""
+    tokens = max((len(item.ids) for item in items), default=0)
+    outputs = max((len(item.ranges) for item in items), default=0)
+    ids, mask, types = (np.zeros((len(items), tokens), np.int64) for _ in range(3))
+    pool = np.zeros((len(items), outputs, tokens), np.float32)
+    for row, item in enumerate(items):
+        size = len(item.ids)
+        ids[row, :size], mask[row, :size], types[row, :size] = item.ids, 1, item.types
+        for output, (start, end) in enumerate(item.ranges):
+            pool[row, output, start:end] = 1.0 / (end - start)
+    return ids, mask, types, pool
 
 
 def _width(folder: EncoderFolder) -> int:

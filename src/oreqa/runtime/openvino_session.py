@@ -28,7 +28,7 @@ class OpenVinoSession:
 
     def run(self, batches: Iterator[Batch], done: Callable[[Batch, Vectors], None]) -> None:
         """Run every batch; ``done`` is called once for each, in order, in the caller's thread."""
-        inputs = ((batch, (batch.ids, batch.mask, np.zeros_like(batch.ids), batch.pool)) for batch in batches)
+        inputs = ((batch, (batch.ids, batch.mask, batch.types, batch.pool)) for batch in batches)
         for batch, (vectors,) in run_inputs(self._model, inputs):
             done(batch, vectors)
 

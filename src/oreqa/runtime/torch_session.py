@@ -30,8 +30,9 @@ class TorchSession:
 
         with torch.inference_mode():
             for batch in batches:
-                ids, mask, pool = (torch.from_numpy(x).to(self._device) for x in (batch.ids, batch.mask, batch.pool))
-                x = torch.bmm(pool, self._model(input_ids=ids, attention_mask=mask).last_hidden_state.float())
+                given = (batch.ids, batch.mask, batch.types, batch.pool)
+                ids, mask, types, pool = (torch.from_numpy(x).to(self._device) for x in given)
+                x = torch.bmm(pool, self._model(ids, mask, types).last_hidden_state.float())
                 for (weight, bias), activation in self._dense:
                     x = torch.nn.functional.linear(x, weight.to(x.device), None if bias is None else bias.to(x.device))
                     x = torch.tanh(x) if activation == "tanh" else x

@@ -46,6 +46,7 @@ def fit(
     seed: int,
     out: Path,
     stage: Stage = silent,
+    save: Callable[[Path], None] | None = None,
 ) -> dict[str, Any]:
     """One pass over ``examples`` in their order; the model is saved to ``out``. Returns steps, losses and seconds.
 
@@ -81,7 +82,7 @@ def fit(
         trainer.add_callback(_Advance(advance))
         last = get_last_checkpoint(checkpoints) if checkpoints.is_dir() else None
         done = trainer.train(resume_from_checkpoint=last)
-    model.save_pretrained(out)
+    (save or model.save_pretrained)(out)
     losses = [[row["step"], round(row["loss"], 4)] for row in trainer.state.log_history if "loss" in row]
     shutil.rmtree(checkpoints, ignore_errors=True)
     record = {"steps": done.global_step, "losses": losses, "seconds": round(done.metrics["train_runtime"], 1)}

@@ -101,6 +101,41 @@ class RerankerRecipe(_Checked):
     optimiser: Optimiser
 
 
+class RetrieverRecipe(_Checked):
+    """How a dual encoder is trained, on the pairs of ``data``: SQuAD, MRQA or pair files, BEIR folders.
+
+    ``answers``: sentences are read ``inside`` their passage, which is cheap, or in ``pairs`` with it, as Yang et al. do.
+    ``input_types`` adds their input-type embedding. ``mined`` says what a classifier's scores in pair files are used for: as
+    silver ``positives`` (probability at least ``least``, weight ``p ** weight_power``), as ``soft`` labels that make up
+    ``soft_share`` of the loss, or only to ``filter`` false negatives, which all three do. ``negatives`` more candidates a
+    question are drawn from its hard ones. ``chunk`` inputs are encoded at a time (gradient caching). ``passage_weight`` is
+    the part of a passage's own similarity in the score of its sentences.
+    """
+
+    kind: Literal["retriever"]
+    backbone: str = DEFAULT_ENCODER
+    data_root: Path = Path()
+    data: Annotated[tuple[Path, ...], Field(min_length=1)]
+    epochs: Annotated[int, Field(ge=1)] = 1
+    answers: Literal["inside", "pairs"] = "inside"
+    pooling: Literal["cls", "mean"] = "mean"
+    input_types: bool = False
+    projection: Annotated[int, Field(ge=1)] | None = None
+    scale: Annotated[float, Field(gt=0)] = 100.0
+    passage_weight: Annotated[float, Field(ge=0)] = 0.37
+    mined: Literal["positives", "soft", "filter"] = "positives"
+    least: Share = 0.5
+    weight_power: Annotated[float, Field(ge=0)] = 2.0
+    soft_share: Share = 0.5
+    negatives: Annotated[int, Field(ge=0)] = 0
+    chunk: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=16, le=512)] = 256
+    freeze_embeddings: bool = True
+    dropout: Share | None = None
+    seed: int = 0
+    optimiser: Optimiser
+
+
 R = TypeVar("R", bound=BaseModel)
 
 

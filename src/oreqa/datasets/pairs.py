@@ -1,0 +1,96 @@
+"""Question-answer pairs, gold and silver in one file that people can read and edit.
+
+One JSON object a line: ``question``; ``answer``, a sentence; ``context``, the passage it stands in, and ``title``;
+``weight`` (1 for gold, the classifier's probability for silver); ``source``, ``score`` and ``rank`` of mined ones; and
+``negatives``, objects of ``answer``, ``context`` and ``title`` that do not answer the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oreqa.core import Passage
+from oreqa.datasets.files import need, read_jsonl
+from oreqa.datasets.reqa import ReqaTask
+from oreqa.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence that may answer a question, in its passage: ``answer`` is a part of ``context``."""
+
+    answer: str
+    context: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question and a sentence that answers it; ``score`` and ``rank`` say how a mined one was found."""
+
+    question: str
+    positive: Candidate
+    weight: float = 1.0
+    source: str = "gold"
+    score: float | None = None
+    rank: int | None = None
+    negatives: tuple[Candidate, ...] = ()
+
+
+def load_pairs(path: Path) -> Iterator[Pair]:
+    """Read pairs. Raises InputError that names the line of a mistake."""
+    for number, row in read_jsonl(path):
+        where = f"{path}, line {number}"
+        weight = row.get("weight", 1.0)
+        if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight <= 1:
+            raise InputError(f"{where}: weight is {weight!r}; write a number from 0 to 1")
+        negatives = tuple(_candidate(negative, f"{where}, negatives") for negative in row.get("negatives", ()))
+        score, rank = row.get("score"), row.get("rank")
+        yield Pair(
+            need(row, "question", str, where), _candidate(row, where), float(weight), str(row.get("source", "gold")),
+            None if score is None else float(score), None if rank is None else int(rank), negatives,
+        )  # fmt: skip
+
+
+def _candidate(row: Any, where: str) -> Candidate:
+    if not isinstance(row, Mapping):
+        raise InputError(f"{where}: write an object with answer and context")
+    answer = need(row, "answer", str, where)
+    context, title = str(row.get("context", answer)), str(row.get("title", ""))
+    if not answer.strip():
+        raise InputError(f"{where}: its answer is empty")
+    if answer not in context:
+        raise InputError(f"{where}: its answer does not stand in its context; copy it from there letter by letter")
+    return Candidate(answer, context, title)
+
+
+def pair_row(pair: Pair) -> dict[str, Any]:
+    """A pair as a line of the file."""
+    row: dict[str, Any] = {"question": pair.question, **_row(pair.positive), "weight": round(pair.weight, 4)}
+    row["source"] = pair.source
+    if pair.score is not None:
+        row["score"] = round(pair.score, 4)
+    if pair.rank is not None:
+        row["rank"] = pair.rank
+    if pair.negatives:
+        row["negatives"] = [_row(negative) for negative in pair.negatives]
+    return row
+
+
+def _row(candidate: Candidate) -> dict[str, str]:
+    row = {"answer": candidate.answer, "context": candidate.context}
+    return {**row, "title": candidate.title} if candidate.title else row
+
+
+def passage_candidates(passage: Passage) -> list[Candidate]:
+    """The sentences of a passage as candidates."""
+    return [Candidate(sentence.text, passage.text, passage.title) for sentence in passage.sentences]
+
+
+def gold_pairs(task: ReqaTask) -> list[Pair]:
+    """Every question of a task with each of its gold sentences."""
+    candidates = [candidate for passage in task.passages for candidate in passage_candidates(passage)]
+    return [Pair(text, candidates[g]) for text, golds in zip(task.questions, task.gold, strict=True) for g in golds]

@@ -1,0 +1,197 @@
+"""Batches of the dual encoder: questions, the passages of their answers read once each, and who answers what."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from oreqa.corpus.sentences import split_sentences
+from oreqa.datasets.pairs import Candidate, Pair
+from oreqa.models.folders import EncoderFolder
+from oreqa.models.items import Item, ItemMaker, Placed
+from oreqa.runtime.encoder import item_arrays
+from oreqa.training.recipes import RetrieverRecipe
+
+Source = tuple[str, str]
+"""A passage: its text and title."""
+
+MARGIN = 1e-4
+"""Probabilities are kept so far from 0 and 1 when they are turned into logits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question with the sentence that answers it, others that were scored for it, and how much it counts."""
+
+    question: str
+    positive: Candidate
+    weight: float
+    others: tuple[Candidate, ...]
+    scores: tuple[float, ...]
+    """The classifier's probability of the positive and of each of the others; empty if it has none."""
+
+
+class PairMaker:
+    """Turns pairs into batches for one encoder.
+
+    ``known`` holds for every question the answers that are known to be right: gold ones, and mined ones with a probability
+    of at least ``recipe.least``.
+    """
+
+    def __init__(self, folder: EncoderFolder, recipe: RetrieverRecipe, pairs: Sequence[Pair]) -> None:
+        self._items, self._recipe, self._inside = ItemMaker(folder), recipe, folder.answers == "inside"
+        self._known: dict[str, set[int]] = defaultdict(set)
+        self._mined: dict[str, list[Pair]] = defaultdict(list)
+        for pair in pairs:
+            if pair.source == "gold" or (pair.score or 0.0) >= recipe.least:
+                self._known[pair.question].add(_number(pair.positive.answer))
+            if pair.score is not None:
+                self._mined[pair.question].append(pair)
+        self._spans: dict[Source, dict[tuple[int, int], int]] = {}
+        for pair in pairs:
+            for candidate in (pair.positive, *pair.negatives):
+                self._add(candidate)
+        self._placed: dict[Source, list[Placed]] = {}
+
+    def _add(self, candidate: Candidate) -> None:
+        """Number a candidate's place in its passage; ``inside``, all sentences of the passage are candidates, too."""
+        source = candidate.context, candidate.title
+        whole = candidate.answer == candidate.context
+        spans = self._spans.get(source)
+        if spans is None:
+            cut = split_sentences(candidate.context) if self._inside and not whole else []
+            spans = self._spans[source] = {span: place for place, span in enumerate(cut)}
+        spans.setdefault(_span(candidate), len(spans))
+
+    def examples(self, pairs: Sequence[Pair], rng: random.Random) -> list[Example]:
+        """What is learned from. ``recipe.mined`` says what mined pairs are used for."""
+        recipe, made = self._recipe, []
+        for pair in pairs:
+            silver = pair.source != "gold"
+            if silver and (recipe.mined != "positives" or (pair.score or pair.weight) < recipe.least):
+                continue
+            rows = [row for row in self._mined[pair.question] if row.positive != pair.positive]
+            others = list(pair.negatives)
+            scores: tuple[float, ...] = ()
+            if recipe.mined == "soft" and pair.score is not None:
+                drawn = rng.sample(rows, min(recipe.negatives, len(rows)))
+                others = [row.positive for row in drawn]
+                scores = (pair.score, *(row.score or 0.0 for row in drawn))
+            else:
+                others += [row.positive for row in rows if row.source != "gold" and (row.score or 0.0) < recipe.least]
+                others = rng.sample(others, min(recipe.negatives, len(others)))
+            weight = pair.weight**recipe.weight_power if silver else 1.0
+            made.append(Example(pair.question, pair.positive, weight, tuple(others), scores))
+        return made
+
+    def ordered(self, pairs: Sequence[Pair], epochs: int) -> list[Example]:
+        """All examples of a run in the order in which they are seen: those of a passage together, passages at random.
+
+        Passages of like length stand near each other, so that little is computed on padding.
+        """
+        rng = random.Random(self._recipe.seed)
+        batch = self._recipe.optimiser.batch
+        ordered: list[Example] = []
+        for _ in range(epochs):
+            groups: dict[str, list[Example]] = defaultdict(list)
+            for example in self.examples(pairs, rng):
+                groups[example.positive.context].append(example)
+            contexts = list(groups.values())
+            rng.shuffle(contexts)
+            stretch, epoch = 16 * batch, []
+            for begin in range(0, len(contexts), stretch):
+                near = sorted(contexts[begin : begin + stretch], key=lambda group: len(group[0].positive.context))
+                flat = [example for group in near for example in rng.sample(group, len(group))]
+                epoch += [flat[first : first + batch] for first in range(0, len(flat), batch)]
+            full = [found for found in epoch if len(found) == batch]
+            rng.shuffle(full)
+            ordered += [example for found in full for example in found]
+            ordered += [example for found in epoch if len(found) < batch for example in found]
+        return ordered
+
+    def collate(self, examples: Sequence[Example]) -> dict[str, Tensor]:
+        """Tensors of a batch: the inputs of questions and of passages, and which of their vectors are candidates.
+
+        ``rows`` and ``outputs`` (``[C]``) say where a candidate's vector stands, ``answers`` (``[C]``) number its text;
+        ``positives``, ``weights`` (``[Q]``) and ``known`` (``[Q, K]``, -1 where there are fewer) belong to the questions;
+        ``listed`` and ``teacher`` (``[Q, L]``) are the candidates that a classifier has scored, and its logits.
+        """
+        wanted: dict[Source, set[tuple[int, int]]] = defaultdict(set)
+        for example in examples:
+            for candidate in (example.positive, *example.others):
+                wanted[candidate.context, candidate.title].add(_span(candidate))
+        items: list[Item] = []
+        rows: list[int] = []
+        outputs: list[int] = []
+        answers: list[int] = []
+        places: dict[tuple[Source, tuple[int, int]], int] = {}
+        for source, needed in wanted.items():
+            spans = list(self._spans[source])
+            for one in self._passage(source):
+                own = range(one.first, one.first + len(one.item.ranges) - 1)
+                if not self._inside and not any(spans[k] in needed for k in own):
+                    continue
+                for output, k in enumerate(own, 1):
+                    places[source, spans[k]] = len(rows)
+                    rows.append(len(items))
+                    outputs.append(output)
+                    answers.append(_number(source[0][slice(*spans[k])]))
+                items.append(one.item)
+
+        def place(candidate: Candidate) -> int:
+            return places[(candidate.context, candidate.title), _span(candidate)]
+
+        known = [sorted(self._known[example.question]) for example in examples]
+        listed = [[place(c) for c in (e.positive, *e.others)] if e.scores else [] for e in examples]
+        teacher = [[_logit(score) for score in example.scores] for example in examples]
+        questions = self._items.questions([example.question for example in examples])
+        return {
+            **{f"question_{name}": value for name, value in _inputs(questions).items()},
+            **{f"passage_{name}": value for name, value in _inputs(items).items()},
+            "rows": torch.tensor(rows),
+            "outputs": torch.tensor(outputs),
+            "answers": torch.tensor(answers),
+            "positives": torch.tensor([place(example.positive) for example in examples]),
+            "weights": torch.tensor([example.weight for example in examples]),
+            "known": _padded(known, -1),
+            "listed": _padded(listed, -1),
+            "teacher": _padded(teacher, 0.0),
+        }
+
+    def _passage(self, source: Source) -> list[Placed]:
+        if source not in self._placed:
+            context, title = source
+            self._placed[source] = self._items.passages([(title, context, list(self._spans[source]))])
+        return self._placed[source]
+
+
+def _inputs(items: Sequence[Item]) -> dict[str, Tensor]:
+    names = ("input_ids", "attention_mask", "token_type_ids", "pool")
+    return {name: torch.from_numpy(array) for name, array in zip(names, item_arrays(items), strict=True)}
+
+
+def _span(candidate: Candidate) -> tuple[int, int]:
+    start = candidate.context.index(candidate.answer)
+    return start, start + len(candidate.answer)
+
+
+def _number(answer: str) -> int:
+    """The same for equal texts, in every process."""
+    return int.from_bytes(hashlib.sha1(answer.encode()).digest()[:7])
+
+
+def _logit(probability: float) -> float:
+    kept = min(max(probability, MARGIN), 1 - MARGIN)
+    return math.log(kept / (1 - kept))
+
+
+def _padded(rows: Sequence[Sequence[float]], blank: float) -> Tensor:
+    width = max((len(row) for row in rows), default=0)
+    return torch.tensor([[*row, *[blank] * (width - len(row))] for row in rows])

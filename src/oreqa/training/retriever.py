@@ -1,0 +1,119 @@
+"""Training of the dual encoder on gold and silver pairs (Yang et al. 2021), with gradient caching for large batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
+from oreqa.models.dual_encoder import QUESTION_TYPE, save_encoder, start_from
+from oreqa.models.folders import find_model, read_encoder_folder
+from oreqa.training.data import load_gold
+from oreqa.training.distributed import gather_padded
+from oreqa.training.fitting import Stage, fit, quieten, silent
+from oreqa.training.pairs import PairMaker
+from oreqa.training.recipes import RetrieverRecipe
+
+Inputs = dict[str, Tensor]
+
+
+def train_retriever(recipe: RetrieverRecipe, out: Path, stage: Stage = silent) -> dict[str, Any]:
+    """Train a dual encoder and save it to ``out`` as a sentence-transformers folder; returns what run.json holds.
+
+    Begun work is gone on with from its last checkpoint. Raises InputError for data that cannot be read.
+    """
+    quieten()
+    torch.manual_seed(recipe.seed)
+    origin = read_encoder_folder(find_model(recipe.backbone))
+    pooling = "mean" if recipe.answers == "inside" else recipe.pooling
+    kind = QUESTION_TYPE if recipe.input_types else 0
+    settings = {"kind": "encoder", "answers": recipe.answers, "question_type": kind, "projection": recipe.projection}
+    folder = replace(origin, pooling=pooling, answers=recipe.answers, question_type=kind, max_tokens=recipe.max_tokens)
+    model = start_from(origin.path, settings, recipe.dropout)
+    if recipe.freeze_embeddings:
+        model.bert.embeddings.word_embeddings.requires_grad_(False)
+        model.bert.embeddings.position_embeddings.requires_grad_(False)
+    with stage("preparing pairs", None) as advance:
+        pairs = []
+        for part in recipe.data:
+            pairs += load_gold(recipe.data_root / part)
+            advance(len(pairs))
+        maker = PairMaker(folder, recipe, pairs)
+        examples = maker.ordered(pairs, recipe.epochs)
+    record = fit(
+        model, examples, maker.collate, RetrievalLoss(recipe), recipe.optimiser, recipe.seed, out, stage,
+        save=lambda path: save_encoder(model, origin, pooling, recipe.max_tokens, path),
+    )  # fmt: skip
+    return {"pairs": len(pairs), **record}
+
+
+class RetrievalLoss:
+    """The recipe's loss of a batch (``PairMaker.collate``), over the candidates of all processes.
+
+    With ``recipe.chunk`` the inputs are encoded so many at a time and twice: first without gradients, for the loss and its
+    gradients at the vectors, then with them (gradient caching, Gao et al. 2021): memory is that of one chunk.
+    """
+
+    def __init__(self, recipe: RetrieverRecipe) -> None:
+        self.recipe = recipe
+
+    def __call__(self, model: Any, batch: Inputs) -> Tensor:
+        sides = [{name: batch[f"{side}_{name}"] for name in _INPUTS} for side in ("question", "passage")]
+        if self.recipe.chunk is None or not model.training:
+            questions, passages = (model(**inputs) for inputs in sides)
+            return self.of_vectors(questions, passages, batch)
+        states, vectors = [], []
+        with torch.no_grad():
+            for inputs in sides:
+                rows = []
+                for chunk in _chunks(inputs, self.recipe.chunk):
+                    states.append(torch.get_rng_state())
+                    rows.append(model(**chunk))
+                vectors.append(torch.cat(rows).requires_grad_())
+        with torch.enable_grad():
+            loss = self.of_vectors(vectors[0], vectors[1], batch)
+        gradients = torch.autograd.grad(loss, vectors)
+        chunks = [
+            (chunk, gradient)
+            for inputs, of_side in zip(sides, gradients, strict=True)
+            for chunk, gradient in zip(_chunks(inputs, self.recipe.chunk), of_side.split(self.recipe.chunk), strict=True)
+        ]
+        after = torch.get_rng_state()
+        for number, ((chunk, gradient), state) in enumerate(zip(chunks, states, strict=True)):
+            torch.set_rng_state(state)  # the same dropout as in the first pass
+            last = number == len(chunks) - 1
+            with nullcontext() if last or not hasattr(model, "no_sync") else model.no_sync():
+                model(**chunk).backward(gradient)
+        torch.set_rng_state(after)
+        return loss.detach().requires_grad_()
+
+    def of_vectors(self, questions: Tensor, passages: Tensor, batch: Inputs) -> Tensor:
+        """The loss from unit vectors of questions ``[Q, 1, D]`` and of passages and their sentences ``[N, outputs, D]``."""
+        recipe = self.recipe
+        candidates = passages[batch["rows"], batch["outputs"]]
+        if recipe.answers == "inside":
+            candidates = candidates + recipe.passage_weight * passages[batch["rows"], 0]
+        questions = questions[:, 0]
+        candidates, answers, shift = gather_padded(candidates, batch["answers"])
+        known = (answers[None, :, None] == batch["known"][:, None, :]).any(-1) | (answers < 0)
+        positives, weights = batch["positives"] + shift, batch["weights"]
+        loss = weighted_softmax(questions, candidates, positives, weights, known, recipe.scale)
+        if recipe.mined == "soft" and batch["listed"].shape[1]:
+            listed = torch.where(batch["listed"] >= 0, batch["listed"] + shift, -1)
+            soft = soft_label_loss(questions, candidates, listed, batch["teacher"], weights, recipe.scale)
+            loss = (1 - recipe.soft_share) * loss + recipe.soft_share * soft
+        return loss
+
+
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "pool")
+
+
+def _chunks(inputs: Inputs, size: int) -> Iterator[Inputs]:
+    for begin in range(0, len(inputs["input_ids"]), size):
+        yield {name: value[begin : begin + size] for name, value in inputs.items()}

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.train, pytest.mark.slow]
+
+from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
+from oreqa.models.folders import read_encoder_folder  # noqa: E402
+from oreqa.runtime.encoder import Encoder  # noqa: E402
+from oreqa.training.data import load_gold  # noqa: E402
+from oreqa.training.pairs import PairMaker  # noqa: E402
+from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
+from oreqa.training.records import train_recorded  # noqa: E402
+from oreqa.training.retriever import RetrievalLoss, train_retriever  # noqa: E402
+
+OPTIMISER = {"learning_rate": 3e-3, "batch": 6, "checkpoint_steps": 3}
+
+
+def retriever_recipe(squad_file: Path, tiny: Path, **changes: object) -> RetrieverRecipe:
+    settings = {
+        "kind": "retriever", "backbone": str(tiny), "data": [str(squad_file)], "max_tokens": 48, "dropout": 0.0,
+        "optimiser": OPTIMISER, **changes,
+    }  # fmt: skip
+    return RetrieverRecipe.model_validate(settings)
+
+
+def maker(tiny: Path, recipe: RetrieverRecipe, pairs: list[Pair]) -> PairMaker:
+    folder = replace(read_encoder_folder(tiny), answers=recipe.answers, max_tokens=recipe.max_tokens)
+    return PairMaker(folder, recipe, pairs)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [{}, {"answers": "pairs", "pooling": "cls", "input_types": True, "projection": 8}, {"input_types": True}],
+    ids=["inside", "pairs", "typed"],
+)
+def test_a_retriever_learns_and_its_folder_encodes(
+    squad_file: Path, tiny: Path, tmp_path: Path, form: dict[str, object]
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    recipe = retriever_recipe(squad_file, tiny, epochs=8, scale=20.0, **form)
+    record = train_recorded(train_retriever, recipe, [squad_file], tmp_path / "m")
+    losses = [loss for _, loss in record["losses"]]
+    assert losses[-1] < losses[0]
+    encoder = Encoder.load(tmp_path / "m")
+    # sentence-transformers asks for trust before it imports our own module, which models with input types need.
+    theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu", trust_remote_code=recipe.input_types)
+    questions = ["who jumps over dog 3", "where sleeps fox 11"]
+    assert np.allclose(encoder.encode(questions), theirs.encode_query(questions), atol=2e-3)
+    text = "fox 3 jumps. it sleeps"
+    whole, first, second = encoder.encode_passages([("", text, [(0, 12), (13, 22)])])[0]
+    if recipe.answers == "pairs":
+        alone = theirs.encode_document([(text[:12], text), (text[13:], text)])
+        assert np.allclose([first, second], alone, atol=2e-3)
+    else:
+        assert np.allclose(whole, theirs.encode_document([text])[0], atol=2e-3)
+    assert json.loads((tmp_path / "m" / "run.json").read_text())["pairs"] == len(load_gold(squad_file))
+
+
+def test_a_batch_knows_who_answers_what(squad_file: Path, tiny: Path) -> None:
+    recipe = retriever_recipe(squad_file, tiny)
+    pairs = load_gold(squad_file)
+    made = maker(tiny, recipe, pairs)
+    examples = made.ordered(pairs, 1)
+    assert sorted(e.question for e in examples) == sorted(p.question for p in pairs)
+    batch = made.collate(examples[:6])
+    contexts = {e.positive.context for e in examples[:6]}
+    assert len(batch["rows"]) == 2 * len(contexts)  # every sentence of every passage
+    inputs = [tuple(row) for row in batch["passage_input_ids"].tolist()]
+    assert len(set(inputs)) == len(inputs)  # nothing is read twice
+    for q in range(6):
+        known = (batch["answers"][:, None] == batch["known"][q]).any(-1)
+        assert known.nonzero()[:, 0].tolist() == [int(batch["positives"][q])]
+
+
+def test_mined_pairs_are_positives_soft_labels_or_a_filter(tiny: Path, squad_file: Path) -> None:
+    def pair(answer: str, score: float | None, source: str = "silver") -> Pair:
+        return Pair("q", Candidate(answer, answer), 1.0 if score is None else score, source, score)
+
+    pairs = [pair("gold", 0.9, "gold"), pair("good", 0.8), pair("fair", 0.6), pair("bad", 0.1)]
+    import random
+
+    def examples(**changes: object) -> list[tuple[str, float, set[str], tuple[float, ...]]]:
+        made = maker(tiny, retriever_recipe(squad_file, tiny, **changes), pairs)
+        rows = made.examples(pairs, random.Random(0))
+        return [(e.positive.answer, e.weight, {o.answer for o in e.others}, e.scores) for e in rows]
+
+    assert examples() == [
+        ("gold", 1.0, set(), ()),
+        ("good", pytest.approx(0.64), set(), ()),
+        ("fair", pytest.approx(0.36), set(), ()),
+    ]
+    assert examples(weight_power=0, negatives=3)[1:] == [("good", 1.0, {"bad"}, ()), ("fair", 1.0, {"bad"}, ())]
+    assert examples(mined="filter", negatives=3) == [("gold", 1.0, {"bad"}, ())]
+    ((answer, weight, others, scores),) = examples(mined="soft", negatives=3)
+    assert (answer, weight, others) == ("gold", 1.0, {"good", "fair", "bad"})
+    assert sorted(scores) == [0.1, 0.6, 0.8, 0.9]
+    filtered = maker(tiny, retriever_recipe(squad_file, tiny), pairs)
+    batch = filtered.collate(filtered.examples(pairs, random.Random(0)))
+    assert (batch["known"][0] >= 0).sum() == 3  # the bad one stays a negative
+
+
+@pytest.mark.parametrize("mined", ["positives", "soft"])
+def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, mined: str) -> None:
+    from oreqa.models.dual_encoder import start_from
+
+    settings = {"kind": "encoder", "answers": "inside", "question_type": 0, "projection": None}
+    gold = load_gold(squad_file)
+    pairs = [replace(pair, score=0.9) for pair in gold]
+    pairs += [replace(a, positive=b.positive, source="silver", score=0.3) for a, b in zip(gold, gold[5:], strict=False)]
+    gradients = []
+    for chunk in (None, 2):
+        recipe = retriever_recipe(squad_file, tiny, chunk=chunk, mined=mined, negatives=2)
+        made = maker(tiny, recipe, pairs)
+        batch = made.collate(made.ordered(pairs, 1)[:6])
+        torch.manual_seed(0)
+        model = start_from(tiny, settings, 0.0).train()
+        loss = RetrievalLoss(recipe)(model, batch)
+        loss.backward()
+        gradients.append((float(loss.detach()), {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}))
+    (one, whole), (other, cached) = gradients
+    assert one == pytest.approx(other, rel=1e-5)
+    assert whole.keys() == cached.keys()
+    assert all(torch.allclose(whole[name], cached[name], atol=1e-4, rtol=1e-3) for name in whole)
+
+
+def test_pair_files_and_beir_folders_are_read(squad_file: Path, tmp_path: Path) -> None:
+    from oreqa.datasets.beir import Beir, Entry, save_beir
+
+    gold = load_gold(squad_file)
+    held = load_gold(squad_file, held_out=True)
+    assert len(gold) + len(held) == 48
+    assert not {p.positive.context for p in gold} & {p.positive.context for p in held}
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(pair_row(pair)) + "\n" for pair in gold))
+    assert load_gold(path) == gold
+    task = Beir((Entry("1", "t", "one"), Entry("2", "", "two")), {"q": "which"}, {"q": {"1": 1, "2": 0}})
+    save_beir(tmp_path / "b", task, "train")
+    both = [p for held_out in (False, True) for p in load_gold(tmp_path / "b", "train", held_out)]
+    assert both == [Pair("which", Candidate("one", "one", "t"))]
+
+
+GLOO = """
+import sys, torch, json
+from pathlib import Path
+from dataclasses import replace
+from oreqa.models.dual_encoder import start_from
+from oreqa.models.folders import read_encoder_folder
+from oreqa.training.data import load_gold
+from oreqa.training.pairs import PairMaker
+from oreqa.training.recipes import RetrieverRecipe
+from oreqa.training.retriever import RetrievalLoss
+squad, tiny, out, chunk = sys.argv[1:]
+torch.distributed.init_process_group("gloo")
+rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+recipe = RetrieverRecipe.model_validate({"kind": "retriever", "backbone": tiny, "data": [squad], "max_tokens": 48,
+    "dropout": 0.0, "chunk": int(chunk) or None, "optimiser": {"learning_rate": 1e-3, "batch": 3}})
+pairs = load_gold(Path(squad))
+made = PairMaker(replace(read_encoder_folder(Path(tiny)), max_tokens=48), recipe, pairs)
+examples = made.ordered(pairs, 1)[:6]
+size = 6 // world
+torch.manual_seed(0)
+model = start_from(Path(tiny), {"kind": "encoder", "answers": "inside", "question_type": 0, "projection": None}, 0.0)
+model = torch.nn.parallel.DistributedDataParallel(model.train())
+loss = RetrievalLoss(recipe)(model, made.collate(examples[rank * size : (rank + 1) * size]))
+loss.backward()
+total = loss.detach().clone()
+torch.distributed.all_reduce(total)
+norm = sum(float(p.grad.pow(2).sum()) for p in model.parameters() if p.grad is not None)
+if rank == 0:
+    Path(out).write_text(json.dumps([float(total) / world, norm]))
+torch.distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("chunk", [0, 2])
+def test_two_processes_equal_one(squad_file: Path, tiny: Path, tmp_path: Path, chunk: int) -> None:
+    import subprocess
+    import sys
+
+    script = tmp_path / "gloo.py"
+    script.write_text(GLOO)
+    found = []
+    for processes in (1, 2):
+        out = tmp_path / f"{processes}.json"
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+        subprocess.run([*command, script, squad_file, tiny, out, str(chunk)], check=True, capture_output=True, timeout=200)
+        found.append(json.loads(out.read_text()))
+    (loss, norm), (loss_of_two, norm_of_two) = found
+    assert loss == pytest.approx(loss_of_two, rel=1e-5)
+    assert norm == pytest.approx(norm_of_two, rel=1e-3)
