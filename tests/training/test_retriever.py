@@ -124,7 +124,9 @@ def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, mined: s
         model = start_from(tiny, settings, 0.0).train()
         loss = RetrievalLoss(recipe)(model, batch)
         loss.backward()
-        gradients.append((float(loss.detach()), {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}))
+        gradients.append(
+            (float(loss.detach()), {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None})
+        )
     (one, whole), (other, cached) = gradients
     assert one == pytest.approx(other, rel=1e-5)
     assert whole.keys() == cached.keys()
