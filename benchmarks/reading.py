@@ -34,7 +34,7 @@ import json, sys
 from transformers import pipeline
 task = json.load(open(sys.argv[1]))
 read = pipeline("question-answering", model=sys.argv[2], tokenizer=sys.argv[2], device="cpu")
-found = read([{"question": task["question"], "context": text} for text in task["passages"]])
+found = read(question=[task["question"]] * len(task["passages"]), context=task["passages"])
 print(max(found, key=lambda answer: answer["score"]))
 """
 
@@ -45,7 +45,8 @@ rows = json.load(open(sys.argv[1]))
 read = pipeline("question-answering", model=sys.argv[2], tokenizer=sys.argv[2], device="cpu")
 def run(rows, size):
     out = []
-    found = read([{"question": r["question"], "context": t} for r in rows for t in r["passages"]], batch_size=size)
+    questions = [r["question"] for r in rows for _ in r["passages"]]
+    found = read(question=questions, context=[t for r in rows for t in r["passages"]], batch_size=size)
     for r in rows:
         own, found = found[:len(r["passages"])], found[len(r["passages"]):]
         out.append(max(own, key=lambda answer: answer["score"])["answer"])

@@ -11,8 +11,10 @@ from oreqa.answering.confidence import SENTENCES, SPANS, Calibration, sentence_f
 from oreqa.core import Answer, Hit, Passage
 from oreqa.corpus.chunks import passage_head
 from oreqa.errors import InputError
+from oreqa.index.fusion import Unit
 from oreqa.index.search import Index, check_request
 from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.runtime.classifier import Classifier
 from oreqa.runtime.reader import CHUNK, PassageReader
 
 CONSIDERED = 10
@@ -35,8 +37,11 @@ class Answerer:
         combination: Combination = COMBINATION,
         calibration: Calibration | None = None,
         passages: int = READ,
+        classifier: Classifier | None = None,
+        rerank: int = 0,
     ) -> None:
         self.index = index
+        self.classifier, self.rerank = classifier, rerank
         self.reader = reader
         self.combination = combination
         self.passages = passages
@@ -49,13 +54,18 @@ class Answerer:
         device: str = "cpu",
         reader: str | Path | None = DEFAULT_READER,
         reranker: str | Path | None = DEFAULT_RERANKER,
+        classifier: str | Path | None = None,
+        rerank: int = 0,
     ) -> Answerer:
         """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
+
+        A ``classifier`` re-ranks the ``rerank`` best of the search before they are read.
 
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded.
         """
         loaded = None if reader is None else PassageReader.load(reader, reranker, device)
-        return cls(Index.open(folder, device), loaded)
+        second = None if classifier is None else Classifier.load(classifier, device)
+        return cls(Index.open(folder, device), loaded, classifier=second, rerank=rerank)
 
     def ask(
         self,
@@ -86,15 +96,21 @@ class Answerer:
         if not 0 <= least <= 1:
             raise InputError(f"the threshold is {least}; it must lie between 0 and 1")
         if self.reader is None:
-            found = self.index.search(questions, max(k, CONSIDERED), "hybrid", "sentence", where)
+            found = self._search(questions, max(k, CONSIDERED), "sentence", where)
             answers = [self._sentences(hits[:k], hits) for hits in found]
         else:
-            read = self.index.search(questions, self.passages, "hybrid", "passage", where)
+            read = self._search(questions, self.passages, "passage", where)
             passages = [[hit.passage for hit in hits] for hits in read]
             retrieval = [[hit.score for hit in hits] for hits in read]
             ranked = read_answers(self.reader, questions, passages, retrieval, self.combination)
             answers = [self._spans(candidates, hits, k) for candidates, hits in zip(ranked, read, strict=True)]
         return [[answer for answer in own if answer.confidence >= least] for own in answers]
+
+    def _search(self, questions: Sequence[str], k: int, unit: Unit, where: Sequence[tuple[str, str]]) -> list[list[Hit]]:
+        found = self.index.search(questions, max(k, self.rerank), "hybrid", unit, where)
+        if self.classifier is not None and self.rerank:
+            found = self.classifier.rerank(questions, found, self.rerank)
+        return [hits[:k] for hits in found]
 
     def _sentences(self, chosen: Sequence[Hit], hits: Sequence[Hit]) -> list[Answer]:
         answers = []

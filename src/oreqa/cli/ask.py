@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import DeviceOption, JsonFlag, RerankerOption, parse_conditions, print_json
+from oreqa.cli.output import (
+    ClassifierOption,
+    DeviceOption,
+    JsonFlag,
+    RerankerOption,
+    RerankOption,
+    one_line,
+    parse_conditions,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,6 +38,8 @@ def ask(
         str, typer.Option(help="Reader: a name, a folder, or none to answer with sentences.")
     ] = "minilm-reader",
     reranker: RerankerOption = "minilm-reranker",
+    rerank: RerankOption = 0,
+    classifier: ClassifierOption = "minilm-classifier",
     explain: Annotated[bool, typer.Option("--explain", help="Show what each stage contributed.")] = False,
     device: DeviceOption = "cpu",
     as_json: JsonFlag = False,
@@ -41,7 +52,7 @@ def ask(
     """
     from oreqa.answering import Answerer
 
-    answerer = Answerer.load(index, device, _named(reader), _named(reranker))
+    answerer = Answerer.load(index, device, _named(reader), _named(reranker), classifier if rerank else None, rerank)
     answers = answerer.ask(question, k, parse_conditions(where or ()), threshold)
     if as_json:
         print_json({"question": question, "found": bool(answers), "answers": [answer_json(a) for a in answers]})
@@ -126,6 +137,8 @@ _STAGES = {
     "passage_cosine": "search: similarity of question and passage",
     "sentence_bm25": "search: words shared with the sentence",
     "passage_bm25": "search: words shared with the passage",
+    "classifier": "classifier: probability that the sentence answers",
+    "retrieved": "search: the score before the classifier",
     "retrieval": "search: the passage's score",
     "reading": "reader: log-probability of the span",
     "selection": "reader: log-probability of the passage among those read",
@@ -146,8 +159,3 @@ def source_line(answer: Answer) -> str:
         path = str(Path(path).relative_to(Path.cwd()))
     place = f"{path}{mark}{row}:{answer.start}-{answer.end}"
     return f"{names} | {place}" if names else place
-
-
-def one_line(text: str) -> str:
-    """A text without line breaks."""
-    return " ".join(text.split())

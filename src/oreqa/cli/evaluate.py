@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import DeviceOption, JsonFlag, print_json, progress_bar
+from oreqa.cli.output import (
+    ClassifierOption,
+    DeviceOption,
+    JsonFlag,
+    RerankOption,
+    print_json,
+    progress_bar,
+    read_lines,
+)
 from oreqa.cli.search import ModeName
 
 if TYPE_CHECKING:
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
 
     from oreqa.evaluation.runs import QuestionResult
     from oreqa.index.store import Settings
+    from oreqa.runtime.classifier import Classifier
 
 evaluate = typer.Typer(no_args_is_help=True, help="Measure a task.")
 app.add_typer(evaluate, name="eval")
@@ -41,6 +50,8 @@ def reqa(
     mode: ModeOption = ModeName.hybrid,
     model: ModelOption = None,
     index: IndexOption = None,
+    rerank: RerankOption = 0,
+    classifier: ClassifierOption = "minilm-classifier",
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
     as_json: JsonFlag = False,
@@ -54,7 +65,7 @@ def reqa(
     from oreqa.evaluation.corpora import index_passages
     from oreqa.evaluation.retrieval import evaluate_reqa
 
-    settings = settings_for(model)
+    settings, loaded = settings_for(model), load_classifier(classifier, rerank, device)
     boundaries = load_boundaries(sentences) if sentences else None
     task = build_reqa(load_paragraphs(data), boundaries, settings.language)
     if not task.questions:
@@ -63,9 +74,10 @@ def reqa(
     with progress_bar("encoding passages", len(task.passages)) as advance:
         opened = index_passages(index or out / "index", task.passages, settings, device, advance)
     with progress_bar("ranking questions", len(task.questions)) as advance:
-        results = evaluate_reqa(task, opened, mode.value, advance)
+        results = evaluate_reqa(task, opened, mode.value, advance, loaded, rerank)
     files = [data, *([sentences] if sentences else [])]
-    more = {"data": data.name, "sentences": sentences.name if sentences else "own splitter", "seed": seed}
+    more = {"data": data.name, "sentences": sentences.name if sentences else "own splitter", "seed": seed,
+            **_reranked(classifier, rerank)}  # fmt: skip
     finish(out, "reqa", mode.value, results, task.candidates, files, settings, begun, more, as_json)
 
 
@@ -77,6 +89,8 @@ def beir(
     mode: ModeOption = ModeName.hybrid,
     model: ModelOption = None,
     index: IndexOption = None,
+    rerank: RerankOption = 0,
+    classifier: ClassifierOption = "minilm-classifier",
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
     as_json: JsonFlag = False,
@@ -88,14 +102,14 @@ def beir(
     from oreqa.datasets.beir import load_beir
     from oreqa.evaluation.retrieval import evaluate_beir, index_beir
 
-    settings = settings_for(model)
+    settings, loaded = settings_for(model), load_classifier(classifier, rerank, device)
     task = load_beir(data, split)
     begun = time.monotonic()
     with progress_bar("encoding passages") as advance:
         opened = index_beir(index or out / "index", task, settings, device, advance)
     with progress_bar("ranking questions", len(task.queries)) as advance:
-        results = evaluate_beir(task, opened, mode.value, advance)
-    more = {"data": data.name, "split": split, "seed": seed}
+        results = evaluate_beir(task, opened, mode.value, advance, loaded, rerank)
+    more = {"data": data.name, "split": split, "seed": seed, **_reranked(classifier, rerank)}
     finish(out, "beir", mode.value, results, len(task.corpus), [data], settings, begun, more, as_json)
 
 
@@ -115,13 +129,7 @@ def recall(
     from oreqa.index.search import Index
 
     opened = Index.open(index, device)
-    if questions:
-        try:
-            lines = [line.strip() for line in questions.read_text(encoding="utf-8").splitlines() if line.strip()]
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{questions}: it cannot be read ({error})") from error
-    else:
-        lines = opened.sample_sentences(200)
+    lines = read_lines(questions) if questions else opened.sample_sentences(200)
     if not lines:
         raise InputError(f"{questions or index}: there is nothing to search with")
     found = {unit: round(100 * share, 2) for unit, share in opened.recall(lines, k).items()}
@@ -130,6 +138,19 @@ def recall(
     else:
         shares = ", ".join(f"{share:.2f}% of the nearest {unit}s" for unit, share in found.items())
         typer.echo(f"{opened.settings.factory}: {shares} (top {k}, {len(lines)} questions)")
+
+
+def load_classifier(name: str, rerank: int, device: str) -> Classifier | None:
+    """The classifier that re-ranks, if anything is to be."""
+    if not rerank:
+        return None
+    from oreqa.runtime.classifier import Classifier
+
+    return Classifier.load(name, device)
+
+
+def _reranked(classifier: str, rerank: int) -> dict[str, Any]:
+    return {"classifier": classifier, "rerank": rerank} if rerank else {}
 
 
 def settings_for(model: str | None) -> Settings:

@@ -3,15 +3,157 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import DeviceOption, JsonFlag, ReaderOption, print_json, progress_bar
+from oreqa.cli.evaluate import ModelOption, ModeOption, settings_for
+from oreqa.cli.output import (
+    ClassifierOption,
+    DeviceOption,
+    JsonFlag,
+    ReaderOption,
+    one_line,
+    print_json,
+    progress_bar,
+    read_lines,
+)
+from oreqa.cli.search import ModeName
+
+if TYPE_CHECKING:
+    from oreqa.datasets.reqa import ReqaTask
+    from oreqa.index.search import Index
 
 mine = typer.Typer(no_args_is_help=True, help="Find training data with models.")
 app.add_typer(mine, name="mine")
+
+
+DataOption = Annotated[Path, typer.Option(help="SQuAD or MRQA file, or BEIR folder.")]
+SplitOption = Annotated[str, typer.Option(help="Name of the judged questions of a BEIR folder.")]
+HeldOutFlag = Annotated[bool, typer.Option("--held-out", help="The held-out tenth of the articles instead of the rest.")]
+WorkOption = Annotated[
+    Path | None, typer.Option("--work", help="Keep the index of the data here, to use it again.  [default: OUT.index]")
+]
+
+
+@mine.command()
+def negatives(
+    data: DataOption,
+    out: Annotated[Path, typer.Option("--out", help="File for the pairs (.jsonl).")],
+    split: SplitOption = "train",
+    held_out: HeldOutFlag = False,
+    work: WorkOption = None,
+    model: ModelOption = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    device: DeviceOption = "cpu",
+    as_json: JsonFlag = False,
+) -> None:
+    """Each question with its answer and three sentences that are none: what a classifier learns from.
+
+    One is drawn from BM25's ten best sentences, one from the ten nearest vectors, one from the answer's own document.
+
+    [bold]oreqa mine negatives --data train.json --out runs/pairs.jsonl[/bold]
+    """
+    from oreqa.datasets.files import write_jsonl
+    from oreqa.datasets.pairs import pair_row
+    from oreqa.mining.negatives import mine_negatives
+
+    task, index = _open(data, split, held_out, work or _beside(out), model, device)
+    with progress_bar("drawing negatives", len(task.questions)) as advance:
+        pairs = mine_negatives(task, index, seed, advance)
+    write_jsonl(out, map(pair_row, pairs))
+    count = sum(len(pair.negatives) for pair in pairs)
+    if as_json:
+        print_json({"pairs": len(pairs), "negatives": count, "out": str(out)})
+    else:
+        typer.echo(f"{len(pairs):,} pairs with {count:,} negatives in {out}")
+
+
+@mine.command()
+def silver(
+    out: Annotated[Path, typer.Option("--out", help="File for the pairs (.jsonl).")],
+    data: Annotated[Path | None, typer.Option(help="Questions and documents: SQuAD or MRQA file, or BEIR folder.")] = None,
+    questions: Annotated[Path | None, typer.Option(help="Questions without answers, one a line; needs --index.")] = None,
+    index: Annotated[Path | None, typer.Option("--index", help="Index of the documents, with --questions.")] = None,
+    classifier: ClassifierOption = "minilm-classifier",
+    top: Annotated[int, typer.Option(min=1, max=1000, help="Sentences that are retrieved for a question.")] = 10,
+    mode: ModeOption = ModeName.hybrid,
+    least: Annotated[float, typer.Option(min=0, max=1, help="Least probability of a pair that is kept.")] = 0.5,
+    split: SplitOption = "train",
+    held_out: HeldOutFlag = False,
+    work: WorkOption = None,
+    model: ModelOption = None,
+    device: DeviceOption = "cpu",
+    as_json: JsonFlag = False,
+) -> None:
+    """Sentences that a classifier takes for answers, among those that a retriever finds: more pairs to train on.
+
+    Works on questions with answers (--data), which are kept as they are, and on questions without (--questions and
+    --index). The file can be read and edited. An interrupted run goes on when it is started again.
+
+    [bold]oreqa mine silver --data train.json --classifier runs/classifier --out runs/silver.jsonl[/bold]
+    """
+    from oreqa.errors import InputError
+    from oreqa.index.search import Index
+    from oreqa.mining.silver import SILVER, Asked, asked_of, mine_silver
+    from oreqa.runtime.classifier import Classifier
+
+    if (data is None) == (questions is None) or (questions is None) != (index is None):
+        raise InputError("give either --data, or --questions and --index")
+    loaded = Classifier.load(classifier, device)
+    if data is not None:
+        task, opened = _open(data, split, held_out, work or _beside(out), model, device)
+        asked = asked_of(task)
+    else:
+        assert questions is not None
+        assert index is not None
+        asked, opened = [Asked(line) for line in read_lines(questions)], Index.open(index, device)
+    with progress_bar("scoring candidates", len(asked)) as advance:
+        rows = mine_silver(asked, opened, loaded, out, top, mode.value, least, advance)
+    found = [row for row in rows if row["source"] == SILVER]
+    gold = len(rows) - len(found)
+    if as_json:
+        print_json({"questions": len(asked), "gold": gold, "silver": len(found), "out": str(out)})
+        return
+    more = f", {len(found) / gold:.0%} more than the {gold:,} gold ones" if gold else ""
+    typer.echo(f"{len(found):,} silver pairs for {len(asked):,} questions{more}, in {out}")
+    _show(found)
+
+
+def _show(rows: list[dict[str, Any]]) -> None:
+    """Ten pairs, evenly spread over the probabilities."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    ranked = sorted(rows, key=lambda row: -row["score"])
+    table = Table(box=None, pad_edge=False, expand=True)
+    table.add_column("p", justify="right", style="green")
+    table.add_column("rank", justify="right", style="dim")
+    table.add_column("question", ratio=2)
+    table.add_column("answer", ratio=3)
+    for row in ranked[:: max(1, len(ranked) // 10)][:10]:
+        table.add_row(f"{row['score']:.2f}", str(row["rank"]), Text(row["question"]), Text(one_line(row["answer"], 200)))
+    if rows:
+        Console(highlight=False).print(table)
+
+
+def _beside(out: Path) -> Path:
+    return out.with_name(f"{out.name}.index")
+
+
+def _open(data: Path, split: str, held_out: bool, work: Path, model: str | None, device: str) -> tuple[ReqaTask, Index]:
+    """A task, and the index of its passages."""
+    from oreqa.datasets.tasks import load_task
+    from oreqa.errors import InputError
+    from oreqa.evaluation.corpora import index_passages
+
+    task = load_task(data, split, held_out)
+    if not task.questions:
+        raise InputError(f"{data}: it holds no question with an answer")
+    with progress_bar("encoding passages", len(task.passages)) as advance:
+        return task, index_passages(work, task.passages, settings_for(model), device, advance)
 
 
 @mine.command()

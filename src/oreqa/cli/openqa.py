@@ -59,8 +59,8 @@ def openqa(
     [bold]oreqa eval openqa --data dev.json --out runs/open[/bold]
     """
     from oreqa.answering.answerer import read_answers
+    from oreqa.datasets.files import resume_rows
     from oreqa.evaluation.openqa import evaluate_open, reranking_analysis
-    from oreqa.evaluation.runs import resume_rows
     from oreqa.runtime.reader import CHUNK, PassageReader
 
     if null is not None and not gold_passages:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,10 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document,
 DeviceOption = Annotated[str, typer.Option(help="Where the model runs: cpu (OpenVINO) or cuda (torch).")]
 ReaderOption = Annotated[str, typer.Option(help="Reader: a name (`oreqa models` lists them) or a folder.")]
 RerankerOption = Annotated[str, typer.Option(help="Span re-ranker: a name, a folder, or none.")]
+RerankOption = Annotated[
+    int, typer.Option("--rerank", min=0, max=1000, help="Let the classifier re-rank so many of the search's best.")
+]
+ClassifierOption = Annotated[str, typer.Option(help="Classifier: a name or a folder.")]
 
 
 def print_json(value: Any) -> None:
@@ -32,6 +37,23 @@ def parse_conditions(where: Sequence[str]) -> list[tuple[str, str]]:
             raise InputError(f"--where {condition!r}: write it as field=value, as in --where language=en")
         pairs.append((name, value))
     return pairs
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file that are not empty. Raises InputError if it cannot be read, or has none."""
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: it cannot be read ({error})") from error
+    if not lines:
+        raise InputError(f"{path}: it has no line with a question")
+    return lines
+
+
+def one_line(text: str, most: int | None = None) -> str:
+    """A text without line breaks, cut after ``most`` characters."""
+    line = " ".join(text.split())
+    return line if most is None or len(line) <= most else line[: most - 1] + "…"
 
 
 @contextmanager

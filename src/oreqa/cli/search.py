@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import DeviceOption, JsonFlag, parse_conditions, print_json
+from oreqa.cli.output import (
+    ClassifierOption,
+    DeviceOption,
+    JsonFlag,
+    RerankOption,
+    one_line,
+    parse_conditions,
+    print_json,
+)
 
 
 class ModeName(StrEnum):
@@ -35,6 +43,8 @@ def search(
     mode: Annotated[ModeName, typer.Option(help="BM25, vectors, or both.")] = ModeName.hybrid,
     unit: Annotated[UnitName, typer.Option(help="What is ranked.")] = UnitName.sentence,
     where: Annotated[list[str] | None, typer.Option(help="Only documents with field=value.")] = None,
+    rerank: RerankOption = 0,
+    classifier: ClassifierOption = "minilm-classifier",
     device: DeviceOption = "cpu",
     as_json: JsonFlag = False,
 ) -> None:
@@ -42,13 +52,18 @@ def search(
 
     [bold]oreqa search "height of the tower" --index kb --unit passage[/bold]
     """
-    from oreqa.cli.ask import one_line
     from oreqa.errors import InputError
     from oreqa.index.search import Index
 
     if not question.strip():
         raise InputError("the question is empty")
-    hits = Index.open(index, device).search([question], k, mode.value, unit.value, parse_conditions(where or ()))[0]
+    opened, conditions = Index.open(index, device), parse_conditions(where or ())
+    found = opened.search([question], max(k, rerank), mode.value, unit.value, conditions)
+    if rerank:
+        from oreqa.runtime.classifier import Classifier
+
+        found = Classifier.load(classifier, device).rerank([question], found, rerank)
+    hits = found[0][:k]
     if as_json:
         rows = [
             {

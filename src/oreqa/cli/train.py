@@ -60,6 +60,47 @@ def reranker(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_js
     _finish(train_recorded(train_reranker, settled, files, out, progress_bar), out, as_json)
 
 
+@train.command()
+def classifier(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
+    """Train a cross-attention classifier: does a sentence answer a question? (from oreqa mine negatives)
+
+    An interrupted training goes on from its last checkpoint when it is run again.
+
+    [bold]oreqa train classifier --recipe recipes/small/classifier.toml --set 'data=["pairs.jsonl"]' --out runs/c[/bold]
+    """
+    from oreqa.training import need_torch
+
+    need_torch()
+    from oreqa.training.classifier import train_classifier
+    from oreqa.training.recipes import ClassifierRecipe, load_recipe
+    from oreqa.training.records import train_recorded
+
+    settled = load_recipe(ClassifierRecipe, recipe, set_ or ())
+    files = [settled.data_root / part for part in settled.data]
+    _finish(train_recorded(train_classifier, settled, files, out, progress_bar), out, as_json)
+
+
+@train.command()
+def retriever(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
+    """Train a dual encoder on questions and answers, gold and silver (oreqa mine silver).
+
+    The folder is one of sentence-transformers, and a model for oreqa index --model. An interrupted training goes on from its
+    last checkpoint when it is run again.
+
+    [bold]oreqa train retriever --recipe recipes/small/retriever.toml --set 'data=["train.json"]' --out runs/retriever[/bold]
+    """
+    from oreqa.training import need_torch
+
+    need_torch()
+    from oreqa.training.recipes import RetrieverRecipe, load_recipe
+    from oreqa.training.records import train_recorded
+    from oreqa.training.retriever import train_retriever
+
+    settled = load_recipe(RetrieverRecipe, recipe, set_ or ())
+    files = [settled.data_root / part for part in settled.data]
+    _finish(train_recorded(train_retriever, settled, files, out, progress_bar), out, as_json)
+
+
 def _finish(record: dict[str, object], out: Path, as_json: bool) -> None:
     if as_json:
         print_json(record)

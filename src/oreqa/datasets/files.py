@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,33 @@ def drop_torn_line(path: Path) -> None:
         with path.open("r+b") as stream:
             data = stream.read()
             stream.truncate(data.rfind(b"\n") + 1)
+
+
+def resume_rows(
+    path: Path,
+    made: str,
+    total: int,
+    step: int,
+    make: Callable[[int, int], Sequence[Mapping[str, Any]]],
+    progress: Callable[[int], None],
+) -> list[dict[str, Any]]:
+    """``total`` rows of long work, made ``step`` at a time by ``make(begin, end)`` and appended to ``path`` as they are.
+
+    Rows that an interrupted run left there are kept if they bear the same ``made``; else the file is begun anew.
+    ``progress`` is called with the number of rows that have come.
+    """
+    drop_torn_line(path)
+    rows = [row for _, row in read_jsonl(path)] if path.is_file() else []
+    if any(row.get("made") != made for row in rows):
+        path.unlink()
+        rows = []
+    progress(len(rows))
+    for begin in range(len(rows), total, step):
+        more = [{"made": made, **row} for row in make(begin, min(total, begin + step))]
+        append_jsonl(path, more)
+        rows += more
+        progress(len(more))
+    return rows
 
 
 def need(row: Any, key: str, kind: type, where: str) -> Any:

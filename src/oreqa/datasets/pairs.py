@@ -90,7 +90,12 @@ def passage_candidates(passage: Passage) -> list[Candidate]:
     return [Candidate(sentence.text, passage.text, passage.title) for sentence in passage.sentences]
 
 
+def task_candidates(task: ReqaTask) -> list[Candidate]:
+    """The candidates of a task, by their numbers."""
+    return [candidate for passage in task.passages for candidate in passage_candidates(passage)]
+
+
 def gold_pairs(task: ReqaTask) -> list[Pair]:
     """Every question of a task with each of its gold sentences."""
-    candidates = [candidate for passage in task.passages for candidate in passage_candidates(passage)]
+    candidates = task_candidates(task)
     return [Pair(text, candidates[g]) for text, golds in zip(task.questions, task.gold, strict=True) for g in golds]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,18 @@ import numpy as np
 from oreqa.core import Document, Passage
 from oreqa.corpus.chunks import split_passages
 from oreqa.datasets.beir import Beir
+from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.corpora import index_passages
 from oreqa.evaluation.metrics import gold_ranks, question_metrics
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
+from oreqa.index.scoring import Scores
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.runtime.classifier import Classifier, rerank_scores
 from oreqa.runtime.encoder import Encoder
+from oreqa.runtime.reader import CHUNK
 
 Progress = Callable[[int], None]
 
@@ -26,11 +31,23 @@ KEPT = 100
 """Candidates that a run keeps of every question."""
 
 
-def evaluate_reqa(task: ReqaTask, index: Index, mode: Mode, progress: Progress | None = None) -> list[QuestionResult]:
-    """Rank every candidate sentence for every question. ``index`` holds the task's passages (index_passages)."""
+def evaluate_reqa(
+    task: ReqaTask,
+    index: Index,
+    mode: Mode,
+    progress: Progress | None = None,
+    classifier: Classifier | None = None,
+    depth: int = 0,
+) -> list[QuestionResult]:
+    """Rank every candidate sentence for every question. ``index`` holds the task's passages (index_passages).
+
+    The ``classifier`` re-ranks the ``depth`` best.
+    """
     texts = [sentence.text for passage in task.passages for sentence in passage.sentences]
     results = []
     scored = index.score_all(task.questions, SENTENCE_WEIGHTS.only(mode))
+    if classifier is not None and depth:
+        scored = _reranked(task, scored, classifier, depth)
     for number, (question, gold, scores) in enumerate(zip(task.questions, task.gold, scored, strict=True)):
         ranks = gold_ranks(scores, gold)
         best = np.argpartition(-scores, min(KEPT, len(scores) - 1))[:KEPT]
@@ -44,6 +61,16 @@ def evaluate_reqa(task: ReqaTask, index: Index, mode: Mode, progress: Progress |
         if progress:
             progress(1)
     return results
+
+
+def _reranked(task: ReqaTask, scored: Iterator[Scores], classifier: Classifier, depth: int) -> Iterator[Scores]:
+    candidates = task_candidates(task)
+    for questions in _batches(task.questions, CHUNK):
+        scores = list(islice(scored, len(questions)))
+        best = [np.argpartition(-own, min(depth, len(own)) - 1)[:depth] for own in scores]
+        logits = classifier.score(questions, [[candidates[place] for place in places] for places in best])
+        for own, places, found in zip(scores, best, logits, strict=True):
+            yield rerank_scores(own, places, found)
 
 
 def beir_passages(task: Beir, encoder: Encoder, settings: Settings) -> list[Passage]:
@@ -62,8 +89,18 @@ def index_beir(folder: Path, task: Beir, settings: Settings, device: str, progre
     return index_passages(folder, passages, settings, device, progress)
 
 
-def evaluate_beir(task: Beir, index: Index, mode: Mode, progress: Progress | None = None) -> list[QuestionResult]:
-    """Rank documents by their best passage. Grades above 0 are gold; nDCG@10 uses the grades."""
+def evaluate_beir(
+    task: Beir,
+    index: Index,
+    mode: Mode,
+    progress: Progress | None = None,
+    classifier: Classifier | None = None,
+    depth: int = 0,
+) -> list[QuestionResult]:
+    """Rank documents by their best passage. Grades above 0 are gold; nDCG@10 uses the grades.
+
+    The ``classifier`` re-ranks the ``depth`` best passages, each by its best sentence.
+    """
     from ir_measures import ScoredDoc, iter_calc, nDCG
 
     results = []
@@ -71,6 +108,8 @@ def evaluate_beir(task: Beir, index: Index, mode: Mode, progress: Progress | Non
     titles = {entry.id: entry.title or entry.text[:80] for entry in task.corpus}
     for batch in _batches(names, 256):
         found = index.search([task.queries[name] for name in batch], 3 * KEPT, mode, "passage")
+        if classifier is not None and depth:
+            found = classifier.rerank([task.queries[name] for name in batch], found, depth)
         for name, hits in zip(batch, found, strict=True):
             scores: dict[str, float] = {}
             for hit in hits:

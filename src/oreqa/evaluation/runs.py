@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import (
-    append_jsonl,
-    drop_torn_line,
-    need,
-    read_json,
-    read_jsonl,
-    write_json,
-    write_jsonl,
-    write_text,
-)
+from oreqa.datasets.files import need, read_json, read_jsonl, write_json, write_jsonl, write_text
 from oreqa.errors import InputError
 
 
@@ -57,33 +48,6 @@ def save_run(folder: Path, summary: Mapping[str, Any], results: Sequence[Questio
     ]
     write_text(folder / "run.trec", "".join(lines))
     write_json(folder / "metrics.json", summary)
-
-
-def resume_rows(
-    path: Path,
-    made: str,
-    total: int,
-    step: int,
-    make: Callable[[int, int], Sequence[Mapping[str, Any]]],
-    progress: Callable[[int], None],
-) -> list[dict[str, Any]]:
-    """``total`` rows of long work, made ``step`` at a time by ``make(begin, end)`` and appended to ``path`` as they are.
-
-    Rows that an interrupted run left there are kept if they bear the same ``made``; else the file is begun anew.
-    ``progress`` is called with the number of rows that have come.
-    """
-    drop_torn_line(path)
-    rows = [row for _, row in read_jsonl(path)] if path.is_file() else []
-    if any(row.get("made") != made for row in rows):
-        path.unlink()
-        rows = []
-    progress(len(rows))
-    for begin in range(len(rows), total, step):
-        more = [{"made": made, **row} for row in make(begin, min(total, begin + step))]
-        append_jsonl(path, more)
-        rows += more
-        progress(len(more))
-    return rows
 
 
 def _row(result: QuestionResult) -> dict[str, Any]:

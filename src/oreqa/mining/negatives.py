@@ -1,38 +1,61 @@
-"""Passages that a lexical search takes for a question's: hard negatives, and where they hold the answer, positives."""
+"""Sentences that look like answers and are none: the negatives of the classifier (Yang et al. 2021, section 3.1)."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.index.lexical import Vocabulary, bm25_scores, build_bm25, load_bm25, words
-from oreqa.index.publish import PASSAGE_BM25
+from oreqa.datasets.pairs import Pair, task_candidates
+from oreqa.datasets.reqa import ReqaTask
+from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
+from oreqa.index.search import Index
+
+DEPTH = 10
+"""Negatives are drawn from so many of a retriever's best sentences."""
 
 
-def bm25_passages(
-    questions: Sequence[str], passages: Sequence[str], depth: int, language: str = "en"
-) -> Iterator[NDArray[np.intp]]:
-    """For each question the numbers of its ``depth`` best passages by BM25, best first; passages without a word of the
-    question are left out."""
-    vocabulary = Vocabulary()
-    rows = [vocabulary.number(words(passage, language)) for passage in passages]
-    lengths = np.array([len(row) for row in rows], np.int64)
-    terms = np.concatenate(rows) if rows else np.zeros(0, np.int32)
-    known = len(vocabulary)
-    with tempfile.TemporaryDirectory() as folder:
-        build_bm25(terms, lengths, known, Path(folder), *PASSAGE_BM25)
-        retriever = load_bm25(Path(folder))
-        for question in questions:
-            ids = np.unique(vocabulary.number(words(question, language)))
-            ids = ids[ids < known]
-            if not len(ids):
-                yield np.zeros(0, np.intp)
-                continue
-            scores = bm25_scores(retriever, ids)
-            best = np.argpartition(-scores, min(depth, len(scores) - 1))[:depth]
-            best = best[np.argsort(-scores[best], kind="stable")]
-            yield best[scores[best] > 0]
+def best_candidates(index: Index, questions: Sequence[str], mode: Mode, depth: int) -> Iterator[NDArray[np.intp]]:
+    """For each question the numbers of the ``depth`` best sentences of the whole index, best first."""
+    for scores in index.score_all(questions, SENTENCE_WEIGHTS.only(mode)):
+        count = min(depth, len(scores))
+        best = np.argpartition(-scores, count - 1)[:count] if count else np.zeros(0, np.intp)
+        yield best[np.argsort(-scores[best], kind="stable")]
+
+
+def mine_negatives(task: ReqaTask, index: Index, seed: int = 0, progress: Callable[[int], None] | None = None) -> list[Pair]:
+    """Every gold pair of a task with up to three negatives, drawn by ``seed``: one of BM25's ten best sentences, one of the
+    ten nearest vectors, and one of the gold's own passage (of its document, where the passage has no other).
+
+    ``index`` holds the task's passages. A sentence that is gold for the question, or reads like one that is, is never drawn.
+    """
+    candidates = task_candidates(task)
+    passages = [number for number, passage in enumerate(task.passages) for _ in passage.sentences]
+    documents = [passage.title or number for number, passage in enumerate(task.passages) for _ in passage.sentences]
+    beside: dict[object, list[int]] = defaultdict(list)
+    around: dict[object, list[int]] = defaultdict(list)
+    for place in range(len(candidates)):
+        beside[passages[place]].append(place)
+        around[documents[place]].append(place)
+    lists = [best_candidates(index, task.questions, mode, DEPTH) for mode in ("sparse", "dense")]
+    rng = random.Random(seed)
+    pairs = []
+    for question, golds, sparse, dense in zip(task.questions, task.gold, *lists, strict=True):
+        taken = {candidates[gold].answer for gold in golds}
+
+        def draw(places: Sequence[int], taken: set[str] = taken) -> int | None:
+            free = [int(place) for place in places if candidates[place].answer not in taken]
+            return rng.choice(free) if free else None
+
+        for gold in golds:
+            drawn = [draw(list(sparse)), draw(list(dense))]
+            own = draw(beside[passages[gold]])
+            drawn.append(draw(around[documents[gold]]) if own is None else own)
+            chosen = tuple(candidates[place] for place in dict.fromkeys(drawn) if place is not None)
+            pairs.append(Pair(question, candidates[gold], negatives=chosen))
+        if progress:
+            progress(1)
+    return pairs

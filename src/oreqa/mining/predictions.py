@@ -15,7 +15,7 @@ from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import readable_title
 from oreqa.errors import InputError
-from oreqa.mining.negatives import bm25_passages
+from oreqa.mining.passages import bm25_passages
 from oreqa.runtime.reader import CHUNK, PassageReader
 
 

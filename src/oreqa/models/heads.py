@@ -1,6 +1,7 @@
-"""Folders of readers and span re-rankers: what they say about themselves, and their weights under common names.
+"""Folders of readers, span re-rankers and classifiers: what they say about themselves, their weights under common names.
 
-Read are our own, transformers' BertForQuestionAnswering and DPRReader, and readers of DPR's own naming, as safetensors.
+Read are our own, transformers' BertForQuestionAnswering, DPRReader and BertForSequenceClassification (CrossEncoders), and
+readers of DPR's own naming, as safetensors.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from oreqa.models.folders import find_model, read_json_file
 
 Weights = dict[str, NDArray[np.float32]]
 
-READER, RERANKER = "reader", "reranker"
+READER, RERANKER, CLASSIFIER = "reader", "reranker", "classifier"
 
 
 @dataclass(frozen=True, slots=True)
 class HeadFolder:
-    """A reader's or re-ranker's folder, read but not loaded.
+    """The folder of a reader, re-ranker or classifier, read but not loaded.
 
     ``max_tokens``, ``overlap``, ``titles`` and ``closing`` are those of ``models.inputs``; ``shared`` says whether spans
-    were normalised over all passages of a question; ``marking`` how a re-ranker is shown the span; ``base`` and ``layers``
-    the model of which it shares the embeddings and the lowest layers.
+    were normalised over all passages of a question; ``marking`` how a span, or a classifier's sentence, is shown; ``base``
+    and ``layers`` the model of which it shares the embeddings and the lowest layers.
     """
 
     path: Path
@@ -49,7 +50,8 @@ def read_head_folder(path: Path, kind: str) -> HeadFolder:
     """Read a folder's settings. Raises ModelError, with the reason, if it is not a ``kind``."""
     config = read_json_file(path / "config.json")
     own = config.get("oreqa") or {}
-    found = own.get("kind") or (READER if set(config.get("architectures") or ()) & _READERS else None)
+    known = [_KINDS[name] for name in config.get("architectures") or () if name in _KINDS]
+    found = own.get("kind") or (known[0] if known else None)
     if found != kind:
         what = f"a {found}" if found else f"a model of class {', '.join(config.get('architectures') or ['(none)'])}"
         raise ModelError(f"{path}: it is {what}, not a {kind}")
@@ -57,29 +59,29 @@ def read_head_folder(path: Path, kind: str) -> HeadFolder:
     dpr = "DPRReader" in (config.get("architectures") or ())
     positions = int(config.get("max_position_embeddings", 512))
     return HeadFolder(
-        path, kind, config, _tokenizer(path),
+        path, kind, config, find_tokenizer(path),
         max_tokens=min(int(own.get("max_tokens", 350 if dpr else 384)), positions),
         overlap=int(own.get("overlap", 128)),
         titles=bool(own.get("titles", dpr)),
         closing=bool(own.get("closing", not dpr)),
         shared=bool(own.get("shared", False)),
-        marking=str(own.get("marking", "marked")),
+        marking=str(own.get("marking", "alone" if kind == CLASSIFIER else "marked")),
         base=base,
         layers=int(own.get("layers", 0)),
     )  # fmt: skip
 
 
-def _tokenizer(path: Path) -> Path:
-    """The folder's tokenizer, or its base's."""
+def find_tokenizer(path: Path) -> Path:
+    """The folder's tokenizer, or its base's. Raises ModelError if there is none."""
     if (path / "tokenizer.json").is_file():
         return path / "tokenizer.json"
     if base := (read_json_file(path / "config.json").get("oreqa") or {}).get("base"):
-        return _tokenizer(find_model(str(base)))
+        return find_tokenizer(find_model(str(base)))
     raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
 
 
 def load_weights(path: Path) -> Weights:
-    """All tensors, the encoder's under ``bert.``, the heads as ``qa_outputs``, ``qa_classifier`` and ``classifier``.
+    """All tensors, the encoder's under ``bert.``, the heads as ``qa_outputs``, ``qa_classifier``, ``classifier``.
 
     A model that is kept as a difference from another is put together. Raises ModelError if there are no safetensors.
     """
@@ -101,7 +103,21 @@ def load_weights(path: Path) -> Weights:
     return weights
 
 
-_READERS = {"Reader", "BertForQuestionAnswering", "DPRReader"}
+def log_odds_head(weights: Weights) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Weight ``[1, width]`` and bias ``[1]`` of a classifier's log-odds, whether it has one output or two.
+
+    Raises ModelError if it has more classes.
+    """
+    weight, bias = weights["classifier.weight"], weights["classifier.bias"]
+    if len(weight) > 2:
+        raise ModelError(f"the classifier has {len(weight)} classes; it must have one output, or two: no and yes")
+    return (weight, bias) if len(weight) == 1 else (weight[1:] - weight[:1], bias[1:] - bias[:1])
+
+
+_KINDS = {
+    "Reader": READER, "BertForQuestionAnswering": READER, "DPRReader": READER,
+    "BertForSequenceClassification": CLASSIFIER,
+}  # fmt: skip
 _NAMES = (
     ("span_predictor.encoder.bert_model.", "bert."),
     ("span_predictor.", ""),

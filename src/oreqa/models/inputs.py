@@ -102,20 +102,22 @@ class InputMaker:
 
     def marked(self, question: Tokens, title: Tokens | None, passage: Tokens, span: Span, marking: str = "marked") -> Window:
         """One input that shows a span: between two unused vocabulary entries (``marked``), appended to the question
-        (``appended``), or not at all (``unmarked``). A passage that is too long is cut around the span."""
+        (``appended``), not at all (``unmarked``), or without title and passage (``alone``). A passage that is too long is
+        cut around the span."""
         first, last = token_span(passage, span.start, span.end) or (0, -1)
         answer = list(passage.ids[first : last + 1])
         front = [self._cls, *question.ids[:QUESTION_TOKENS], self._sep]
         segment = len(front)
         if marking == "appended":
             front += [*answer[:QUESTION_TOKENS], self._sep]
-        if self.titles and title is not None and len(title.ids):
+        alone = marking == "alone"
+        if self.titles and title is not None and len(title.ids) and not alone:
             front += [*title.ids[:TITLE_TOKENS], self._sep]
         tail = [self._sep] if self.closing else []
         marks = [[self.token_id(MARKS[0])], [self.token_id(MARKS[1])]] if marking == "marked" else [[], []]
         room = self.max_tokens - len(front) - len(tail) - len(marks[0]) - len(marks[1])
         begin = max(0, min(len(passage.ids) - room, first - max(0, room - len(answer)) // 2))
-        before, after = passage.ids[begin:first], passage.ids[last + 1 : begin + room]
+        before, after = ([], []) if alone else (passage.ids[begin:first], passage.ids[last + 1 : begin + room])
         body = [*before, *marks[0], *answer[:room], *marks[1], *after]
         return Window(front + body + tail, segment, len(front), len(front) + len(body), begin)
 

@@ -1,4 +1,4 @@
-"""Reader and re-ranker on OpenVINO; layers that both have in common are compiled, and kept in memory, once."""
+"""Reader, re-ranker and classifier on OpenVINO; layers that reader and re-ranker share are compiled, and kept, once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from openvino import opset13 as op
 
 from oreqa.models.folders import find_model
-from oreqa.models.heads import HeadFolder, load_weights
+from oreqa.models.heads import HeadFolder, load_weights, log_odds_head
 from oreqa.runtime import bert
-from oreqa.runtime.compiled import compile_cached, cpu_precision, model_stamp
+from oreqa.runtime.compiled import compile_cached, heads_precision, model_stamp
 from oreqa.runtime.openvino_session import run_inputs
 from oreqa.runtime.reader import HeadBatch
 
@@ -24,17 +24,18 @@ class OpenVinoHeads:
     """Compiled stages: the common lower layers (or none), and on them the reader and the re-ranker."""
 
     def __init__(self, reader: HeadFolder, reranker: HeadFolder | None, precision: str | None = None) -> None:
-        precision = precision or cpu_precision()
+        precision = precision or heads_precision()
+        eight = precision == "i8"
         common = reranker.layers if reranker is not None and _is_base(reader, reranker) else 0
         stamp = model_stamp(reader.path)
         self._lower = None
         if common:
-            self._lower = compile_cached(f"lower{common}-{stamp}", lambda: _lower(reader, common), precision)
-        self._reader = compile_cached(f"reader{common}-{stamp}", lambda: _reader(reader, common), precision)
+            self._lower = compile_cached(f"lower{common}-{stamp}", lambda: _lower(reader, common, eight), precision)
+        self._reader = compile_cached(f"reader{common}-{stamp}", lambda: _reader(reader, common, eight), precision)
         self._reranker = None
         if reranker is not None:
             stamp = model_stamp(reranker.path)
-            self._reranker = compile_cached(f"reranker{common}-{stamp}", lambda: _reranker(reranker, common), precision)
+            self._reranker = compile_cached(f"reranker{common}-{stamp}", lambda: _scorer(reranker, common, eight), precision)
 
     def read(self, batches: Iterator[HeadBatch]) -> Outputs:
         """Start and end ``[batch, tokens]`` and selection ``[batch]``."""
@@ -52,18 +53,31 @@ class OpenVinoHeads:
         return run_inputs(upper, ((batch, (hidden, batch.mask)) for batch, (hidden,) in states))
 
 
+class OpenVinoClassifier:
+    """A compiled classifier."""
+
+    def __init__(self, folder: HeadFolder, precision: str | None = None) -> None:
+        precision = precision or heads_precision()
+        key = f"classifier-{model_stamp(folder.path)}"
+        self._model = compile_cached(key, lambda: _scorer(folder, 0, precision == "i8"), precision)
+
+    def run(self, batches: Iterator[HeadBatch]) -> Outputs:
+        """Logits ``[batch]``."""
+        return run_inputs(self._model, ((batch, (batch.ids, batch.mask, batch.types)) for batch in batches))
+
+
 def _is_base(reader: HeadFolder, reranker: HeadFolder) -> bool:
     return bool(reranker.base) and find_model(reranker.base).resolve() == reader.path.resolve()
 
 
-def _lower(folder: HeadFolder, common: int) -> ov.Model:
-    graph = bert.bert_graph(load_weights(folder.path), folder.config, 0, common)
+def _lower(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:
+    graph = bert.bert_graph(load_weights(folder.path), folder.config, 0, common, eight_bits)
     return bert.as_model(graph, {}, {"states": graph.hidden})
 
 
-def _reader(folder: HeadFolder, common: int) -> ov.Model:
+def _reader(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:
     weights = load_weights(folder.path)
-    graph = bert.bert_graph(weights, folder.config, common)
+    graph = bert.bert_graph(weights, folder.config, common, eight_bits=eight_bits)
     width = int(folder.config["hidden_size"])
     ends = bert.dense(graph.hidden, weights["qa_outputs.weight"][:2], weights["qa_outputs.bias"][:2], "identity")
     selection = bert.dense(
@@ -76,10 +90,15 @@ def _reader(folder: HeadFolder, common: int) -> ov.Model:
     return bert.as_model(graph, {}, {"start": start, "end": end, "selection": _at(selection, 0, 1)})
 
 
-def _reranker(folder: HeadFolder, common: int) -> ov.Model:
+def _scorer(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:
+    """One number an input, from [CLS], through BERT's pooler if there is one; of two classes, the second's log-odds."""
     weights = load_weights(folder.path)
-    graph = bert.bert_graph(weights, folder.config, common)
-    score = bert.dense(bert.first_token(graph), weights["classifier.weight"], weights["classifier.bias"], "identity")
+    graph = bert.bert_graph(weights, folder.config, common, eight_bits=eight_bits)
+    first = bert.first_token(graph)
+    if "bert.pooler.dense.weight" in weights:
+        first = bert.dense(first, weights["bert.pooler.dense.weight"], weights["bert.pooler.dense.bias"], "tanh")
+    weight, bias = log_odds_head(weights)
+    score = bert.dense(first, weight, bias, "identity")
     return bert.as_model(graph, {}, {"scores": _at(score, 0, 1)})
 
 

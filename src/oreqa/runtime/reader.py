@@ -111,7 +111,7 @@ class PassageReader:
                 windows += cut
                 owners += [(number, place)] * len(cut)
         logits: list[list[Logit]] = [[] for _ in questions]
-        for batch, (start, end, selection) in self._session.read(_batches(windows)):
+        for batch, (start, end, selection) in self._session.read(window_batches(windows)):
             for row, item in enumerate(batch.items):
                 window, (number, place) = windows[item], owners[item]
                 part = slice(window.first, window.last)
@@ -145,7 +145,7 @@ class PassageReader:
                     title, text = passages[q][span.passage]
                     windows.append(self._marked.marked(question, texts[title], texts[text], span, self.reranker.marking))
                     owners.append((q, place))
-            for batch, (scores,) in self._session.rerank(_batches(windows)):
+            for batch, (scores,) in self._session.rerank(window_batches(windows)):
                 for row, item in enumerate(batch.items):
                     q, place = owners[item]
                     out[q][place] = scores[row]
@@ -161,7 +161,8 @@ def _characters(place: int, text: str, tokens: Tokens, first: int, last: int, pa
     return Span(text[start:end], start, end, place, parts["span"], parts)
 
 
-def _batches(windows: Sequence[Window]) -> Iterator[HeadBatch]:
+def window_batches(windows: Sequence[Window]) -> Iterator[HeadBatch]:
+    """Windows in batches of like length."""
     for chosen in by_length([len(window.ids) for window in windows]):
         tokens = len(windows[chosen[0]].ids)
         ids, mask, types = (np.zeros((len(chosen), tokens), np.int64) for _ in range(3))

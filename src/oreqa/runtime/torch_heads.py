@@ -1,4 +1,4 @@
-"""Reader and re-ranker on a GPU through torch and transformers (the ``train`` extra)."""
+"""Reader, re-ranker and classifier on a GPU through torch and transformers (the ``train`` extra)."""
 
 from __future__ import annotations
 
@@ -19,38 +19,57 @@ class TorchHeads:
     """The same computation as OpenVinoHeads', in bf16 on ``device`` (f32 where that is the CPU)."""
 
     def __init__(self, reader: HeadFolder, reranker: HeadFolder | None, device: str = "cuda") -> None:
-        torch = usable_device(device)
+        usable_device(device)
         from oreqa.models.reader import Reader
         from oreqa.models.reranker import Reranker
 
-        self._torch, self._device = torch, device
-        self._precision = torch.bfloat16 if device == "cuda" else torch.float32
-        self._reader = self._load(Reader, reader)
-        self._reranker = None if reranker is None else self._load(Reranker, reranker)
-
-    def _load(self, kind: Any, folder: HeadFolder) -> Any:
-        from transformers import BertConfig
-
-        model = kind(BertConfig(**{name: value for name, value in folder.config.items() if name != "model_type"}))
-        tensors = {name: self._torch.from_numpy(value) for name, value in load_weights(folder.path).items()}
-        model.load_state_dict(tensors, strict=False)
-        if kind.__name__ == "Reader" and "qa_classifier.weight" not in tensors:
-            self._torch.nn.init.zeros_(model.qa_classifier.weight)
-            self._torch.nn.init.zeros_(model.qa_classifier.bias)
-        return model.to(self._device, self._precision).eval()
+        self._device = device
+        self._reader = _load(Reader, reader, device)
+        self._reranker = None if reranker is None else _load(Reranker, reranker, device)
 
     def read(self, batches: Iterator[HeadBatch]) -> Outputs:
         """Start and end ``[batch, tokens]`` and selection ``[batch]``."""
-        return self._run(self._reader, batches)
+        return _run(self._reader, batches, self._device)
 
     def rerank(self, batches: Iterator[HeadBatch]) -> Outputs:
         """Scores ``[batch]``."""
-        return self._run(self._reranker, batches)
+        return _run(self._reranker, batches, self._device)
 
-    def _run(self, model: Any, batches: Iterator[HeadBatch]) -> Outputs:
-        for batch in batches:
-            with self._torch.inference_mode():
-                inputs = (self._torch.from_numpy(x).to(self._device) for x in (batch.ids, batch.mask, batch.types))
-                out = model(*inputs)
-            outputs = out if isinstance(out, tuple) else (out,)
-            yield batch, [np.asarray(x.float().cpu()) for x in outputs]
+
+class TorchClassifier:
+    """The same computation as OpenVinoClassifier's, in bf16 on ``device`` (f32 where that is the CPU)."""
+
+    def __init__(self, folder: HeadFolder, device: str = "cuda") -> None:
+        usable_device(device)
+        from transformers import BertForSequenceClassification
+
+        self._device = device
+        self._model = _load(BertForSequenceClassification, folder, device)
+
+    def run(self, batches: Iterator[HeadBatch]) -> Outputs:
+        """Logits ``[batch]``."""
+        for batch, (logits,) in _run(self._model, batches, self._device):
+            yield batch, [logits[:, -1] - logits[:, 0] if logits.shape[1] > 1 else logits[:, 0]]
+
+
+def _load(kind: Any, folder: HeadFolder, device: str) -> Any:
+    import torch
+    from transformers import BertConfig
+
+    model = kind(BertConfig(**{name: value for name, value in folder.config.items() if name != "model_type"}))
+    tensors = {name: torch.from_numpy(value) for name, value in load_weights(folder.path).items()}
+    model.load_state_dict(tensors, strict=False)
+    if kind.__name__ == "Reader" and "qa_classifier.weight" not in tensors:
+        torch.nn.init.zeros_(model.qa_classifier.weight)
+        torch.nn.init.zeros_(model.qa_classifier.bias)
+    return model.to(device, torch.bfloat16 if device == "cuda" else torch.float32).eval()
+
+
+def _run(model: Any, batches: Iterator[HeadBatch], device: str) -> Outputs:
+    import torch
+
+    for batch in batches:
+        with torch.inference_mode():
+            out = model(*(torch.from_numpy(x).to(device) for x in (batch.ids, batch.mask, batch.types)))
+        outputs = out.values() if isinstance(out, dict) else out if isinstance(out, tuple) else (out,)
+        yield batch, [np.asarray(x.float().cpu()) for x in outputs]

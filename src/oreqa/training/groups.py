@@ -11,8 +11,9 @@ from oreqa.datasets.answers import normalize_answer, occurrences
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import Asked, readable_title
-from oreqa.mining.negatives import bm25_passages
+from oreqa.mining.passages import bm25_passages
 from oreqa.models.inputs import InputMaker, Tokens, Window, token_span
+from oreqa.training.batches import batches_by_length
 from oreqa.training.recipes import DataPart, ReaderRecipe
 
 Span = tuple[int, int]
@@ -41,20 +42,9 @@ def reader_groups(recipe: ReaderRecipe, inputs: InputMaker, progress: Callable[[
     for epoch in range(max(part.data.epochs for part in parts)):
         drawn = [group for part in parts if epoch < part.data.epochs for group in part.draw(rng, progress)]
         rng.shuffle(drawn)
-        ordered += _by_length(drawn, recipe.optimiser.batch, rng)
+        batches = batches_by_length(drawn, lambda group: (group.tokens, len(group.windows)), recipe.optimiser.batch, rng)
+        ordered += [group for found in batches for group in found]
     return ordered
-
-
-def _by_length(groups: list[Group], batch: int, rng: random.Random) -> list[Group]:
-    stretch = 64 * batch
-    batches = []
-    for begin in range(0, len(groups), stretch):
-        near = sorted(groups[begin : begin + stretch], key=lambda group: (group.tokens, len(group.windows)))
-        batches += [near[first : first + batch] for first in range(0, len(near), batch)]
-    short = [found for found in batches if len(found) < batch]
-    full = [found for found in batches if len(found) == batch]
-    rng.shuffle(full)
-    return [group for found in full + short for group in found]
 
 
 class _Part:

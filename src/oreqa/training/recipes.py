@@ -101,6 +101,26 @@ class RerankerRecipe(_Checked):
     optimiser: Optimiser
 
 
+class ClassifierRecipe(_Checked):
+    """How a classifier is trained, on pair files with negatives (oreqa mine negatives).
+
+    ``backbone`` is an encoder, or a reader, whose embeddings and lowest ``frozen_layers`` are kept as they are. ``marking``
+    is how a sentence is shown: ``alone``, as Yang et al. do, or ``marked`` in as much of its passage as ``max_tokens`` hold.
+    """
+
+    kind: Literal["classifier"]
+    backbone: str = DEFAULT_ENCODER
+    data_root: Path = Path()
+    data: Annotated[tuple[Path, ...], Field(min_length=1)]
+    epochs: Annotated[int, Field(ge=1)] = 1
+    marking: Literal["alone", "marked"] = "alone"
+    max_tokens: Annotated[int, Field(ge=16, le=512)] = 128
+    frozen_layers: Annotated[int, Field(ge=0)] = 0
+    dropout: Share = 0.1
+    seed: int = 0
+    optimiser: Optimiser
+
+
 class RetrieverRecipe(_Checked):
     """How a dual encoder is trained, on the pairs of ``data``: SQuAD, MRQA or pair files, BEIR folders.
 

@@ -14,10 +14,11 @@ from oreqa.errors import InputError
 from oreqa.losses.reranking import listwise_softmax
 from oreqa.mining.predictions import Predicted, load_predictions
 from oreqa.models.folders import find_model
-from oreqa.models.heads import READER, RERANKER, load_weights, read_head_folder
+from oreqa.models.heads import READER, RERANKER, read_head_folder
 from oreqa.models.inputs import InputMaker, Window
 from oreqa.models.reranker import Reranker
 from oreqa.training.fitting import Stage, copy_tokenizer, fit, quieten, silent
+from oreqa.training.heads import start_from
 from oreqa.training.recipes import RerankerRecipe
 
 Candidates = list[Window]
@@ -31,18 +32,11 @@ def train_reranker(recipe: RerankerRecipe, out: Path, stage: Stage = silent) -> 
     quieten()
     reader = read_head_folder(find_model(recipe.reader), READER)
     torch.manual_seed(recipe.seed)
-    config = Reranker.config_class(**{key: value for key, value in reader.config.items() if key not in _NOT_KEPT})
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = recipe.dropout
-    model = Reranker(config)
-    tensors = {name: torch.from_numpy(value) for name, value in load_weights(reader.path).items()}
-    model.load_state_dict({name: value for name, value in tensors.items() if name.startswith("bert.")}, strict=False)
+    model = start_from(Reranker, reader.path, recipe.frozen_layers, recipe.dropout)
     model.config.oreqa = {
         "kind": RERANKER, "base": recipe.reader, "layers": recipe.frozen_layers, "marking": recipe.marking,
         "max_tokens": recipe.max_tokens, "titles": reader.titles, "closing": reader.closing,
     }  # fmt: skip
-    model.bert.embeddings.requires_grad_(False)
-    for layer in model.bert.encoder.layer[: recipe.frozen_layers]:
-        layer.requires_grad_(False)
     inputs = InputMaker(reader.tokenizer, recipe.max_tokens, 0, reader.titles, reader.closing)
     rows = [row for row in load_predictions(recipe.data_root / recipe.predictions) if any(row.right) and not all(row.right)]
     if not rows:
@@ -87,7 +81,14 @@ def candidate_lists(
 
 def collate(lists: Sequence[Candidates]) -> dict[str, Tensor]:
     """Padded inputs ``[N, T]`` of all candidates of a batch, and ``present`` (``[G, M]``), which says whose they are."""
-    windows = [window for candidates in lists for window in candidates]
+    inputs = padded_windows([window for candidates in lists for window in candidates])
+    most = max(len(candidates) for candidates in lists)
+    present = torch.tensor([[place < len(candidates) for place in range(most)] for candidates in lists])
+    return {**inputs, "present": present}
+
+
+def padded_windows(windows: Sequence[Window]) -> dict[str, Tensor]:
+    """The windows as padded inputs ``[N, T]``."""
     length = max(len(window.ids) for window in windows)
     ids, mask, types = (torch.zeros((len(windows), length), dtype=torch.long) for _ in range(3))
     for row, window in enumerate(windows):
@@ -95,9 +96,4 @@ def collate(lists: Sequence[Candidates]) -> dict[str, Tensor]:
         ids[row, :size] = torch.tensor(window.ids)
         mask[row, :size] = 1
         types[row, window.segment : size] = 1
-    most = max(len(candidates) for candidates in lists)
-    present = torch.tensor([[place < len(candidates) for place in range(most)] for candidates in lists])
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "present": present}
-
-
-_NOT_KEPT = ("oreqa", "architectures", "transformers_version", "dtype")
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}

@@ -1,0 +1,51 @@
+"""Question-answer data of any known form as one task: passages, their sentences as candidates, questions and gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+from oreqa.core import Passage, Sentence
+from oreqa.datasets.beir import Beir, load_beir
+from oreqa.datasets.files import read_jsonl
+from oreqa.datasets.reqa import ReqaTask, build_reqa, load_paragraphs
+from oreqa.datasets.splits import split_articles
+
+
+def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaTask:
+    """A SQuAD or MRQA file, without its held-out articles (with ``held_out``, they alone), or a BEIR folder's ``split``.
+
+    Raises InputError that names what cannot be read.
+    """
+    if path.is_dir():
+        return beir_task(load_beir(path, split))
+    return build_reqa(split_articles(load_paragraphs(path))[held_out])
+
+
+def beir_task(task: Beir) -> ReqaTask:
+    """Every document is a passage of one sentence. Kept are the supporting documents: those that are gold, and those of
+    the same titles."""
+    gold = {document for grades in task.qrels.values() for document, grade in grades.items() if grade > 0}
+    titles = {entry.title for entry in task.corpus if entry.id in gold and entry.title}
+    entries = [e for e in task.corpus if e.text.strip() and (e.id in gold or e.title in titles)]
+    places = {entry.id: place for place, entry in enumerate(entries)}
+    passages = tuple(
+        Passage(e.id, e.title, "", e.text, 0, len(e.text), (Sentence(e.text, 0, len(e.text)),)) for e in entries
+    )
+    merged: dict[str, set[int]] = {}
+    for query, grades in task.qrels.items():
+        if found := _golds(grades, places):
+            merged.setdefault(task.queries[query], set()).update(found)
+    return ReqaTask(passages, tuple(merged), tuple(tuple(sorted(found)) for found in merged.values()))
+
+
+def _golds(grades: Mapping[str, int], places: Mapping[str, int]) -> set[int]:
+    return {places[document] for document, grade in grades.items() if grade > 0 and document in places}
+
+
+def is_pair_file(path: Path) -> bool:
+    """Whether a file holds rows of question and answer (``datasets.pairs``)."""
+    if not path.name.removesuffix(".gz").endswith(".jsonl"):
+        return False
+    return any("question" in row and "answer" in row for _, row in islice(read_jsonl(path), 1))

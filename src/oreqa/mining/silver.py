@@ -1,0 +1,89 @@
+"""Silver pairs: sentences that a retriever finds and a classifier takes for answers (Yang et al. 2021, section 3.3)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oreqa.datasets.files import resume_rows, write_jsonl
+from oreqa.datasets.pairs import Candidate, Pair, gold_pairs, pair_row
+from oreqa.datasets.reqa import ReqaTask
+from oreqa.index.fusion import Mode
+from oreqa.index.search import Index
+from oreqa.runtime.classifier import Classifier, candidate_of, probability
+
+SILVER = "silver"
+CHUNK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and its gold candidates if there are any."""
+
+    question: str
+    gold: tuple[Candidate, ...] = ()
+
+
+def asked_of(task: ReqaTask) -> list[Asked]:
+    """A task's questions with their gold."""
+    found: dict[str, list[Candidate]] = {}
+    for pair in gold_pairs(task):
+        found.setdefault(pair.question, []).append(pair.positive)
+    return [Asked(question, tuple(gold)) for question, gold in found.items()]
+
+
+def mine_silver(
+    asked: Sequence[Asked],
+    index: Index,
+    classifier: Classifier,
+    out: Path,
+    top: int = 10,
+    mode: Mode = "hybrid",
+    least: float = 0.5,
+    progress: Callable[[int], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Gold pairs, and of the ``top`` best sentences of ``index`` those that ``classifier`` gives at least ``least``.
+
+    A silver pair's weight and score are the probability, its rank the retriever's; gold pairs have a score, too, and the
+    weight 1. Rows are kept beside ``out`` as they are made, so that an interrupted run goes on; ``out`` is written last.
+    Returns its rows.
+    """
+    questions = [one.question for one in asked]
+    given = [questions, [[c.answer for c in one.gold] for one in asked], classifier.stamp, index.encoder.fingerprint,
+             index.counts(), mode, top, least]  # fmt: skip
+    made = hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
+    partial = out.with_name(f".{out.name}.partial")
+
+    def make(begin: int, end: int) -> list[dict[str, Any]]:
+        part = asked[begin:end]
+        hits = index.search(questions[begin:end], top, mode, "sentence")
+        lists = [_candidates(one, [candidate_of(hit) for hit in own]) for one, own in zip(part, hits, strict=True)]
+        logits = classifier.score(questions[begin:end], [[c for c, _ in own] for own in lists])
+        rows = []
+        for one, own, found in zip(part, lists, logits, strict=True):
+            pairs = [
+                Pair(one.question, candidate, score=p)
+                if rank is None
+                else Pair(one.question, candidate, weight=p, source=SILVER, score=p, rank=rank)
+                for (candidate, rank), p in zip(own, probability(found).tolist(), strict=True)
+            ]
+            rows.append({"pairs": [pair_row(p) for p in pairs if p.source != SILVER or (p.score or 0.0) >= least]})
+        return rows
+
+    rows = resume_rows(partial, made, len(asked), CHUNK, make, progress or (lambda _: None))
+    found = [pair for row in rows for pair in row["pairs"]]
+    write_jsonl(out, found)
+    partial.unlink(missing_ok=True)
+    return found
+
+
+def _candidates(one: Asked, retrieved: Sequence[Candidate]) -> list[tuple[Candidate, int | None]]:
+    """The gold, without a rank, and what was retrieved, with its rank; nothing that reads like the gold."""
+    texts = {candidate.answer for candidate in one.gold}
+    return [(candidate, None) for candidate in one.gold] + [
+        (candidate, rank) for rank, candidate in enumerate(retrieved, 1) if candidate.answer not in texts
+    ]
