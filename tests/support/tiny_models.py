@@ -91,14 +91,21 @@ def make_model(folder: Path, pooling: str = "mean", dense: bool = False, normali
 
 
 def make_head(folder: Path, kind: str, seed: int = 0, **own: object) -> Path:
-    """A reader's or a re-ranker's folder on a random BERT, with random heads; ``own`` are more of its settings."""
+    """The folder of a reader, a re-ranker or a classifier on a random BERT, with random heads; ``own`` are more of its settings."""
     make_model(folder, seed=seed)
     rng = np.random.default_rng(seed + 100)
     weights = {f"bert.{name}": value for name, value in load_file(folder / "model.safetensors").items()}
-    heads = {"reader": {"qa_outputs": 2, "qa_classifier": 1}, "reranker": {"classifier": 1}}[kind]
+    heads = {
+        "reader": {"qa_outputs": 2, "qa_classifier": 1},
+        "reranker": {"classifier": 1},
+        "classifier": {"classifier": 1},
+    }[kind]
     for name, width in heads.items():
         weights[f"{name}.weight"] = rng.normal(0, 1, (width, WIDTH)).astype(np.float32)
         weights[f"{name}.bias"] = rng.normal(0, 1, width).astype(np.float32)
+    if kind == "classifier":
+        weights["bert.pooler.dense.weight"] = rng.normal(0, 0.3, (WIDTH, WIDTH)).astype(np.float32)
+        weights["bert.pooler.dense.bias"] = rng.normal(0, 0.3, WIDTH).astype(np.float32)
     save_file(weights, folder / "model.safetensors")
     config = json.loads((folder / "config.json").read_text())
     config["oreqa"] = {"kind": kind, "titles": True, "max_tokens": 48, "overlap": 8, "shared": True, **own}

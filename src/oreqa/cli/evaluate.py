@@ -31,7 +31,28 @@ if TYPE_CHECKING:
 evaluate = typer.Typer(no_args_is_help=True, help="Measure a task.")
 app.add_typer(evaluate, name="eval")
 
-SHOWN = ("em", "f1", "em@5", "acc@1", "acc@5", "mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "p@10", "r@1", "r@5", "r@10")
+SHOWN = (
+    "acc",
+    "auc_pr",
+    "majority_acc",
+    "cosine_acc",
+    "cosine_auc_pr",
+    "ece",
+    "em",
+    "f1",
+    "em@5",
+    "acc@1",
+    "acc@5",
+    "mrr",
+    "mrr@100",
+    "ndcg@10",
+    "p@1",
+    "p@5",
+    "p@10",
+    "r@1",
+    "r@5",
+    "r@10",
+)
 
 OutOption = Annotated[Path, typer.Option("--out", help="Folder for metrics.json, report.html and the rest.")]
 ModelOption = Annotated[str | None, typer.Option(help="Encoder: a folder or a name.  [default: all-minilm-l6-v2]")]
@@ -113,6 +134,41 @@ def beir(
     finish(out, "beir", mode.value, results, len(task.corpus), [data], settings, begun, more, as_json)
 
 
+@evaluate.command("classifier")
+def classifier_command(
+    data: Annotated[Path, typer.Option(help="Pairs with negatives (.jsonl), from oreqa mine negatives.")],
+    out: OutOption,
+    classifier: ClassifierOption = "minilm-classifier",
+    model: ModelOption = None,
+    device: DeviceOption = "cpu",
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell answers from other sentences: accuracy and AUC-PR, beside guessing and the dual encoder's cosine.
+
+    [bold]oreqa eval classifier --data pairs.jsonl --classifier runs/classifier --out runs/judged[/bold]
+    """
+    import numpy as np
+
+    from oreqa.datasets.pairs import load_pairs
+    from oreqa.evaluation.classifier import calibration, cosines, judge, judged, question_results
+    from oreqa.evaluation.report import calibration_figure
+    from oreqa.runtime.classifier import Classifier, probability
+    from oreqa.runtime.encoder import Encoder
+
+    settings, loaded = settings_for(model), Classifier.load(classifier, device)
+    rows = judged(list(load_pairs(data)))
+    begun = time.monotonic()
+    with progress_bar("scoring candidates", len(rows)) as advance:
+        logits = loaded.score([row.question for row in rows], [row.candidates for row in rows], advance)
+    results = question_results(rows, logits)
+    p, labels = probability(np.concatenate(logits)), np.array([right for row in rows for right in row.right])
+    figures = judge(rows, p, cosines(Encoder.load(settings.model, device), rows))
+    plot = calibration_figure(calibration(p, labels))
+    more = {"data": data.name, "classifier": classifier}
+    finish(out, "classifier", "cross-attention", results, len(labels), [data], settings, begun, more, as_json, figures,
+           ("What is right against what was said", plot))  # fmt: skip
+
+
 @evaluate.command()
 def recall(
     index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
@@ -172,8 +228,9 @@ def finish(
     more: dict[str, Any],
     as_json: bool,
     extra: dict[str, Any] | None = None,
+    figure: tuple[str, str] | None = None,
 ) -> None:
-    """Write a run's files and show its metrics; ``extra`` is kept in metrics.json beside them."""
+    """Write a run's files and show its metrics; ``extra`` is kept in metrics.json beside them, ``figure`` in the report."""
     from oreqa.datasets.provenance import data_hash, versions
     from oreqa.evaluation.metrics import mean_metrics
     from oreqa.evaluation.papers import published_rows
@@ -195,18 +252,19 @@ def finish(
         "versions": versions(),
     }
     save_run(out, summary, results, f"oreqa-{mode}")
-    write_report(out / "report.html", summary, results, published_rows(candidates, len(results)) if task == "reqa" else ())
+    published = published_rows(candidates, len(results)) if task == "reqa" else ()
+    write_report(out / "report.html", summary, results, published, figure)
     if as_json:
         print_json(summary)
         return
     from rich.console import Console
     from rich.table import Table
 
-    shown = [name for name in SHOWN if name in metrics]
+    shown = [name for name in SHOWN if name in summary]
     table = Table()
     for name in shown:
         table.add_column(name, justify="right")
-    table.add_row(*(f"{metrics[name]:.2f}" for name in shown))
+    table.add_row(*(f"{summary[name]:.2f}" for name in shown))
     typer.echo(f"{task} {mode}: {len(results):,} questions, {candidates:,} candidates")
     Console(highlight=False).print(table)
     typer.echo(f"written to {out}: metrics.json, per_question.jsonl, run.trec, report.html")

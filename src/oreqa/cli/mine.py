@@ -32,6 +32,7 @@ app.add_typer(mine, name="mine")
 DataOption = Annotated[Path, typer.Option(help="SQuAD or MRQA file, or BEIR folder.")]
 SplitOption = Annotated[str, typer.Option(help="Name of the judged questions of a BEIR folder.")]
 HeldOutFlag = Annotated[bool, typer.Option("--held-out", help="The held-out tenth of the articles instead of the rest.")]
+DrawnOption = Annotated[int | None, typer.Option("--draw", min=1, help="Questions drawn by the seed.  [default: all]")]
 WorkOption = Annotated[
     Path | None, typer.Option("--work", help="Keep the index of the data here, to use it again.  [default: OUT.index]")
 ]
@@ -43,6 +44,7 @@ def negatives(
     out: Annotated[Path, typer.Option("--out", help="File for the pairs (.jsonl).")],
     split: SplitOption = "train",
     held_out: HeldOutFlag = False,
+    draw: DrawnOption = None,
     work: WorkOption = None,
     model: ModelOption = None,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
@@ -57,9 +59,11 @@ def negatives(
     """
     from oreqa.datasets.files import write_jsonl
     from oreqa.datasets.pairs import pair_row
+    from oreqa.datasets.tasks import draw_questions
     from oreqa.mining.negatives import mine_negatives
 
     task, index = _open(data, split, held_out, work or _beside(out), model, device)
+    task = draw_questions(task, draw, seed)
     with progress_bar("drawing negatives", len(task.questions)) as advance:
         pairs = mine_negatives(task, index, seed, advance)
     write_jsonl(out, map(pair_row, pairs))
@@ -82,6 +86,8 @@ def silver(
     least: Annotated[float, typer.Option(min=0, max=1, help="Least probability of a pair that is kept.")] = 0.5,
     split: SplitOption = "train",
     held_out: HeldOutFlag = False,
+    draw: DrawnOption = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     work: WorkOption = None,
     model: ModelOption = None,
     device: DeviceOption = "cpu",
@@ -94,6 +100,7 @@ def silver(
 
     [bold]oreqa mine silver --data train.json --classifier runs/classifier --out runs/silver.jsonl[/bold]
     """
+    from oreqa.datasets.tasks import draw_questions
     from oreqa.errors import InputError
     from oreqa.index.search import Index
     from oreqa.mining.silver import SILVER, Asked, asked_of, mine_silver
@@ -104,7 +111,7 @@ def silver(
     loaded = Classifier.load(classifier, device)
     if data is not None:
         task, opened = _open(data, split, held_out, work or _beside(out), model, device)
-        asked = asked_of(task)
+        asked = asked_of(draw_questions(task, draw, seed))
     else:
         assert questions is not None
         assert index is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -42,6 +43,14 @@ def beir_task(task: Beir) -> ReqaTask:
 
 def _golds(grades: Mapping[str, int], places: Mapping[str, int]) -> set[int]:
     return {places[document] for document, grade in grades.items() if grade > 0 and document in places}
+
+
+def draw_questions(task: ReqaTask, count: int | None, seed: int) -> ReqaTask:
+    """The task with ``count`` of its questions, drawn by ``seed``; all of them for None, or if there are no more."""
+    if count is None or count >= len(task.questions):
+        return task
+    kept = sorted(random.Random(seed).sample(range(len(task.questions)), count))
+    return ReqaTask(task.passages, tuple(task.questions[i] for i in kept), tuple(task.gold[i] for i in kept))
 
 
 def is_pair_file(path: Path) -> bool:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.errors import InputError
+from oreqa.evaluation.metrics import gold_ranks
+from oreqa.evaluation.runs import QuestionResult
 from oreqa.runtime.encoder import Encoder
 
 Scores = NDArray[np.floating]
@@ -76,6 +78,22 @@ def judge(rows: Sequence[Judged], probabilities: Scores, rival: Scores) -> dict[
         "cosine_auc_pr": average_precision(rival, labels),
     }
     return {name: round(100 * float(value), 2) for name, value in values.items()}
+
+
+def question_results(rows: Sequence[Judged], logits: Sequence[Scores]) -> list[QuestionResult]:
+    """Each question's share of candidates told right, and the ranks of its answers among its candidates."""
+    results = []
+    for number, (row, own) in enumerate(zip(rows, logits, strict=True)):
+        gold = [place for place, right in enumerate(row.right) if right]
+        order = np.argsort(-own, kind="stable")
+        results.append(
+            QuestionResult(
+                str(number), row.question, {"acc": float(np.mean((own >= 0) == np.array(row.right)))},
+                gold_ranks(own, gold), [str(place) for place in gold], [(str(i), float(own[i])) for i in order],
+                {str(i): row.candidates[i].answer for i in order[:3]},
+            )
+        )  # fmt: skip
+    return results
 
 
 def average_precision(scores: Scores, labels: Labels) -> float:

@@ -14,6 +14,12 @@ from oreqa.datasets.files import write_text
 from oreqa.evaluation.runs import QuestionResult
 
 _COLUMNS = (
+    "acc",
+    "auc_pr",
+    "majority_acc",
+    "cosine_acc",
+    "cosine_auc_pr",
+    "ece",
     "em",
     "f1",
     "em@5",
@@ -31,6 +37,12 @@ _COLUMNS = (
     "r@10",
 )
 _MEANING = {
+    "acc": "share of pairs that are told right at p = 0.5",
+    "auc_pr": "area under the precision-recall curve",
+    "majority_acc": "accuracy of always saying no",
+    "cosine_acc": "accuracy of the dual encoder's cosine, its threshold chosen on other questions",
+    "cosine_auc_pr": "area under its precision-recall curve",
+    "ece": "expected calibration error: how far p is from the share that is right",
     "em": "share of questions whose answer is exactly right",
     "f1": "overlap of words with the right answer",
     "em@5": "an exactly right answer among the first 5",
@@ -66,8 +78,12 @@ def write_report(
     summary: Mapping[str, Any],
     results: Sequence[QuestionResult],
     published: Sequence[tuple[str, Mapping[str, float]]] = (),
+    figure: tuple[str, str] | None = None,
 ) -> None:
-    """Write the page. ``published`` rows are shown beside ours, for the same task."""
+    """Write the page. ``published`` rows are shown beside ours, for the same task.
+
+    ``figure`` is a title and an SVG, in place of the curve of ranks.
+    """
     shown = [name for name in _MEANING if name in summary]
     rows = [_row(f"oreqa {summary['mode']}", summary, shown, "ours")]
     rows += [_row(name, figures, shown, "") for name, figures in published]
@@ -85,13 +101,14 @@ def write_report(
         if published
         else ""
     )
+    heading, svg = figure or ("How deep the first gold lies", _curve(results))
     page = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
 <table><thead><tr><th>percent</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>{note}
 <ul class=dim>{"".join(f"<li><b>{escape(n)}</b>: {escape(_MEANING[n])}</li>" for n in shown)}</ul>
-<h2>How deep the first gold lies</h2><figure>{_curve(results)}</figure>
+<h2>{escape(heading)}</h2><figure>{svg}</figure>
 <h2>Questions that fail</h2>{_failures(results)}
 <h2>Made with</h2><table>{settings}</table>
 </body></html>
@@ -115,6 +132,24 @@ def _curve(results: Sequence[QuestionResult]) -> str:
     axes.plot(depths, [100 * np.mean(best <= depth) for depth in depths], color="#2f7d4f", linewidth=2)
     axes.set(xscale="log", xlabel="N", ylabel="questions with a gold in the top N, %", ylim=(0, 100), xlim=(1, 100))
     axes.set_xticks([1, 2, 5, 10, 20, 50, 100], labels=["1", "2", "5", "10", "20", "50", "100"])
+    axes.grid(alpha=0.3)
+    return _svg(figure, axes)
+
+
+def calibration_figure(rows: Sequence[Mapping[str, float]]) -> str:
+    """What is right against what was said, as SVG; ``rows`` as ``evaluation.classifier.calibration`` gives them."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.5, 4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0, 100], [0, 100], color="#99a", linewidth=1, linestyle="--")
+    said, right = ([100 * row[name] for row in rows] for name in ("said", "right"))
+    axes.plot(said, right, color="#2f7d4f", linewidth=2, marker="o", markersize=4)
+    axes.set(xlabel="p, %", ylabel="that answer, %", xlim=(0, 100), ylim=(0, 100))
+    return _svg(figure, axes)
+
+
+def _svg(figure: Any, axes: Any) -> str:
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     buffer = io.BytesIO()

@@ -35,7 +35,7 @@ def cpu_precision() -> str:
 def heads_precision() -> str:
     """How readers and classifiers are computed: ``bf16``, else ``i8`` where the processor multiplies it, else ``f32``.
 
-    In ``i8`` matrices are rounded to 255 steps a row, and what they are multiplied with as it comes, 128 numbers at a time.
+    In ``i8`` matrices are rounded to 255 steps a row, and what they are multiplied with as it comes, 64 numbers at a time.
     Encoders are not: their vectors are kept, and compared with those of other machines.
     """
     known = ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
@@ -86,7 +86,7 @@ def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> o
 def _options(precision: str) -> dict[str, str]:
     return {
         "INFERENCE_PRECISION_HINT": "f32" if precision == "i8" else precision,
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": "128" if precision == "i8" else "0",
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": "64" if precision == "i8" else "0",
         "PERFORMANCE_HINT": "THROUGHPUT",
         # Kernels are kept for each shape of input, of which long runs see thousands, and the default keeps 5,000.
         # (0 is not an option: OpenVINO 2026.4 then computes wrong results.)

@@ -6,6 +6,7 @@ import ctypes
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import transformers
 from torch import Tensor
 from torch.utils.data import SequentialSampler
 from transformers import (
+    EarlyStoppingCallback,
     PreTrainedModel,
     PrinterCallback,
     ProgressCallback,
@@ -23,6 +25,7 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
+from oreqa.errors import InputError
 from oreqa.runtime.compiled import cpu_precision
 from oreqa.training.recipes import Optimiser
 
@@ -47,12 +50,19 @@ def fit(
     out: Path,
     stage: Stage = silent,
     save: Callable[[Path], None] | None = None,
+    measure: Callable[[], float] | None = None,
+    patience: int = 3,
 ) -> dict[str, Any]:
     """One pass over ``examples`` in their order; the model is saved to ``out``. Returns steps, losses and seconds.
+
+    With ``measure``, which gives what shall be high, the model is measured at every checkpoint; training ends when
+    ``patience`` measures bring no gain, and the best model is the one that is saved.
 
     A run that was interrupted goes on from the last checkpoint under ``out/checkpoints``; its seconds are then those since
     that step, ``seconds_since_step``.
     """
+    if optimiser.tensorboard and find_spec("tensorboard") is None:
+        raise InputError("optimiser.tensorboard: the package is missing; pip install tensorboard, or set it to false")
     keep_memory()
     checkpoints = out / "checkpoints"
     arguments = TrainingArguments(
@@ -71,11 +81,15 @@ def fit(
         save_total_limit=2,
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
-        report_to=[],
+        report_to=["tensorboard"] if optimiser.tensorboard else [],
         seed=seed,
+        **({} if measure is None else _MEASURED | {"eval_steps": optimiser.checkpoint_steps}),
     )
     rates = (optimiser.learning_rate, optimiser.head_learning_rate or optimiser.learning_rate)
-    trainer = _Fitting(loss, rates, model=model, args=arguments, train_dataset=_Listed(examples), data_collator=collate)
+    given = {"model": model, "args": arguments, "train_dataset": _Listed(examples), "data_collator": collate}
+    if measure is not None:
+        given |= {"eval_dataset": _Listed(()), "callbacks": [EarlyStoppingCallback(patience), _MeasureLast()]}
+    trainer = _Fitting(loss, rates, measure, **given)
     for printer in (ProgressCallback, PrinterCallback):
         trainer.remove_callback(printer)
     with stage("training", -(-len(examples) // optimiser.batch)) as advance:
@@ -86,6 +100,8 @@ def fit(
     losses = [[row["step"], round(row["loss"], 4)] for row in trainer.state.log_history if "loss" in row]
     shutil.rmtree(checkpoints, ignore_errors=True)
     record = {"steps": done.global_step, "losses": losses, "seconds": round(done.metrics["train_runtime"], 1)}
+    if measure is not None:
+        record["dev"] = [[row["step"], row["eval_dev"]] for row in trainer.state.log_history if "eval_dev" in row]
     return record if last is None else {**record, "seconds_since_step": int(last.rpartition("-")[2])}
 
 
@@ -135,6 +151,20 @@ def copy_tokenizer(backbone: Path, out: Path) -> None:
             shutil.copyfile(backbone / name, out / name)
 
 
+_MEASURED = {
+    "eval_strategy": "steps", "load_best_model_at_end": True, "metric_for_best_model": "dev", "greater_is_better": True,
+    "restore_callback_states_from_checkpoint": True,
+}  # fmt: skip
+
+
+class _MeasureLast(TrainerCallback):  # type: ignore[misc]
+    """Measures after the last step, too."""
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step >= state.max_steps:
+            control.should_evaluate = control.should_save = True
+
+
 class _Listed(torch.utils.data.Dataset):  # type: ignore[misc]
     def __init__(self, examples: Sequence[Any]) -> None:
         self._examples = examples
@@ -149,9 +179,11 @@ class _Listed(torch.utils.data.Dataset):  # type: ignore[misc]
 class _Fitting(Trainer):  # type: ignore[misc]
     """Trainer with our loss, and examples in the order in which they were drawn."""
 
-    def __init__(self, loss: Loss, rates: tuple[float, float], **arguments: Any) -> None:
+    def __init__(
+        self, loss: Loss, rates: tuple[float, float], measure: Callable[[], float] | None, **arguments: Any
+    ) -> None:
         super().__init__(**arguments)
-        self._loss, self._rates = loss, rates
+        self._loss, self._rates, self._measure = loss, rates, measure
 
     def create_optimizer(self, model: Any = None) -> Any:
         """AdamW; only matrices decay."""
@@ -165,6 +197,15 @@ class _Fitting(Trainer):  # type: ignore[misc]
 
     def compute_loss(self, model: Any, inputs: dict[str, Tensor], **_: Any) -> Tensor:
         return self._loss(model, inputs)
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """The measure of the model as it is."""
+        assert self._measure is not None
+        metrics = {"eval_dev": self._measure()}
+        self.log(metrics)
+        self.control: Any = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        self.model.train()
+        return metrics
 
     def _get_train_sampler(self, train_dataset: Any = None) -> SequentialSampler:
         return SequentialSampler(self.train_dataset)

@@ -35,7 +35,8 @@ class DataPart(_Checked):
 class Optimiser(_Checked):
     """AdamW with warm-up, then linear decay or a constant rate; the heads may learn at a rate of their own.
 
-    ``precision`` auto is bf16 where the hardware multiplies it, else f32.
+    ``precision`` auto is bf16 where the hardware multiplies it, else f32. ``tensorboard`` writes its events, too (needs the
+    package of that name).
     """
 
     learning_rate: Annotated[float, Field(gt=0)]
@@ -47,6 +48,7 @@ class Optimiser(_Checked):
     clip: Annotated[float, Field(gt=0)] = 1.0
     precision: Literal["auto", "bf16", "f32"] = "auto"
     checkpoint_steps: Annotated[int, Field(ge=1)] = 200
+    tensorboard: bool = False
 
 
 class ReaderRecipe(_Checked):
@@ -129,13 +131,17 @@ class RetrieverRecipe(_Checked):
     silver ``positives`` (probability at least ``least``, weight ``p ** weight_power``), as ``soft`` labels that make up
     ``soft_share`` of the loss, or only to ``filter`` false negatives, which all three do. ``negatives`` more candidates a
     question are drawn from its hard ones. ``chunk`` inputs are encoded at a time (gradient caching). ``passage_weight`` is
-    the part of a passage's own similarity in the score of its sentences.
+    the part of a passage's own similarity in the score of its sentences. ``dev`` is a task whose MRR is measured at every
+    checkpoint (a SQuAD or MRQA file's held-out articles, a BEIR folder's split dev): training stops when ``patience``
+    measures bring no gain, and keeps the best.
     """
 
     kind: Literal["retriever"]
     backbone: str = DEFAULT_ENCODER
     data_root: Path = Path()
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
+    dev: Path | None = None
+    patience: Annotated[int, Field(ge=1)] = 3
     epochs: Annotated[int, Field(ge=1)] = 1
     answers: Literal["inside", "pairs"] = "inside"
     pooling: Literal["cls", "mean"] = "mean"

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from oreqa.datasets.tasks import load_task
 from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
 from oreqa.models.dual_encoder import QUESTION_TYPE, save_encoder, start_from
 from oreqa.models.folders import find_model, read_encoder_folder
 from oreqa.training.data import load_gold
+from oreqa.training.dev import dev_mrr
 from oreqa.training.distributed import gather_padded
 from oreqa.training.fitting import Stage, fit, quieten, silent
 from oreqa.training.pairs import PairMaker
@@ -46,9 +49,15 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, stage: Stage = silent) -
             advance(len(pairs))
         maker = PairMaker(folder, recipe, pairs)
         examples = maker.ordered(pairs, recipe.epochs)
+    measure = None
+    if recipe.dev is not None:
+        task = load_task(recipe.data_root / recipe.dev, "dev", held_out=True)
+        dim = recipe.projection or int(origin.config["hidden_size"])
+        weight = recipe.passage_weight if recipe.answers == "inside" else 0.0
+        measure = partial(dev_mrr, task, folder, model, dim, weight)
     record = fit(
         model, examples, maker.collate, RetrievalLoss(recipe), recipe.optimiser, recipe.seed, out, stage,
-        save=lambda path: save_encoder(model, origin, pooling, recipe.max_tokens, path),
+        lambda path: save_encoder(model, origin, pooling, recipe.max_tokens, path), measure, recipe.patience,
     )  # fmt: skip
     return {"pairs": len(pairs), **record}
 

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from oreqa.datasets.pairs import gold_pairs, load_pairs, task_candidates
+from oreqa.datasets.tasks import load_task
+from oreqa.errors import InputError
+from oreqa.evaluation.corpora import index_passages
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+from oreqa.mining import silver as mining
+from oreqa.mining.negatives import DEPTH, best_candidates, mine_negatives
+from oreqa.mining.silver import Asked, asked_of, mine_silver
+from oreqa.runtime.classifier import Classifier
+
+
+@pytest.fixture
+def mined_index(squad_file: Path, tiny: Path, tmp_path: Path) -> Index:
+    return index_passages(tmp_path / "index", load_task(squad_file).passages, Settings(model=str(tiny)))
+
+
+def test_negatives_come_from_both_retrievers_and_the_passage_and_are_never_gold(
+    squad_file: Path, mined_index: Index
+) -> None:
+    task = load_task(squad_file)
+    candidates = task_candidates(task)
+    done: list[int] = []
+    pairs = mine_negatives(task, mined_index, 3, done.append)
+    assert [(p.question, p.positive) for p in pairs] == [(p.question, p.positive) for p in gold_pairs(task)]
+    assert sum(done) == len(task.questions)
+    lists = {mode: list(best_candidates(mined_index, task.questions, mode, DEPTH)) for mode in ("sparse", "dense")}
+    golds: dict[str, set[str]] = {}
+    for pair in pairs:
+        golds.setdefault(pair.question, set()).add(pair.positive.answer)
+    for pair in pairs:
+        number = task.questions.index(pair.question)
+        near = {candidates[place].answer for own in lists.values() for place in own[number]}
+        assert pair.negatives
+        assert not {negative.answer for negative in pair.negatives} & golds[pair.question]
+        strangers = [n for n in pair.negatives if n.answer not in near]
+        assert all(negative.context == pair.positive.context for negative in strangers)
+        assert any(negative.context == pair.positive.context for negative in pair.negatives)
+    assert pairs == mine_negatives(task, mined_index, 3)
+    assert pairs != mine_negatives(task, mined_index, 4)
+
+
+def test_silver_goes_on_after_an_interruption(
+    squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mining, "CHUNK", 8)
+    asked, classifier = asked_of(load_task(squad_file)), Classifier.load(tiny_classifier)
+    whole = mine_silver(asked, mined_index, classifier, tmp_path / "whole.jsonl", 5, least=0)
+    scored: list[int] = []
+    score = Classifier.score
+
+    def fail_later(self: Classifier, questions: list[str], *rest: object) -> object:
+        scored.append(len(questions))
+        if len(scored) == 3:
+            raise KeyboardInterrupt
+        return score(self, questions, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Classifier, "score", fail_later)
+    out = tmp_path / "silver.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        mine_silver(asked, mined_index, classifier, out, 5, least=0)
+    assert not out.exists()
+    again = mine_silver(asked, mined_index, classifier, out, 5, least=0)
+    assert again == whole
+    assert sum(scored) == len(asked) + 8  # the chunk that failed is the only one that was scored twice
+    assert [path.name for path in tmp_path.iterdir() if "silver" in path.name] == ["silver.jsonl"]
+    pairs = list(load_pairs(out))
+    assert {pair.source for pair in pairs} == {"gold", "silver"}
+    for pair in pairs:
+        assert pair.score is not None
+        assert pair.weight == (1 if pair.source == "gold" else pair.score)
+        assert (pair.rank is None) == (pair.source == "gold")
+
+
+def test_only_probable_pairs_are_kept_and_none_that_is_gold(
+    squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path
+) -> None:
+    asked, classifier = asked_of(load_task(squad_file)), Classifier.load(tiny_classifier)
+    every = mine_silver(asked, mined_index, classifier, tmp_path / "every.jsonl", 10, least=0)
+    scores = sorted({row["score"] for row in every if row["source"] == "silver"})
+    middle = (scores[len(scores) // 2 - 1] + scores[len(scores) // 2]) / 2  # files hold rounded probabilities
+    kept = mine_silver(asked, mined_index, classifier, tmp_path / "kept.jsonl", 10, least=middle)
+    assert kept == [row for row in every if row["source"] == "gold" or row["score"] >= middle]
+    golds = {(row["question"], row["answer"]) for row in every if row["source"] == "gold"}
+    assert not golds & {(row["question"], row["answer"]) for row in every if row["source"] == "silver"}
+
+
+def test_questions_without_answers(mined_index: Index, tiny_classifier: Path, tmp_path: Path) -> None:
+    rows = mine_silver(
+        [Asked("who eats the bone")], mined_index, Classifier.load(tiny_classifier), tmp_path / "s.jsonl", 4, least=0
+    )
+    assert [row["rank"] for row in rows] == [1, 2, 3, 4]
+    assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == rows
+
+
+def test_beir_folders_are_tasks_of_their_supporting_documents(tmp_path: Path) -> None:
+    folder = tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    rows = [
+        ("d0", "T", "gold."),
+        ("d1", "T", "of the same title."),
+        ("d2", "", "alone"),
+        ("d3", "U", "of nobody"),
+        ("d4", "", " "),
+    ]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps({"_id": i, "title": t, "text": x}) + "\n" for i, t, x in rows))
+    (folder / "queries.jsonl").write_text(
+        '{"_id": "a", "text": "Q"}\n{"_id": "b", "text": "Q"}\n{"_id": "c", "text": "R"}\n'
+    )
+    (folder / "qrels" / "train.tsv").write_text("a\td0\t1\nb\td2\t1\nb\td3\t0\nc\td4\t1\n")
+    task = load_task(folder)
+    assert [p.text for p in task.passages] == ["gold.", "of the same title.", "alone"]
+    assert (task.questions, task.gold) == (("Q",), ((0, 2),))
+    with pytest.raises(InputError, match="there is no such file"):
+        load_task(tmp_path / "nothing.json")
