@@ -141,6 +141,44 @@ def test_eval_beir(tmp_path: Path, tiny: Path) -> None:
     assert json.loads(found.stdout)["ndcg@10"] == 100
 
 
+def test_mining_judging_and_re_ranking(
+    squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path, kb: Path
+) -> None:
+    work, pairs = tmp_path / "work", tmp_path / "pairs.jsonl"
+    common = ("--data", squad_file, "--work", work, "--model", tiny)
+    found = run("mine", "negatives", *common, "--draw", 20, "--out", pairs)
+    assert found.stdout.startswith("20 pairs with ")
+    out = tmp_path / "judged"
+    found = run("eval", "classifier", "--data", pairs, "--classifier", tiny_classifier, "--model", tiny, "--out", out)
+    assert found.exit_code == 0, found.output
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert {"acc", "auc_pr", "majority_acc", "cosine_acc", "cosine_auc_pr", "ece"} <= set(metrics)
+    assert "What is right against what was said" in (out / "report.html").read_text()
+    found = run("mine", "silver", *common, "--classifier", tiny_classifier, "--least", 0, "--out", tmp_path / "silver.jsonl")
+    assert " silver pairs for " in found.stdout
+    (tmp_path / "asked.txt").write_text("who dances\n\nhow many hearts\n")
+    report = json.loads(
+        run("mine", "silver", "--questions", tmp_path / "asked.txt", "--index", kb, "--classifier", tiny_classifier,
+            "--least", 0, "--top", 3, "--out", tmp_path / "s.jsonl", "--json").stdout
+    )  # fmt: skip
+    assert (report["questions"], report["gold"], report["silver"]) == (2, 0, 6)
+    assert "give either --data" in run("mine", "silver", "--out", tmp_path / "s.jsonl").stderr
+    for command in ("search", "ask"):
+        found = run(command, "hearts", "--index", kb, "--rerank", 4, "--classifier", tiny_classifier, "--json")
+        assert found.exit_code == 0, found.output
+    hits = json.loads(
+        run("search", "hearts", "--index", kb, "--rerank", 4, "--classifier", tiny_classifier, "--json").stdout
+    )
+    assert ["classifier" in hit["parts"] for hit in hits["hits"]][:5] == [True] * 4 + [False]
+    rerank = ("--rerank", 5, "--classifier", tiny_classifier)
+    for task in ("reqa", "openqa"):
+        found = run(
+            "eval", task, "--data", squad_file, "--model", tiny, "--out", tmp_path / task, *rerank, "--questions", 10
+        )
+        assert found.exit_code == 0, found.output
+        assert json.loads((tmp_path / task / "metrics.json").read_text())["settings"]["rerank"] == 5
+
+
 def test_everything_imported_for_help_and_ask_is_light(kb: Path) -> None:
     code = "import sys; from oreqa.cli import app\ntry: app(sys.argv[1:])\nexcept SystemExit: pass\nprint(*sys.modules)"
     heavy = {"torch", "transformers", "sentence_transformers", "pandas", "numba", "matplotlib", "trafilatura", "sklearn"}

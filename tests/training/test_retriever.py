@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
+from oreqa.datasets.tasks import load_task  # noqa: E402
+from oreqa.evaluation.metrics import gold_ranks  # noqa: E402
 from oreqa.models.folders import read_encoder_folder  # noqa: E402
 from oreqa.runtime.encoder import Encoder  # noqa: E402
 from oreqa.training.data import load_gold  # noqa: E402
@@ -145,8 +149,65 @@ def test_pair_files_and_beir_folders_are_read(squad_file: Path, tmp_path: Path) 
     assert load_gold(path) == gold
     task = Beir((Entry("1", "t", "one"), Entry("2", "", "two")), {"q": "which"}, {"q": {"1": 1, "2": 0}})
     save_beir(tmp_path / "b", task, "train")
-    both = [p for held_out in (False, True) for p in load_gold(tmp_path / "b", "train", held_out)]
-    assert both == [Pair("which", Candidate("one", "one", "t"))]
+    assert load_gold(tmp_path / "b", "train") == [Pair("which", Candidate("one", "one", "t"))]
+
+
+def interrupted(train: Callable[[], object], step: int) -> None:
+    """Run a training until it is interrupted after ``step``."""
+    from transformers import TrainerCallback, trainer
+
+    class Stop(TrainerCallback):
+        def on_step_end(self, args, state, control, **_) -> None:  # type: ignore[no-untyped-def]
+            if state.global_step == step:
+                raise KeyboardInterrupt
+
+    trainer.DEFAULT_CALLBACKS.append(Stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            train()
+    finally:
+        trainer.DEFAULT_CALLBACKS.remove(Stop)
+
+
+def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = retriever_recipe(squad_file, tiny, epochs=3, dropout=0.1, dev=str(squad_file), patience=100)
+    whole = train_retriever(recipe, tmp_path / "whole")
+    interrupted(lambda: train_retriever(recipe, tmp_path / "cut"), 5)
+    cut = train_retriever(recipe, tmp_path / "cut")
+    assert cut["dev"] == whole["dev"]
+    assert cut["losses"] == whole["losses"]
+    assert cut["seconds_since_step"] == 3
+    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "cut"))
+    assert all((one[name] == other[name]).all() for name in one)
+
+
+def test_training_stops_when_dev_no_longer_gains_and_keeps_the_best(
+    squad_file: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measures, states = iter([1.0, 3.0, 2.0, 3.0, 9.0]), []
+
+    def measure(task: object, folder: object, model: torch.nn.Module, *rest: object) -> float:
+        states.append(model.bert.encoder.layer[0].output.dense.weight.detach().clone().numpy())
+        return next(measures)
+
+    monkeypatch.setattr("oreqa.training.retriever.dev_mrr", measure)
+    recipe = retriever_recipe(squad_file, tiny, epochs=12, dev=str(squad_file), patience=2)
+    record = train_retriever(recipe, tmp_path / "m")
+    assert record["dev"] == [[3, 1.0], [6, 3.0], [9, 2.0], [12, 3.0]]
+    kept = load_file(tmp_path / "m" / "model.safetensors")["encoder.layer.0.output.dense.weight"]
+    assert [bool((kept == state).all()) for state in states] == [False, True, False, False]
+
+
+def test_the_measure_is_what_the_saved_model_gets(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = retriever_recipe(squad_file, tiny, epochs=2, dev=str(squad_file))
+    record = train_retriever(recipe, tmp_path / "m")
+    task = load_task(squad_file, held_out=True)
+    encoder = Encoder.load(tmp_path / "m")
+    found = encoder.encode_passages([(p.title, p.text, [(s.start, s.end) for s in p.sentences]) for p in task.passages])
+    vectors = np.concatenate([rows[1:] + recipe.passage_weight * rows[:1] for rows in found])
+    scores = encoder.encode(task.questions) @ vectors.T
+    ranks = [gold_ranks(own, gold)[0] for own, gold in zip(scores, task.gold, strict=True)]
+    assert 100 * np.mean(1 / np.array(ranks)) == pytest.approx(max(mrr for _, mrr in record["dev"]), abs=2)
 
 
 GLOO = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
@@ -63,9 +64,13 @@ class Answerer:
 
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded.
         """
-        loaded = None if reader is None else PassageReader.load(reader, reranker, device)
-        second = None if classifier is None else Classifier.load(classifier, device)
-        return cls(Index.open(folder, device), loaded, classifier=second, rerank=rerank)
+        index = Index.open(folder, device)
+        # The models are compiled side by side: a question asked alone waits for little else.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            loading = None if reader is None else pool.submit(PassageReader.load, reader, reranker, device)
+            second = None if classifier is None else Classifier.load(classifier, device)
+            _ = index.encoder
+        return cls(index, loading.result() if loading else None, classifier=second, rerank=rerank)
 
     def ask(
         self,

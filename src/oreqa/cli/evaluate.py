@@ -60,7 +60,7 @@ ModeOption = Annotated[ModeName, typer.Option(help="BM25, vectors, or both.")]
 IndexOption = Annotated[
     Path | None, typer.Option("--index", help="Keep the task's index here, to use it again.  [default: OUT/index]")
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed; retrieval itself draws nothing at random.")]
+SeedOption = Annotated[int, typer.Option(help="Seed of what is drawn; retrieval itself draws nothing.")]
 
 
 @evaluate.command()
@@ -73,6 +73,7 @@ def reqa(
     index: IndexOption = None,
     rerank: RerankOption = 0,
     classifier: ClassifierOption = "minilm-classifier",
+    questions: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by the seed.")] = None,
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
     as_json: JsonFlag = False,
@@ -82,13 +83,14 @@ def reqa(
     [bold]oreqa eval reqa --data dev.json --mode hybrid --out runs/dev[/bold]
     """
     from oreqa.datasets.reqa import build_reqa, load_boundaries, load_paragraphs
+    from oreqa.datasets.tasks import draw_questions
     from oreqa.errors import InputError
     from oreqa.evaluation.corpora import index_passages
     from oreqa.evaluation.retrieval import evaluate_reqa
 
     settings, loaded = settings_for(model), load_classifier(classifier, rerank, device)
     boundaries = load_boundaries(sentences) if sentences else None
-    task = build_reqa(load_paragraphs(data), boundaries, settings.language)
+    task = draw_questions(build_reqa(load_paragraphs(data), boundaries, settings.language), questions, seed)
     if not task.questions:
         raise InputError(f"{data}: it holds no question with an answer")
     begun = time.monotonic()
@@ -98,7 +100,7 @@ def reqa(
         results = evaluate_reqa(task, opened, mode.value, advance, loaded, rerank)
     files = [data, *([sentences] if sentences else [])]
     more = {"data": data.name, "sentences": sentences.name if sentences else "own splitter", "seed": seed,
-            **_reranked(classifier, rerank)}  # fmt: skip
+            **reranked_settings(classifier, rerank)}  # fmt: skip
     finish(out, "reqa", mode.value, results, task.candidates, files, settings, begun, more, as_json)
 
 
@@ -130,7 +132,7 @@ def beir(
         opened = index_beir(index or out / "index", task, settings, device, advance)
     with progress_bar("ranking questions", len(task.queries)) as advance:
         results = evaluate_beir(task, opened, mode.value, advance, loaded, rerank)
-    more = {"data": data.name, "split": split, "seed": seed, **_reranked(classifier, rerank)}
+    more = {"data": data.name, "split": split, "seed": seed, **reranked_settings(classifier, rerank)}
     finish(out, "beir", mode.value, results, len(task.corpus), [data], settings, begun, more, as_json)
 
 
@@ -205,7 +207,8 @@ def load_classifier(name: str, rerank: int, device: str) -> Classifier | None:
     return Classifier.load(name, device)
 
 
-def _reranked(classifier: str, rerank: int) -> dict[str, Any]:
+def reranked_settings(classifier: str, rerank: int) -> dict[str, Any]:
+    """What metrics.json says of re-ranking."""
     return {"classifier": classifier, "rerank": rerank} if rerank else {}
 
 

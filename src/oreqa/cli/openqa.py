@@ -12,8 +12,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oreqa.cli.evaluate import IndexOption, ModelOption, OutOption, SeedOption, evaluate, finish, settings_for
-from oreqa.cli.output import DeviceOption, JsonFlag, ReaderOption, RerankerOption, print_json, progress_bar
+from oreqa.cli.evaluate import (
+    IndexOption,
+    ModelOption,
+    OutOption,
+    SeedOption,
+    evaluate,
+    finish,
+    load_classifier,
+    reranked_settings,
+    settings_for,
+)
+from oreqa.cli.output import (
+    ClassifierOption,
+    DeviceOption,
+    JsonFlag,
+    ReaderOption,
+    RerankerOption,
+    RerankOption,
+    print_json,
+    progress_bar,
+)
 from oreqa.datasets.files import write_json
 from oreqa.errors import InputError
 
@@ -37,6 +56,8 @@ def openqa(
     passages: Annotated[int, typer.Option(min=1, max=100, help="How many passages are read for a question.")] = 5,
     reader: ReaderOption = "minilm-reader",
     reranker: RerankerOption = "minilm-reranker",
+    rerank: RerankOption = 0,
+    classifier: ClassifierOption = "minilm-classifier",
     null: Annotated[
         float | None,
         typer.Option(help="SQuAD 2.0: no answer where the log-odds of the passage's answering are below this."),
@@ -77,7 +98,11 @@ def openqa(
         retrieval = [[0.0]] * len(asked)
     else:
         opened = _collection(data, index, out, settings, device)
-        hits = opened.search([question.text for question in asked], passages, "hybrid", "passage")
+        texts = [question.text for question in asked]
+        hits = opened.search(texts, max(passages, rerank), "hybrid", "passage")
+        if second := load_classifier(classifier, rerank, device):
+            hits = second.rerank(texts, hits, rerank)
+        hits = [found[:passages] for found in hits]
         read = [[hit.passage for hit in found] for found in hits]
         retrieval = [[hit.score for hit in found] for found in hits]
     texts = [question.text for question in asked]
@@ -96,7 +121,8 @@ def openqa(
     predicted = [_predicted(*row) for row in zip(rows, read, retrieval, strict=True)]
     results = evaluate_open(asked, predicted)
     more = {"data": data.name, "reader": reader, "reranker": reranker, "passages": passages, "gold": gold_passages,
-            "combination": asdict(weights), "null": null, "seed": seed}  # fmt: skip
+            "combination": asdict(weights), "null": null, "seed": seed,
+            **reranked_settings(classifier, rerank)}  # fmt: skip
     extra = {} if reranker == "none" else {"reranking": reranking_analysis(results, weights.reranked)}
     mode = "reader" if reranker == "none" else "reader + re-ranker"
     count = opened.counts()["passages"] if opened else len({passage.text for passage in own})

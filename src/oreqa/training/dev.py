@@ -37,4 +37,6 @@ def dev_mrr(task: ReqaTask, folder: EncoderFolder, model: Any, dim: int, passage
     vectors = np.concatenate([rows[1:] + passage_weight * rows[:1] for rows in found])
     scores = encoder.encode(task.questions) @ vectors.T
     best = np.array([own[list(gold)].max() for own, gold in zip(scores, task.gold, strict=True)])
-    return round(100 * float(np.mean(1 / (1 + (scores > best[:, None]).sum(1)))), 2)
+    # Ties share their mean rank: vectors that have all become one gain nothing.
+    ranks = (scores > best[:, None]).sum(1) + ((scores == best[:, None]).sum(1) + 1) / 2
+    return round(100 * float(np.mean(1 / ranks)), 2)

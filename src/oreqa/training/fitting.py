@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.util import find_spec
+from math import gcd
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def fit(
         lr_scheduler_type="linear" if optimiser.schedule == "linear" else "constant_with_warmup",
         bf16=uses_bf16(optimiser.precision),
         use_cpu=not torch.cuda.is_available(),
-        logging_steps=20,
+        logging_steps=gcd(20, optimiser.checkpoint_steps),  # means that no interruption cuts
         save_steps=optimiser.checkpoint_steps,
         save_total_limit=2,
         remove_unused_columns=False,

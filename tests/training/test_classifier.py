@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.train, pytest.mark.slow]
+
+from oreqa.datasets.files import write_jsonl  # noqa: E402
+from oreqa.datasets.pairs import load_pairs, pair_row  # noqa: E402
+from oreqa.datasets.tasks import load_task  # noqa: E402
+from oreqa.errors import InputError  # noqa: E402
+from oreqa.evaluation.corpora import index_passages  # noqa: E402
+from oreqa.index.store import Settings  # noqa: E402
+from oreqa.mining.negatives import mine_negatives  # noqa: E402
+from oreqa.models.pack import pack_model  # noqa: E402
+from oreqa.runtime.classifier import Classifier  # noqa: E402
+from oreqa.training.classifier import train_classifier  # noqa: E402
+from oreqa.training.recipes import ClassifierRecipe  # noqa: E402
+
+
+@pytest.fixture
+def pairs_file(squad_file: Path, tiny: Path, tmp_path: Path) -> Path:
+    task = load_task(squad_file)
+    index = index_passages(tmp_path / "index", task.passages, Settings(model=str(tiny)))
+    write_jsonl(tmp_path / "pairs.jsonl", map(pair_row, mine_negatives(task, index)))
+    return tmp_path / "pairs.jsonl"
+
+
+def recipe_of(pairs: Path, backbone: Path, **changes: object) -> ClassifierRecipe:
+    settings = {
+        "kind": "classifier", "backbone": str(backbone), "data": [str(pairs)], "max_tokens": 64, "dropout": 0.0,
+        "optimiser": {"learning_rate": 3e-3, "batch": 12, "checkpoint_steps": 4}, **changes,
+    }  # fmt: skip
+    return ClassifierRecipe.model_validate(settings)
+
+
+@pytest.mark.parametrize("marking", ["alone", "marked"])
+def test_a_classifier_learns_and_loads_everywhere(pairs_file: Path, tiny_reader: Path, tmp_path: Path, marking: str) -> None:
+    from sentence_transformers import CrossEncoder
+
+    recipe = recipe_of(pairs_file, tiny_reader, marking=marking, epochs=12)
+    record = train_classifier(recipe, tmp_path / "m")
+    losses = [loss for _, loss in record["losses"]]
+    assert losses[-1] < losses[0]
+    pairs = list(load_pairs(pairs_file))
+    classifier = Classifier.load(tmp_path / "m")
+    assert classifier.folder.marking == marking
+    logits = classifier.score([p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs])
+    assert np.mean([own[0] > own[1:].mean() for own in logits]) > 0.7
+    if marking == "alone":
+        theirs = CrossEncoder(str(tmp_path / "m"), device="cpu")
+        asked = [(p.question, p.positive.answer) for p in pairs[:8]]
+        assert np.allclose([1 / (1 + np.exp(-own[0])) for own in logits[:8]], theirs.predict(asked), atol=0.02)
+
+
+def test_frozen_layers_are_the_backbones_and_the_pack_holds_the_rest(
+    pairs_file: Path, tiny_reader: Path, tmp_path: Path
+) -> None:
+    from safetensors.numpy import load_file
+
+    train_classifier(recipe_of(pairs_file, tiny_reader, frozen_layers=1, marking="marked"), tmp_path / "m")
+    before, after = (load_file(folder / "model.safetensors") for folder in (tiny_reader, tmp_path / "m"))
+    for name, value in before.items():
+        if name.startswith(("bert.embeddings", "bert.encoder.layer.0.")):
+            assert (after[name] == value).all()
+    assert any((after[n] != v).any() for n, v in before.items() if n.startswith("bert.encoder.layer.1."))
+    pack_model(tmp_path / "m", "classifier", str(tiny_reader), tmp_path / "packed", "MIT")
+    pairs = list(load_pairs(pairs_file))[:9]
+    asked = [p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs]
+    whole, packed = (Classifier.load(tmp_path / name).score(*asked) for name in ("m", "packed"))
+    assert all(np.allclose(a, b, atol=0.1) for a, b in zip(whole, packed, strict=True))
+    kept = json.loads((tmp_path / "packed" / "config.json").read_text())["oreqa"]
+    assert (kept["kind"], kept["marking"], kept["difference_from"]) == ("classifier", "marked", str(tiny_reader))
+
+
+def test_pairs_without_negatives_are_refused(tiny: Path, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "gold.jsonl", [{"question": "q", "answer": "a"}])
+    with pytest.raises(InputError, match="oreqa mine negatives"):
+        train_classifier(recipe_of(tmp_path / "gold.jsonl", tiny), tmp_path / "m")
