@@ -31,29 +31,6 @@ if TYPE_CHECKING:
 evaluate = typer.Typer(no_args_is_help=True, help="Measure a task.")
 app.add_typer(evaluate, name="eval")
 
-SHOWN = (
-    "acc",
-    "auc_pr",
-    "majority_acc",
-    "cosine_acc",
-    "cosine_auc_pr",
-    "ece",
-    "em",
-    "f1",
-    "em@5",
-    "acc@1",
-    "acc@5",
-    "mrr",
-    "mrr@100",
-    "ndcg@10",
-    "p@1",
-    "p@5",
-    "p@10",
-    "r@1",
-    "r@5",
-    "r@10",
-)
-
 OutOption = Annotated[Path, typer.Option("--out", help="Folder for metrics.json, report.html and the rest.")]
 ModelOption = Annotated[str | None, typer.Option(help="Encoder: a folder or a name.  [default: all-minilm-l6-v2]")]
 ModeOption = Annotated[ModeName, typer.Option(help="BM25, vectors, or both.")]
@@ -237,7 +214,7 @@ def finish(
     from oreqa.datasets.provenance import data_hash, versions
     from oreqa.evaluation.metrics import mean_metrics
     from oreqa.evaluation.papers import published_rows
-    from oreqa.evaluation.report import write_report
+    from oreqa.evaluation.report import MEANING, write_report
     from oreqa.evaluation.runs import save_run
 
     metrics = mean_metrics([result.metrics for result in results])
@@ -263,7 +240,7 @@ def finish(
     from rich.console import Console
     from rich.table import Table
 
-    shown = [name for name in SHOWN if name in summary]
+    shown = [name for name in MEANING if name in summary]
     table = Table()
     for name in shown:
         table.add_column(name, justify="right")

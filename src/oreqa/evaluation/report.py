@@ -13,30 +13,7 @@ import numpy as np
 from oreqa.datasets.files import write_text
 from oreqa.evaluation.runs import QuestionResult
 
-_COLUMNS = (
-    "acc",
-    "auc_pr",
-    "majority_acc",
-    "cosine_acc",
-    "cosine_auc_pr",
-    "ece",
-    "em",
-    "f1",
-    "em@5",
-    "acc@1",
-    "acc@5",
-    "acc@10",
-    "mrr",
-    "mrr@100",
-    "ndcg@10",
-    "p@1",
-    "p@5",
-    "p@10",
-    "r@1",
-    "r@5",
-    "r@10",
-)
-_MEANING = {
+MEANING = {
     "acc": "share of pairs that are told right at p = 0.5",
     "auc_pr": "area under the precision-recall curve",
     "majority_acc": "accuracy of always saying no",
@@ -59,6 +36,7 @@ _MEANING = {
     "r@5": "share of the gold, top 5",
     "r@10": "share of the gold, top 10",
 }
+"""The metrics that people are shown, in this order."""
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
@@ -84,10 +62,10 @@ def write_report(
 
     ``figure`` is a title and an SVG, in place of the curve of ranks.
     """
-    shown = [name for name in _MEANING if name in summary]
+    shown = [name for name in MEANING if name in summary]
     rows = [_row(f"oreqa {summary['mode']}", summary, shown, "ours")]
     rows += [_row(name, figures, shown, "") for name, figures in published]
-    head = "".join(f'<th title="{escape(_MEANING[name])}">{escape(name)}</th>' for name in shown)
+    head = "".join(f'<th title="{escape(MEANING[name])}">{escape(name)}</th>' for name in shown)
     settings = "".join(
         f"<tr><td>{escape(str(k))}</td><td class=text>{escape(str(v))}</td></tr>"
         for k, v in {
@@ -107,7 +85,7 @@ def write_report(
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
 <table><thead><tr><th>percent</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>{note}
-<ul class=dim>{"".join(f"<li><b>{escape(n)}</b>: {escape(_MEANING[n])}</li>" for n in shown)}</ul>
+<ul class=dim>{"".join(f"<li><b>{escape(n)}</b>: {escape(MEANING[n])}</li>" for n in shown)}</ul>
 <h2>{escape(heading)}</h2><figure>{svg}</figure>
 <h2>Questions that fail</h2>{_failures(results)}
 <h2>Made with</h2><table>{settings}</table>
