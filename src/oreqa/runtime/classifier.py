@@ -22,7 +22,7 @@ from oreqa.runtime.reader import CHUNK, HeadBatch, window_batches
 Logits = NDArray[np.float32]
 Floats = NDArray[np.floating]
 
-RERANK_WEIGHT = 0.1
+RERANK_WEIGHT = 0.3
 """Weight of the log-probability against the retriever's score: docs/results/augmentation.md."""
 
 
