@@ -73,6 +73,7 @@ def main() -> None:
     parser.add_argument("--draw", type=int, default=6000, help="questions to learn from")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
+    parser.add_argument("--modes", nargs="+", default=["dense", "hybrid"], choices=["dense", "hybrid"])
     options = parser.parse_args()
     work = options.work / options.domain
     train, measured = domain(options.domain, options.data, work)
@@ -101,7 +102,7 @@ def main() -> None:
                 chosen = [f'data=["{(work / file).absolute()}.jsonl"]', f"seed={seed}", *settings]
                 more = [part for setting in chosen for part in ("--set", setting)]
                 oreqa("train", "retriever", "--recipe", RECIPE, *more, "--out", folder)
-            for mode in ("dense", "hybrid"):
+            for mode in options.modes:
                 label = variant if mode == "dense" else f"{variant}, hybrid"
                 runs.setdefault(label, []).append(evaluate(f"{name}-{mode}", mode, name, "--model", folder))
     loaded = {label: [load_run(folder) for folder in folders] for label, folders in runs.items()}
