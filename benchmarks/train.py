@@ -2,9 +2,9 @@
 
 Run:  python benchmarks/train.py --data ../shared/data      (needs the train extra)
 
-Same pairs, batch, model, precision and number of steps. "passages": both are given (question, passage), every text of a
-batch read once by ours. "sentences": ours reads the sentences inside their passages, what it does by default; theirs is
-given (question, passage), which costs it the same and teaches it less.
+Same pairs, batch, model, precision and number of steps. "passages": both are given (question, passage), each passage once.
+"sentences": several questions a passage, as in SQuAD; ours reads the sentences inside their passage, every passage of a batch
+once, what it does by default; theirs is given (question, passage), which costs it the same and teaches it less.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     count = options.steps * options.batch
-    gold = load_gold(options.data / "extractive" / "squad-train-pieces.json.gz")[:count]
-    whole = [Pair(p.question, Candidate(p.positive.context, p.positive.context)) for p in gold]
+    gold = load_gold(options.data / "extractive" / "squad-train-pieces.json.gz")
+    one_each = {p.positive.context: p.question for p in gold}
+    whole = [Pair(question, Candidate(context, context)) for context, question in one_each.items()][:count]
+    gold = gold[:count]
     work = Path(tempfile.mkdtemp())
     result = {}
     for name, pairs in (("passages", whole), ("sentences", gold)):
