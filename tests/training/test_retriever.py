@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
 from oreqa.datasets.tasks import load_task  # noqa: E402
+from oreqa.errors import InputError  # noqa: E402
 from oreqa.evaluation.metrics import gold_ranks  # noqa: E402
 from oreqa.models.folders import read_encoder_folder  # noqa: E402
 from oreqa.runtime.encoder import Encoder  # noqa: E402
@@ -210,6 +211,29 @@ def test_the_measure_is_what_the_saved_model_gets(squad_file: Path, tiny: Path, 
     assert 100 * np.mean(1 / np.array(ranks)) == pytest.approx(max(mrr for _, mrr in record["dev"]), abs=2)
 
 
+def test_beir_folders_are_trained_on(tiny: Path, tmp_path: Path) -> None:
+    from oreqa.datasets.beir import Beir, Entry, save_beir
+
+    entries = tuple(Entry(str(n), "", f"the fox {n} sleeps") for n in range(12))
+    save_beir(
+        tmp_path / "b",
+        Beir(entries, {str(n): f"who {n}" for n in range(12)}, {str(n): {str(n): 1} for n in range(12)}),
+        "train",
+    )
+    recipe = retriever_recipe(tmp_path / "b", tiny)
+    record = train_recorded(train_retriever, recipe, [tmp_path / "b"], tmp_path / "m")
+    assert (record["pairs"], record["steps"]) == (12, 2)
+
+
+def test_tensorboard_is_asked_for_by_name(
+    squad_file: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("oreqa.training.fitting.find_spec", lambda name: None)
+    recipe = retriever_recipe(squad_file, tiny, optimiser={**OPTIMISER, "tensorboard": True})
+    with pytest.raises(InputError, match="pip install tensorboard"):
+        train_retriever(recipe, tmp_path / "m")
+
+
 GLOO = """
 import sys, torch, json
 from pathlib import Path
@@ -241,6 +265,26 @@ if rank == 0:
     Path(out).write_text(json.dumps([float(total) / world, norm]))
 torch.distributed.destroy_process_group()
 """
+
+
+def test_the_command_trains_under_torchrun(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(
+        f'kind = "retriever"\nbackbone = "{tiny}"\ndata = ["{squad_file}"]\nmax_tokens = 48\n'
+        "[optimiser]\nlearning_rate = 1e-3\nbatch = 6\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "oreqa", "train"]
+    found = subprocess.run(
+        [*command, "retriever", "--recipe", recipe, "--out", tmp_path / "m"], capture_output=True, text=True, timeout=200
+    )
+    assert found.returncode == 0, found.stderr
+    record = json.loads((tmp_path / "m" / "run.json").read_text())
+    assert record["steps"] == -(-record["pairs"] // 12)  # both learn from six at a time
+    assert not (tmp_path / "m" / "checkpoints").exists()
+    assert Encoder.load(tmp_path / "m").encode(["who"]).shape == (1, 32)
 
 
 @pytest.mark.parametrize("chunk", [0, 2])

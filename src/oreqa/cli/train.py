@@ -97,7 +97,7 @@ def retriever(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_j
     from oreqa.training.retriever import train_retriever
 
     settled = load_recipe(RetrieverRecipe, recipe, set_ or ())
-    files = [settled.data_root / part for part in settled.data]
+    files = [settled.data_root / part for part in (*settled.data, *([settled.dev] if settled.dev else []))]
     _finish(train_recorded(train_retriever, settled, files, out, progress_bar), out, as_json)
 
 

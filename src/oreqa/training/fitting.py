@@ -97,9 +97,11 @@ def fit(
         trainer.add_callback(_Advance(advance))
         last = get_last_checkpoint(checkpoints) if checkpoints.is_dir() else None
         done = trainer.train(resume_from_checkpoint=last)
-    (save or model.save_pretrained)(out)
+    if trainer.is_world_process_zero():  # of the processes under torchrun, one saves
+        (save or model.save_pretrained)(out)
     losses = [[row["step"], round(row["loss"], 4)] for row in trainer.state.log_history if "loss" in row]
-    shutil.rmtree(checkpoints, ignore_errors=True)
+    if trainer.is_world_process_zero():
+        shutil.rmtree(checkpoints, ignore_errors=True)
     record = {"steps": done.global_step, "losses": losses, "seconds": round(done.metrics["train_runtime"], 1)}
     if measure is not None:
         record["dev"] = [[row["step"], row["eval_dev"]] for row in trainer.state.log_history if "eval_dev" in row]

@@ -28,7 +28,7 @@ def train_recorded(
     Raises InputError if a data file is missing or the folder holds a finished model already.
     """
     for file in files:
-        if not file.is_file():
+        if not file.exists():  # a BEIR folder is data, too
             raise InputError(f"{file}: there is no such file; --set data_root=DIR says where the recipe's files are")
     if (out / "run.json").is_file():
         raise InputError(f"{out}: it holds a trained model already; choose another folder, or remove it")
