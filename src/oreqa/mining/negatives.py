@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.datasets.pairs import Pair, task_candidates
+from oreqa.datasets.pairs import Candidate, Pair, task_candidates
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
 from oreqa.index.search import Index
@@ -45,17 +45,13 @@ def mine_negatives(task: ReqaTask, index: Index, seed: int = 0, progress: Callab
     pairs = []
     for question, golds, sparse, dense in zip(task.questions, task.gold, *lists, strict=True):
         taken = {candidates[gold].answer for gold in golds}
-
-        def draw(places: Sequence[int], taken: set[str] = taken) -> int | None:
-            free = [int(place) for place in places if candidates[place].answer not in taken]
-            return rng.choice(free) if free else None
-
         for gold in golds:
-            drawn = [draw(list(sparse)), draw(list(dense))]
-            own = draw(beside[passages[gold]])
-            drawn.append(draw(around[documents[gold]]) if own is None else own)
-            chosen = tuple(candidates[place] for place in dict.fromkeys(drawn) if place is not None)
-            pairs.append(Pair(question, candidates[gold], negatives=chosen))
+            drawn: dict[Candidate, None] = {}
+            for sources in ([sparse], [dense], [beside[passages[gold]], around[documents[gold]]]):
+                free = ([candidates[i] for i in places if candidates[i].answer not in taken] for places in sources)
+                if found := next(filter(None, free), None):
+                    drawn[rng.choice(found)] = None
+            pairs.append(Pair(question, candidates[gold], negatives=tuple(drawn)))
         if progress:
             progress(1)
     return pairs
