@@ -79,6 +79,18 @@ def test_a_cross_encoder_of_the_hub_scores_as_in_torch(tiny_classifier: Path, tm
         assert ours == pytest.approx(float(logits[0] if classes == 1 else logits[1] - logits[0]), abs=1e-3)
 
 
+def test_torch_scores_the_same(tiny_classifier: Path) -> None:
+    pytest.importorskip("torch")
+    from oreqa.runtime.torch_heads import TorchClassifier
+
+    classifier = Classifier.load(tiny_classifier)
+    found = []
+    for session in (OpenVinoClassifier(classifier.folder, "f32"), TorchClassifier(classifier.folder, "cpu")):
+        classifier._session = session
+        found.append(classifier.score(["where sleeps it"], [CANDIDATES])[0])
+    assert np.allclose(*found, atol=1e-3)
+
+
 def test_eight_bits_are_near_full_precision(tiny_classifier: Path) -> None:
     classifier = Classifier.load(tiny_classifier)
     found = []

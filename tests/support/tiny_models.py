@@ -108,6 +108,8 @@ def make_head(folder: Path, kind: str, seed: int = 0, **own: object) -> Path:
         weights["bert.pooler.dense.bias"] = rng.normal(0, 0.3, WIDTH).astype(np.float32)
     save_file(weights, folder / "model.safetensors")
     config = json.loads((folder / "config.json").read_text())
+    if kind == "classifier":
+        config["id2label"] = {"0": "LABEL_0"}  # one output
     config["oreqa"] = {"kind": kind, "titles": True, "max_tokens": 48, "overlap": 8, "shared": True, **own}
     (folder / "config.json").write_text(json.dumps(config))
     return folder

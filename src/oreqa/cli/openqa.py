@@ -92,21 +92,21 @@ def openqa(
     if gold_passages and not own:
         raise InputError(f"{data}: its questions have no paragraphs to read; leave --gold-passages out")
     loaded = PassageReader.load(reader, None if reranker == "none" else reranker, device)
+    second = load_classifier(classifier, rerank, device)
+    texts = [question.text for question in asked]
     begun = time.monotonic()
     if gold_passages:
         opened, read = None, [[passage] for passage in own]
         retrieval = [[0.0]] * len(asked)
     else:
         opened = _collection(data, index, out, settings, device)
-        texts = [question.text for question in asked]
         hits = opened.search(texts, max(passages, rerank), "hybrid", "passage")
-        if second := load_classifier(classifier, rerank, device):
+        if second is not None:
             hits = second.rerank(texts, hits, rerank)
         hits = [found[:passages] for found in hits]
         read = [[hit.passage for hit in found] for found in hits]
         retrieval = [[hit.score for hit in found] for found in hits]
-    texts = [question.text for question in asked]
-    given = [texts, [[passage.text for passage in own] for own in read], asdict(weights), loaded.stamp]
+    given = [texts, [[passage.text for passage in own] for own in read], retrieval, asdict(weights), loaded.stamp]
     partial, made = out / "reading.jsonl", hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
     with progress_bar("reading questions", len(asked)) as advance:
 

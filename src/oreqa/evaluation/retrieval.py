@@ -18,7 +18,7 @@ from oreqa.evaluation.corpora import index_passages
 from oreqa.evaluation.metrics import gold_ranks, question_metrics
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
-from oreqa.index.scoring import Scores
+from oreqa.index.scoring import Scores, best_sentences
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.runtime.classifier import Classifier, rerank_scores
@@ -67,7 +67,7 @@ def _reranked(task: ReqaTask, scored: Iterator[Scores], classifier: Classifier, 
     candidates = task_candidates(task)
     for questions in _batches(task.questions, CHUNK):
         scores = list(islice(scored, len(questions)))
-        best = [np.argpartition(-own, min(depth, len(own)) - 1)[:depth] for own in scores]
+        best = [best_sentences(own, depth) for own in scores]
         logits = classifier.score(questions, [[candidates[place] for place in places] for places in best])
         for own, places, found in zip(scores, best, logits, strict=True):
             yield rerank_scores(own, places, found)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from oreqa.datasets.pairs import Candidate, Pair, task_candidates
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
+from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 
 DEPTH = 10
@@ -21,9 +22,7 @@ DEPTH = 10
 def best_candidates(index: Index, questions: Sequence[str], mode: Mode, depth: int) -> Iterator[NDArray[np.intp]]:
     """For each question the numbers of the ``depth`` best sentences of the whole index, best first."""
     for scores in index.score_all(questions, SENTENCE_WEIGHTS.only(mode)):
-        count = min(depth, len(scores))
-        best = np.argpartition(-scores, count - 1)[:count] if count else np.zeros(0, np.intp)
-        yield best[np.argsort(-scores[best], kind="stable")]
+        yield best_sentences(scores, depth)
 
 
 def mine_negatives(task: ReqaTask, index: Index, seed: int = 0, progress: Callable[[int], None] | None = None) -> list[Pair]:
