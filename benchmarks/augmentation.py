@@ -1,40 +1,64 @@
-"""Three ways in which a classifier helps retrieval, side by side: silver pairs, soft labels, re-ranking.
+"""What a classifier gives to retrieval: silver pairs, soft labels, a filter of false negatives, re-ranking.
 
-Run:  python benchmarks/augmentation.py squad --data ../shared/data --work runs/augmentation --classifier minilm-classifier
+Run:  python benchmarks/augmentation.py squad --data ../shared/data --work runs/augmentation --draw 4000
 
-In each domain a dual encoder is trained on gold pairs alone; on gold and silver ones, weighted by p^2, by p, and not; and on
-gold pairs with the classifier's scores as soft labels. All see the same questions and start from the same model. What is
-done already in --work is kept. SQuAD dev, NQ's held-out articles and MedQuAD's test are only measured on.
+In each domain dual encoders are trained on gold pairs alone and on what the classifier found besides, all for the same
+questions and from the same model. What is done already in --work is kept. SQuAD dev, NQ's held-out articles and the test
+parts of MedQuAD and SelQA are only measured on. The classifier has never seen MedQuAD.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from common import report
 
 from oreqa.datasets.beir import Beir, load_beir, save_beir
 from oreqa.datasets.files import read_json, read_jsonl, write_jsonl
 from oreqa.datasets.splits import is_held_out_name
-from oreqa.evaluation.compare import compare_runs
-from oreqa.evaluation.runs import load_run
+from oreqa.evaluation.runs import Run, load_run
+from oreqa.evaluation.significance import paired_difference
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "small" / "retriever.toml"
-GOLD = "dual encoder, gold"
+GOLD = "gold"
+RERANKED = 20
+"""So many sentences of the hybrid are re-ranked."""
+
 VARIANTS = {
-    GOLD: ("gold", ()),
-    "+ silver, w = p^2": ("scored", ("mined=positives", "weight_power=2.0")),
-    "+ silver, w = p": ("scored", ("mined=positives", "weight_power=1.0")),
-    "+ silver, w = 1": ("scored", ("mined=positives", "weight_power=0.0")),
-    "+ soft labels": ("scored", ("mined=soft", "negatives=8")),
+    GOLD: (["gold"], []),
+    "gold, two passes": (["gold"], ["epochs=2"]),
+    "+ silver, w = p^2": (["scored"], ["mined=positives"]),
+    "+ silver, w = p": (["scored"], ["mined=positives", "weight_power=1.0"]),
+    "+ silver, w = 1": (["scored"], ["mined=positives", "weight_power=0.0"]),
+    "+ silver, p >= 0.3": (["scored"], ["mined=positives", "least=0.3"]),
+    "+ silver, p >= 0.9": (["scored"], ["mined=positives", "least=0.9"]),
+    "+ soft labels": (["scored"], ["mined=soft", "negatives=4"]),
+    "+ filter": (["scored"], ["mined=filter"]),
+    "quarter of gold": (["quarter"], []),
+    "quarter of gold + silver of other questions": (["quarter", "others"], ["mined=positives"]),
+    "silver alone": (["unlabelled"], ["mined=positives"]),
 }
-SHOWN = ("mrr", "mrr@100", "p@1", "p@5", "p@10")
+"""Name -> the pairs that are trained on, and what is set in the recipe. Silver of ``others`` and ``unlabelled`` is mined for
+questions whose answers are not given."""
+
+SHOWN = ("mrr", "mrr@100", "p@1", "p@5", "p@10", "r@1", "r@5")
+
+
+@dataclass(frozen=True)
+class Test:
+    """A set that is measured on: its name, its candidates' name, and the arguments of ``oreqa eval``."""
+
+    name: str
+    corpus: str
+    arguments: tuple[object, ...]
 
 
 def oreqa(*arguments: object) -> None:
@@ -52,16 +76,77 @@ def split_nq(source: Path, folder: Path) -> Path:
     return folder
 
 
-def domain(name: str, data: Path, work: Path) -> tuple[Path, tuple[object, ...]]:
-    """What is trained on, and the arguments of `oreqa eval` that measure."""
+def domain(name: str, data: Path, work: Path) -> tuple[Path, tuple[Test, ...]]:
+    """What is trained on, and what is measured on."""
+
+    def beir(test: str, folder: Path, split: str) -> Test:
+        return Test(test, folder.name, ("beir", "--data", folder, "--split", split))
+
     if name == "squad":
         squad = data / "squad"
-        boundaries = squad / "reqa-squad-dev-sentences.jsonl.gz"
-        return data / "extractive" / "squad-train-pieces.json.gz", (
-            "reqa", "--data", squad / "squad-v1.1-dev.json.gz", "--sentences", boundaries,
+        return data / "extractive" / "squad-train-pieces.json.gz", tuple(
+            Test(test, test, ("reqa", "--data", squad / "squad-v1.1-dev.json.gz", "--sentences", squad / file))
+            for test, file in (("reqa", "reqa-squad-dev-sentences.jsonl.gz"), ("multireqa", "multireqa-squad-dev-sentences.jsonl.gz"))
         )  # fmt: skip
-    folder = split_nq(data / "retrieval" / "qed-nq-sentence", work / "beir") if name == "nq" else data / "retrieval" / name
-    return folder, ("beir", "--data", folder, "--split", "test")
+    if name == "nq":
+        folder = split_nq(data / "retrieval" / "qed-nq-sentence", work / "nq")
+        return folder, (beir("nq", folder, "test"), beir("selqa", data / "retrieval" / "selqa", "test"))
+    folder = data / "retrieval" / name
+    return folder, (beir("dev", folder, "dev"), beir("test", folder, "test"))
+
+
+def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, Any]]:
+    """Make the pairs to train on, in ``work``. Returns those of scored.jsonl: gold, and ten candidates a question."""
+    index, scored, unlabelled, questions = (
+        work / name for name in ("indexes/train", "scored.jsonl", "unlabelled.jsonl", "questions.txt")
+    )
+    chosen = ("--classifier", classifier, "--top", 10, "--mode", "hybrid")
+    if not scored.is_file():
+        oreqa("mine", "silver", "--data", train, "--draw", draw, "--least", 0, "--work", index, "--out", scored, *chosen)
+    rows = [row for _, row in read_jsonl(scored)]
+    asked = list(dict.fromkeys(row["question"] for row in rows))
+    if not unlabelled.is_file():
+        questions.write_text("".join(f"{question}\n" for question in asked))
+        oreqa("mine", "silver", "--questions", questions, "--index", index, "--out", unlabelled, *chosen)
+    # Gold pairs as if nothing had been mined: without scores, so that nothing is masked by them.
+    gold = [{k: v for k, v in row.items() if k != "score"} for row in rows if row["source"] == "gold"]
+    quarter = set(asked[::4])
+    write_jsonl(work / "gold.jsonl", gold)
+    write_jsonl(work / "quarter.jsonl", (row for row in gold if row["question"] in quarter))
+    write_jsonl(work / "others.jsonl", (row for _, row in read_jsonl(unlabelled) if row["question"] not in quarter))
+    return rows
+
+
+def train_encoder(variant: str, seed: int, work: Path) -> Path:
+    files, settings = VARIANTS[variant]
+    folder = work / "models" / f"{variant}-{seed}".replace(" ", "").replace(",", "-")
+    if not (folder / "run.json").is_file():
+        data = [str((work / f"{file}.jsonl").absolute()) for file in files]
+        chosen = [f"data={json.dumps(data)}", f"seed={seed}", *settings]
+        more = [part for setting in chosen for part in ("--set", setting)]
+        oreqa("train", "retriever", "--recipe", RECIPE, *more, "--out", folder)
+    return folder
+
+
+def evaluate(test: Test, work: Path, name: str, mode: str, index: str, *more: object) -> Run:
+    out = work / "runs" / f"{name}@{test.name}"
+    if not (out / "metrics.json").is_file():
+        where = work / "indexes" / f"{index}@{test.corpus}"
+        oreqa("eval", *test.arguments, "--mode", mode, "--out", out, "--index", where, *more)
+    return load_run(out)
+
+
+def tabulate(runs: dict[str, list[Run]], rivals: tuple[str, ...]) -> dict[str, Any]:
+    """Each run's metrics by seed, and how much the mean over seeds gains on the rivals', question by question."""
+    table: dict[str, Any] = {}
+    for label, found in runs.items():
+        table[label] = {metric: [run.summary[metric] for run in found] for metric in SHOWN if metric in found[0].summary}
+        for rival in rivals:
+            if rival in runs and rival != label:
+                ids = list(found[0].questions)
+                a, b = (np.mean([[run.questions[i]["mrr"] for i in ids] for run in own], 0) for own in (runs[rival], found))
+                table[label][f"mrr over {rival}"] = asdict(paired_difference(list(a), list(b), 0))
+    return table
 
 
 def main() -> None:
@@ -70,56 +155,41 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/augmentation"))
     parser.add_argument("--classifier", default="minilm-classifier")
-    parser.add_argument("--draw", type=int, default=6000, help="questions to learn from")
+    parser.add_argument("--draw", type=int, default=4000, help="questions to learn from")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
     parser.add_argument("--modes", nargs="+", default=["dense", "hybrid"], choices=["dense", "hybrid"])
+    parser.add_argument(
+        "--rerank", action="store_true", help="also re-rank the untrained hybrid: slow on SQuAD's 10,539 questions"
+    )
     options = parser.parse_args()
     work = options.work / options.domain
-    train, measured = domain(options.domain, options.data, work)
-
-    def evaluate(name: str, mode: str, index: str, *more: object) -> Path:
-        out = work / "runs" / name
-        if not (out / "metrics.json").is_file():
-            oreqa("eval", *measured, "--mode", mode, "--out", out, "--index", work / "indexes" / index, *more)
-        return out
-
-    runs = {label: [evaluate(mode, mode, "untrained")] for label, mode in
-            (("BM25", "sparse"), ("MiniLM, untrained", "dense"), ("hybrid, untrained", "hybrid"))}  # fmt: skip
-    scored, gold = work / "scored.jsonl", work / "gold.jsonl"
-    if not scored.is_file():
-        oreqa("mine", "silver", "--data", train, "--draw", options.draw, "--least", 0, "--top", 10, "--mode", "hybrid",
-              "--classifier", options.classifier, "--work", work / "indexes" / "train", "--out", scored)  # fmt: skip
-    rows = [row for _, row in read_jsonl(scored)]
-    # Gold pairs as if nothing had been mined: without scores, so that nothing is masked by them.
-    write_jsonl(gold, ({k: v for k, v in row.items() if k != "score"} for row in rows if row["source"] == "gold"))
-    for variant in options.variants:
-        file, settings = VARIANTS[variant]
-        for seed in range(options.seeds):
-            name = f"{variant}-{seed}".replace(" ", "").replace(",", "-")
-            folder = work / "models" / name
-            if not (folder / "run.json").is_file():
-                chosen = [f'data=["{(work / file).absolute()}.jsonl"]', f"seed={seed}", *settings]
-                more = [part for setting in chosen for part in ("--set", setting)]
-                oreqa("train", "retriever", "--recipe", RECIPE, *more, "--out", folder)
-            for mode in options.modes:
-                label = variant if mode == "dense" else f"{variant}, hybrid"
-                runs.setdefault(label, []).append(evaluate(f"{name}-{mode}", mode, name, "--model", folder))
-    loaded = {label: [load_run(folder) for folder in folders] for label, folders in runs.items()}
-    table: dict[str, Any] = {}
-    for label, found in loaded.items():
-        table[label] = {metric: [run.summary[metric] for run in found] for metric in SHOWN if metric in found[0].summary}
-        for rival in ("MiniLM, untrained", GOLD):
-            if label != rival and rival in loaded and "hybrid" not in label and label != "BM25":
-                compared = compare_runs(loaded[rival][0], found[0], 0)
-                table[label][f"mrr over {rival}"] = asdict(compared.differences["mrr"])
+    train, tests = domain(options.domain, options.data, work)
+    rows = mine(train, work, options.draw, options.classifier)
+    trained = {v: [train_encoder(v, seed, work) for seed in range(options.seeds)] for v in options.variants}
+    tables: dict[str, Any] = {}
+    for test in tests:
+        runs = {label: [evaluate(test, work, mode, mode, "untrained")] for label, mode in
+                (("BM25", "sparse"), ("dense, untrained", "dense"), ("hybrid, untrained", "hybrid"))}  # fmt: skip
+        if options.rerank:
+            more = ("--rerank", RERANKED, "--classifier", options.classifier)
+            runs["hybrid, untrained, re-ranked"] = [evaluate(test, work, "reranked", "hybrid", "untrained", *more)]
+        for mode in options.modes:
+            for variant, folders in trained.items():
+                runs[f"{mode}, {variant}"] = [evaluate(test, work, f"{folder.name}-{mode}", mode, folder.name, "--model", folder)
+                                              for folder in folders]  # fmt: skip
+        rivals = ("dense, untrained", f"dense, {GOLD}", "hybrid, untrained", f"hybrid, {GOLD}")
+        tables[test.name] = {"questions": runs["BM25"][0].summary["questions"],
+                             "data_sha256": read_json(work / "runs" / f"sparse@{test.name}" / "metrics.json")["data_sha256"],
+                             "runs": tabulate(runs, rivals)}  # fmt: skip
     silver = [row["score"] for row in rows if row["source"] == "silver"]
     result = {
         "questions learned from": len({row["question"] for row in rows}),
         "gold": len(rows) - len(silver), "silver of p >= 0.5": sum(score >= 0.5 for score in silver),
         "silver scores": {f"{b / 10:.1f}": n for b, n in sorted(Counter(min(9, int(10 * s)) for s in silver).items())},
-        "questions": load_run(runs["BM25"][0]).summary["questions"],
-        "data_sha256": read_json(runs["BM25"][0] / "metrics.json")["data_sha256"], "table": table,
+        "gold scores": {f"{b / 10:.1f}": n for b, n in sorted(Counter(min(9, int(10 * row["score"])) for row in rows
+                                                                      if row["source"] == "gold").items())},
+        "tests": tables,
     }  # fmt: skip
     report(f"augmentation-{options.domain}", result)
 
