@@ -29,6 +29,7 @@ from oreqa.evaluation.significance import paired_difference
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "small" / "retriever.toml"
 GOLD = "gold"
+LEAST = 0.5
 RERANKED = 20
 """So many sentences of the hybrid are re-ranked."""
 
@@ -97,23 +98,21 @@ def domain(name: str, data: Path, work: Path) -> tuple[Path, tuple[Test, ...]]:
 
 def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, Any]]:
     """Make the pairs to train on, in ``work``. Returns those of scored.jsonl: gold, and ten candidates a question."""
-    index, scored, unlabelled, questions = (
-        work / name for name in ("indexes/train", "scored.jsonl", "unlabelled.jsonl", "questions.txt")
-    )
-    chosen = ("--classifier", classifier, "--top", 10, "--mode", "hybrid")
+    scored = work / "scored.jsonl"
     if not scored.is_file():
-        oreqa("mine", "silver", "--data", train, "--draw", draw, "--least", 0, "--work", index, "--out", scored, *chosen)
+        oreqa("mine", "silver", "--data", train, "--draw", draw, "--classifier", classifier, "--top", 10, "--mode", "hybrid",
+              "--least", 0, "--work", work / "indexes" / "train", "--out", scored)  # fmt: skip
     rows = [row for _, row in read_jsonl(scored)]
     asked = list(dict.fromkeys(row["question"] for row in rows))
-    if not unlabelled.is_file():
-        questions.write_text("".join(f"{question}\n" for question in asked))
-        oreqa("mine", "silver", "--questions", questions, "--index", index, "--out", unlabelled, *chosen)
+    # What `oreqa mine silver --questions` finds, which is not told the answers: gold ones are among the others.
+    found = [row | {"source": "silver", "weight": row["score"]} for row in rows if "rank" in row and row["score"] >= LEAST]
     # Gold pairs as if nothing had been mined: without scores, so that nothing is masked by them.
     gold = [{k: v for k, v in row.items() if k != "score"} for row in rows if row["source"] == "gold"]
     quarter = set(asked[::4])
     write_jsonl(work / "gold.jsonl", gold)
     write_jsonl(work / "quarter.jsonl", (row for row in gold if row["question"] in quarter))
-    write_jsonl(work / "others.jsonl", (row for _, row in read_jsonl(unlabelled) if row["question"] not in quarter))
+    write_jsonl(work / "unlabelled.jsonl", found)
+    write_jsonl(work / "others.jsonl", (row for row in found if row["question"] not in quarter))
     return rows
 
 
@@ -185,7 +184,7 @@ def main() -> None:
     silver = [row["score"] for row in rows if row["source"] == "silver"]
     result = {
         "questions learned from": len({row["question"] for row in rows}),
-        "gold": len(rows) - len(silver), "silver of p >= 0.5": sum(score >= 0.5 for score in silver),
+        "gold": len(rows) - len(silver), "silver of p >= 0.5": sum(score >= LEAST for score in silver),
         "silver scores": {f"{b / 10:.1f}": n for b, n in sorted(Counter(min(9, int(10 * s)) for s in silver).items())},
         "gold scores": {f"{b / 10:.1f}": n for b, n in sorted(Counter(min(9, int(10 * row["score"])) for row in rows
                                                                       if row["source"] == "gold").items())},

@@ -48,8 +48,9 @@ def mine_silver(
 ) -> list[dict[str, Any]]:
     """Gold pairs, and of the ``top`` best sentences of ``index`` those that ``classifier`` gives at least ``least``.
 
-    A silver pair's weight and score are the probability, its rank the retriever's; gold pairs have a score, too, and the
-    weight 1. Rows are kept beside ``out`` as they are made, so that an interrupted run goes on; ``out`` is written last.
+    A silver pair's weight and score are the probability, its rank the retriever's. Gold pairs have a score, too, the weight
+    1, and a rank if they were retrieved. Rows are kept beside ``out`` as they are made, so that an interrupted run goes on;
+    ``out`` is written last.
     Returns its rows.
     """
     questions = [one.question for one in asked]
@@ -65,13 +66,15 @@ def mine_silver(
         logits = classifier.score(questions[begin:end], [[c for c, _ in own] for own in lists])
         rows = []
         for one, own, found in zip(part, lists, logits, strict=True):
+            scored = zip(own, probability(found).tolist(), strict=True)
             pairs = [
-                Pair(one.question, candidate, score=p)
-                if rank is None
+                Pair(one.question, candidate, score=p, rank=rank)
+                if candidate in one.gold
                 else Pair(one.question, candidate, weight=p, source=SILVER, score=p, rank=rank)
-                for (candidate, rank), p in zip(own, probability(found).tolist(), strict=True)
+                for (candidate, rank), p in scored
+                if candidate in one.gold or p >= least
             ]
-            rows.append({"pairs": [pair_row(p) for p in pairs if p.source != SILVER or (p.score or 0.0) >= least]})
+            rows.append({"pairs": [pair_row(pair) for pair in pairs]})
         return rows
 
     rows = resume_rows(partial, made, len(asked), CHUNK, make, progress or (lambda _: None))
@@ -82,8 +85,11 @@ def mine_silver(
 
 
 def _candidates(one: Asked, retrieved: Sequence[Candidate]) -> list[tuple[Candidate, int | None]]:
-    """The gold, without a rank, and what was retrieved, with its rank; nothing that reads like the gold."""
+    """The gold and what was retrieved, with the retriever's ranks; nothing besides that reads like the gold."""
+    ranks: dict[str, int] = {}
+    for rank, candidate in enumerate(retrieved, 1):
+        ranks.setdefault(candidate.answer, rank)
     texts = {candidate.answer for candidate in one.gold}
-    return [(candidate, None) for candidate in one.gold] + [
+    return [(candidate, ranks.get(candidate.answer)) for candidate in one.gold] + [
         (candidate, rank) for rank, candidate in enumerate(retrieved, 1) if candidate.answer not in texts
     ]
