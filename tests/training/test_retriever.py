@@ -112,6 +112,31 @@ def test_mined_pairs_are_positives_soft_labels_or_a_filter(tiny: Path, squad_fil
     assert (batch["known"][0] >= 0).sum() == 3  # the bad one stays a negative
 
 
+def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from oreqa.models.dual_encoder import start_from
+    from oreqa.training import retriever
+
+    settings = {"kind": "encoder", "answers": "inside", "question_type": 0, "projection": None}
+    model = start_from(tiny, settings, 0.0).eval()
+    candidates = [Candidate("the fox jumps", "the fox jumps" + " and sleeps" * more) for more in range(12)]
+    recipe = retriever_recipe(squad_file, tiny, max_tokens=64)
+    made = maker(tiny, recipe, [Pair("who jumps", candidate) for candidate in candidates[::-1]])
+    batch = made.collate(made.ordered([Pair("who jumps", candidate) for candidate in candidates[::-1]], 1))
+    lengths = batch["passage_attention_mask"].sum(1).tolist()
+    assert lengths == sorted(lengths)
+    sizes: list[tuple[int, ...]] = []
+    model.register_forward_pre_hook(lambda _, args, given: sizes.append(given["input_ids"].shape), with_kwargs=True)
+    whole = float(RetrievalLoss(recipe)(model, batch).detach())
+    assert len(sizes) == 2  # the questions, and all passages at once: they are few
+    monkeypatch.setattr(retriever, "FEWEST", 2)
+    sizes.clear()
+    assert float(RetrievalLoss(recipe)(model, batch).detach()) == pytest.approx(whole, rel=1e-5)
+    parts = sizes[:-1]
+    assert len(parts) > 1
+    assert sum(rows for rows, _ in parts) == len(lengths)
+    assert sum(rows * tokens for rows, tokens in parts) < len(lengths) * max(lengths)
+
+
 @pytest.mark.parametrize("mined", ["positives", "soft"])
 def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, mined: str) -> None:
     from oreqa.models.dual_encoder import start_from

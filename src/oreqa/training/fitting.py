@@ -81,6 +81,7 @@ def fit(
         save_steps=optimiser.checkpoint_steps,
         save_total_limit=2,
         remove_unused_columns=False,
+        ddp_broadcast_buffers=False,  # they never change, and processes may call the model a different number of times
         dataloader_pin_memory=torch.cuda.is_available(),
         report_to=["tensorboard"] if optimiser.tensorboard else [],
         seed=seed,

@@ -145,6 +145,10 @@ class PairMaker:
                     answers.append(_number(source[0][slice(*spans[k])]))
                 items.append(one.item)
 
+        # Sorted by length: what is encoded together is padded little.
+        order = sorted(range(len(items)), key=lambda row: len(items[row].ids))
+        moved = {row: place for place, row in enumerate(order)}
+
         def place(candidate: Candidate) -> int:
             return places[(candidate.context, candidate.title), _span(candidate)]
 
@@ -154,8 +158,8 @@ class PairMaker:
         questions = self._items.questions([example.question for example in examples])
         return {
             **{f"question_{name}": value for name, value in _inputs(questions).items()},
-            **{f"passage_{name}": value for name, value in _inputs(items).items()},
-            "rows": torch.tensor(rows),
+            **{f"passage_{name}": value for name, value in _inputs([items[row] for row in order]).items()},
+            "rows": torch.tensor([moved[row] for row in rows]),
             "outputs": torch.tensor(outputs),
             "answers": torch.tensor(answers),
             "positives": torch.tensor([place(example.positive) for example in examples]),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,8 @@ class RetrievalLoss:
     def __call__(self, model: Any, batch: Inputs) -> Tensor:
         sides = [{name: batch[f"{side}_{name}"] for name in _INPUTS} for side in ("question", "passage")]
         if self.recipe.chunk is None or not model.training:
-            questions, passages = (model(**inputs) for inputs in sides)
-            return self.of_vectors(questions, passages, batch)
+            passages = torch.cat([model(**part) for part in _of_like_length(sides[1])])
+            return self.of_vectors(model(**sides[0]), passages, batch)
         states, vectors = [], []
         with torch.no_grad():
             for inputs in sides:
@@ -123,6 +124,26 @@ class RetrievalLoss:
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "pool")
 
 
+LIKE, FEWEST = 0.75, 16
+"""Inputs are encoded together if the shortest has at least so much of the longest's length, or if there are so few."""
+
+
+def _of_like_length(inputs: Inputs) -> list[Inputs]:
+    """Inputs that come sorted by length in parts, so that little is computed on padding."""
+    lengths = inputs["attention_mask"].sum(1).tolist()
+    cuts = [len(lengths)]
+    for row in range(len(lengths) - 1, 0, -1):
+        if cuts[0] - row >= FEWEST and lengths[row - 1] < LIKE * lengths[cuts[0] - 1]:
+            cuts.insert(0, row)
+    return [_rows(inputs, begin, end) for begin, end in pairwise([0, *cuts])]
+
+
 def _chunks(inputs: Inputs, size: int) -> Iterator[Inputs]:
     for begin in range(0, len(inputs["input_ids"]), size):
-        yield {name: value[begin : begin + size] for name, value in inputs.items()}
+        yield _rows(inputs, begin, begin + size)
+
+
+def _rows(inputs: Inputs, begin: int, end: int) -> Inputs:
+    """Some of the inputs, padded no further than their longest."""
+    longest = int(inputs["attention_mask"][begin:end].sum(1).max())
+    return {name: value[begin:end, ..., :longest] for name, value in inputs.items()}
