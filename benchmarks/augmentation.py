@@ -157,6 +157,7 @@ def main() -> None:
     parser.add_argument("--draw", type=int, default=4000, help="questions to learn from")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
+    parser.add_argument("--tests", nargs="+", help="names of the sets to measure on; all of the domain's if left out")
     parser.add_argument("--modes", nargs="+", default=["dense", "hybrid"], choices=["dense", "hybrid"])
     parser.add_argument(
         "--rerank", action="store_true", help="also re-rank the untrained hybrid: slow on SQuAD's 10,539 questions"
@@ -167,7 +168,7 @@ def main() -> None:
     rows = mine(train, work, options.draw, options.classifier)
     trained = {v: [train_encoder(v, seed, work) for seed in range(options.seeds)] for v in options.variants}
     tables: dict[str, Any] = {}
-    for test in tests:
+    for test in (test for test in tests if test.name in (options.tests or [test.name])):
         runs = {label: [evaluate(test, work, mode, mode, "untrained")] for label, mode in
                 (("BM25", "sparse"), ("dense, untrained", "dense"), ("hybrid, untrained", "hybrid"))}  # fmt: skip
         if options.rerank:
