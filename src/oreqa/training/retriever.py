@@ -124,7 +124,7 @@ class RetrievalLoss:
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "pool")
 
 
-LIKE, FEWEST = 0.75, 16
+LIKE, FEWEST = 0.6, 16
 """Inputs are encoded together if the shortest has at least so much of the longest's length, or if there are so few."""
 
 
