@@ -28,7 +28,7 @@ from oreqa.evaluation.runs import Run, load_run
 from oreqa.evaluation.significance import paired_difference
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "small" / "retriever.toml"
-GOLD = "gold"
+GOLD, UNWEIGHTED = "gold", "+ silver, w = 1"
 LEAST = 0.5
 RERANKED = 20
 """So many sentences of the hybrid are re-ranked."""
@@ -38,7 +38,7 @@ VARIANTS = {
     "gold, two passes": (["gold"], ["epochs=2"]),
     "+ silver, w = p^2": (["scored"], ["mined=positives"]),
     "+ silver, w = p": (["scored"], ["mined=positives", "weight_power=1.0"]),
-    "+ silver, w = 1": (["scored"], ["mined=positives", "weight_power=0.0"]),
+    UNWEIGHTED: (["scored"], ["mined=positives", "weight_power=0.0"]),
     "+ silver, p >= 0.3": (["scored"], ["mined=positives", "least=0.3"]),
     "+ silver, p >= 0.9": (["scored"], ["mined=positives", "least=0.9"]),
     "+ soft labels": (["scored"], ["mined=soft", "negatives=4"]),
@@ -116,6 +116,28 @@ def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, 
     return rows
 
 
+def count_pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many pairs there are, by source and by tenths of p, and how pure they are if the answers are not given."""
+    questions = {row["question"] for row in rows}
+    by_source = {source: [row["score"] for row in rows if row["source"] == source] for source in ("gold", "silver")}
+    kept = [score for score in by_source["silver"] if score >= LEAST]
+    tenths = {source: Counter(min(9, int(10 * score)) / 10 for score in scores) for source, scores in by_source.items()}
+    unlabelled = {}
+    for least in (0.3, 0.5, 0.7, 0.8, 0.9):
+        found = [row for row in rows if "rank" in row and row["score"] >= least]
+        unlabelled[least] = {
+            "pairs": len(found),
+            "gold": sum(row["source"] == "gold" for row in found) / max(1, len(found)),
+            "questions": len({row["question"] for row in found}) / len(questions),
+        }
+    return {
+        "questions": len(questions), "gold": len(by_source["gold"]), "silver": len(kept),
+        "mean p of silver": sum(kept) / max(1, len(kept)),
+        "by tenths of p": {source: dict(sorted(counts.items())) for source, counts in tenths.items()},
+        "answers not given, by least p": unlabelled,
+    }  # fmt: skip
+
+
 def train_encoder(variant: str, seed: int, work: Path) -> Path:
     files, settings = VARIANTS[variant]
     folder = work / "models" / f"{variant}-{seed}".replace(" ", "").replace(",", "-")
@@ -153,7 +175,7 @@ def main() -> None:
     parser.add_argument("domain", choices=["squad", "nq", "medquad"])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/augmentation"))
-    parser.add_argument("--classifier", default="minilm-classifier")
+    parser.add_argument("--classifier", default="minilm-classifier", help="take another --work for another one")
     parser.add_argument("--draw", type=int, default=4000, help="questions to learn from")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
@@ -163,7 +185,7 @@ def main() -> None:
         "--rerank", action="store_true", help="also re-rank the untrained hybrid: slow on SQuAD's 10,539 questions"
     )
     options = parser.parse_args()
-    work = options.work / options.domain
+    work = options.work / f"{options.domain}-{options.draw}"
     train, tests = domain(options.domain, options.data, work)
     rows = mine(train, work, options.draw, options.classifier)
     trained = {v: [train_encoder(v, seed, work) for seed in range(options.seeds)] for v in options.variants}
@@ -178,19 +200,12 @@ def main() -> None:
             for variant, folders in trained.items():
                 runs[f"{mode}, {variant}"] = [evaluate(test, work, f"{folder.name}-{mode}", mode, folder.name, "--model", folder)
                                               for folder in folders]  # fmt: skip
-        rivals = ("dense, untrained", f"dense, {GOLD}", "hybrid, untrained", f"hybrid, {GOLD}")
+        rivals = ("dense, untrained", "hybrid, untrained", *(f"{mode}, {variant}" for mode in options.modes
+                                                             for variant in (GOLD, UNWEIGHTED)))  # fmt: skip
         tables[test.name] = {"questions": runs["BM25"][0].summary["questions"],
                              "data_sha256": read_json(work / "runs" / f"sparse@{test.name}" / "metrics.json")["data_sha256"],
                              "runs": tabulate(runs, rivals)}  # fmt: skip
-    silver = [row["score"] for row in rows if row["source"] == "silver"]
-    result = {
-        "questions learned from": len({row["question"] for row in rows}),
-        "gold": len(rows) - len(silver), "silver of p >= 0.5": sum(score >= LEAST for score in silver),
-        "silver scores": {f"{b / 10:.1f}": n for b, n in sorted(Counter(min(9, int(10 * s)) for s in silver).items())},
-        "gold scores": {f"{b / 10:.1f}": n for b, n in sorted(Counter(min(9, int(10 * row["score"])) for row in rows
-                                                                      if row["source"] == "gold").items())},
-        "tests": tables,
-    }  # fmt: skip
+    result = {"pairs": count_pairs(rows), "tests": tables}
     report(f"augmentation-{options.domain}", result)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,7 @@ def mine_silver(
 
     A silver pair's weight and score are the probability, its rank the retriever's. Gold pairs have a score, too, the weight
     1, and a rank if they were retrieved. Rows are kept beside ``out`` as they are made, so that an interrupted run goes on;
-    ``out`` is written last.
-    Returns its rows.
+    ``out`` is written last. Returns its rows.
     """
     questions = [one.question for one in asked]
     given = [questions, [[c.answer for c in one.gold] for one in asked], classifier.stamp, index.encoder.fingerprint,
@@ -62,19 +61,15 @@ def mine_silver(
     def make(begin: int, end: int) -> list[dict[str, Any]]:
         part = asked[begin:end]
         hits = index.search(questions[begin:end], top, mode, "sentence")
-        lists = [_candidates(one, [candidate_of(hit) for hit in own]) for one, own in zip(part, hits, strict=True)]
-        logits = classifier.score(questions[begin:end], [[c for c, _ in own] for own in lists])
+        lists = [_pairs(one, [candidate_of(hit) for hit in own]) for one, own in zip(part, hits, strict=True)]
+        logits = classifier.score(questions[begin:end], [[pair.positive for pair in own] for own in lists])
         rows = []
-        for one, own, found in zip(part, lists, logits, strict=True):
-            scored = zip(own, probability(found).tolist(), strict=True)
-            pairs = [
-                Pair(one.question, candidate, score=p, rank=rank)
-                if candidate in one.gold
-                else Pair(one.question, candidate, weight=p, source=SILVER, score=p, rank=rank)
-                for (candidate, rank), p in scored
-                if candidate in one.gold or p >= least
+        for own, found in zip(lists, logits, strict=True):
+            scored = [
+                replace(pair, score=p, weight=p if pair.source == SILVER else pair.weight)
+                for pair, p in zip(own, probability(found).tolist(), strict=True)
             ]
-            rows.append({"pairs": [pair_row(pair) for pair in pairs]})
+            rows.append({"pairs": [pair_row(pair) for pair in scored if pair.source != SILVER or pair.weight >= least]})
         return rows
 
     rows = resume_rows(partial, made, len(asked), CHUNK, make, progress or (lambda _: None))
@@ -84,12 +79,15 @@ def mine_silver(
     return found
 
 
-def _candidates(one: Asked, retrieved: Sequence[Candidate]) -> list[tuple[Candidate, int | None]]:
+def _pairs(one: Asked, retrieved: Sequence[Candidate]) -> list[Pair]:
     """The gold and what was retrieved, with the retriever's ranks; nothing besides that reads like the gold."""
     ranks: dict[str, int] = {}
     for rank, candidate in enumerate(retrieved, 1):
         ranks.setdefault(candidate.answer, rank)
+    gold = [Pair(one.question, candidate, rank=ranks.get(candidate.answer)) for candidate in one.gold]
     texts = {candidate.answer for candidate in one.gold}
-    return [(candidate, ranks.get(candidate.answer)) for candidate in one.gold] + [
-        (candidate, rank) for rank, candidate in enumerate(retrieved, 1) if candidate.answer not in texts
+    return gold + [
+        Pair(one.question, candidate, source=SILVER, rank=rank)
+        for rank, candidate in enumerate(retrieved, 1)
+        if candidate.answer not in texts
     ]

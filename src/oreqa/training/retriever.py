@@ -26,6 +26,9 @@ from oreqa.training.recipes import RetrieverRecipe
 
 Inputs = dict[str, Tensor]
 
+LIKE, FEWEST = 0.6, 16
+"""Passages are encoded together if the shortest has at least so much of the longest's length, or if there are so few."""
+
 
 def train_retriever(recipe: RetrieverRecipe, out: Path, stage: Stage = silent) -> dict[str, Any]:
     """Train a dual encoder and save it to ``out`` as a sentence-transformers folder; returns what run.json holds.
@@ -122,10 +125,6 @@ class RetrievalLoss:
 
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "pool")
-
-
-LIKE, FEWEST = 0.6, 16
-"""Inputs are encoded together if the shortest has at least so much of the longest's length, or if there are so few."""
 
 
 def _of_like_length(inputs: Inputs) -> list[Inputs]:
