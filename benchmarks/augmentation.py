@@ -189,7 +189,6 @@ def main() -> None:
     train, tests = domain(options.domain, options.data, work)
     rows = mine(train, work, options.draw, options.classifier)
     trained = {v: [train_encoder(v, seed, work) for seed in range(options.seeds)] for v in options.variants}
-    tables: dict[str, Any] = {}
     for test in (test for test in tests if test.name in (options.tests or [test.name])):
         runs = {label: [evaluate(test, work, mode, mode, "untrained")] for label, mode in
                 (("BM25", "sparse"), ("dense, untrained", "dense"), ("hybrid, untrained", "hybrid"))}  # fmt: skip
@@ -202,11 +201,14 @@ def main() -> None:
                                               for folder in folders]  # fmt: skip
         rivals = ("dense, untrained", "hybrid, untrained", *(f"{mode}, {variant}" for mode in options.modes
                                                              for variant in (GOLD, UNWEIGHTED)))  # fmt: skip
-        tables[test.name] = {"questions": runs["BM25"][0].summary["questions"],
-                             "data_sha256": read_json(work / "runs" / f"sparse@{test.name}" / "metrics.json")["data_sha256"],
-                             "runs": tabulate(runs, rivals)}  # fmt: skip
-    result = {"pairs": count_pairs(rows), "tests": tables}
-    report(f"augmentation-{options.domain}", result)
+        result = {
+            "learned from": count_pairs(rows), "seeds": options.seeds, "test": test.name,
+            "questions": runs["BM25"][0].summary["questions"],
+            "data_sha256": read_json(work / "runs" / f"sparse@{test.name}" / "metrics.json")["data_sha256"],
+            "runs": tabulate(runs, rivals),
+        }  # fmt: skip
+        seeds = f"-{options.seeds}-seeds" if options.seeds > 1 else ""
+        report(f"augmentation-{options.domain}-{test.name}{seeds}", result)
 
 
 if __name__ == "__main__":

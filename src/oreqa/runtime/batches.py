@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 BATCH_TOKENS = 1024
 """Tokens of a batch, padding included: enough to keep the matrix products busy, and small enough for the caches."""
 
-LEAST_TOKENS, LEAST_BATCHES = 128, 4
+LEAST_TOKENS, LEAST_BATCHES = 128, 8
 """Little work is cut into smaller batches than that, so that all cores have some of it."""
 
 

@@ -37,11 +37,13 @@ def bert_graph(
     first: int = 0,
     last: int | None = None,
     eight_bits: bool = False,
+    only_first: bool = False,
 ) -> Graph:
     """Build the encoder of BERT: embeddings, then ``num_hidden_layers`` post-norm Transformer layers.
 
     ``first`` and ``last`` (left out) cut a stretch of its layers; one that begins with layer 0 has the embeddings, too.
-    With ``eight_bits`` the layers' matrices are rounded to 255 steps a row.
+    With ``eight_bits`` the layers' matrices are rounded to 255 steps a row. With ``only_first`` the last layer is computed
+    for [CLS] alone, which is then all that ``hidden`` holds (``[batch, 1, width]``): the same number, for less.
     Raises ModelError if the architecture is not BERT's or a tensor is missing.
     """
     _check_supported(config)
@@ -103,9 +105,13 @@ def bert_graph(
     seen = op.unsqueeze(op.convert(mask, np.float32), op.constant(np.array([1, 2], np.int64)))
     hide = op.multiply(op.subtract(op.constant(np.float32(1)), seen), op.constant(np.float32(-1e9)))
 
-    for layer in range(first, int(config["num_hidden_layers"]) if last is None else last):
+    layers = range(first, int(config["num_hidden_layers"]) if last is None else last)
+    for layer in layers:
         base = f"encoder.layer.{layer}"
-        query, key, value = (split_heads(linear(x, f"{base}.attention.self.{part}")) for part in ("query", "key", "value"))
+        key, value = (split_heads(linear(x, f"{base}.attention.self.{part}")) for part in ("key", "value"))
+        if only_first and layer == layers[-1]:
+            x = op.unsqueeze(first_token(x), op.constant(np.array([1], np.int64)))
+        query = split_heads(linear(x, f"{base}.attention.self.query"))
         attended = op.scaled_dot_product_attention(query, key, value, hide)
         joined = op.reshape(
             op.transpose(attended, op.constant(np.array([0, 2, 1, 3], np.int64))),
@@ -146,9 +152,9 @@ def normalise(x: Any) -> Any:
     return op.normalize_l2(x, op.constant(np.array([-1], np.int64)), 1e-12, "max")
 
 
-def first_token(graph: Graph) -> Any:
-    """The hidden state of [CLS]: ``[batch, width]``."""
-    return op.gather(graph.hidden, op.constant(np.array(0, np.int64)), op.constant(np.array(1, np.int64)))
+def first_token(hidden: Any) -> Any:
+    """The hidden state of [CLS], ``[batch, width]``, among all of them."""
+    return op.gather(hidden, op.constant(np.array(0, np.int64)), op.constant(np.array(1, np.int64)))
 
 
 def as_model(graph: Graph, extra: Mapping[str, Any], outputs: Mapping[str, Any]) -> ov.Model:

@@ -81,7 +81,7 @@ def _reader(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:
     width = int(folder.config["hidden_size"])
     ends = bert.dense(graph.hidden, weights["qa_outputs.weight"][:2], weights["qa_outputs.bias"][:2], "identity")
     selection = bert.dense(
-        bert.first_token(graph),
+        bert.first_token(graph.hidden),
         weights.get("qa_classifier.weight", np.zeros((1, width), np.float32)),
         weights.get("qa_classifier.bias", np.zeros(1, np.float32)),
         "identity",
@@ -93,8 +93,8 @@ def _reader(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:
 def _scorer(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:
     """One number an input, from [CLS], through BERT's pooler if there is one; of two classes, the second's log-odds."""
     weights = load_weights(folder.path)
-    graph = bert.bert_graph(weights, folder.config, common, eight_bits=eight_bits)
-    first = bert.first_token(graph)
+    graph = bert.bert_graph(weights, folder.config, common, eight_bits=eight_bits, only_first=True)
+    first = bert.first_token(graph.hidden)
     if "bert.pooler.dense.weight" in weights:
         first = bert.dense(first, weights["bert.pooler.dense.weight"], weights["bert.pooler.dense.bias"], "tanh")
     weight, bias = log_odds_head(weights)
