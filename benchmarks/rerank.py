@@ -1,14 +1,13 @@
 """Fifty sentences re-ranked for each question: our classifier against CrossEncoder.predict at its defaults, in one run.
 
-Run:  python benchmarks/rerank.py --data ../shared/data --classifier DIR      (needs the train extra)
+Run:  python benchmarks/rerank.py --data ../shared/data      (needs the train extra)
 
-DIR is a trained classifier in full (no difference). Both read the very same inputs: question and sentence, nothing else.
+Both have the same weights and read the very same inputs: question and sentence, nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import tempfile
 import time
@@ -16,19 +15,34 @@ from pathlib import Path
 
 import numpy as np
 from common import paired, report, squad
+from safetensors.numpy import save_file
 from sentence_transformers import CrossEncoder
 
+from oreqa.datasets.files import read_json, write_json
 from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.reqa import build_reqa
+from oreqa.models.folders import find_model
+from oreqa.models.heads import find_tokenizer, load_weights
 from oreqa.runtime.classifier import Classifier
 
 SENTENCES = 50
 
 
+def save_whole(classifier: Path, folder: Path) -> None:
+    """The classifier as CrossEncoder loads it: weights put together, its tokenizer beside them, sentences shown alone."""
+    shutil.copytree(find_tokenizer(classifier).parent, folder, dirs_exist_ok=True, ignore=lambda _, names: {
+        name for name in names if "token" not in name and name != "vocab.txt"})  # fmt: skip
+    save_file(dict(load_weights(classifier)), folder / "model.safetensors")
+    config = read_json(classifier / "config.json")
+    config["oreqa"].pop("difference_from", None)
+    config["oreqa"] |= {"marking": "alone", "max_tokens": 512}
+    write_json(folder / "config.json", config)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--classifier", type=Path, required=True)
+    parser.add_argument("--classifier", default="minilm-classifier")
     parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
@@ -38,11 +52,8 @@ def main() -> None:
     rng = np.random.default_rng(0)
     lists = [[candidates[place] for place in rng.integers(0, len(candidates), SENTENCES)] for _ in questions]
     with tempfile.TemporaryDirectory() as work:
-        folder = Path(work) / "alone"
-        shutil.copytree(options.classifier, folder)
-        config = json.loads((folder / "config.json").read_text())
-        config["oreqa"] |= {"marking": "alone", "max_tokens": 512}
-        (folder / "config.json").write_text(json.dumps(config))
+        folder = Path(work)
+        save_whole(find_model(options.classifier), folder)
         ours, theirs = Classifier.load(folder), CrossEncoder(str(folder), device="cpu")
         found: dict[str, list[float]] = {}
 
