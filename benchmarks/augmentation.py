@@ -46,6 +46,7 @@ VARIANTS = {
     "quarter of gold": (["quarter"], []),
     "quarter of gold + silver of other questions": (["quarter", "others"], ["mined=positives"]),
     "silver alone": (["unlabelled"], ["mined=positives"]),
+    "silver alone, p >= 0.8": (["unlabelled"], ["mined=positives", "least=0.8"]),
 }
 """Name -> the pairs that are trained on, and what is set in the recipe. Silver of ``others`` and ``unlabelled`` is mined for
 questions whose answers are not given."""
