@@ -29,6 +29,7 @@ from oreqa.evaluation.significance import paired_difference
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "small" / "retriever.toml"
 GOLD, UNWEIGHTED = "gold", "+ silver, w = 1"
+CLASSIFIER = "minilm-classifier"
 LEAST = 0.5
 RERANKED = 20
 """So many sentences of the hybrid are re-ranked."""
@@ -176,7 +177,7 @@ def main() -> None:
     parser.add_argument("domain", choices=["squad", "nq", "medquad"])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/augmentation"))
-    parser.add_argument("--classifier", default="minilm-classifier", help="take another --work for another one")
+    parser.add_argument("--classifier", default=CLASSIFIER, help="take another --work for another one")
     parser.add_argument("--draw", type=int, default=4000, help="questions to learn from")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
@@ -208,8 +209,9 @@ def main() -> None:
             "data_sha256": read_json(work / "runs" / f"sparse@{test.name}" / "metrics.json")["data_sha256"],
             "runs": tabulate(runs, rivals),
         }  # fmt: skip
+        classifier = f"-{Path(options.classifier).name}" if options.classifier != CLASSIFIER else ""
         seeds = f"-{options.seeds}-seeds" if options.seeds > 1 else ""
-        report(f"augmentation-{options.domain}-{test.name}{seeds}", result)
+        report(f"augmentation-{options.domain}-{test.name}{classifier}{seeds}", result)
 
 
 if __name__ == "__main__":
