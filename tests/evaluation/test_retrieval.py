@@ -4,12 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from oreqa.core import Document, Passage
 from oreqa.datasets.beir import Beir, Entry
 from oreqa.datasets.reqa import build_reqa
 from oreqa.datasets.squad import Asked, Gold, Paragraph
+from oreqa.evaluation import retrieval
 from oreqa.evaluation.corpora import index_passages
 from oreqa.evaluation.retrieval import evaluate_beir, evaluate_reqa, index_beir
+from oreqa.index.ingest import cut_document
 from oreqa.index.store import Settings
+from oreqa.index.update import IndexWriter
 
 
 def test_reqa(tiny: Path, tmp_path: Path) -> None:
@@ -38,3 +42,20 @@ def test_beir_ranks_documents_by_their_best_passage(tiny: Path, tmp_path: Path) 
     assert rows["q"].metrics["ndcg@10"] == pytest.approx(1.0)
     assert rows["r"].top[0][0] == "d2"
     assert rows["q"].gold == ["d1"]
+
+
+def test_a_kept_beir_index_cuts_only_what_is_new(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = [Entry(f"d{i}", "", f"Bee number {i} hums.") for i in range(3)]
+    settings = Settings(str(tiny))
+    index_beir(tmp_path / "kb", Beir(tuple(corpus), {}, {}), settings, "cpu", None)
+    cut: list[str] = []
+
+    def note(writer: IndexWriter, document: Document) -> list[Passage]:
+        cut.append(document.key)
+        return cut_document(writer, document)
+
+    monkeypatch.setattr(retrieval, "cut_document", note)
+    again = Beir((*corpus[1:], Entry("d3", "", "Owls hoot.")), {}, {})
+    index = index_beir(tmp_path / "kb", again, settings, "cpu", None)
+    assert cut == ["d3"]
+    assert index.counts()["documents"] == 3

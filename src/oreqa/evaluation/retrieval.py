@@ -9,20 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from oreqa.core import Document, Passage
-from oreqa.corpus.chunks import split_passages
+from oreqa.core import Document
 from oreqa.datasets.beir import Beir
 from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.evaluation.corpora import index_passages
 from oreqa.evaluation.metrics import gold_ranks, question_metrics
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
+from oreqa.index.ingest import cut_document
 from oreqa.index.scoring import Scores, best_sentences
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.index.update import open_writer
 from oreqa.runtime.classifier import Classifier, rerank_scores
-from oreqa.runtime.encoder import Encoder
 from oreqa.runtime.reader import CHUNK
 
 Progress = Callable[[int], None]
@@ -73,20 +72,19 @@ def _reranked(task: ReqaTask, scored: Iterator[Scores], classifier: Classifier, 
             yield rerank_scores(own, places, found)
 
 
-def beir_passages(task: Beir, encoder: Encoder, settings: Settings) -> list[Passage]:
-    """The corpus as passages; a passage's document is its BEIR id."""
-    room = min(settings.passage_tokens - 2, encoder.max_tokens)
-    passages = []
-    for entry in task.corpus:
-        document = Document(entry.id, entry.title, entry.text if entry.text.strip() else entry.title)
-        passages.extend(split_passages(document, encoder.count_tokens, room, settings.language))
-    return passages
-
-
 def index_beir(folder: Path, task: Beir, settings: Settings, device: str, progress: Progress | None) -> Index:
-    """An index of a BEIR corpus, its passages cut as a user's documents are."""
-    passages = beir_passages(task, Encoder.load(settings.model, device), settings)
-    return index_passages(folder, passages, settings, device, progress)
+    """An index of a BEIR corpus, its documents named by their ids and cut as a user's are.
+
+    What the folder has of them already is neither cut nor encoded again.
+    """
+    with open_writer(folder, settings, device) as writer:
+        for entry in task.corpus:
+            document = Document(entry.id, entry.title, entry.text if entry.text.strip() else entry.title)
+            writer.add(document, entry.id, lambda document: cut_document(writer, document), progress)
+        writer.flush(progress)
+        writer.remove_unseen(lambda _: True, prune=True)
+        writer.publish()
+    return Index.open(folder, device)
 
 
 def evaluate_beir(

@@ -64,13 +64,14 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, progress: Progress | 
     if writer.fresh(source, stamp):
         return
     for document in read_documents(file, fields):
-        writer.add(document, source, lambda document: _cut(writer, document), progress)
+        writer.add(document, source, lambda document: cut_document(writer, document), progress)
     # A file that was written just now may change again within the clock's grain: it is read once more next time.
     if time.time_ns() - file.stat().st_mtime_ns > 2_000_000_000:
         writer.finish_source(source, stamp)
 
 
-def _cut(writer: IndexWriter, document: Document) -> list[Passage]:
+def cut_document(writer: IndexWriter, document: Document) -> list[Passage]:
+    """A document's passages, of the length that the index is set to."""
     encoder = writer.encoder
     room = min(writer.settings.passage_tokens - 2, encoder.max_tokens)  # [CLS] and [SEP] count
     return split_passages(document, encoder.count_tokens, room, writer.settings.language)
