@@ -32,7 +32,8 @@ def save_whole(classifier: Path, folder: Path) -> None:
     """The classifier as CrossEncoder loads it: weights put together, its tokenizer beside them, sentences shown alone."""
     shutil.copytree(find_tokenizer(classifier).parent, folder, dirs_exist_ok=True, ignore=lambda _, names: {
         name for name in names if "token" not in name and name != "vocab.txt"})  # fmt: skip
-    save_file(dict(load_weights(classifier)), folder / "model.safetensors")
+    weights = {name: value for name, value in load_weights(classifier).items() if not name.startswith("qa_")}
+    save_file(weights, folder / "model.safetensors")
     config = read_json(classifier / "config.json")
     config["oreqa"].pop("difference_from", None)
     config["oreqa"] |= {"marking": "alone", "max_tokens": 512}

@@ -8,9 +8,9 @@ from oreqa.core import Document, Passage
 from oreqa.datasets.beir import Beir, Entry
 from oreqa.datasets.reqa import build_reqa
 from oreqa.datasets.squad import Asked, Gold, Paragraph
-from oreqa.evaluation import retrieval
-from oreqa.evaluation.corpora import index_passages
-from oreqa.evaluation.retrieval import evaluate_beir, evaluate_reqa, index_beir
+from oreqa.evaluation import corpora
+from oreqa.evaluation.corpora import index_beir, index_passages
+from oreqa.evaluation.retrieval import evaluate_beir, evaluate_reqa
 from oreqa.index.ingest import cut_document
 from oreqa.index.store import Settings
 from oreqa.index.update import IndexWriter
@@ -54,7 +54,7 @@ def test_a_kept_beir_index_cuts_only_what_is_new(tiny: Path, tmp_path: Path, mon
         cut.append(document.key)
         return cut_document(writer, document)
 
-    monkeypatch.setattr(retrieval, "cut_document", note)
+    monkeypatch.setattr(corpora, "cut_document", note)
     again = Beir((*corpus[1:], Entry("d3", "", "Owls hoot.")), {}, {})
     index = index_beir(tmp_path / "kb", again, settings, "cpu", None)
     assert cut == ["d3"]

@@ -100,7 +100,8 @@ def beir(
     [bold]oreqa eval beir --data selqa --split test --out runs/selqa[/bold]
     """
     from oreqa.datasets.beir import load_beir
-    from oreqa.evaluation.retrieval import evaluate_beir, index_beir
+    from oreqa.evaluation.corpora import index_beir
+    from oreqa.evaluation.retrieval import evaluate_beir
 
     settings, loaded = settings_for(model), load_classifier(classifier, rerank, device)
     task = load_beir(data, split)

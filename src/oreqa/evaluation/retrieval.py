@@ -5,22 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
-from oreqa.core import Document
 from oreqa.datasets.beir import Beir
 from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.metrics import gold_ranks, question_metrics
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
-from oreqa.index.ingest import cut_document
 from oreqa.index.scoring import Scores, best_sentences
 from oreqa.index.search import Index
-from oreqa.index.store import Settings
-from oreqa.index.update import open_writer
 from oreqa.runtime.classifier import Classifier, rerank_scores
 from oreqa.runtime.reader import CHUNK
 
@@ -70,21 +65,6 @@ def _reranked(task: ReqaTask, scored: Iterator[Scores], classifier: Classifier, 
         logits = classifier.score(questions, [[candidates[place] for place in places] for places in best])
         for own, places, found in zip(scores, best, logits, strict=True):
             yield rerank_scores(own, places, found)
-
-
-def index_beir(folder: Path, task: Beir, settings: Settings, device: str, progress: Progress | None) -> Index:
-    """An index of a BEIR corpus, its documents named by their ids and cut as a user's are.
-
-    What the folder has of them already is neither cut nor encoded again.
-    """
-    with open_writer(folder, settings, device) as writer:
-        for entry in task.corpus:
-            document = Document(entry.id, entry.title, entry.text if entry.text.strip() else entry.title)
-            writer.add(document, entry.id, lambda document: cut_document(writer, document), progress)
-        writer.flush(progress)
-        writer.remove_unseen(lambda _: True, prune=True)
-        writer.publish()
-    return Index.open(folder, device)
 
 
 def evaluate_beir(
