@@ -149,7 +149,7 @@ class IndexWriter:
     def add(self, document: Document, source: str, cut: Cut, progress: Progress | None = None) -> None:
         """Add or refresh one document. Its passages are encoded with those of its neighbours."""
         if document.key in self._seen:
-            raise InputError(f"{document.key}: two documents have this name")
+            raise InputError(f"{document.key}: two documents have this name; give one of them another")
         self._seen.add(document.key)
         digest = _document_hash(document)
         versions = self._known.get(document.key, {})
