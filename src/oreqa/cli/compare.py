@@ -43,7 +43,9 @@ def compare(
     for other, c in zip(loaded[1:], found, strict=True):
         table = Table(title=f"{c.b} against {c.a}: {c.questions:,} questions", title_justify="left")
         for name in ("metric", c.a, c.b, "difference", "95% interval", "p"):
-            table.add_column(name, justify="left" if name == "metric" else "right")
+            # The names of runs often differ in their ends only: they are folded, never cut short.
+            table.add_column(name, justify="left" if name == "metric" else "right", overflow="fold",
+                             no_wrap=name == "95% interval")  # fmt: skip
         for name in _SHOWN:
             if name in c.differences:
                 d = c.differences[name]
