@@ -44,9 +44,11 @@ VARIANTS = {
     "+ silver, p >= 0.9": (["scored"], ["mined=positives", "least=0.9"]),
     "+ soft labels": (["scored"], ["mined=soft", "negatives=4"]),
     "+ filter": (["scored"], ["mined=filter"]),
+    "+ hard negatives": (["scored"], ["mined=filter", "negatives=4"]),
     "quarter of gold": (["quarter"], []),
     "quarter of gold + silver of other questions": (["quarter", "others"], ["mined=positives"]),
     "silver alone": (["unlabelled"], ["mined=positives"]),
+    "soft labels alone": (["unlabelled"], ["mined=soft", "negatives=4"]),
     "silver alone, p >= 0.8": (["unlabelled"], ["mined=positives", "least=0.8"]),
 }
 """Name -> the pairs that are trained on, and what is set in the recipe. Silver of ``others`` and ``unlabelled`` is mined for
@@ -107,7 +109,7 @@ def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, 
     rows = [row for _, row in read_jsonl(scored)]
     asked = list(dict.fromkeys(row["question"] for row in rows))
     # What `oreqa mine silver --questions` finds, which is not told the answers: gold ones are among the others.
-    found = [row | {"source": "silver", "weight": row["score"]} for row in rows if "rank" in row and row["score"] >= LEAST]
+    found = [row | {"source": "silver", "weight": row["score"]} for row in rows if "rank" in row]
     # Gold pairs as if nothing had been mined: without scores, so that nothing is masked by them.
     gold = [{k: v for k, v in row.items() if k != "score"} for row in rows if row["source"] == "gold"]
     quarter = set(asked[::4])

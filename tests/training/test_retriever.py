@@ -107,9 +107,23 @@ def test_mined_pairs_are_positives_soft_labels_or_a_filter(tiny: Path, squad_fil
     ((answer, weight, others, scores),) = examples(mined="soft", negatives=3)
     assert (answer, weight, others) == ("gold", 1.0, {"good", "fair", "bad"})
     assert sorted(scores) == [0.1, 0.6, 0.8, 0.9]
+    lone = [*pairs[1:], *map(replace, pairs[1:])]  # twice the same, as files of several runs have it
+    made = maker(tiny, retriever_recipe(squad_file, tiny, mined="soft", negatives=1), lone)
+    (alone,) = made.examples(lone, random.Random(0))  # without gold the likeliest is the positive, once
+    assert (alone.positive.answer, alone.weight) == ("good", pytest.approx(0.64))
+    assert alone.scores[0] == 0.8
+    assert not maker(tiny, retriever_recipe(squad_file, tiny, mined="soft"), pairs[3:]).examples(pairs[3:], random.Random(0))
     filtered = maker(tiny, retriever_recipe(squad_file, tiny), pairs)
     batch = filtered.collate(filtered.examples(pairs, random.Random(0)))
     assert (batch["known"][0] >= 0).sum() == 3  # the bad one stays a negative
+
+
+def test_nothing_to_learn_from_is_said(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    silver = replace(load_gold(squad_file)[0], source="silver", score=0.2, weight=0.2)
+    path.write_text(json.dumps(pair_row(silver)) + "\n")
+    with pytest.raises(InputError, match=r"none has a probability of 0\.5 or more; lower the recipe's least"):
+        train_retriever(retriever_recipe(path, tiny), tmp_path / "m")
 
 
 def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,7 @@ class PairMaker:
                 self._known[pair.question].add(_number(pair.positive.answer))
             if pair.score is not None:
                 self._mined[pair.question].append(pair)
+        self._answered = {pair.question for pair in pairs if pair.source == "gold"}
         self._spans: dict[Source, dict[tuple[int, int], int]] = {}
         for pair in pairs:
             for candidate in (pair.positive, *pair.negatives):
@@ -75,7 +76,9 @@ class PairMaker:
         recipe, made = self._recipe, []
         for pair in pairs:
             silver = pair.source != "gold"
-            if silver and (recipe.mined != "positives" or (pair.score or pair.weight) < recipe.least):
+            if silver and (pair.score or pair.weight) < recipe.least:
+                continue
+            if silver and recipe.mined != "positives" and not (recipe.mined == "soft" and self._stands_for_gold(pair)):
                 continue
             rows = [row for row in self._mined[pair.question] if row.positive != pair.positive]
             others = list(pair.negatives)
@@ -90,6 +93,11 @@ class PairMaker:
             weight = pair.weight**recipe.weight_power if silver else 1.0
             made.append(Example(pair.question, pair.positive, weight, tuple(others), scores))
         return made
+
+    def _stands_for_gold(self, pair: Pair) -> bool:
+        """Whether a question has no gold, and this is the mined pair of the highest probability."""
+        rows = self._mined[pair.question]
+        return pair.question not in self._answered and bool(rows) and max(rows, key=lambda row: row.score or 0.0) is pair
 
     def ordered(self, pairs: Sequence[Pair], epochs: int) -> list[Example]:
         """All examples of a run in the order in which they are seen: those of a passage together, passages at random.

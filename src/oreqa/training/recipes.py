@@ -127,13 +127,14 @@ class RetrieverRecipe(_Checked):
     """How a dual encoder is trained, on the pairs of ``data``: SQuAD, MRQA or pair files, BEIR folders.
 
     ``answers``: sentences are read ``inside`` their passage, which is cheap, or in ``pairs`` with it, as Yang et al. do.
-    ``input_types`` adds their input-type embedding. ``mined`` says what a classifier's scores in pair files are used for: as
-    silver ``positives`` (probability at least ``least``, weight ``p ** weight_power``), as ``soft`` labels that make up
-    ``soft_share`` of the loss, or only to ``filter`` false negatives, which all three do. ``negatives`` more candidates a
-    question are drawn from its hard ones. ``chunk`` inputs are encoded at a time (gradient caching). ``passage_weight`` is
-    the part of a passage's own similarity in the score of its sentences. ``dev`` is a task whose MRR is measured at every
-    checkpoint (a SQuAD or MRQA file's held-out articles, a BEIR folder's split dev): training stops when ``patience``
-    measures bring no gain, and keeps the best.
+    ``input_types`` adds their input-type embedding. ``mined`` says what a classifier's scores in pair files are used
+    for: as silver ``positives`` (probability at least ``least``, weight ``p ** weight_power``), as ``soft`` labels that
+    make up ``soft_share`` of the loss (of a question without gold the likeliest silver pair is the positive), or only to
+    ``filter`` false negatives, which all three do. ``negatives`` more candidates a question are drawn from its hard
+    ones. ``chunk`` inputs are encoded at a time (gradient caching). ``passage_weight`` is the part of a passage's own
+    similarity in the score of its sentences. ``dev`` is a task whose MRR is measured at every checkpoint (a SQuAD or
+    MRQA file's held-out articles, a BEIR folder's split dev): training stops when ``patience`` measures bring no gain,
+    and keeps the best.
     """
 
     kind: Literal["retriever"]

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from oreqa.datasets.tasks import load_task
+from oreqa.errors import InputError
 from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
 from oreqa.models.dual_encoder import QUESTION_TYPE, save_encoder, start_from
 from oreqa.models.folders import find_model, read_encoder_folder
@@ -53,6 +54,11 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, stage: Stage = silent) -
             advance(len(pairs))
         maker = PairMaker(folder, recipe, pairs)
         examples = maker.ordered(pairs, recipe.epochs)
+    if not examples:
+        raise InputError(
+            f"no pair of the data can be learned from: none is gold, and none has a probability of {recipe.least} or more; "
+            "lower the recipe's least, or mine from more questions"
+        )
     measure = None
     if recipe.dev is not None:
         task = load_task(recipe.data_root / recipe.dev, "dev", held_out=True)
