@@ -45,7 +45,7 @@ def test_every_command_in_the_documentation_exists() -> None:
     known: dict[tuple[str, ...], str] = {}
     for page in ("README.md", "docs/tutorial.md", "docs/how-to.md"):
         for kind, text in blocks(page):
-            for line in text.splitlines() if kind == "console" else ():
+            for line in text.replace("\\\n", "").splitlines() if kind == "console" else ():
                 words = shlex.split(line.removeprefix("$ "))
                 if words[0] != "oreqa":
                     continue
