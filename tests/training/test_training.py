@@ -17,7 +17,7 @@ from oreqa.models.inputs import InputMaker  # noqa: E402
 from oreqa.runtime.reader import PassageReader  # noqa: E402
 from oreqa.training.groups import reader_groups  # noqa: E402
 from oreqa.training.reader import collate, train_reader  # noqa: E402
-from oreqa.training.recipes import ReaderRecipe, RerankerRecipe, load_recipe  # noqa: E402
+from oreqa.training.recipes import ReaderRecipe, RerankerRecipe, RetrieverRecipe, load_recipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.reranker import candidate_lists, train_reranker  # noqa: E402
 
@@ -187,6 +187,15 @@ def test_bad_recipes(tmp_path: Path, text: str, changes: list[str], message: str
     (tmp_path / "r.toml").write_text(text)
     with pytest.raises(InputError, match=message):
         load_recipe(ReaderRecipe, tmp_path / "r.toml", changes)
+
+
+def test_soft_labels_need_candidates() -> None:
+    path = Path(__file__).parents[2] / "recipes" / "small" / "retriever.toml"
+    with pytest.raises(
+        InputError, match=r"retriever\.toml: the recipe: mined = soft compares .* set negatives to 1 or more"
+    ):
+        load_recipe(RetrieverRecipe, path, ["mined=soft"])
+    assert load_recipe(RetrieverRecipe, path, ["mined=soft", "negatives=4"]).negatives == 4
 
 
 def test_settings_change_a_recipe() -> None:

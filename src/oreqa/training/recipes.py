@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from oreqa.errors import InputError
 from oreqa.models.folders import DEFAULT_ENCODER
@@ -162,6 +162,12 @@ class RetrieverRecipe(_Checked):
     seed: int = 0
     optimiser: Optimiser
 
+    @model_validator(mode="after")
+    def _soft_labels_are_several(self) -> Self:
+        if self.mined == "soft" and not self.negatives:
+            raise ValueError("mined = soft compares candidates of a question; set negatives to 1 or more, as in negatives=4")
+        return self
+
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -184,7 +190,7 @@ def load_recipe(kind: type[R], path: Path, settings: Sequence[str] = ()) -> R:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the recipe"
-        raise InputError(f"{path}: {place}: {first['msg']}") from None
+        raise InputError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
 def _set(content: dict[str, Any], setting: str) -> None:
