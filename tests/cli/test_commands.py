@@ -155,7 +155,10 @@ def test_mining_judging_and_re_ranking(
     assert {"acc", "auc_pr", "majority_acc", "cosine_acc", "cosine_auc_pr", "ece"} <= set(metrics)
     assert "What is right against what was said" in (out / "report.html").read_text()
     found = run("mine", "silver", *common, "--classifier", tiny_classifier, "--least", 0, "--out", tmp_path / "silver.jsonl")
-    assert " silver pairs for " in found.stdout
+    rows = [json.loads(line) for line in (tmp_path / "silver.jsonl").read_text().splitlines()]
+    likely = sum(row["source"] == "silver" and row["score"] >= 0.5 for row in rows)
+    assert found.stdout.startswith(f"{likely:,} silver pairs of p >= 0.5 for ")
+    assert f" {len(rows):,} rows in " in " ".join(found.stdout.split())
     (tmp_path / "asked.txt").write_text("who dances\n\nhow many hearts\n")
     report = json.loads(
         run("mine", "silver", "--questions", tmp_path / "asked.txt", "--index", kb, "--classifier", tiny_classifier,

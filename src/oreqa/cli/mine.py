@@ -83,7 +83,9 @@ def silver(
     classifier: ClassifierOption = "minilm-classifier",
     top: Annotated[int, typer.Option(min=1, max=1000, help="Sentences that are retrieved for a question.")] = 10,
     mode: ModeOption = ModeName.hybrid,
-    least: Annotated[float, typer.Option(min=0, max=1, help="Least probability of a pair that is kept.")] = 0.5,
+    least: Annotated[
+        float, typer.Option(min=0, max=1, help="Least probability of a pair that is kept; 0 for soft labels.")
+    ] = 0.5,
     split: SplitOption = "train",
     held_out: HeldOutFlag = False,
     draw: DrawnOption = None,
@@ -103,7 +105,7 @@ def silver(
     from oreqa.datasets.tasks import draw_questions
     from oreqa.errors import InputError
     from oreqa.index.search import Index
-    from oreqa.mining.silver import SILVER, Asked, asked_of, mine_silver
+    from oreqa.mining.silver import LIKELY, SILVER, Asked, asked_of, mine_silver
     from oreqa.runtime.classifier import Classifier
 
     if (data is None) == (questions is None) or (questions is None) != (index is None):
@@ -123,8 +125,10 @@ def silver(
     if as_json:
         print_json({"questions": len(asked), "gold": gold, "silver": len(found), "out": str(out)})
         return
-    more = f", {len(found) / gold:.0%} more than the {gold:,} gold ones" if gold else ""
-    typer.echo(f"{len(found):,} silver pairs for {len(asked):,} questions{more}, in {out}")
+    bar = max(least, LIKELY)
+    likely = sum(row["score"] >= bar for row in found)
+    more = f", {likely / gold:.0%} more than the {gold:,} gold ones" if gold else ""
+    typer.echo(f"{likely:,} silver pairs of p >= {bar:g} for {len(asked):,} questions{more}; {len(rows):,} rows in {out}")
     _show(found)
 
 

@@ -17,6 +17,8 @@ from oreqa.index.search import Index
 from oreqa.runtime.classifier import Classifier, candidate_of, probability
 
 SILVER = "silver"
+LIKELY = 0.5
+"""Above this probability a sentence is taken for an answer."""
 CHUNK = 64
 
 
@@ -43,7 +45,7 @@ def mine_silver(
     out: Path,
     top: int = 10,
     mode: Mode = "hybrid",
-    least: float = 0.5,
+    least: float = LIKELY,
     progress: Callable[[int], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Gold pairs, and of the ``top`` best sentences of ``index`` those that ``classifier`` gives at least ``least``.
