@@ -45,6 +45,8 @@ VARIANTS = {
     "+ soft labels": (["scored"], ["mined=soft", "negatives=4"]),
     "+ filter": (["scored"], ["mined=filter"]),
     "+ hard negatives": (["scored"], ["mined=filter", "negatives=4"]),
+    "+ hard negatives, unfiltered": (["scored"], ["mined=filter", "negatives=4", "least=1.0"]),
+    "+ silver + hard negatives": (["scored"], ["mined=positives", "negatives=4"]),
     "quarter of gold": (["quarter"], []),
     "quarter of gold + silver of other questions": (["quarter", "others"], ["mined=positives"]),
     "silver alone": (["unlabelled"], ["mined=positives"]),
