@@ -123,7 +123,7 @@ def test_nothing_to_learn_from_is_said(squad_file: Path, tiny: Path, tmp_path: P
     path = tmp_path / "pairs.jsonl"
     silver = replace(load_gold(squad_file)[0], source="silver", score=0.2, weight=0.2)
     path.write_text(json.dumps(pair_row(silver)) + "\n")
-    with pytest.raises(InputError, match=r"none has a probability of 0\.5 or more; lower the recipe's least"):
+    with pytest.raises(InputError, match=r"none is gold, and mined = positives with least = 0\.5 takes no silver one"):
         train_retriever(retriever_recipe(path, tiny), tmp_path / "m")
 
 

@@ -18,7 +18,7 @@ from oreqa.runtime.classifier import Classifier, candidate_of, probability
 
 SILVER = "silver"
 LIKELY = 0.5
-"""Above this probability a sentence is taken for an answer."""
+"""From this probability on a sentence is taken for an answer."""
 CHUNK = 64
 
 
