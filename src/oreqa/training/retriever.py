@@ -56,8 +56,8 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, stage: Stage = silent) -
         examples = maker.ordered(pairs, recipe.epochs)
     if not examples:
         raise InputError(
-            f"no pair of the data can be learned from: none is gold, and mined = {recipe.mined} with least = {recipe.least} takes "
-            "no silver one; lower least, or set mined=positives"
+            f"no pair of the data can be learned from: none is gold, and mined = {recipe.mined} with least = {recipe.least} "
+            "takes no silver one; lower least, or set mined=positives"
         )
     measure = None
     if recipe.dev is not None:
