@@ -44,6 +44,7 @@ VARIANTS = {
     "+ silver, p >= 0.9": (["scored"], ["mined=positives", "least=0.9"]),
     "+ soft labels": (["scored"], ["mined=soft", "negatives=4"]),
     "+ filter": (["scored"], ["mined=filter"]),
+    "+ mined negatives": (["negatives"], ["negatives=3"]),
     "+ hard negatives": (["scored"], ["mined=filter", "negatives=4"]),
     "+ hard negatives, unfiltered": (["scored"], ["mined=filter", "negatives=4", "least=1.0"]),
     "+ silver + hard negatives": (["scored"], ["mined=positives", "negatives=4"]),
@@ -54,7 +55,7 @@ VARIANTS = {
     "silver alone, p >= 0.8": (["unlabelled"], ["mined=positives", "least=0.8"]),
 }
 """Name -> the pairs that are trained on, and what is set in the recipe. Silver of ``others`` and ``unlabelled`` is mined for
-questions whose answers are not given."""
+questions whose answers are not given; mined negatives take no classifier."""
 
 SHOWN = ("mrr", "mrr@100", "p@1", "p@5", "p@10", "r@1", "r@5")
 
@@ -108,6 +109,9 @@ def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, 
     if not scored.is_file():
         oreqa("mine", "silver", "--data", train, "--draw", draw, "--classifier", classifier, "--top", 10, "--mode", "hybrid",
               "--least", 0, "--work", work / "indexes" / "train", "--out", scored)  # fmt: skip
+    if not (work / "negatives.jsonl").is_file():
+        oreqa("mine", "negatives", "--data", train, "--draw", draw, "--work", work / "indexes" / "train",
+              "--out", work / "negatives.jsonl")  # fmt: skip
     rows = [row for _, row in read_jsonl(scored)]
     asked = list(dict.fromkeys(row["question"] for row in rows))
     # What `oreqa mine silver --questions` finds, which is not told the answers: gold ones are among the others.
