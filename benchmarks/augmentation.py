@@ -153,7 +153,7 @@ def train_encoder(variant: str, seed: int, work: Path) -> Path:
     folder = work / "models" / f"{variant}-{seed}".replace(" ", "").replace(",", "-")
     if not (folder / "run.json").is_file():
         data = [str((work / f"{file}.jsonl").absolute()) for file in files]
-        chosen = [f"data={json.dumps(data)}", f"seed={seed}", *settings]
+        chosen = [f"data={json.dumps(data)}", f"seed={seed}", "negatives=0", *settings]
         more = [part for setting in chosen for part in ("--set", setting)]
         oreqa("train", "retriever", "--recipe", RECIPE, *more, "--out", folder)
     return folder

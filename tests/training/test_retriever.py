@@ -178,6 +178,24 @@ def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, mined: s
     assert all(torch.allclose(whole[name], cached[name], atol=1e-4, rtol=1e-3) for name in whole)
 
 
+def test_a_batch_that_fits_into_a_chunk_is_encoded_once(squad_file: Path, tiny: Path) -> None:
+    from oreqa.models.dual_encoder import start_from
+
+    settings = {"kind": "encoder", "answers": "inside", "question_type": 0, "projection": None}
+    pairs = load_gold(squad_file)[:6]
+    counts = {}
+    for chunk in (None, 6, 5):  # the questions are six
+        recipe = retriever_recipe(squad_file, tiny, chunk=chunk)
+        made = maker(tiny, recipe, pairs)
+        model = start_from(tiny, settings, 0.0).train()
+        encoded: list[int] = []
+        model.register_forward_pre_hook(lambda _, a, given, e=encoded: e.append(len(given["input_ids"])), with_kwargs=True)
+        RetrievalLoss(recipe)(model, made.collate(made.ordered(pairs, 1)))
+        counts[chunk] = sum(encoded)
+    assert counts[6] == counts[None]
+    assert counts[5] == 2 * counts[None]
+
+
 def test_pair_files_and_beir_folders_are_read(squad_file: Path, tmp_path: Path) -> None:
     from oreqa.datasets.beir import Beir, Entry, save_beir
 

@@ -131,10 +131,10 @@ class RetrieverRecipe(_Checked):
     for: as silver ``positives`` (probability at least ``least``, weight ``p ** weight_power``), as ``soft`` labels that
     make up ``soft_share`` of the loss (of a question without gold the likeliest silver pair is the positive), or only to
     ``filter`` false negatives, which all three do. ``negatives`` more candidates a question are drawn from its hard
-    ones. ``chunk`` inputs are encoded at a time (gradient caching). ``passage_weight`` is the part of a passage's own
-    similarity in the score of its sentences. ``dev`` is a task whose MRR is measured at every checkpoint (a SQuAD or
-    MRQA file's held-out articles, a BEIR folder's split dev): training stops when ``patience`` measures bring no gain,
-    and keeps the best.
+    ones. Batches of more than ``chunk`` inputs are encoded so many at a time, which takes a quarter more time and little
+    memory (gradient caching). ``passage_weight`` is the part of a passage's own similarity in the score of its sentences.
+    ``dev`` is a task whose MRR is measured at every checkpoint (a SQuAD or MRQA file's held-out articles, a BEIR folder's
+    split dev): training stops when ``patience`` measures bring no gain, and keeps the best.
     """
 
     kind: Literal["retriever"]

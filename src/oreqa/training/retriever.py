@@ -75,8 +75,9 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, stage: Stage = silent) -
 class RetrievalLoss:
     """The recipe's loss of a batch (``PairMaker.collate``), over the candidates of all processes.
 
-    With ``recipe.chunk`` the inputs are encoded so many at a time and twice: first without gradients, for the loss and its
-    gradients at the vectors, then with them (gradient caching, Gao et al. 2021): memory is that of one chunk.
+    A batch of more than ``recipe.chunk`` questions or passages is encoded so many at a time and twice: first without
+    gradients, for the loss and its gradients at the vectors, then with them (gradient caching, Gao et al. 2021): memory is
+    that of one chunk.
     """
 
     def __init__(self, recipe: RetrieverRecipe) -> None:
@@ -84,14 +85,16 @@ class RetrievalLoss:
 
     def __call__(self, model: Any, batch: Inputs) -> Tensor:
         sides = [{name: batch[f"{side}_{name}"] for name in _INPUTS} for side in ("question", "passage")]
-        if self.recipe.chunk is None or not model.training:
+        chunk_size = self.recipe.chunk
+        most = max(len(inputs["input_ids"]) for inputs in sides)
+        if chunk_size is None or most <= chunk_size or not model.training:
             passages = torch.cat([model(**part) for part in _of_like_length(sides[1])])
             return self.of_vectors(model(**sides[0]), passages, batch)
         states, vectors = [], []
         with torch.no_grad():
             for inputs in sides:
                 rows = []
-                for chunk in _chunks(inputs, self.recipe.chunk):
+                for chunk in _chunks(inputs, chunk_size):
                     states.append(torch.get_rng_state())
                     rows.append(model(**chunk))
                 vectors.append(torch.cat(rows).requires_grad_())
@@ -101,7 +104,7 @@ class RetrievalLoss:
         chunks = [
             (chunk, gradient)
             for inputs, of_side in zip(sides, gradients, strict=True)
-            for chunk, gradient in zip(_chunks(inputs, self.recipe.chunk), of_side.split(self.recipe.chunk), strict=True)
+            for chunk, gradient in zip(_chunks(inputs, chunk_size), of_side.split(chunk_size), strict=True)
         ]
         after = torch.get_rng_state()
         for number, ((chunk, gradient), state) in enumerate(zip(chunks, states, strict=True)):
