@@ -124,6 +124,25 @@ def test_eval_and_compare(tmp_path: Path, tiny: Path) -> None:
     assert "sparse" in run("compare", tmp_path / "sparse", tmp_path / "hybrid").stdout
 
 
+def test_held_out_articles_alone(tmp_path: Path, tiny: Path, squad_file: Path) -> None:
+    both = [("eval", "reqa", "--mode", "sparse", "--model", tiny), ("mine", "negatives", "--model", tiny)]
+    measured = {}
+    for name, more in (("all", ()), ("held", ("--held-out",))):
+        found = run(*both[0], "--data", squad_file, *more, "--out", tmp_path / name, "--json")
+        assert found.exit_code == 0, found.stderr
+        measured[name] = json.loads(found.stdout)
+    assert 0 < measured["held"]["questions"] < measured["all"]["questions"]
+    assert measured["held"]["candidates"] < measured["all"]["candidates"]
+    qas = [{"id": "1", "question": "q", "answers": [{"text": "Foxes", "answer_start": 0}]}]
+    one = {"data": [{"title": "A", "paragraphs": [{"context": "Foxes run.", "qas": qas}]}]}
+    (tmp_path / "one.json").write_text(json.dumps(one))
+    for command in both:
+        found = run(*command, "--data", tmp_path / "one.json", "--held-out", "--out", tmp_path / "none")
+        assert found.exit_code == 2
+        assert f"{tmp_path / 'one.json'}, held-out articles: no question with an answer" in found.stderr
+        assert not (tmp_path / "none").exists()
+
+
 def test_eval_recall(kb: Path, tmp_path: Path) -> None:
     assert run("eval", "recall", "--index", kb, "-k", 3).stdout.startswith("Flat: 100.00% of the nearest")
     (tmp_path / "q.txt").write_text("one\n\ntwo\n")

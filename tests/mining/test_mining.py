@@ -123,3 +123,6 @@ def test_beir_folders_are_tasks_of_their_supporting_documents(tmp_path: Path) ->
     assert (task.questions, task.gold) == (("Q",), ((0, 2),))
     with pytest.raises(InputError, match="there is no such file"):
         load_task(tmp_path / "nothing.json")
+    (folder / "qrels" / "none.tsv").write_text("a\td0\t0\n")
+    with pytest.raises(InputError, match="split none: no question with an answer"):
+        load_task(folder, "none")

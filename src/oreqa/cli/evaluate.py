@@ -50,6 +50,9 @@ def reqa(
     index: IndexOption = None,
     rerank: RerankOption = 0,
     classifier: ClassifierOption = "minilm-classifier",
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Only the tenth of the articles that training leaves out.")
+    ] = False,
     questions: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by the seed.")] = None,
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
@@ -60,16 +63,17 @@ def reqa(
     [bold]oreqa eval reqa --data dev.json --mode hybrid --out runs/dev[/bold]
     """
     from oreqa.datasets.reqa import build_reqa, load_boundaries, load_paragraphs
-    from oreqa.datasets.tasks import draw_questions
-    from oreqa.errors import InputError
+    from oreqa.datasets.splits import split_articles
+    from oreqa.datasets.tasks import draw_questions, need_questions
     from oreqa.evaluation.corpora import index_passages
     from oreqa.evaluation.retrieval import evaluate_reqa
 
     settings, loaded = settings_for(model), load_classifier(classifier, rerank, device)
     boundaries = load_boundaries(sentences) if sentences else None
-    task = draw_questions(build_reqa(load_paragraphs(data), boundaries, settings.language), questions, seed)
-    if not task.questions:
-        raise InputError(f"{data}: it holds no question with an answer")
+    paragraphs, where = load_paragraphs(data), str(data)
+    if held_out:
+        paragraphs, where = split_articles(paragraphs)[1], f"{data}, held-out articles"
+    task = draw_questions(need_questions(build_reqa(paragraphs, boundaries, settings.language), where), questions, seed)
     begun = time.monotonic()
     with progress_bar("encoding passages", len(task.passages)) as advance:
         opened = index_passages(index or out / "index", task.passages, settings, device, advance)
@@ -77,7 +81,7 @@ def reqa(
         results = evaluate_reqa(task, opened, mode.value, advance, loaded, rerank)
     files = [data, *([sentences] if sentences else [])]
     more = {"data": data.name, "sentences": sentences.name if sentences else "own splitter", "seed": seed,
-            **reranked_settings(classifier, rerank)}  # fmt: skip
+            **({"held_out": True} if held_out else {}), **reranked_settings(classifier, rerank)}  # fmt: skip
     finish(out, "reqa", mode.value, results, task.candidates, files, settings, begun, more, as_json)
 
 

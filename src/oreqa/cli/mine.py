@@ -157,12 +157,9 @@ def _beside(out: Path) -> Path:
 def _open(data: Path, split: str, held_out: bool, work: Path, model: str | None, device: str) -> tuple[ReqaTask, Index]:
     """A task, and the index of its passages."""
     from oreqa.datasets.tasks import load_task
-    from oreqa.errors import InputError
     from oreqa.evaluation.corpora import index_passages
 
     task = load_task(data, split, held_out)
-    if not task.questions:
-        raise InputError(f"{data}: it holds no question with an answer")
     with progress_bar("encoding passages", len(task.passages)) as advance:
         return task, index_passages(work, task.passages, settings_for(model), device, advance)
 

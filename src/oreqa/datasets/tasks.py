@@ -12,16 +12,25 @@ from oreqa.datasets.beir import Beir, load_beir
 from oreqa.datasets.files import read_jsonl
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_paragraphs
 from oreqa.datasets.splits import split_articles
+from oreqa.errors import InputError
 
 
 def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaTask:
     """A SQuAD or MRQA file, without its held-out articles (with ``held_out``, they alone), or a BEIR folder's ``split``.
 
-    Raises InputError that names what cannot be read.
+    Raises InputError that names what cannot be read or holds no question with an answer.
     """
     if path.is_dir():
-        return beir_task(load_beir(path, split))
-    return build_reqa(split_articles(load_paragraphs(path))[held_out])
+        return need_questions(beir_task(load_beir(path, split)), f"{path}, split {split}")
+    where = f"{path}, {'held-out' if held_out else 'training'} articles"
+    return need_questions(build_reqa(split_articles(load_paragraphs(path))[held_out]), where)
+
+
+def need_questions(task: ReqaTask, where: str) -> ReqaTask:
+    """The task, if there is a question. Raises InputError that names ``where`` none is."""
+    if not task.questions:
+        raise InputError(f"{where}: no question with an answer")
+    return task
 
 
 def beir_task(task: Beir) -> ReqaTask:
