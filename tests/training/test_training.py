@@ -194,8 +194,8 @@ def test_soft_labels_need_candidates() -> None:
     with pytest.raises(
         InputError, match=r"retriever\.toml: the recipe: mined = soft compares .* set negatives to 1 or more"
     ):
-        load_recipe(RetrieverRecipe, path, ["mined=soft"])
-    assert load_recipe(RetrieverRecipe, path, ["mined=soft", "negatives=4"]).negatives == 4
+        load_recipe(RetrieverRecipe, path, ["mined=soft", "negatives=0"])
+    assert load_recipe(RetrieverRecipe, path, ["mined=soft"]).negatives == 4
 
 
 def test_settings_change_a_recipe() -> None:
