@@ -48,14 +48,11 @@ VARIANTS = {
     "+ hard negatives": (["scored"], ["mined=filter", "negatives=4"]),
     "+ hard negatives, unfiltered": (["scored"], ["mined=filter", "negatives=4", "least=1.0"]),
     "+ silver + hard negatives": (["scored"], ["mined=positives", "negatives=4"]),
-    "quarter of gold": (["quarter"], []),
-    "quarter of gold + silver of other questions": (["quarter", "others"], ["mined=positives"]),
     "silver alone": (["unlabelled"], ["mined=positives"]),
     "soft labels alone": (["unlabelled"], ["mined=soft", "negatives=4"]),
-    "silver alone, p >= 0.8": (["unlabelled"], ["mined=positives", "least=0.8"]),
 }
-"""Name -> the pairs that are trained on, and what is set in the recipe. Silver of ``others`` and ``unlabelled`` is mined for
-questions whose answers are not given; mined negatives take no classifier."""
+"""Name -> the pairs that are trained on, and what is set in the recipe. What is ``unlabelled`` is mined for questions
+whose answers are not given; mined negatives take no classifier."""
 
 SHOWN = ("mrr", "mrr@100", "p@1", "p@5", "p@10", "r@1", "r@5")
 
@@ -113,16 +110,12 @@ def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, 
         oreqa("mine", "negatives", "--data", train, "--draw", draw, "--work", work / "indexes" / "train",
               "--out", work / "negatives.jsonl")  # fmt: skip
     rows = [row for _, row in read_jsonl(scored)]
-    asked = list(dict.fromkeys(row["question"] for row in rows))
     # What `oreqa mine silver --questions` finds, which is not told the answers: gold ones are among the others.
     found = [row | {"source": "silver", "weight": row["score"]} for row in rows if "rank" in row]
     # Gold pairs as if nothing had been mined: without scores, so that nothing is masked by them.
     gold = [{k: v for k, v in row.items() if k != "score"} for row in rows if row["source"] == "gold"]
-    quarter = set(asked[::4])
     write_jsonl(work / "gold.jsonl", gold)
-    write_jsonl(work / "quarter.jsonl", (row for row in gold if row["question"] in quarter))
     write_jsonl(work / "unlabelled.jsonl", found)
-    write_jsonl(work / "others.jsonl", (row for row in found if row["question"] not in quarter))
     return rows
 
 

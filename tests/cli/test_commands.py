@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -184,6 +185,13 @@ def test_mining_judging_and_re_ranking(
             "--least", 0, "--top", 3, "--out", tmp_path / "s.jsonl", "--json").stdout
     )  # fmt: skip
     assert (report["questions"], report["gold"], report["silver"]) == (2, 0, 6)
+    (tmp_path / "asked.txt").write_text("How many hearts does an octopus have?\n")
+    found = run(
+        "mine", "silver", "--questions", tmp_path / "asked.txt", "--index", kb, "--least", 0, "--out", tmp_path / "t.jsonl"
+    )
+    scores = [json.loads(line)["score"] for line in (tmp_path / "t.jsonl").read_text().splitlines()]
+    shown = [float(p) for p in re.findall(r"^ *([01]\.\d\d) ", found.stdout, re.MULTILINE)]
+    assert 0 < len(shown) == sum(score >= 0.5 for score in scores) < len(scores)
     assert "give either --data" in run("mine", "silver", "--out", tmp_path / "s.jsonl").stderr
     for command in ("search", "ask"):
         found = run(command, "hearts", "--index", kb, "--rerank", 4, "--classifier", tiny_classifier, "--json")

@@ -126,10 +126,11 @@ def silver(
         print_json({"questions": len(asked), "gold": gold, "silver": len(found), "out": str(out)})
         return
     bar = max(least, LIKELY)
-    likely = sum(row["score"] >= bar for row in found)
-    more = f", {likely / gold:.0%} more than the {gold:,} gold ones" if gold else ""
-    typer.echo(f"{likely:,} silver pairs of p >= {bar:g} for {len(asked):,} questions{more}; {len(rows):,} rows in {out}")
-    _show(found)
+    likely = [row for row in found if row["score"] >= bar]
+    more = f", {len(likely) / gold:.0%} more than the {gold:,} gold ones" if gold else ""
+    counts = f"{len(likely):,} silver pairs of p >= {bar:g} for {len(asked):,} questions{more}"
+    typer.echo(f"{counts}; {len(rows):,} rows in {out}")
+    _show(likely)
 
 
 def _show(rows: list[dict[str, Any]]) -> None:
