@@ -25,8 +25,9 @@ from oreqa.answering.combining import COMBINATION
 from oreqa.datasets.files import read_json, write_json, write_text
 from oreqa.datasets.provenance import data_hash
 from oreqa.datasets.reqa import load_paragraphs
-from oreqa.evaluation.corpora import index_passages, whole_passages
+from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.significance import paired_difference
+from oreqa.index.passages import index_passages
 from oreqa.models.folders import DEFAULT_READER
 from oreqa.runtime.reader import PassageReader
 

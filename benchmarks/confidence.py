@@ -22,7 +22,7 @@ from oreqa.answering.confidence import Calibration
 from oreqa.answering.confidence import sentence_features as features
 from oreqa.datasets.files import write_json
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
-from oreqa.evaluation.corpora import index_passages
+from oreqa.index.passages import index_passages
 
 FITTED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "fairytaleqa", "covidqa-passages", "timeqa-human")
 NAMES = tuple(CALIBRATION.weights)

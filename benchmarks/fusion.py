@@ -19,8 +19,8 @@ from scipy.optimize import minimize
 
 from oreqa.datasets.files import write_json
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
-from oreqa.evaluation.corpora import index_passages
 from oreqa.index.fusion import Weights
+from oreqa.index.passages import index_passages
 
 SETS = {
     "squad-train-pieces": 1500,

@@ -22,7 +22,8 @@ from common import cold, process, report, squad, write_paragraph_files
 from oreqa.answering.answerer import READ
 from oreqa.corpus.chunks import passage_head
 from oreqa.evaluation.answers import exact_match
-from oreqa.evaluation.corpora import index_passages, whole_passages
+from oreqa.evaluation.corpora import whole_passages
+from oreqa.index.passages import index_passages
 from oreqa.runtime.reader import PassageReader
 
 QUESTION = "Which NFL team represented the AFC at Super Bowl 50?"

@@ -24,8 +24,9 @@ from oreqa.datasets.files import read_json, write_json
 from oreqa.datasets.provenance import data_hash
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.evaluation.corpora import index_passages, whole_passages
+from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.significance import paired_difference
+from oreqa.index.passages import index_passages
 from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.runtime.reader import PassageReader
 

@@ -16,9 +16,9 @@ from common import report
 
 from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.tasks import draw_questions, load_task
-from oreqa.evaluation.corpora import index_passages
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.index.fusion import SENTENCE_WEIGHTS
+from oreqa.index.passages import index_passages
 from oreqa.models.folders import DEFAULT_CLASSIFIER
 from oreqa.runtime.classifier import Classifier, rerank_scores
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from common import report, squad
 
 from oreqa.datasets.reqa import build_reqa
-from oreqa.evaluation.corpora import index_passages
+from oreqa.index.passages import index_passages
 from oreqa.models.folders import find_model
 
 HAYSTACK = """

@@ -1,19 +1,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from oreqa.core import Document, Passage
+from oreqa.corpus.chunks import split_passages
 from oreqa.datasets.beir import Beir, Entry
 from oreqa.datasets.reqa import build_reqa
 from oreqa.datasets.squad import Asked, Gold, Paragraph
-from oreqa.evaluation import corpora
-from oreqa.evaluation.corpora import index_beir, index_passages
+from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.retrieval import evaluate_beir, evaluate_reqa
-from oreqa.index.ingest import cut_document
+from oreqa.index import writer
+from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
-from oreqa.index.update import IndexWriter
 
 
 def test_reqa(tiny: Path, tmp_path: Path) -> None:
@@ -50,11 +51,11 @@ def test_a_kept_beir_index_cuts_only_what_is_new(tiny: Path, tmp_path: Path, mon
     index_beir(tmp_path / "kb", Beir(tuple(corpus), {}, {}), settings, "cpu", None)
     cut: list[str] = []
 
-    def note(writer: IndexWriter, document: Document) -> list[Passage]:
+    def note(document: Document, *arguments: Any) -> list[Passage]:
         cut.append(document.key)
-        return cut_document(writer, document)
+        return split_passages(document, *arguments)
 
-    monkeypatch.setattr(corpora, "cut_document", note)
+    monkeypatch.setattr(writer, "split_passages", note)
     again = Beir((*corpus[1:], Entry("d3", "", "Owls hoot.")), {}, {})
     index = index_beir(tmp_path / "kb", again, settings, "cpu", None)
     assert cut == ["d3"]

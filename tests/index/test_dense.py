@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oreqa.errors import InputError
-from oreqa.index.dense import Dense, build_faiss, check_factory
+from oreqa.index.dense import ExactVectors, FaissVectors, build_faiss, check_factory, fitted_factory
 
 IDS = np.arange(500, dtype=np.int64) * 3 + 10
 
@@ -17,32 +17,51 @@ def vectors() -> np.ndarray:
     return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
-def built(factory: str, vectors: np.ndarray, path: Path) -> Dense:
+def built(factory: str, vectors: np.ndarray, path: Path) -> FaissVectors:
     blocks = ((IDS[i : i + 100], vectors[i : i + 100]) for i in range(0, 500, 100))
-    build_faiss(factory, 16, 500, blocks, path)
-    return Dense(path)
+    build_faiss(factory, 16, blocks, path)
+    return FaissVectors(path)
 
 
-@pytest.mark.parametrize("factory", ["Flat", "SQfp16", "IVF8,Flat", "IVF100,Flat", "HNSW16"])
-def test_finds_the_nearest_and_gives_vectors_back(factory: str, vectors: np.ndarray, tmp_path: Path) -> None:
-    dense = built(factory, vectors, tmp_path / "f")
+@pytest.mark.parametrize(
+    "factory", ["SQfp16", "SQ8", "IVF8,Flat", "IVF12,SQfp16", "IVF3,SQ8", "HNSW2", "HNSW16", "HNSW16,SQ8", "HNSW8,SQfp16"]
+)
+def test_every_description_that_is_taken_works(factory: str, vectors: np.ndarray, tmp_path: Path) -> None:
+    check_factory(factory)
+    stored = built(factory, vectors, tmp_path / "f")
     exact = IDS[np.argsort(-(vectors[:50] @ vectors.T), axis=1)[:, :5]]
-    found = dense.search(vectors[:50], 5)
-    assert np.mean([len(set(a) & set(b)) for a, b in zip(found, exact, strict=True)]) / 5 > 0.97
-    np.testing.assert_allclose(dense.vectors(IDS[[3, 499]]), vectors[[3, 499]], atol=1e-3)
-    assert (dense.exact is not None) == (factory == "Flat")
-
-
-@pytest.mark.parametrize("factory", ["Flat", "IVF8,Flat", "HNSW16"])
-def test_only_allowed_ids(factory: str, vectors: np.ndarray, tmp_path: Path) -> None:
-    dense = built(factory, vectors, tmp_path / "f")
+    near = stored.search(vectors[:50], 5)
+    shared = np.mean([len(set(a) & set(b)) for a, b in zip(near, exact, strict=True)]) / 5
+    assert shared > (0.5 if factory == "HNSW2" else 0.9)
+    np.testing.assert_allclose(stored.vectors(IDS[[3, 499]]), vectors[[3, 499]], atol=2e-2 if "SQ8" in factory else 1e-3)
     allowed = IDS[:7]
-    found = dense.search(vectors[:3], 10, allowed)
-    assert set(found.ravel()) <= {*allowed, -1}
-    assert (found[:, 0] >= 0).all()
+    chosen = stored.search(vectors[:3], 10, allowed)
+    assert set(chosen.ravel()) <= {*allowed, -1}
+    assert (chosen[:, 0] >= 0).all()
 
 
-def test_wrong_factory() -> None:
-    check_factory("IVF100,Flat", 16)
-    with pytest.raises(InputError, match="'Flatt' is not a FAISS index description"):
-        check_factory("Flatt", 16)
+def test_exact_vectors_lie_aligned(vectors: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", vectors)
+    stored = ExactVectors(tmp_path / "v.npy", IDS)
+    assert stored.array.flags.aligned
+    assert stored.array.ctypes.data % 64 == 0
+    np.testing.assert_array_equal(stored.vectors(IDS[[499, 3]]), vectors[[499, 3]])
+    with pytest.raises(ValueError, match="500 vectors for 499 ids"):
+        ExactVectors(tmp_path / "v.npy", IDS[1:])
+
+
+@pytest.mark.parametrize(
+    "factory",
+    ["Flatt", "", "flat", "IVF0,Flat", "IVF00,Flat", "HNSW0", "HNSW1", "HNSW9999", "PQ8", "PCA64,Flat", "IDMap,Flat",
+     "IVF8", "IVF8,PQ8", "Flat,Flat", "IVF1234567,Flat", "Flat\n"],
+)  # fmt: skip
+def test_other_descriptions_are_refused(factory: str) -> None:
+    with pytest.raises(InputError, match="is not a FAISS index description that works here: use Flat"):
+        check_factory(factory)
+
+
+def test_no_more_cells_than_vectors_can_train() -> None:
+    assert fitted_factory("IVF8,SQ8", 8 * 39) == "IVF8,SQ8"
+    assert fitted_factory("IVF8,SQ8", 8 * 39 - 1) == "IVF7,SQ8"
+    assert fitted_factory("IVF8,Flat", 38) == "Flat"
+    assert fitted_factory("HNSW32", 3) == "HNSW32"

@@ -8,11 +8,11 @@ import pytest
 from oreqa.core import Document, Passage
 from oreqa.corpus.chunks import paragraph_passage
 from oreqa.errors import InputError
-from oreqa.evaluation.corpora import index_passages
 from oreqa.index import search as module
 from oreqa.index.fusion import PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, Mode, Unit
 from oreqa.index.ingest import index_files
 from oreqa.index.lexical import words
+from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 

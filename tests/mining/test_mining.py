@@ -8,7 +8,7 @@ import pytest
 from oreqa.datasets.pairs import gold_pairs, load_pairs, task_candidates
 from oreqa.datasets.tasks import load_task
 from oreqa.errors import InputError
-from oreqa.evaluation.corpora import index_passages
+from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.mining import silver as mining
@@ -31,7 +31,7 @@ def test_negatives_come_from_both_retrievers_and_the_passage_and_are_never_gold(
     pairs = mine_negatives(task, mined_index, 3, done.append)
     assert [(p.question, p.positive) for p in pairs] == [(p.question, p.positive) for p in gold_pairs(task)]
     assert sum(done) == len(task.questions)
-    lists = {mode: list(best_candidates(mined_index, task.questions, mode, DEPTH)) for mode in ("sparse", "dense")}
+    lists = {mode: list(best_candidates(task, mined_index, mode, DEPTH)) for mode in ("sparse", "dense")}
     golds: dict[str, set[str]] = {}
     for pair in pairs:
         golds.setdefault(pair.question, set()).add(pair.positive.answer)

@@ -13,7 +13,7 @@ from oreqa.datasets.files import write_jsonl  # noqa: E402
 from oreqa.datasets.pairs import load_pairs, pair_row  # noqa: E402
 from oreqa.datasets.tasks import load_task  # noqa: E402
 from oreqa.errors import InputError  # noqa: E402
-from oreqa.evaluation.corpora import index_passages  # noqa: E402
+from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
 from oreqa.mining.negatives import mine_negatives  # noqa: E402
 from oreqa.models.pack import pack_model  # noqa: E402

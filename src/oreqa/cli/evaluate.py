@@ -65,8 +65,8 @@ def reqa(
     from oreqa.datasets.reqa import build_reqa, load_boundaries, load_paragraphs
     from oreqa.datasets.splits import split_articles
     from oreqa.datasets.tasks import draw_questions, need_questions
-    from oreqa.evaluation.corpora import index_passages
     from oreqa.evaluation.retrieval import evaluate_reqa
+    from oreqa.index.passages import index_passages
 
     settings, loaded = settings_for(model), load_classifier(classifier, rerank, device)
     boundaries = load_boundaries(sentences) if sentences else None

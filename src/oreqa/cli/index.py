@@ -12,7 +12,7 @@ from oreqa.cli import app
 from oreqa.cli.output import DeviceOption, JsonFlag, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from oreqa.index.update import Report
+    from oreqa.index.writer import Report
 
 
 @app.command(name="index")
@@ -45,7 +45,7 @@ def index_command(
     from oreqa.corpus.readers import Fields
     from oreqa.index.ingest import index_files
     from oreqa.index.store import Settings
-    from oreqa.index.update import existing_settings
+    from oreqa.index.writer import existing_settings
 
     given: dict[str, Any] = {
         "model": model, "passage_tokens": passage_tokens, "language": language, "factory": factory

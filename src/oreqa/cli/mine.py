@@ -158,7 +158,7 @@ def _beside(out: Path) -> Path:
 def _open(data: Path, split: str, held_out: bool, work: Path, model: str | None, device: str) -> tuple[ReqaTask, Index]:
     """A task, and the index of its passages."""
     from oreqa.datasets.tasks import load_task
-    from oreqa.evaluation.corpora import index_passages
+    from oreqa.index.passages import index_passages
 
     task = load_task(data, split, held_out)
     with progress_bar("encoding passages", len(task.passages)) as advance:

@@ -195,8 +195,9 @@ def _questions(data: Path, count: int | None, seed: int, unanswerable: bool) -> 
 def _collection(data: Path, index: Path | None, out: Path, settings: Settings, device: str) -> Index:
     """The paragraphs of the data as an index; or, for questions without paragraphs, the user's."""
     from oreqa.datasets.reqa import load_paragraphs
-    from oreqa.evaluation.corpora import index_passages, whole_passages
+    from oreqa.evaluation.corpora import whole_passages
     from oreqa.evaluation.openqa import is_question_list
+    from oreqa.index.passages import index_passages
     from oreqa.index.search import Index
 
     if is_question_list(data):

@@ -14,6 +14,7 @@ from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.metrics import gold_ranks, question_metrics
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
+from oreqa.index.passages import sentence_rows
 from oreqa.index.scoring import Scores, best_sentences
 from oreqa.index.search import Index
 from oreqa.runtime.classifier import Classifier, rerank_scores
@@ -35,11 +36,12 @@ def evaluate_reqa(
 ) -> list[QuestionResult]:
     """Rank every candidate sentence for every question. ``index`` holds the task's passages (index_passages).
 
-    The ``classifier`` re-ranks the ``depth`` best.
+    The ``classifier`` re-ranks the ``depth`` best. Raises InputError for an index of other passages.
     """
+    rows = sentence_rows(index, task.passages)
     texts = [sentence.text for passage in task.passages for sentence in passage.sentences]
     results = []
-    scored = index.score_all(task.questions, SENTENCE_WEIGHTS.only(mode))
+    scored: Iterator[Scores] = (scores[rows] for scores in index.score_all(task.questions, SENTENCE_WEIGHTS.only(mode)))
     if classifier is not None and depth:
         scored = _reranked(task, scored, classifier, depth)
     for number, (question, gold, scores) in enumerate(zip(task.questions, task.gold, scored, strict=True)):

@@ -1,7 +1,9 @@
-"""Vectors in FAISS: built by ``index_factory`` strings, numbered by SQLite's ids, mapped into memory to be read."""
+"""Vectors on disk: a mapped array that is searched exactly, or an approximate FAISS index, numbered by SQLite's ids."""
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -17,57 +19,72 @@ Ids = NDArray[np.int64]
 TRAINING_VECTORS = 200_000
 """At most so many vectors, evenly spread, train an index that needs training."""
 
+_FACTORY = re.compile(r"(?:IVF[1-9]\d{0,5},)?(?:Flat|SQfp16|SQ8)|HNSW(?:[2-9]|[1-9]\d{1,2})(?:,Flat|,SQfp16|,SQ8)?")
+"""Descriptions whose indexes train on any vectors, select by id and give vectors back. FAISS itself takes many more, and
+fails in search or ends the process for some of them."""
 
-def check_factory(factory: str, dim: int) -> None:
-    """Raise InputError if ``factory`` is no FAISS description that gives vectors back."""
+
+def check_factory(factory: str) -> None:
+    """Raise InputError if ``factory`` is no FAISS description that works here."""
+    if not _FACTORY.fullmatch(factory):
+        raise InputError(
+            f"{factory!r} is not a FAISS index description that works here: use Flat (exact), SQfp16, SQ8, IVF100,Flat, "
+            "IVF100,SQ8, HNSW32 or HNSW32,SQfp16, with numbers of your own"
+        )
+
+
+def fitted_factory(factory: str, total: int) -> str:
+    """``factory`` with no more IVF cells than ``total`` vectors can train (FAISS asks for 39 a cell)."""
+    if factory.startswith("IVF"):
+        cells, _, storage = factory[3:].partition(",")
+        if int(cells) * 39 > total:
+            return f"IVF{total // 39},{storage}" if total >= 39 else storage
+    return factory
+
+
+def build_faiss(factory: str, dim: int, blocks: Iterator[tuple[Ids, Vectors]], path: Path) -> None:
+    """Build an inner-product index of vectors that come in blocks with their ids, and write it."""
     import faiss
 
-    try:
-        faiss.index_factory(dim, factory, faiss.METRIC_INNER_PRODUCT)
-    except RuntimeError:
-        raise InputError(f"{factory!r} is not a FAISS index description: use Flat, SQfp16, IVF100,Flat or HNSW32") from None
-
-
-def build_faiss(factory: str, dim: int, total: int, blocks: Iterator[tuple[Ids, Vectors]], path: Path) -> None:
-    """Build an inner-product index of ``total`` vectors that come in blocks with their ids, and write it."""
-    import faiss
-
-    inner = faiss.index_factory(dim, _fitted(factory, total), faiss.METRIC_INNER_PRODUCT)
+    inner = faiss.index_factory(dim, factory, faiss.METRIC_INNER_PRODUCT)
     waiting: list[tuple[Ids, Vectors]] = []
     if not inner.is_trained:
         waiting = list(blocks)
-        every = np.concatenate([vectors for _, vectors in waiting]) if waiting else np.zeros((0, dim), np.float32)
-        if len(every):
-            inner.train(np.ascontiguousarray(every[:: max(1, len(every) // TRAINING_VECTORS)]))
+        every = np.concatenate([vectors for _, vectors in waiting])
+        inner.train(np.ascontiguousarray(every[:: max(1, len(every) // TRAINING_VECTORS)]))
         del every
     index: Any = faiss.IndexIDMap2(inner)
     for ids, vectors in waiting or blocks:
         index.add_with_ids(vectors, ids)
-    faiss.write_index(index, str(path))
+    try:
+        faiss.write_index(index, str(path))
+    except RuntimeError as error:
+        raise OSError(errno.EIO, f"{path} could not be written: {error}") from error
 
 
-def _fitted(factory: str, total: int) -> str:
-    """IVFn with no more cells than there are vectors to train them (FAISS asks for 39 a cell)."""
-    if factory.startswith("IVF"):
-        cells, _, rest = factory[3:].partition(",")
-        if cells.isdigit() and int(cells) * 39 > total:
-            return f"IVF{max(1, total // 39)},{rest}" if total >= 39 else "Flat"
-    return factory
+class ExactVectors:
+    """An .npy file mapped into memory: ``array`` is ``[vectors, dim]``, in the order of the rising ``ids``."""
+
+    def __init__(self, path: Path, ids: Ids) -> None:
+        self.array: Vectors = np.load(path, mmap_mode="r")
+        self._ids = ids
+        if len(self.array) != len(ids):
+            raise ValueError(f"{path} holds {len(self.array)} vectors for {len(ids)} ids")
+
+    def vectors(self, ids: Ids) -> Vectors:
+        """The stored vectors of ids: ``[ids, dim]``."""
+        return np.asarray(self.array[np.searchsorted(self._ids, ids)])
 
 
-class Dense:
-    """A FAISS file opened for reading."""
+class FaissVectors:
+    """An approximate FAISS index opened for reading."""
 
     def __init__(self, path: Path, probes: int = 20) -> None:
         import faiss
 
         self._index = cast(Any, faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC))
         inner: Any = faiss.downcast_index(self._index.index)
-        self.exact: Vectors | None = None
-        if isinstance(inner, faiss.IndexFlat):
-            flat = faiss.rev_swig_ptr(inner.get_xb(), inner.ntotal * inner.d) if inner.ntotal else np.zeros(0)
-            self.exact = np.asarray(flat, np.float32).reshape(-1, inner.d)
-        elif isinstance(inner, faiss.IndexIVF):
+        if isinstance(inner, faiss.IndexIVF):
             inner.nprobe = min(probes, inner.nlist)
             inner.make_direct_map()
         elif isinstance(inner, faiss.IndexHNSW):

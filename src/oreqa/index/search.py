@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.core import Hit, Passage, Sentence
+from oreqa.core import Hit, Passage
 from oreqa.errors import IndexStateError, InputError
-from oreqa.index import store
-from oreqa.index.dense import Dense, Ids, Vectors
+from oreqa.index.dense import ExactVectors, FaissVectors, Ids, Vectors
 from oreqa.index.fusion import MODES, PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, UNITS, Mode, Unit, Weights
-from oreqa.index.lexical import bm25_bound, bm25_scores, load_bm25, words
-from oreqa.index.publish import search_folder
+from oreqa.index.generations import damage, need_generation
+from oreqa.index.lexical import bm25_bound, bm25_scores, words
 from oreqa.index.scoring import QuestionScores, Scores, best_passages, best_sentences
+from oreqa.index.snapshot import Snapshot
+from oreqa.index.store import Settings
 from oreqa.runtime.encoder import Encoder
-
-if TYPE_CHECKING:
-    from bm25s import BM25
 
 _BLOCK_SCORES = 1 << 24
 """Scores that are held at once: questions are searched in blocks of this many scores over all sentences."""
@@ -31,76 +26,81 @@ _BLOCK_SCORES = 1 << 24
 _CANDIDATES = 200
 """Sentences and passages that each approximate retriever gives to be scored in full."""
 
-
-class Snapshot:
-    """One generation of search files, opened: row ``i`` of every array is sentence (or passage) ``ids[i]``."""
-
-    def __init__(self, folder: Path) -> None:
-        self.passage_ids: Ids = np.load(folder / "passage_ids.npy", mmap_mode="r")
-        self.sentence_ids: Ids = np.load(folder / "sentence_ids.npy", mmap_mode="r")
-        self.sentence_rows = np.load(folder / "sentence_rows.npy")
-        self.empty = len(self.passage_ids) == 0
-        self._folder = folder
-        self._dense: dict[Unit, Dense] = {}
-        self._bm25: dict[Unit, BM25] = {}
-
-    def dense(self, unit: Unit) -> Dense:
-        if unit not in self._dense:
-            self._dense[unit] = Dense(self._folder / f"{unit}s.faiss")
-        return self._dense[unit]
-
-    def bm25(self, unit: Unit) -> BM25:
-        if unit not in self._bm25:
-            self._bm25[unit] = load_bm25(self._folder / f"{unit}s.bm25")
-        return self._bm25[unit]
+_ATTEMPTS = 100
+"""Generations that may be replaced while they are being opened."""
 
 
 class Index:
-    """An index opened for reading. It follows updates by itself: every search sees the last complete state."""
+    """An index opened for reading; nothing is written, so that its folder may be read-only.
 
-    def __init__(self, folder: Path, database: sqlite3.Connection, device: str) -> None:
+    It follows updates by itself: every search sees one complete state, the newest. Threads may share it.
+    """
+
+    def __init__(self, folder: Path, device: str) -> None:
         self.folder = folder
-        self.settings = store.read_settings(database)
-        self._database = database
         self._device = device
         self._encoder: Encoder | None = None
-        self._generation = 0
         self._snapshot: Snapshot | None = None
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
     @classmethod
     def open(cls, folder: str | Path, device: str = "cpu") -> Index:
-        """Open an index. Raises IndexStateError if there is none, or none that was ever completed."""
-        folder = Path(folder)
-        index = cls(folder, store.connect(folder), device)
-        with index._read():
-            pass
+        """Open an index. Raises IndexStateError if there is none, none that was ever completed, or a damaged one."""
+        index = cls(Path(folder), device)
+        index._current()
         return index
 
     def close(self) -> None:
-        self._database.close()
+        """Close the files. The next search opens them again."""
+        with self._lock:
+            if self._snapshot is not None:
+                self._snapshot.close()
+            self._snapshot = None
+
+    @property
+    def settings(self) -> Settings:
+        """What the index was made with."""
+        return self._current().settings
+
+    @property
+    def content_stamp(self) -> str:
+        """A hash of the documents: what the same stamp is searched alike."""
+        return self._current().content
 
     @property
     def encoder(self) -> Encoder:
         """The index's model, loaded when first used. Raises IndexStateError if the model is not the one that made it."""
-        if self._encoder is None:
-            self._encoder = Encoder.load(self.settings.model, self._device)
-            if self._encoder.fingerprint != store.read_setting(self._database, "fingerprint"):
-                raise IndexStateError(
-                    f"{self.folder}: the model {self.settings.model} is not the one that made this index; "
-                    "bring that one back, or index into a new folder"
-                )
+        return self._encoder_of(self._current())
+
+    def _encoder_of(self, snapshot: Snapshot) -> Encoder:
+        with self._lock:
+            if self._encoder is None:
+                self._encoder = Encoder.load(snapshot.settings.model, self._device)
+        if self._encoder.fingerprint != snapshot.fingerprint:
+            raise IndexStateError(
+                f"{self.folder}: the model {snapshot.settings.model} is not the one that made this index; "
+                "bring that one back, or index into a new folder"
+            )
         return self._encoder
 
     def counts(self) -> dict[str, int]:
         """Numbers of documents, passages and sentences."""
-        with self._read() as snapshot:
-            (documents,) = self._database.execute("SELECT COUNT(*) FROM documents WHERE live = 1").fetchone()
+        snapshot = self._current()
+        with snapshot.reading():
             return {
-                "documents": documents,
+                "documents": snapshot.count_documents(),
                 "passages": len(snapshot.passage_ids),
                 "sentences": len(snapshot.sentence_ids),
             }
+
+    def passages(self) -> Iterator[Passage]:
+        """Every passage, in the documents' order. The sentences of all in turn are the rows of ``score_all``."""
+        snapshot = self._current()
+        with snapshot.reading():
+            for begin in range(0, len(snapshot.passage_ids), 500):
+                ids = snapshot.passage_ids[begin : begin + 500].tolist()
+                passages = snapshot.passages(ids)
+                yield from (passages[number][0] for number in ids)
 
     def search(
         self,
@@ -117,10 +117,11 @@ class Index:
         """
         check_request(questions, k, mode, unit)
         weights = (SENTENCE_WEIGHTS if unit == "sentence" else PASSAGE_WEIGHTS).only(mode)
-        with self._read() as snapshot:
-            if snapshot.empty or not len(questions):
-                return [[] for _ in questions]
-            allowed = self._allowed(snapshot, where)
+        snapshot = self._current()
+        if snapshot.empty or not len(questions):
+            return [[] for _ in questions]
+        with snapshot.reading():
+            allowed = snapshot.allowed(where)
             chosen: list[list[tuple[int, float, dict[str, float]]]] = []
             for scores in self._scores(snapshot, questions, weights, allowed):
                 total = scores.total(weights)
@@ -128,79 +129,64 @@ class Index:
                     total[~allowed[scores.rows]] = -np.inf
                 places = best_passages(total, scores.owner, k) if unit == "passage" else best_sentences(total, k)
                 chosen.append([(int(scores.rows[i]), float(total[i]), scores.parts(i)) for i in places])
-            return self._hits(snapshot, chosen)
+            return _hits(snapshot, chosen)
 
     def score_all(self, questions: Sequence[str], weights: Weights) -> Iterator[Scores]:
         """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
-        with self._read() as snapshot:
+        snapshot = self._current()
+        with snapshot.reading():
             for scores in self._exhaustive(snapshot, questions, weights):
                 yield scores.total(weights)
 
     def recall(self, questions: Sequence[str], k: int = 10) -> dict[str, float]:
         """Share of the exact ``k`` nearest sentences and passages that the FAISS index finds, as fractions."""
         check_request(questions, k, "dense", "sentence")
-        with self._read() as snapshot:
-            if snapshot.empty or not questions:
-                return {}
-            vectors = self.encoder.encode(questions)
-            found: dict[str, float] = {}
-            for unit in UNITS:
-                dense, ids = snapshot.dense(unit), np.asarray(_ids(snapshot, unit))
-                size = min(k, len(ids))
-                near = dense.search(vectors, size)
-                exact = np.argpartition(-(vectors @ dense.vectors(ids).T), size - 1, axis=1)[:, :size]
-                same = [len(np.intersect1d(a, ids[b])) for a, b in zip(near, exact, strict=True)]
-                found[unit] = float(np.mean(same)) / size
-            return found
+        snapshot = self._current()
+        if snapshot.empty or not questions:
+            return {}
+        vectors = self._encoder_of(snapshot).encode(questions)
+        shares: dict[str, float] = {}
+        for unit in UNITS:
+            stored, ids = snapshot.vectors[unit], np.asarray(snapshot.ids(unit))
+            size = min(k, len(ids))
+            if isinstance(stored, ExactVectors):
+                shares[unit] = 1.0
+                continue
+            near = stored.search(vectors, size)
+            exact = np.argpartition(-(vectors @ stored.vectors(ids).T), size - 1, axis=1)[:, :size]
+            same = [len(np.intersect1d(a, ids[b])) for a, b in zip(near, exact, strict=True)]
+            shares[unit] = float(np.mean(same)) / size
+        return shares
 
     def sample_sentences(self, count: int) -> list[str]:
         """Texts of ``count`` sentences, evenly spread over the index."""
-        with self._read() as snapshot:
-            rows: NDArray[np.intp] | list[int] = (
-                np.unique(np.linspace(0, len(snapshot.sentence_ids) - 1, count).astype(int)) if not snapshot.empty else []
-            )
-            found = self._passages({int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for row in rows})
-            sentences = {number: cut for _, cuts in found.values() for number, cut in cuts.items()}
-            return [sentences[int(snapshot.sentence_ids[row])].text for row in rows]
-
-    @contextmanager
-    def _read(self) -> Iterator[Snapshot]:
-        """One unchanging state: SQLite's rows and the search files made from them."""
-        with self._lock:
-            if self._snapshot is not None and self._database.in_transaction:
-                yield self._snapshot  # a search inside the loop over another's scores
-                return
-            with store.transaction(self._database, "DEFERRED"):
-                yield self._current()
+        snapshot = self._current()
+        if snapshot.empty:
+            return []
+        rows = np.unique(np.linspace(0, len(snapshot.sentence_ids) - 1, count).astype(int))
+        with snapshot.reading():
+            passages = snapshot.passages({int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for row in rows})
+        sentences = {number: sentence for _, cuts in passages.values() for number, sentence in cuts.items()}
+        return [sentences[int(snapshot.sentence_ids[row])].text for row in rows]
 
     def _current(self) -> Snapshot:
-        """The search files of the generation that SQLite names, opened once."""
-        generation = int(store.read_setting(self._database, "generation"))
-        if generation == 0:
-            raise IndexStateError(
-                f"{self.folder}: this index was never completed; finish it with: oreqa index PATH --index {self.folder}"
-            )
-        if self._snapshot is None or generation != self._generation:
-            folder = search_folder(self.folder, generation)
-            try:
-                self._snapshot, self._generation = Snapshot(folder), generation
-            except FileNotFoundError as error:
-                raise IndexStateError(
-                    f"{error.filename}: this file of the index is missing; make the index again"
-                ) from error
-        return self._snapshot
-
-    def _allowed(self, snapshot: Snapshot, where: Sequence[tuple[str, str]]) -> NDArray[np.bool_] | None:
-        """Which sentences stand in documents that fulfil every condition; None where there is none."""
-        if not where:
-            return None
-        condition, values = store.field_filter(where)
-        found = self._database.execute(
-            f"SELECT passages.id FROM passages JOIN documents ON documents.id = document WHERE {condition}", values
-        )
-        ids = np.fromiter((row[0] for row in found), np.int64)
-        allowed: NDArray[np.bool_] = np.isin(snapshot.passage_ids, ids)[snapshot.sentence_rows]
-        return allowed
+        """The newest generation, opened once. A snapshot that a search still uses stays open until that is done."""
+        with self._lock:
+            for _ in range(_ATTEMPTS):
+                generation = need_generation(self.folder)
+                if self._snapshot is not None and self._snapshot.generation == generation:
+                    return self._snapshot
+                try:
+                    self._snapshot = Snapshot(generation)
+                except (FileNotFoundError, IndexStateError) as error:
+                    # Updates may have been published since the name was read, and have removed this one.
+                    if need_generation(self.folder) != generation:
+                        continue
+                    if isinstance(error, FileNotFoundError):
+                        raise IndexStateError(damage(Path(error.filename or generation))) from error
+                    raise
+                return self._snapshot
+        raise IndexStateError(f"{self.folder}: it is updated faster than it can be opened; try again")
 
     def _scores(
         self,
@@ -210,7 +196,7 @@ class Index:
         allowed: NDArray[np.bool_] | None,
     ) -> Iterator[QuestionScores]:
         dense = bool(weights.sentence_cosine or weights.passage_cosine)
-        if not dense or snapshot.dense("sentence").exact is not None:
+        if not dense or isinstance(snapshot.vectors["sentence"], ExactVectors):
             return self._exhaustive(snapshot, questions, weights)
         return self._approximate(snapshot, questions, weights, allowed)
 
@@ -218,14 +204,14 @@ class Index:
         """Every sentence scored for every question; cosines are one matrix product a block of questions."""
         rows = np.arange(len(snapshot.sentence_ids))
         size = max(1, _BLOCK_SCORES // max(len(rows), 1))
-        vectors = self._vectors(questions, weights)
+        vectors = self._vectors(snapshot, questions, weights)
         sparse = self._sparse(snapshot, questions, weights)
         for begin in range(0, len(questions), size):
             cosines: dict[Unit, Scores] = {}
             if vectors is not None:
                 for unit in UNITS:
-                    dense = snapshot.dense(unit)
-                    every = dense.exact if dense.exact is not None else dense.vectors(_ids(snapshot, unit))
+                    stored = snapshot.vectors[unit]
+                    every = stored.array if isinstance(stored, ExactVectors) else stored.vectors(snapshot.ids(unit))
                     cosines[unit] = vectors[begin : begin + size] @ every.T
             for place in range(min(size, len(questions) - begin)):
                 sentence, passage = (cosines[unit][place] if cosines else None for unit in ("sentence", "passage"))
@@ -235,17 +221,17 @@ class Index:
         self, snapshot: Snapshot, questions: Sequence[str], weights: Weights, allowed: NDArray[np.bool_] | None
     ) -> Iterator[QuestionScores]:
         """Candidates from the approximate indexes and from BM25; all of them scored exactly by every part."""
-        vectors = self._vectors(questions, weights)
+        vectors = self._vectors(snapshot, questions, weights)
+        sentences, passages = snapshot.vectors["sentence"], snapshot.vectors["passage"]
         assert vectors is not None
-        sentences, passages = snapshot.dense("sentence"), snapshot.dense("passage")
         chosen: list[Ids | None] = [None, None]
         if allowed is not None:
             chosen = [
                 np.ascontiguousarray(snapshot.sentence_ids[allowed]),
                 np.ascontiguousarray(snapshot.passage_ids[np.unique(snapshot.sentence_rows[allowed])]),
             ]
-        near_sentences = sentences.search(vectors, _CANDIDATES, chosen[0])
-        near_passages = passages.search(vectors, _CANDIDATES, chosen[1])
+        near_sentences = _nearest(sentences, vectors, chosen[0], snapshot.sentence_ids)
+        near_passages = _nearest(passages, vectors, chosen[1], snapshot.passage_ids)
         starts = np.searchsorted(snapshot.sentence_rows, np.arange(len(snapshot.passage_ids) + 1))
         sparse = self._sparse(snapshot, questions, weights)
         for vector, near, around, (own, context, bound) in zip(vectors, near_sentences, near_passages, sparse, strict=True):
@@ -269,10 +255,10 @@ class Index:
                 bound,
             )
 
-    def _vectors(self, questions: Sequence[str], weights: Weights) -> Vectors | None:
+    def _vectors(self, snapshot: Snapshot, questions: Sequence[str], weights: Weights) -> Vectors | None:
         if not (weights.sentence_cosine or weights.passage_cosine):
             return None
-        return self.encoder.encode(questions)
+        return self._encoder_of(snapshot).encode(questions)
 
     def _sparse(
         self, snapshot: Snapshot, questions: Sequence[str], weights: Weights
@@ -281,53 +267,37 @@ class Index:
         if not (weights.sentence_bm25 or weights.passage_bm25):
             yield from ((None, None, None) for _ in questions)
             return
-        known: dict[str, int | None] = {}
+        sentences, passages = snapshot.bm25["sentence"], snapshot.bm25["passage"]
+        numbers: dict[str, int | None] = {}
         for question in questions:
-            found = words(question, self.settings.language)
-            for word in found:
-                if word not in known:
-                    row = self._database.execute("SELECT id FROM terms WHERE term = ?", (word,)).fetchone()
-                    known[word] = row[0] if row else None
-            numbers = [known[word] for word in found]
-            ids = np.array([number for number in numbers if number is not None], np.int32)
-            sentences, passages = snapshot.bm25("sentence"), snapshot.bm25("passage")
-            bound = bm25_bound(passages, ids, len(found) - len(ids))
+            stems = words(question, snapshot.settings.language)
+            numbers |= snapshot.word_numbers({stem for stem in stems if stem not in numbers})
+            ids = np.array([number for stem in stems if (number := numbers[stem]) is not None], np.int32)
+            bound = bm25_bound(passages, ids, len(stems) - len(ids))
             yield bm25_scores(sentences, ids), bm25_scores(passages, ids), bound
 
-    def _hits(self, snapshot: Snapshot, chosen: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:
-        wanted = {int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for found in chosen for row, *_ in found}
-        passages = self._passages(wanted)
-        answers = []
-        for found in chosen:
-            hits = []
-            for row, score, parts in found:
-                number = int(snapshot.passage_ids[snapshot.sentence_rows[row]])
-                passage, sentences = passages[number]
-                sentence = int(snapshot.sentence_ids[row])
-                hits.append(Hit(score, passage, sentences[sentence], number, sentence, parts))
-            answers.append(hits)
-        return answers
 
-    def _passages(self, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
-        found = {}
-        for batch in store.chunks(sorted(ids), 500):
-            marks = ",".join("?" * len(batch))
-            sentences: dict[int, dict[int, tuple[int, int]]] = {}
-            for number, passage, start, end in self._database.execute(
-                f"SELECT id, passage, start, end FROM sentences WHERE passage IN ({marks}) ORDER BY id", batch
-            ):
-                sentences.setdefault(passage, {})[number] = (start, end)
-            for number, key, title, fields, heading, text, start in self._database.execute(
-                "SELECT passages.id, key, title, fields, heading, text, start FROM passages "
-                f"JOIN documents ON documents.id = document WHERE passages.id IN ({marks})",
-                batch,
-            ):
-                cut = {i: Sentence(text[a - start : b - start], a, b) for i, (a, b) in sentences[number].items()}
-                passage = Passage(
-                    key, title, heading, text, start, start + len(text), tuple(cut.values()), store.fields_of(fields)
-                )
-                found[number] = (passage, cut)
-        return found
+def _hits(snapshot: Snapshot, chosen: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:
+    """The hits of each question, given as rows of sentences, scores and their parts."""
+    wanted = {int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for ranked in chosen for row, *_ in ranked}
+    passages = snapshot.passages(wanted)
+    answers = []
+    for ranked in chosen:
+        hits = []
+        for row, score, parts in ranked:
+            number, sentence = int(snapshot.passage_ids[snapshot.sentence_rows[row]]), int(snapshot.sentence_ids[row])
+            passage, sentences = passages[number]
+            hits.append(Hit(score, passage, sentences[sentence], number, sentence, parts))
+        answers.append(hits)
+    return answers
+
+
+def _nearest(stored: ExactVectors | FaissVectors, vectors: Vectors, allowed: Ids | None, ids: Ids) -> Ids:
+    """The ids of each question's candidates; of a few vectors, which are kept exactly, all are candidates."""
+    if isinstance(stored, FaissVectors):
+        return stored.search(vectors, _CANDIDATES, allowed)
+    chosen = np.asarray(ids if allowed is None else allowed)
+    return np.broadcast_to(chosen, (len(vectors), len(chosen)))
 
 
 def check_request(questions: Sequence[str], k: int, mode: str, unit: str) -> None:
@@ -339,7 +309,3 @@ def check_request(questions: Sequence[str], k: int, mode: str, unit: str) -> Non
     for value, known, name in ((mode, MODES, "mode"), (unit, UNITS, "unit")):
         if value not in known:
             raise InputError(f"there is no {name} {value!r}: choose {', '.join(known)}")
-
-
-def _ids(snapshot: Snapshot, unit: str) -> Ids:
-    return snapshot.sentence_ids if unit == "sentence" else snapshot.passage_ids

@@ -1,7 +1,7 @@
-"""The index's truth: one SQLite file with documents, passages, sentences, their encodings, and what is published.
+"""A generation's documents: one SQLite file with documents, passages, sentences, words, and the files they came from.
 
-Rows of a new or changed document wait with ``live = 0`` until a whole update is published, in one transaction, together
-with the number of the search files made from it. Readers see live rows alone.
+Published files never change, so that readers open them as such: without locks, and where they may not write. An update
+works on a copy.
 """
 
 from __future__ import annotations
@@ -13,37 +13,34 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
+from oreqa.core import Passage, Sentence
 from oreqa.errors import IndexStateError, InputError
+from oreqa.index.generations import DOCUMENTS, damage
 
 T = TypeVar("T")
-
-FORMAT = 1
-DATABASE = "index.db"
 
 _SCHEMA = """
 CREATE TABLE settings(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- Files as they were last read, so that unchanged ones are not parsed again.
 CREATE TABLE sources(path TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID;
+-- A document that is gone was not in its source when that was last read; it stays until it is pruned.
 CREATE TABLE documents(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, source TEXT NOT NULL, title TEXT NOT NULL, fields TEXT NOT NULL,
-    hash BLOB NOT NULL, live INTEGER NOT NULL, UNIQUE(key, live));
+    hash BLOB NOT NULL, gone INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX documents_source ON documents(source);
+-- encoding: a hash of what the model reads of a passage, by which its vectors and words are remembered.
 CREATE TABLE passages(
     id INTEGER PRIMARY KEY, document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
     heading TEXT NOT NULL, text TEXT NOT NULL, start INTEGER NOT NULL, encoding BLOB NOT NULL);
 CREATE INDEX passages_document ON passages(document);
-CREATE INDEX passages_encoding ON passages(encoding);
 CREATE TABLE sentences(
     id INTEGER PRIMARY KEY, passage INTEGER NOT NULL REFERENCES passages ON DELETE CASCADE,
     start INTEGER NOT NULL, end INTEGER NOT NULL);
 CREATE INDEX sentences_passage ON sentences(passage);
--- What the model and the tokenizer made of a passage, by a hash of what they read: the passage's vector and its
--- sentences' (float16), the numbers of its words, and how many each of its texts has (int32).
-CREATE TABLE encodings(hash BLOB PRIMARY KEY, vectors BLOB NOT NULL, terms BLOB NOT NULL, lengths BLOB NOT NULL);
+-- The numbers of words in the BM25 matrices of this generation.
 CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
--- Live documents that the update under way is to remove.
-CREATE TABLE removals(document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE);
 """
 
 
@@ -57,64 +54,69 @@ class Settings:
     factory: str = "Flat"
 
 
-def connect(folder: Path, write: bool = False) -> sqlite3.Connection:
-    """Open an index's database. Raises IndexStateError if there is none, or none of ours."""
-    path = folder / DATABASE
+def open_documents(generation: Path) -> sqlite3.Connection:
+    """Open a published generation's documents. Raises IndexStateError if they are damaged or may not be read."""
+    path = generation / DOCUMENTS
     if not path.is_file():
-        raise IndexStateError(f"{folder}: there is no index here; make one with: oreqa index PATH --index {folder}")
+        raise IndexStateError(damage(path))
+    uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
     try:
-        database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-        database.execute("PRAGMA foreign_keys = ON")
-        if write:
-            database.execute("PRAGMA synchronous = NORMAL")
-        else:
-            database.execute("PRAGMA query_only = ON")
-        version = database.execute("SELECT value FROM settings WHERE key = 'format'").fetchone()
+        database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        database.execute("PRAGMA temp_store = MEMORY")
+        read_settings(database)
     except sqlite3.DatabaseError as error:
-        raise IndexStateError(f"{path}: it is not an index of oreqa ({error})") from error
-    if version is None or int(version[0]) != FORMAT:
-        found = version[0] if version else "unknown"
-        raise IndexStateError(f"{folder}: its format is {found}, this oreqa reads {FORMAT}; index into a new folder")
+        if not _readable(path):
+            raise IndexStateError(f"{path}: you may not read this file") from error
+        raise IndexStateError(f"{damage(path)} ({error})") from error
     return database
 
 
-def create(folder: Path, settings: Settings, fingerprint: str) -> None:
-    """Make an empty index. The folder may exist, but must be empty of anything else."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: it is a file; --index names a folder")
-    # The lock is taken before the database is made; drafts of an interrupted start are ours, too.
-    others = [f.name for f in sorted(folder.iterdir()) if f.name not in ("lock",) and not f.name.startswith(DATABASE)]
-    if others:
-        raise InputError(f"{folder}: it holds {others[0]!r}, which is not an index; name a new or an empty folder")
-    draft = folder / f"{DATABASE}.draft"
-    for left in folder.glob(f"{DATABASE}.draft*"):
-        left.unlink()
-    database = sqlite3.connect(draft, isolation_level=None)
-    database.execute("PRAGMA journal_mode = WAL")
+def _readable(path: Path) -> bool:
+    try:
+        path.open("rb").close()
+    except OSError:
+        return False
+    return True
+
+
+def create_documents(folder: Path, settings: Settings, fingerprint: str) -> sqlite3.Connection:
+    """Make an empty file of documents in a draft, and open it."""
+    database = open_draft(folder)
     with transaction(database):
         for statement in _SCHEMA.split(";\n"):
             database.execute(statement)
-        for key, value in {"format": FORMAT, "generation": 0, "fingerprint": fingerprint, **asdict(settings)}.items():
+        for key, value in {"fingerprint": fingerprint, **asdict(settings)}.items():
             write_setting(database, key, str(value))
-    database.close()  # the last connection folds the log into the file
-    draft.rename(folder / DATABASE)
+    return database
+
+
+def open_draft(folder: Path) -> sqlite3.Connection:
+    """Open a draft's documents to write: a crash loses the draft anyway, so that nothing is synced on the way."""
+    database = sqlite3.connect(folder / DOCUMENTS, isolation_level=None)
+    for pragma in ("foreign_keys = ON", "journal_mode = MEMORY", "synchronous = OFF", "temp_store = MEMORY"):
+        database.execute(f"PRAGMA {pragma}")
+    return database
 
 
 @contextmanager
-def transaction(database: sqlite3.Connection, mode: str = "IMMEDIATE") -> Iterator[None]:
-    """All or nothing; ``mode`` is IMMEDIATE to write, DEFERRED to read one unchanging state."""
-    database.execute(f"BEGIN {mode}")
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing."""
+    database.execute("BEGIN IMMEDIATE")
     try:
         yield
     except BaseException:
-        database.execute("ROLLBACK")
+        if database.in_transaction:  # a full disk has ended it already
+            database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
 
 
 def read_setting(database: sqlite3.Connection, key: str) -> str:
-    """One value of the settings table."""
-    return str(database.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()[0])
+    """One value of the settings table. Raises sqlite3.DatabaseError if it is not there."""
+    row = database.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError(f"the setting {key!r} is missing")
+    return str(row[0])
 
 
 def write_setting(database: sqlite3.Connection, key: str, value: str) -> None:
@@ -122,12 +124,12 @@ def write_setting(database: sqlite3.Connection, key: str, value: str) -> None:
 
 
 def read_settings(database: sqlite3.Connection) -> Settings:
-    """What the index was made with."""
+    """What the index was made with. Raises sqlite3.DatabaseError if that is not all there."""
+    tokens = read_setting(database, "passage_tokens")
+    if not tokens.isdigit():
+        raise sqlite3.DatabaseError(f"passage_tokens is {tokens!r}")
     return Settings(
-        read_setting(database, "model"),
-        int(read_setting(database, "passage_tokens")),
-        read_setting(database, "language"),
-        read_setting(database, "factory"),
+        read_setting(database, "model"), int(tokens), read_setting(database, "language"), read_setting(database, "factory")
     )
 
 
@@ -136,8 +138,13 @@ def field_filter(where: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
 
     ``title`` and ``path`` are fields of every document; a path may hold the wildcards * and ?.
     """
-    parts, values = ["live = 1"], []
+    parts, values = ["1"], []
     for name, value in where:
+        if len(name) + len(value) > _LONGEST_CONDITION:
+            raise InputError(f"a condition has {len(name) + len(value):,} characters; it may have {_LONGEST_CONDITION:,}")
+        if not f"{name}{value}".isprintable() and not _is_utf8(f"{name}{value}"):
+            raise InputError(f"the condition {name}={value} holds bytes that are no UTF-8: write it again".encode(
+                "ascii", "backslashreplace").decode())  # fmt: skip
         if name == "title":
             parts.append("title = ?")
         elif name == "path":
@@ -151,9 +158,43 @@ def field_filter(where: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     return " AND ".join(parts), values
 
 
+_LONGEST_CONDITION = 4096
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def fields_of(text: str) -> dict[str, str]:
     """A document's fields from their column."""
     return {str(k): str(v) for k, v in json.loads(text).items()}
+
+
+def read_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
+    """Passages by their ids, each with its sentences by theirs."""
+    passages = {}
+    for batch in chunks(sorted(ids), 500):
+        marks = ",".join("?" * len(batch))
+        spans: dict[int, dict[int, tuple[int, int]]] = {number: {} for number in batch}
+        for number, passage, start, end in database.execute(
+            f"SELECT id, passage, start, end FROM sentences WHERE passage IN ({marks}) ORDER BY id", batch
+        ):
+            spans[passage][number] = (start, end)
+        for number, key, title, fields, heading, text, start in database.execute(
+            "SELECT passages.id, key, title, fields, heading, text, start FROM passages "
+            f"JOIN documents ON documents.id = document WHERE passages.id IN ({marks})",
+            batch,
+        ):
+            sentences = {i: Sentence(text[a - start : b - start], a, b) for i, (a, b) in spans[number].items()}
+            passage = Passage(
+                key, title, heading, text, start, start + len(text), tuple(sentences.values()), fields_of(fields)
+            )
+            passages[number] = (passage, sentences)
+    return passages
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

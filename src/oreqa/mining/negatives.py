@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from oreqa.datasets.pairs import Candidate, Pair, task_candidates
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
+from oreqa.index.passages import sentence_rows
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 
@@ -19,10 +20,14 @@ DEPTH = 10
 """Negatives are drawn from so many of a retriever's best sentences."""
 
 
-def best_candidates(index: Index, questions: Sequence[str], mode: Mode, depth: int) -> Iterator[NDArray[np.intp]]:
-    """For each question the numbers of the ``depth`` best sentences of the whole index, best first."""
-    for scores in index.score_all(questions, SENTENCE_WEIGHTS.only(mode)):
-        yield best_sentences(scores, depth)
+def best_candidates(task: ReqaTask, index: Index, mode: Mode, depth: int) -> Iterator[NDArray[np.intp]]:
+    """For each question of a task the numbers of its ``depth`` best candidates, best first.
+
+    Raises InputError if ``index`` does not hold the task's passages.
+    """
+    rows = sentence_rows(index, task.passages)
+    for scores in index.score_all(task.questions, SENTENCE_WEIGHTS.only(mode)):
+        yield best_sentences(scores[rows], depth)
 
 
 def mine_negatives(task: ReqaTask, index: Index, seed: int = 0, progress: Callable[[int], None] | None = None) -> list[Pair]:
@@ -39,7 +44,7 @@ def mine_negatives(task: ReqaTask, index: Index, seed: int = 0, progress: Callab
     for place in range(len(candidates)):
         beside[passages[place]].append(place)
         around[documents[place]].append(place)
-    lists = [best_candidates(index, task.questions, mode, DEPTH) for mode in ("sparse", "dense")]
+    lists = [best_candidates(task, index, mode, DEPTH) for mode in ("sparse", "dense")]
     rng = random.Random(seed)
     pairs = []
     for question, golds, sparse, dense in zip(task.questions, task.gold, *lists, strict=True):

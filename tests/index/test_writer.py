@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,12 +13,13 @@ from tiny_models import make_model
 
 from oreqa.core import Document
 from oreqa.corpus.chunks import paragraph_passage
-from oreqa.errors import IndexStateError, InputError
-from oreqa.index import update
+from oreqa.errors import DocumentError, IndexStateError, InputError
+from oreqa.index import writer as module
+from oreqa.index.generations import need_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
-from oreqa.index.update import open_writer
+from oreqa.index.writer import open_writer
 
 
 @pytest.fixture
@@ -28,15 +28,19 @@ def settings(tiny: Path) -> Settings:
 
 
 def content(folder: Path) -> list[tuple[object, ...]]:
-    """Everything that a search can return, without the row numbers."""
-    database = sqlite3.connect(folder / "index.db")
-    rows = database.execute(
-        "SELECT key, title, fields, heading, passages.text, passages.start, sentences.start, sentences.end, vectors "
-        "FROM documents JOIN passages ON document = documents.id JOIN sentences ON passage = passages.id "
-        "JOIN encodings ON encodings.hash = encoding WHERE live = 1"
-    ).fetchall()
-    database.close()
-    return sorted(rows)
+    """Everything that a search can return, with vectors, without the row numbers."""
+    index = Index.open(folder)
+    generation = need_generation(folder)
+    sentences, passages = (np.load(generation / f"{unit}.npy") for unit in ("sentences", "passages"))
+    rows: list[tuple[object, ...]] = []
+    place = 0
+    for number, passage in enumerate(index.passages()):
+        for sentence in passage.sentences:
+            vectors = np.stack([passages[number], sentences[place]]).tobytes()
+            rows.append((passage.document, passage.title, str(passage.fields), passage.heading, passage.text, passage.start,
+                         sentence.start, sentence.end, vectors))  # fmt: skip
+            place += 1
+    return sorted(rows, key=lambda row: (str(row[0]), row[5], row[6]))
 
 
 def assert_same(a: Path, b: Path) -> None:
@@ -44,7 +48,7 @@ def assert_same(a: Path, b: Path) -> None:
     first, second = content(a), content(b)
     assert [row[:-1] for row in first] == [row[:-1] for row in second]
     for x, y in zip(first, second, strict=True):
-        np.testing.assert_allclose(*(np.frombuffer(row[-1], np.float16) for row in (x, y)), atol=5e-3)
+        np.testing.assert_allclose(*(np.frombuffer(row[-1], np.float32) for row in (x, y)), atol=5e-3)
 
 
 def old(folder: Path) -> None:
@@ -121,7 +125,7 @@ def test_an_interrupted_run_goes_on(
     before = content(folder)
     for name in "abcdefgh":
         (library / f"{name}.txt").write_text(f"This is file {name}.")
-    monkeypatch.setattr(update, "BATCH_PASSAGES", 2)
+    monkeypatch.setattr(module, "BATCH_PASSAGES", 2)
     left = [3]
 
     def interrupt(steps: int) -> None:
@@ -170,18 +174,21 @@ def test_wrong_folders(tmp_path: Path, library: Path, settings: Settings) -> Non
         index_files(library / "bees.txt", [library], settings)
     with pytest.raises(IndexStateError, match="there is no index here"):
         Index.open(tmp_path / "nothing")
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "index.db").write_text("no database at all, but long enough to be read" * 50)
-    with pytest.raises(IndexStateError, match="not an index of oreqa"):
-        Index.open(tmp_path / "bad")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "index.db").write_text("the format before")
+    for open_it in (Index.open, lambda folder: index_files(folder, [library], settings)):
+        with pytest.raises(IndexStateError, match="its format is 1, this oreqa reads 2; index into a new folder"):
+            open_it(tmp_path / "old")
 
 
 def test_equal_passages_are_encoded_once(tmp_path: Path, settings: Settings) -> None:
     with open_writer(tmp_path / "kb", settings) as writer:
         for name in ("a", "b"):
-            writer.add(Document(name, "T", "Same text."), name, lambda d: [paragraph_passage(d)])
-        with pytest.raises(InputError, match="two documents have this name"):
-            writer.add(Document("a", "T", "x"), "a", lambda d: [])
+            writer.add(
+                Document(name, "T", "Same text."), name, [paragraph_passage(Document("z", "", "Zebras have stripes."))]
+            )
+        with pytest.raises(DocumentError, match="two documents are called a: give one of them another name"):
+            writer.add(Document("a", "T", "x"), "a")
         writer.publish()
         assert writer.report.encoded == 1
     assert len(Index.open(tmp_path / "kb").search(["same"], 5)[0]) == 2
@@ -201,7 +208,9 @@ def test_readers_see_each_update_whole(tmp_path: Path, library: Path, settings: 
     assert reader.counts() == {"documents": 4, "passages": 8, "sentences": 8}
     (library / "new.txt").write_text("Zebras have stripes.")
     with open_writer(tmp_path / "kb") as writer:
-        writer.add(Document("z", "", "Zebras have stripes."), "z", lambda d: [paragraph_passage(d)])
+        writer.add(
+            Document("z", "", "Zebras have stripes."), "z", [paragraph_passage(Document("z", "", "Zebras have stripes."))]
+        )
         writer.flush()
         assert not any("Zebra" in hit.sentence.text for hit in reader.search(["zebras"], 9, "sparse")[0])
         writer.publish()
@@ -246,10 +255,10 @@ _RUN = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from oreqa.index import update
+from oreqa.index import writer
 from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
-update.BATCH_PASSAGES = 8
+writer.BATCH_PASSAGES = 8
 index_files(Path(sys.argv[1]), [Path(sys.argv[2])], Settings(sys.argv[3], 40))
 """
 

@@ -1,0 +1,36 @@
+"""``oreqa check``: is an index as it was written?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oreqa.cli import app
+from oreqa.cli.output import JsonFlag, print_json
+
+
+@app.command()
+def check(
+    index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare every file of an index with its checksum, and name those that are damaged.
+
+    The exit code is 1 if there are any. Nothing is changed: the next oreqa index makes search files anew.
+
+    [bold]oreqa check --index kb[/bold]
+    """
+    from oreqa.index.check import check_index
+
+    problems = check_index(index)
+    if as_json:
+        print_json({"index": str(index), "problems": problems})
+    else:
+        for problem in problems:
+            typer.secho(problem, fg="red", err=True)
+        if not problems:
+            typer.echo(f"{index}: every file is as it was written")
+    if problems:
+        raise typer.Exit(1)

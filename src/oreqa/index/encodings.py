@@ -1,0 +1,212 @@
+"""What the model and the tokenizer made of passages, remembered by a hash of what they read.
+
+A memo beside the generations, ``encodings.db``: it is written while an update goes on, so that an interruption loses no
+encoded passage, and no search reads it. Losing it costs time, nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.core import Passage
+from oreqa.corpus.chunks import passage_head
+from oreqa.index.lexical import Vocabulary, words
+from oreqa.index.store import chunks, read_setting, transaction, write_setting
+from oreqa.runtime.encoder import Encoder
+
+ENCODINGS = "encodings.db"
+
+_VERSION = "2"
+"""To be raised when the same passage is encoded, or its words are numbered, in another way."""
+
+_SCHEMA = """
+CREATE TABLE settings(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- The passage's vector and its sentences' (float16), the numbers of its words, how many each of its texts has (int32), and
+-- a CRC-32 of the three.
+CREATE TABLE encodings(
+    hash BLOB PRIMARY KEY, vectors BLOB NOT NULL, terms BLOB NOT NULL, lengths BLOB NOT NULL, crc INTEGER NOT NULL);
+-- Those that no published generation has used yet: an interrupted update's, which it will ask for.
+CREATE TABLE unpublished(hash BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A passage's vector and its sentences' (``[1 + sentences, dim]``, flat), and their words.
+
+    ``terms`` are the numbers of the words of the passage with its head, then of each sentence; ``lengths`` says how many
+    each of these texts has.
+    """
+
+    vectors: NDArray[np.float16]
+    terms: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+
+
+class Encodings:
+    """The memo of one index, opened by its writer. One that is damaged, or of another model, is begun anew."""
+
+    def __init__(self, folder: Path, fingerprint: str, language: str) -> None:
+        self._path = folder / ENCODINGS
+        self._language = language
+        self._made_for = f"{_VERSION} {fingerprint} {language}"
+        try:
+            self._load()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):  # a full disk, say: no reason to begin anew
+                raise
+            self._restart()
+
+    def _load(self) -> None:
+        self._database = self._open(self._made_for)
+        terms = [term for (term,) in self._database.execute("SELECT term FROM terms ORDER BY id")]
+        self.vocabulary = Vocabulary(terms)
+
+    def _restart(self) -> None:
+        for path in self._path.parent.glob(f"{ENCODINGS}*"):
+            path.unlink()
+        self._load()
+
+    def _open(self, made_for: str) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, isolation_level=None)
+        try:
+            # The writer's lock keeps others away; without shared memory this works on network file systems, too.
+            database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+            if not database.execute("SELECT 1 FROM sqlite_schema").fetchone():
+                with transaction(database):
+                    for statement in _SCHEMA.split(";\n"):
+                        database.execute(statement)
+                    write_setting(database, "made_for", made_for)
+                    write_setting(database, "numbering", uuid4().hex)
+            if read_setting(database, "made_for") != made_for:
+                raise sqlite3.DatabaseError("it is of another model")
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def close(self) -> None:
+        self._database.close()
+
+    @property
+    def numbering(self) -> str:
+        """Names the numbering of words; under the same name a word has the same number for good."""
+        return read_setting(self._database, "numbering")
+
+    def __contains__(self, digest: bytes) -> bool:
+        return self._database.execute("SELECT 1 FROM encodings WHERE hash = ?", (digest,)).fetchone() is not None
+
+    def encode(self, passages: Mapping[bytes, Passage], encoder: Encoder, progress: Callable[[int], None] | None) -> None:
+        """Encode passages, given by their hashes, and commit the result."""
+        if not passages:
+            return
+        matrices = encoder.encode_passages([encoder_input(passage) for passage in passages.values()], progress)
+        rows = []
+        for (digest, passage), matrix in zip(passages.items(), matrices, strict=True):
+            # The passage's head is read with it, never with its sentences.
+            texts = [f"{passage_head(passage.title, passage.heading)}\n{passage.text}", *(s.text for s in passage.sentences)]
+            stems = [words(text, self._language) for text in texts]
+            numbers = self.vocabulary.number([stem for text in stems for stem in text])
+            lengths = np.array([len(text) for text in stems], np.int32)
+            blobs = (matrix.astype(np.float16).tobytes(), numbers.tobytes(), lengths.tobytes())
+            rows.append((digest, *blobs, _crc(blobs)))
+        with transaction(self._database):
+            self._database.executemany("INSERT INTO terms VALUES (?, ?)", self.vocabulary.take_new())
+            self._database.executemany("INSERT OR REPLACE INTO encodings VALUES (?, ?, ?, ?, ?)", rows)
+            self._database.executemany("INSERT OR IGNORE INTO unpublished VALUES (?)", [row[:1] for row in rows])
+
+    def read(self, digests: Iterable[bytes]) -> Iterator[Encoding | None]:
+        """The encoding of each passage, in order; None for one that is missing or damaged.
+
+        A file that cannot be read is begun anew: what it gave before must not be used then, for words are numbered anew.
+        """
+        for batch in chunks(digests, 500):
+            marks = ",".join("?" * len(batch))
+            query = f"SELECT hash, vectors, terms, lengths, crc FROM encodings WHERE hash IN ({marks})"
+            try:
+                rows = {digest: (blobs, crc) for digest, *blobs, crc in self._database.execute(query, batch)}
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError):
+                    raise
+                self._database.close()
+                self._restart()
+                rows = {}
+            for digest in batch:
+                blobs, crc = rows.get(digest, ((), None))
+                if crc is None or _crc(blobs) != crc:
+                    yield None
+                else:
+                    vectors, terms, lengths = blobs
+                    yield Encoding(
+                        np.frombuffer(vectors, np.float16), np.frombuffer(terms, np.int32), np.frombuffer(lengths, np.int32)
+                    )
+
+    def terms(self) -> list[tuple[int, str]]:
+        """All words with their numbers."""
+        return list(self._database.execute("SELECT id, term FROM terms"))
+
+    def published(self, digests: Iterable[bytes]) -> None:
+        """Forget what no passage of the generation just published has, but not what an interrupted update left."""
+        run = self._database.execute
+        run("CREATE TEMP TABLE IF NOT EXISTS used(hash BLOB PRIMARY KEY) WITHOUT ROWID")
+        with transaction(self._database):
+            run("DELETE FROM used")
+            self._database.executemany("INSERT OR IGNORE INTO used VALUES (?)", ((digest,) for digest in digests))
+            run("DELETE FROM unpublished WHERE hash IN (SELECT hash FROM used)")
+            run(
+                "DELETE FROM encodings WHERE hash NOT IN (SELECT hash FROM used) "
+                "AND hash NOT IN (SELECT hash FROM unpublished)"
+            )
+            run("DELETE FROM used")
+
+
+def encoder_input(passage: Passage) -> tuple[str, str, list[tuple[int, int]]]:
+    """What the encoder reads of a passage: its head, its text, and its sentences' offsets in that."""
+    spans = [(s.start - passage.start, s.end - passage.start) for s in passage.sentences]
+    return passage_head(passage.title, passage.heading), passage.text, spans
+
+
+def passage_hash(passage: Passage) -> bytes:
+    """A hash of what the encoder reads of a passage (SHA-256)."""
+    return hashlib.sha256(json.dumps(encoder_input(passage)).encode()).digest()
+
+
+def check_encodings(folder: Path) -> str | None:
+    """What is wrong with an index's memo, if it has one and nobody writes it this moment."""
+    path = folder / ENCODINGS
+    if not path.is_file():
+        return None
+    log = path.with_name(f"{ENCODINGS}-wal")
+    options = "mode=ro" if log.is_file() and log.stat().st_size else "mode=ro&immutable=1"
+    problem = f"{path}: {{}}; what it loses is encoded again by the next: oreqa index PATH --index {folder}"
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{options}", uri=True)) as database:
+            rows = database.execute("SELECT vectors, terms, lengths, crc FROM encodings")
+            damaged = sum(_crc(blobs) != crc for *blobs, crc in rows)
+    except sqlite3.OperationalError as error:
+        return None if "locked" in str(error) else problem.format(f"it cannot be read ({error})")
+    except sqlite3.DatabaseError as error:
+        return problem.format(f"it is damaged ({error})")
+    return problem.format(f"{damaged} of its rows are damaged") if damaged else None
+
+
+def _crc(blobs: Iterable[bytes]) -> int:
+    crc = 0
+    for blob in blobs:
+        crc = zlib.crc32(blob, crc)
+    return crc

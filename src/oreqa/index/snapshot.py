@@ -1,0 +1,104 @@
+"""One generation opened for reading: every file of it, from the moment it is opened until it is no longer used."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.core import Passage, Sentence
+from oreqa.errors import IndexStateError, InputError, OreqaError
+from oreqa.index import store
+from oreqa.index.dense import ExactVectors, FaissVectors, Ids
+from oreqa.index.fusion import UNITS, Unit
+from oreqa.index.generations import DOCUMENTS, damage, damaged_files
+from oreqa.index.lexical import load_bm25
+from oreqa.index.store import read_setting, read_settings
+
+if TYPE_CHECKING:
+    from bm25s import BM25
+
+
+class Snapshot:
+    """One generation's files: row ``i`` of every array is sentence (or passage) ``ids[i]``.
+
+    ``sentence_rows`` gives the row of each sentence's passage. ``content`` is a hash of the documents. Raises
+    FileNotFoundError where the whole generation is gone, IndexStateError where a file of it is damaged.
+    """
+
+    def __init__(self, generation: Path) -> None:
+        self.generation = generation
+        if damaged := damaged_files(generation, whole=False):
+            raise IndexStateError(damage(generation / damaged[0]))
+        self.documents = store.open_documents(generation)
+        self.vectors: dict[Unit, ExactVectors | FaissVectors] = {}
+        self.bm25: dict[Unit, BM25] = {}
+        with self.reading():
+            self.settings = read_settings(self.documents)
+            self.fingerprint = read_setting(self.documents, "fingerprint")
+            self.content = read_setting(self.documents, "content")
+            self.passage_ids: Ids = np.load(generation / "passage_ids.npy", mmap_mode="r")
+            self.sentence_ids: Ids = np.load(generation / "sentence_ids.npy", mmap_mode="r")
+            self.sentence_rows = np.load(generation / "sentence_rows.npy")
+            self.empty = len(self.passage_ids) == 0
+            for unit in () if self.empty else UNITS:
+                array, ids = generation / f"{unit}s.npy", self.ids(unit)
+                self.vectors[unit] = (
+                    ExactVectors(array, ids) if array.is_file() else FaissVectors(generation / f"{unit}s.faiss")
+                )
+                self.bm25[unit] = load_bm25(generation / f"{unit}s.bm25")
+
+    def ids(self, unit: Unit) -> Ids:
+        """SQLite's ids of all sentences or passages."""
+        return self.sentence_ids if unit == "sentence" else self.passage_ids
+
+    def close(self) -> None:
+        self.documents.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Name the damaged file where an error comes from one; other errors pass as they are."""
+        try:
+            yield
+        except OreqaError:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise IndexStateError(f"{damage(self.generation / DOCUMENTS)} ({error})") from error
+        except (OSError, ValueError, IndexError, KeyError, RuntimeError) as error:
+            if self.generation.is_dir() and (damaged := damaged_files(self.generation)):
+                raise IndexStateError(damage(self.generation / damaged[0])) from error
+            raise
+
+    def count_documents(self) -> int:
+        """Number of documents."""
+        return int(self.documents.execute("SELECT COUNT(*) FROM documents").fetchone()[0])
+
+    def word_numbers(self, stems: Iterable[str]) -> dict[str, int | None]:
+        """The number of each word; None for words that no text of the index holds."""
+        numbers: dict[str, int | None] = {}
+        for stem in stems:
+            row = self.documents.execute("SELECT id FROM terms WHERE term = ?", (stem,)).fetchone()
+            numbers[stem] = row[0] if row else None
+        return numbers
+
+    def allowed(self, where: Sequence[tuple[str, str]]) -> NDArray[np.bool_] | None:
+        """Which sentences stand in documents that fulfil every condition; None where there is none."""
+        if not where:
+            return None
+        condition, values = store.field_filter(where)
+        query = f"SELECT passages.id FROM passages JOIN documents ON documents.id = document WHERE {condition}"
+        try:
+            ids = np.fromiter((row[0] for row in self.documents.execute(query, values)), np.int64)
+        except sqlite3.OperationalError as error:
+            raise InputError(f"a condition cannot be understood ({error})") from error
+        allowed: NDArray[np.bool_] = np.isin(self.passage_ids, ids)[self.sentence_rows]
+        return allowed
+
+    def passages(self, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
+        """Passages by their ids, each with its sentences by theirs."""
+        return store.read_passages(self.documents, ids)
