@@ -7,15 +7,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
+from index_content import assert_same, content, old
 from tiny_models import make_model
 
 from oreqa.core import Document
 from oreqa.corpus.chunks import paragraph_passage
 from oreqa.errors import DocumentError, IndexStateError, InputError
 from oreqa.index import writer as module
-from oreqa.index.generations import need_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -25,36 +24,6 @@ from oreqa.index.writer import open_writer
 @pytest.fixture
 def settings(tiny: Path) -> Settings:
     return Settings(model=str(tiny), passage_tokens=40)
-
-
-def content(folder: Path) -> list[tuple[object, ...]]:
-    """Everything that a search can return, with vectors, without the row numbers."""
-    index = Index.open(folder)
-    generation = need_generation(folder)
-    sentences, passages = (np.load(generation / f"{unit}.npy") for unit in ("sentences", "passages"))
-    rows: list[tuple[object, ...]] = []
-    place = 0
-    for number, passage in enumerate(index.passages()):
-        for sentence in passage.sentences:
-            vectors = np.stack([passages[number], sentences[place]]).tobytes()
-            rows.append((passage.document, passage.title, str(passage.fields), passage.heading, passage.text, passage.start,
-                         sentence.start, sentence.end, vectors))  # fmt: skip
-            place += 1
-    return sorted(rows, key=lambda row: (str(row[0]), row[5], row[6]))
-
-
-def assert_same(a: Path, b: Path) -> None:
-    """The same content; vectors up to the last bits, which depend on what was in a batch together."""
-    first, second = content(a), content(b)
-    assert [row[:-1] for row in first] == [row[:-1] for row in second]
-    for x, y in zip(first, second, strict=True):
-        np.testing.assert_allclose(*(np.frombuffer(row[-1], np.float32) for row in (x, y)), atol=5e-3)
-
-
-def old(folder: Path) -> None:
-    """Files that were written a while ago, so that their time alone tells that they did not change."""
-    for file in folder.rglob("*"):
-        os.utime(file, (time.time() - 100, time.time() - 100))
 
 
 def test_new_unchanged_changed_removed(tmp_path: Path, library: Path, settings: Settings) -> None:

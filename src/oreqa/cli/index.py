@@ -44,8 +44,8 @@ def index_command(
     """
     from oreqa.corpus.readers import Fields
     from oreqa.index.ingest import index_files
+    from oreqa.index.locking import existing_settings
     from oreqa.index.store import Settings
-    from oreqa.index.writer import existing_settings
 
     given: dict[str, Any] = {
         "model": model, "passage_tokens": passage_tokens, "language": language, "factory": factory

@@ -39,7 +39,7 @@ CREATE TABLE encodings(
     hash BLOB PRIMARY KEY, vectors BLOB NOT NULL, terms BLOB NOT NULL, lengths BLOB NOT NULL, crc INTEGER NOT NULL);
 -- Those that no published generation has used yet: an interrupted update's, which it will ask for.
 CREATE TABLE unpublished(hash BLOB PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
+CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, crc INTEGER NOT NULL);
 """
 
 
@@ -65,40 +65,42 @@ class Encodings:
         self._made_for = f"{_VERSION} {fingerprint} {language}"
         try:
             self._load()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):  # a full disk, say: no reason to begin anew
-                raise
-            self._restart()
+        except sqlite3.OperationalError:  # a full disk, say: no reason to begin anew
+            raise
+        except sqlite3.DatabaseError:
+            self.close()
+            for path in folder.glob(f"{ENCODINGS}*"):
+                path.unlink()
+            self._load()
 
     def _load(self) -> None:
-        self._database = self._open(self._made_for)
-        terms = [term for (term,) in self._database.execute("SELECT term FROM terms ORDER BY id")]
-        self.vocabulary = Vocabulary(terms)
+        self._database = sqlite3.connect(self._path, isolation_level=None)
+        self._prepare()
+        if problem := _damaged_pages(self._database):
+            raise sqlite3.DatabaseError(problem)
+        rows = self._database.execute("SELECT id, term, crc FROM terms ORDER BY id").fetchall()
+        if any(number != place or _crc([term.encode()]) != crc for place, (number, term, crc) in enumerate(rows)):
+            raise sqlite3.DatabaseError("its words are damaged")
+        self.vocabulary = Vocabulary([term for _, term, _ in rows])
 
-    def _restart(self) -> None:
-        for path in self._path.parent.glob(f"{ENCODINGS}*"):
-            path.unlink()
-        self._load()
-
-    def _open(self, made_for: str) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, isolation_level=None)
-        try:
-            # The writer's lock keeps others away; without shared memory this works on network file systems, too.
-            database.execute("PRAGMA locking_mode = EXCLUSIVE")
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = NORMAL")
-            if not database.execute("SELECT 1 FROM sqlite_schema").fetchone():
-                with transaction(database):
-                    for statement in _SCHEMA.split(";\n"):
-                        database.execute(statement)
-                    write_setting(database, "made_for", made_for)
-                    write_setting(database, "numbering", uuid4().hex)
-            if read_setting(database, "made_for") != made_for:
-                raise sqlite3.DatabaseError("it is of another model")
-        except BaseException:
-            database.close()
-            raise
-        return database
+    def _prepare(self) -> None:
+        run = self._database.execute
+        # The writer's lock keeps others away; without shared memory this works on network file systems, too.
+        run("PRAGMA locking_mode = EXCLUSIVE")
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = NORMAL")
+        run("PRAGMA temp_store = MEMORY")
+        tables = {name for (name,) in run("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if tables and not {"settings", "encodings", "unpublished", "terms"} <= tables:
+            raise sqlite3.DatabaseError("it is another program's")
+        if not tables:
+            with transaction(self._database):
+                for statement in _SCHEMA.split(";\n"):
+                    run(statement)
+                write_setting(self._database, "made_for", self._made_for)
+                write_setting(self._database, "numbering", uuid4().hex)
+        if read_setting(self._database, "made_for") != self._made_for:
+            raise sqlite3.DatabaseError("it is of another model")
 
     def close(self) -> None:
         self._database.close()
@@ -113,8 +115,6 @@ class Encodings:
 
     def encode(self, passages: Mapping[bytes, Passage], encoder: Encoder, progress: Callable[[int], None] | None) -> None:
         """Encode passages, given by their hashes, and commit the result."""
-        if not passages:
-            return
         matrices = encoder.encode_passages([encoder_input(passage) for passage in passages.values()], progress)
         rows = []
         for (digest, passage), matrix in zip(passages.items(), matrices, strict=True):
@@ -126,26 +126,17 @@ class Encodings:
             blobs = (matrix.astype(np.float16).tobytes(), numbers.tobytes(), lengths.tobytes())
             rows.append((digest, *blobs, _crc(blobs)))
         with transaction(self._database):
-            self._database.executemany("INSERT INTO terms VALUES (?, ?)", self.vocabulary.take_new())
+            terms = [(number, term, _crc([term.encode()])) for number, term in self.vocabulary.take_new()]
+            self._database.executemany("INSERT INTO terms VALUES (?, ?, ?)", terms)
             self._database.executemany("INSERT OR REPLACE INTO encodings VALUES (?, ?, ?, ?, ?)", rows)
             self._database.executemany("INSERT OR IGNORE INTO unpublished VALUES (?)", [row[:1] for row in rows])
 
     def read(self, digests: Iterable[bytes]) -> Iterator[Encoding | None]:
-        """The encoding of each passage, in order; None for one that is missing or damaged.
-
-        A file that cannot be read is begun anew: what it gave before must not be used then, for words are numbered anew.
-        """
+        """The encoding of each passage, in order; None for one that is missing or damaged."""
         for batch in chunks(digests, 500):
             marks = ",".join("?" * len(batch))
             query = f"SELECT hash, vectors, terms, lengths, crc FROM encodings WHERE hash IN ({marks})"
-            try:
-                rows = {digest: (blobs, crc) for digest, *blobs, crc in self._database.execute(query, batch)}
-            except sqlite3.DatabaseError as error:
-                if isinstance(error, sqlite3.OperationalError):
-                    raise
-                self._database.close()
-                self._restart()
-                rows = {}
+            rows = {digest: (blobs, crc) for digest, *blobs, crc in self._database.execute(query, batch)}
             for digest in batch:
                 blobs, crc = rows.get(digest, ((), None))
                 if crc is None or _crc(blobs) != crc:
@@ -158,7 +149,7 @@ class Encodings:
 
     def terms(self) -> list[tuple[int, str]]:
         """All words with their numbers."""
-        return list(self._database.execute("SELECT id, term FROM terms"))
+        return [(number, term) for term, number in self.vocabulary.items()]
 
     def published(self, digests: Iterable[bytes]) -> None:
         """Forget what no passage of the generation just published has, but not what an interrupted update left."""
@@ -196,13 +187,22 @@ def check_encodings(folder: Path) -> str | None:
     problem = f"{path}: {{}}; what it loses is encoded again by the next: oreqa index PATH --index {folder}"
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{options}", uri=True)) as database:
+            if pages := _damaged_pages(database):
+                return problem.format(f"it is damaged ({pages})")
             rows = database.execute("SELECT vectors, terms, lengths, crc FROM encodings")
             damaged = sum(_crc(blobs) != crc for *blobs, crc in rows)
+            damaged += sum(_crc([term.encode()]) != crc for term, crc in database.execute("SELECT term, crc FROM terms"))
     except sqlite3.OperationalError as error:
         return None if "locked" in str(error) else problem.format(f"it cannot be read ({error})")
     except sqlite3.DatabaseError as error:
         return problem.format(f"it is damaged ({error})")
     return problem.format(f"{damaged} of its rows are damaged") if damaged else None
+
+
+def _damaged_pages(database: sqlite3.Connection) -> str:
+    """What SQLite finds wrong with its file; nothing if it is sound."""
+    (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    return "" if answer == "ok" else " ".join(answer.split())
 
 
 def _crc(blobs: Iterable[bytes]) -> int:

@@ -21,6 +21,7 @@ from oreqa.errors import IndexStateError
 FORMAT = 2
 MANIFEST = "manifest.json"
 DOCUMENTS = "documents.db"
+DRAFT = "draft"
 
 _NAME = re.compile(r"search-(\d{6,})")
 _SMALL = 1 << 20
@@ -55,9 +56,9 @@ def generation_number(generation: Path) -> int:
     return int(generation.name.rpartition("-")[2])
 
 
-def publish_draft(folder: Path, draft: Path) -> Path:
-    """Make ``draft``, which has its manifest, the current state; older generations than the one before are removed."""
-    before = newest_generation(folder)
+def publish_draft(folder: Path) -> Path:
+    """Make the draft, which has its manifest, the current state; older generations than the one before are removed."""
+    draft, before = folder / DRAFT, newest_generation(folder)
     published = generation_folder(folder, generation_number(before) + 1 if before else 1)
     # What cannot be made anew is on the disk before its name is; search files that a power cut damages are noticed.
     for name in (DOCUMENTS, MANIFEST, "."):
@@ -94,8 +95,6 @@ def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
                 for name, row in manifest["files"].items()}  # fmt: skip
     except PermissionError as error:
         raise IndexStateError(f"{path}: you may not read this file ({error.strerror})") from error
-    except (FileNotFoundError, NotADirectoryError):
-        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexStateError(damage(path)) from error
 

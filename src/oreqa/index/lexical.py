@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +64,10 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    def items(self) -> Iterable[tuple[str, int]]:
+        """All words with their numbers."""
+        return self._ids.items()
 
     def number(self, found: Sequence[str]) -> NDArray[np.int32]:
         """The numbers of words, new ones included."""

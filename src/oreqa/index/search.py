@@ -13,7 +13,7 @@ from oreqa.core import Hit, Passage
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids, Vectors
 from oreqa.index.fusion import MODES, PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, UNITS, Mode, Unit, Weights
-from oreqa.index.generations import damage, need_generation
+from oreqa.index.generations import need_generation
 from oreqa.index.lexical import bm25_bound, bm25_scores, words
 from oreqa.index.scoring import QuestionScores, Scores, best_passages, best_sentences
 from oreqa.index.snapshot import Snapshot
@@ -125,6 +125,8 @@ class Index:
             chosen: list[list[tuple[int, float, dict[str, float]]]] = []
             for scores in self._scores(snapshot, questions, weights, allowed):
                 total = scores.total(weights)
+                if not np.isfinite(total).all():
+                    raise ValueError("a score is not a number")
                 if allowed is not None:
                     total[~allowed[scores.rows]] = -np.inf
                 places = best_passages(total, scores.owner, k) if unit == "passage" else best_sentences(total, k)
@@ -178,13 +180,11 @@ class Index:
                     return self._snapshot
                 try:
                     self._snapshot = Snapshot(generation)
-                except (FileNotFoundError, IndexStateError) as error:
+                except IndexStateError:
                     # Updates may have been published since the name was read, and have removed this one.
-                    if need_generation(self.folder) != generation:
-                        continue
-                    if isinstance(error, FileNotFoundError):
-                        raise IndexStateError(damage(Path(error.filename or generation))) from error
-                    raise
+                    if need_generation(self.folder) == generation:
+                        raise
+                    continue
                 return self._snapshot
         raise IndexStateError(f"{self.folder}: it is updated faster than it can be opened; try again")
 

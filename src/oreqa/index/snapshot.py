@@ -15,6 +15,7 @@ from oreqa.core import Passage, Sentence
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids
+from oreqa.index.documents import field_filter, read_passages
 from oreqa.index.fusion import UNITS, Unit
 from oreqa.index.generations import DOCUMENTS, damage, damaged_files
 from oreqa.index.lexical import load_bm25
@@ -28,7 +29,7 @@ class Snapshot:
     """One generation's files: row ``i`` of every array is sentence (or passage) ``ids[i]``.
 
     ``sentence_rows`` gives the row of each sentence's passage. ``content`` is a hash of the documents. Raises
-    FileNotFoundError where the whole generation is gone, IndexStateError where a file of it is damaged.
+    IndexStateError that names a file that is missing or damaged.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -69,7 +70,7 @@ class Snapshot:
             raise
         except sqlite3.DatabaseError as error:
             raise IndexStateError(f"{damage(self.generation / DOCUMENTS)} ({error})") from error
-        except (OSError, ValueError, IndexError, KeyError, RuntimeError) as error:
+        except Exception as error:  # numpy, FAISS and bm25s each raise their own, of any kind
             if self.generation.is_dir() and (damaged := damaged_files(self.generation)):
                 raise IndexStateError(damage(self.generation / damaged[0])) from error
             raise
@@ -90,7 +91,7 @@ class Snapshot:
         """Which sentences stand in documents that fulfil every condition; None where there is none."""
         if not where:
             return None
-        condition, values = store.field_filter(where)
+        condition, values = field_filter(where)
         query = f"SELECT passages.id FROM passages JOIN documents ON documents.id = document WHERE {condition}"
         try:
             ids = np.fromiter((row[0] for row in self.documents.execute(query, values)), np.int64)
@@ -101,4 +102,4 @@ class Snapshot:
 
     def passages(self, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
         """Passages by their ids, each with its sentences by theirs."""
-        return store.read_passages(self.documents, ids)
+        return read_passages(self.documents, ids)

@@ -6,17 +6,15 @@ works on a copy.
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-from oreqa.core import Passage, Sentence
-from oreqa.errors import IndexStateError, InputError
+from oreqa.errors import IndexStateError
 from oreqa.index.generations import DOCUMENTS, damage
 
 T = TypeVar("T")
@@ -131,70 +129,6 @@ def read_settings(database: sqlite3.Connection) -> Settings:
     return Settings(
         read_setting(database, "model"), int(tokens), read_setting(database, "language"), read_setting(database, "factory")
     )
-
-
-def field_filter(where: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
-    """SQL condition on documents that have every ``(field, value)``, and its parameters.
-
-    ``title`` and ``path`` are fields of every document; a path may hold the wildcards * and ?.
-    """
-    parts, values = ["1"], []
-    for name, value in where:
-        if len(name) + len(value) > _LONGEST_CONDITION:
-            raise InputError(f"a condition has {len(name) + len(value):,} characters; it may have {_LONGEST_CONDITION:,}")
-        if not f"{name}{value}".isprintable() and not _is_utf8(f"{name}{value}"):
-            raise InputError(f"the condition {name}={value} holds bytes that are no UTF-8: write it again".encode(
-                "ascii", "backslashreplace").decode())  # fmt: skip
-        if name == "title":
-            parts.append("title = ?")
-        elif name == "path":
-            parts.append("source GLOB ?")
-        elif '"' in name:
-            raise InputError(f"the field name {name!r} holds a quotation mark: rename the field")
-        else:
-            parts.append("json_extract(fields, ?) = ?")
-            values.append(f'$."{name}"')
-        values.append(value)
-    return " AND ".join(parts), values
-
-
-_LONGEST_CONDITION = 4096
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def fields_of(text: str) -> dict[str, str]:
-    """A document's fields from their column."""
-    return {str(k): str(v) for k, v in json.loads(text).items()}
-
-
-def read_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
-    """Passages by their ids, each with its sentences by theirs."""
-    passages = {}
-    for batch in chunks(sorted(ids), 500):
-        marks = ",".join("?" * len(batch))
-        spans: dict[int, dict[int, tuple[int, int]]] = {number: {} for number in batch}
-        for number, passage, start, end in database.execute(
-            f"SELECT id, passage, start, end FROM sentences WHERE passage IN ({marks}) ORDER BY id", batch
-        ):
-            spans[passage][number] = (start, end)
-        for number, key, title, fields, heading, text, start in database.execute(
-            "SELECT passages.id, key, title, fields, heading, text, start FROM passages "
-            f"JOIN documents ON documents.id = document WHERE passages.id IN ({marks})",
-            batch,
-        ):
-            sentences = {i: Sentence(text[a - start : b - start], a, b) for i, (a, b) in spans[number].items()}
-            passage = Passage(
-                key, title, heading, text, start, start + len(text), tuple(sentences.values()), fields_of(fields)
-            )
-            passages[number] = (passage, sentences)
-    return passages
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import json
 import shutil
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from oreqa.core import Document, Passage
-from oreqa.corpus.chunks import CUT_VERSION, split_passages
-from oreqa.errors import DocumentError, IndexStateError, InputError
+from oreqa.corpus.chunks import split_passages
+from oreqa.errors import DocumentError, IndexStateError
 from oreqa.index import store
 from oreqa.index.dense import check_factory
-from oreqa.index.encodings import ENCODINGS, Encodings, passage_hash
+from oreqa.index.documents import document_hash, insert_document, read_passages
+from oreqa.index.encodings import Encodings, passage_hash
 from oreqa.index.generations import (
     DOCUMENTS,
-    FORMAT,
+    DRAFT,
     damage,
     damaged_files,
     link_file,
@@ -34,14 +30,13 @@ from oreqa.index.generations import (
     write_manifest,
 )
 from oreqa.index.lexical import check_language
+from oreqa.index.locking import check_empty, existing_settings, locked, write_errors_named
 from oreqa.index.publish import MissingEncodingsError, build_search_files, content_hash
 from oreqa.index.store import Settings, transaction
 from oreqa.runtime.encoder import Encoder
 
 BATCH_PASSAGES = 512
 """Passages that are encoded and committed together: what an interruption loses at the most."""
-
-DRAFT = "draft"
 
 Progress = Callable[[int], None]
 
@@ -231,7 +226,7 @@ class IndexWriter:
         reading = self._readings.setdefault(source, _Reading())
         reading.keys.add(key)
         self._seen.add(key)
-        content = _document_hash(document, passages)
+        content = document_hash(document, passages)
         before = self._rows.get(key)
         if before is not None and before.content == content and before.source == source:
             if before.gone:
@@ -265,7 +260,7 @@ class IndexWriter:
             progress(sum(map(len, hashes)) - len(new))
         with transaction(self.draft):
             for row, (document, source, content, passages) in zip(hashes, self._waiting, strict=True):
-                number = _insert(self.draft, document, source, content, passages, row)
+                number = insert_document(self.draft, document, source, content, passages, row)
                 self._readings[source].inserted.append(number)
         self._waiting.clear()
         self._rebuild = True
@@ -320,7 +315,7 @@ class IndexWriter:
         self.draft.close()
         self._draft = None
         write_manifest(self.folder / DRAFT, self._shared)
-        publish_draft(self.folder, self.folder / DRAFT)
+        publish_draft(self.folder)
         if self._encodings is not None:
             self._encodings.published(used)
 
@@ -350,7 +345,7 @@ class IndexWriter:
             ids = self.draft.execute(f"SELECT encoding, MIN(id) FROM passages WHERE encoding IN ({marks}) GROUP BY encoding",
                                      batch)  # fmt: skip
             numbers = {number: digest for digest, number in ids}
-            passages = store.read_passages(self.draft, numbers)
+            passages = read_passages(self.draft, numbers)
             self._encode({numbers[number]: passage for number, (passage, _) in passages.items()})
 
     def _share(self) -> None:
@@ -374,119 +369,12 @@ def open_writer(folder: Path, settings: Settings | None = None, device: str = "c
     check_factory(settings.factory)
     encoder = None
     if newest_generation(folder) is None:
-        _check_empty(folder)
+        check_empty(folder)
         encoder = Encoder.load(model, device)  # one that cannot be loaded leaves no folder behind
-    with _lock(folder), _write_errors(folder):
+    with locked(folder), write_errors_named(folder):
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
         writer = IndexWriter(folder, settings, lambda: encoder or Encoder.load(model, device))
         try:
             yield writer
         finally:
             writer.close()
-
-
-def existing_settings(folder: Path) -> Settings | None:
-    """What an index was made with; None if none was completed yet."""
-    generation = newest_generation(folder)
-    if generation is None:
-        return None
-    database = store.open_documents(generation)
-    try:
-        return store.read_settings(database)
-    finally:
-        database.close()
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / "lock")
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise IndexStateError(f"{folder}: another process is writing this index; wait until it is done") from None
-    except (FileExistsError, NotADirectoryError):
-        raise InputError(f"{folder}: it is a file; --index names a folder") from None
-    except OSError as error:
-        raise InputError(f"{folder}: it cannot be written ({error.strerror})") from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
-def _write_errors(folder: Path) -> Iterator[None]:
-    """Say in one line that the disk is full or cannot be written. Readers' own errors have been caught before."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise IndexStateError(_unwritten(folder, str(error))) from error
-    except OSError as error:
-        if error.errno is not None and error.errno not in (
-            errno.ENOSPC,
-            errno.EDQUOT,
-            errno.EROFS,
-            errno.EACCES,
-            errno.EPERM,
-            errno.EIO,
-        ):
-            raise
-        raise IndexStateError(_unwritten(folder, error.strerror or str(error))) from error
-
-
-# numpy reports a write that was cut short without a number.
-_UNWRITABLE = (None, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
-
-
-def _unwritten(folder: Path, reason: str) -> str:
-    return f"{folder}: it cannot be written ({reason}); it answers as before: mend that and run the same command again"
-
-
-def _check_empty(folder: Path) -> None:
-    """A new index's folder may exist, but must hold nothing else."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: it is a file; --index names a folder")
-    ours = ("lock", DRAFT, ENCODINGS, f"{ENCODINGS}-wal", f"{ENCODINGS}-shm", f"{ENCODINGS}-journal")
-    others = sorted(f.name for f in folder.iterdir() if f.name not in ours) if folder.is_dir() else []
-    if "index.db" in others:
-        raise IndexStateError(f"{folder}: its format is 1, this oreqa reads {FORMAT}; index into a new folder")
-    if others:
-        raise InputError(f"{folder}: it holds {others[0]!r}, which is not an index; name a new or an empty folder")
-
-
-def _insert(
-    draft: sqlite3.Connection, document: Document, source: str, content: bytes, passages: list[Passage], hashes: list[bytes]
-) -> int:
-    fields = json.dumps(dict(document.fields), ensure_ascii=False)
-    row = draft.execute(
-        "INSERT INTO documents(key, source, title, fields, hash) VALUES (?, ?, ?, ?, ?)",
-        (document.key, source, document.title, fields, content),
-    ).lastrowid
-    for passage, encoding in zip(passages, hashes, strict=True):
-        number = draft.execute(
-            "INSERT INTO passages(document, heading, text, start, encoding) VALUES (?, ?, ?, ?, ?)",
-            (row, passage.heading, passage.text, passage.start, encoding),
-        ).lastrowid
-        draft.executemany(
-            "INSERT INTO sentences(passage, start, end) VALUES (?, ?, ?)",
-            [(number, s.start, s.end) for s in passage.sentences],
-        )
-    assert row is not None
-    return row
-
-
-def _document_hash(document: Document, passages: Iterable[Passage] | None) -> bytes:
-    """A hash of all that decides what the index holds of a document, the boundaries of given passages included."""
-    given = None if passages is None else [
-        [passage.start, passage.heading, passage.text, [[s.start, s.end] for s in passage.sentences]] for passage in passages
-    ]  # fmt: skip
-    parts = [
-        CUT_VERSION,
-        document.title,
-        document.text,
-        [[s.start, s.end, s.heading] for s in document.sections],
-        dict(document.fields),
-        given,
-    ]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()

@@ -1,0 +1,115 @@
+"""The rows of documents, their passages and sentences: written by an update, read by searches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from oreqa.core import Document, Passage, Sentence
+from oreqa.corpus.chunks import CUT_VERSION
+from oreqa.errors import InputError
+from oreqa.index.store import chunks
+
+
+def insert_document(
+    draft: sqlite3.Connection, document: Document, source: str, content: bytes, passages: list[Passage], hashes: list[bytes]
+) -> int:
+    """Write a document and its passages, each with the hash of its encoding; returns the document's id."""
+    fields = json.dumps(dict(document.fields), ensure_ascii=False)
+    row = draft.execute(
+        "INSERT INTO documents(key, source, title, fields, hash) VALUES (?, ?, ?, ?, ?)",
+        (document.key, source, document.title, fields, content),
+    ).lastrowid
+    for passage, encoding in zip(passages, hashes, strict=True):
+        number = draft.execute(
+            "INSERT INTO passages(document, heading, text, start, encoding) VALUES (?, ?, ?, ?, ?)",
+            (row, passage.heading, passage.text, passage.start, encoding),
+        ).lastrowid
+        draft.executemany(
+            "INSERT INTO sentences(passage, start, end) VALUES (?, ?, ?)",
+            [(number, s.start, s.end) for s in passage.sentences],
+        )
+    assert row is not None
+    return row
+
+
+def document_hash(document: Document, passages: Iterable[Passage] | None) -> bytes:
+    """A hash of all that decides what the index holds of a document, the boundaries of given passages included."""
+    given = None if passages is None else [
+        [passage.start, passage.heading, passage.text, [[s.start, s.end] for s in passage.sentences]] for passage in passages
+    ]  # fmt: skip
+    parts = [
+        CUT_VERSION,
+        document.title,
+        document.text,
+        [[s.start, s.end, s.heading] for s in document.sections],
+        dict(document.fields),
+        given,
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
+
+
+def field_filter(where: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
+    """SQL condition on documents that have every ``(field, value)``, and its parameters.
+
+    ``title`` and ``path`` are fields of every document; a path may hold the wildcards * and ?.
+    """
+    parts, values = ["1"], []
+    for name, value in where:
+        if len(name) + len(value) > _LONGEST_CONDITION:
+            raise InputError(f"a condition has {len(name) + len(value):,} characters; it may have {_LONGEST_CONDITION:,}")
+        if not f"{name}{value}".isprintable() and not _is_utf8(f"{name}{value}"):
+            raise InputError(f"the condition {name}={value} holds bytes that are no UTF-8: write it again".encode(
+                "ascii", "backslashreplace").decode())  # fmt: skip
+        if name == "title":
+            parts.append("title = ?")
+        elif name == "path":
+            parts.append("source GLOB ?")
+        elif '"' in name:
+            raise InputError(f"the field name {name!r} holds a quotation mark: rename the field")
+        else:
+            parts.append("json_extract(fields, ?) = ?")
+            values.append(f'$."{name}"')
+        values.append(value)
+    return " AND ".join(parts), values
+
+
+_LONGEST_CONDITION = 4096
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def fields_of(text: str) -> dict[str, str]:
+    """A document's fields from their column."""
+    return {str(k): str(v) for k, v in json.loads(text).items()}
+
+
+def read_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
+    """Passages by their ids, each with its sentences by theirs."""
+    passages = {}
+    for batch in chunks(sorted(ids), 500):
+        marks = ",".join("?" * len(batch))
+        spans: dict[int, dict[int, tuple[int, int]]] = {number: {} for number in batch}
+        for number, passage, start, end in database.execute(
+            f"SELECT id, passage, start, end FROM sentences WHERE passage IN ({marks}) ORDER BY id", batch
+        ):
+            spans[passage][number] = (start, end)
+        for number, key, title, fields, heading, text, start in database.execute(
+            "SELECT passages.id, key, title, fields, heading, text, start FROM passages "
+            f"JOIN documents ON documents.id = document WHERE passages.id IN ({marks})",
+            batch,
+        ):
+            sentences = {i: Sentence(text[a - start : b - start], a, b) for i, (a, b) in spans[number].items()}
+            passage = Passage(
+                key, title, heading, text, start, start + len(text), tuple(sentences.values()), fields_of(fields)
+            )
+            passages[number] = (passage, sentences)
+    return passages

@@ -1,0 +1,290 @@
+"""Damage is noticed, named and mended; readers need no right to write and see one generation whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from index_content import assert_same_content, content, old
+
+from oreqa.errors import IndexStateError, OreqaError
+from oreqa.index import generations, writer
+from oreqa.index.check import check_index
+from oreqa.index.generations import need_generation, newest_generation
+from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+
+
+@pytest.fixture
+def settings(tiny: Path) -> Settings:
+    return Settings(model=str(tiny), passage_tokens=40)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, library: Path, settings: Settings) -> Path:
+    old(library)
+    index_files(tmp_path / "kb", [library], settings)
+    return tmp_path / "kb"
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) * 3 // 4] ^= 0x55
+    path.write_bytes(data)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+DAMAGE = {"flip": flip, "cut": cut, "empty": lambda path: path.write_bytes(b""), "delete": Path.unlink}
+
+
+def test_every_damaged_search_file_is_named_and_made_anew(folder: Path, library: Path) -> None:
+    expected = content(folder)
+    names = [n for n in generations.read_manifest(need_generation(folder)) if n != generations.DOCUMENTS]
+    assert len(names) > 6
+    for name in names:
+        for damage in DAMAGE.values():
+            path = need_generation(folder) / name
+            damage(path)
+            with pytest.raises(IndexStateError, match="missing or damaged; make it anew with: oreqa index PATH") as raised:
+                Index.open(folder).search(["octopus arms"], 3)
+            assert str(path) in str(raised.value)
+            assert len(check_index(folder)) == 1
+            report = index_files(folder, [library])
+            assert (report.mended, report.encoded, report.unchanged) == ([name], 0, 4)
+            assert check_index(folder) == []
+    assert content(folder) == expected
+
+
+@pytest.mark.parametrize("name", [generations.DOCUMENTS, generations.MANIFEST])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_documents_are_named_with_what_to_do(folder: Path, library: Path, damage: str, name: str) -> None:
+    (library / "new.txt").write_text("Owls hoot.")
+    index_files(folder, [library])
+    generation = need_generation(folder)
+    DAMAGE[damage](generation / name)
+    reason = "missing or damaged; delete the folder .*search-000002, then run.* [(]the state before it, search-000001, is then refreshed"
+    with pytest.raises(IndexStateError, match=reason):
+        index_files(folder, [library])
+    assert str(generation / name) in "".join(_problems(folder))
+    shutil.rmtree(generation)
+    assert index_files(folder, [library]).added == 1
+    assert Index.open(folder).search(["owls hoot"], 1, "sparse")[0]
+
+
+def _problems(folder: Path) -> list[str]:
+    try:
+        return check_index(folder)
+    except IndexStateError as error:
+        return [str(error)]
+
+
+def test_damage_that_opening_does_not_see_is_never_an_error_without_a_name(
+    folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large files are not read whole at every start: whatever a search meets in them is named."""
+    monkeypatch.setattr(generations, "_SMALL", 0)
+    encoder = Index.open(folder).encoder
+
+    def error() -> str | None:
+        try:
+            index = Index.open(folder)
+            index._encoder = encoder
+            index.search(["octopus arms"], 3)
+        except OreqaError as problem:
+            return str(problem)
+        return None
+
+    for name in generations.read_manifest(need_generation(folder)):
+        path = need_generation(folder) / name
+        before = path.read_bytes()
+        for place in range(0, len(before), max(1, len(before) // 25)):
+            data = bytearray(before)
+            data[place] ^= 0xFF
+            path.write_bytes(data)
+            problem = error()
+            assert problem is None or str(path) in problem
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "delete"])
+def test_a_damaged_memo_costs_time_alone(folder: Path, library: Path, damage: str) -> None:
+    expected = content(folder)
+    if damage == "flip":
+        memo = folder / "encodings.db"
+        memo.write_bytes(memo.read_bytes().replace(b"octopus", b"octopur"))  # a word, that would lose its number
+    else:
+        DAMAGE[damage](folder / "encodings.db")
+    if damage not in ("delete", "empty"):
+        assert "encodings.db" in check_index(folder)[0]
+    (library / "new.txt").write_text("Owls hoot.")
+    assert index_files(folder, [library]).added == 1
+    assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
+    assert Index.open(folder).search(["octopus"], 1, "sparse")[0][0].score > 0
+    assert check_index(folder) == []
+
+
+def test_a_damaged_row_of_the_memo_is_encoded_again(folder: Path, library: Path) -> None:
+    expected = content(folder)
+    database = sqlite3.connect(folder / "encodings.db")
+    database.execute("UPDATE encodings SET vectors = zeroblob(LENGTH(vectors)) WHERE rowid = 1")
+    database.commit()
+    database.close()
+    assert "1 of its rows are damaged" in check_index(folder)[0]
+    (library / "new.txt").write_text("Owls hoot.")
+    assert index_files(folder, [library]).encoded == 2
+    assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
+
+
+def test_an_index_is_searched_where_nobody_may_write(folder: Path) -> None:
+    expected = [hit.sentence.text for hit in Index.open(folder).search(["octopus arms"], 3)[0]]
+    before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*")}
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        run = subprocess.run(
+            [sys.executable, "-c", _AS_NOBODY, str(folder)], capture_output=True, text=True, env={**os.environ}, check=False
+        )
+        assert run.stdout.splitlines() == expected, run.stderr
+        assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*")} == before
+    finally:
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+# Root may write everywhere: the search is another user's where it can be.
+_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from oreqa.index.search import Index
+index = Index.open(sys.argv[1])
+index.encoder
+if os.geteuid() == 0:
+    parent = Path(sys.argv[1]).absolute().parent
+    for folder in (parent, *parent.parents):
+        if folder.stat().st_uid == 0 and str(folder) != "/" and not folder.stat().st_mode & 1:
+            folder.chmod(folder.stat().st_mode | 0o011)
+    os.setuid(65534)
+    index.close()
+for hit in index.search(["octopus arms"], 3)[0]:
+    print(hit.sentence.text)
+"""
+
+
+def test_a_word_that_an_update_brings_is_unknown_until_it_is_published(
+    folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (library / "zebra.txt").write_text("The zebrafinch sings.")
+    index = Index.open(folder)
+
+    def search_and_stop(*_: object) -> None:
+        for opened in (index, Index.open(folder)):
+            assert [hit.parts["sentence_bm25"] for hit in opened.search(["zebrafinch"], 2)[0]] == [0.0, 0.0]
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "build_search_files", search_and_stop)
+        with pytest.raises(KeyboardInterrupt):
+            index_files(folder, [library])
+    assert index.search(["zebrafinch"], 9, "sparse")[0][0].score == 0
+    index_files(folder, [library])
+    assert index.search(["zebrafinch"], 1, "sparse")[0][0].sentence.text == "The zebrafinch sings."
+
+
+def test_a_reader_opens_its_files_at_once(folder: Path, library: Path) -> None:
+    index = Index.open(folder)
+    expected = index.search(["octopus arms"], 3)
+    snapshot = index._current()
+    for number in range(3):
+        (library / f"{number}.txt").write_text(f"Text {number}.")
+        index_files(folder, [library])
+    assert not snapshot.generation.exists()
+    monkey = Index(folder, "cpu")
+    monkey._current = lambda: snapshot  # type: ignore[method-assign]
+    assert [h.sentence for h in monkey.search(["octopus arms"], 3)[0]] == [h.sentence for h in expected[0]]
+    assert index.counts()["documents"] == 7
+
+
+def test_a_search_sees_one_generation_whole(tmp_path: Path, settings: Settings) -> None:
+    """Two threads search while every document changes its version again and again."""
+    texts = tmp_path / "texts"
+    texts.mkdir()
+
+    def write(version: int) -> None:
+        for number in range(4):
+            (texts / f"{number}.txt").write_text(f"Bee number {number} hums in version{version}.")
+
+    write(0)
+    folder = tmp_path / "kb"
+    index_files(folder, [texts], settings)
+    index = Index.open(folder)
+    failures: list[object] = []
+    searches = 0
+    done = threading.Event()
+
+    def search() -> None:
+        nonlocal searches
+        try:
+            while not done.is_set():
+                hits = index.search(["bee hums"], 9, "sparse")[0]
+                versions = {hit.sentence.text.split()[-1] for hit in hits}
+                if len(hits) != 4 or len(versions) != 1:
+                    failures.append((len(hits), versions))
+                searches += 1
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=search) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for version in range(1, 6):
+        write(version)
+        index_files(folder, [texts])
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert searches > 5
+
+
+def test_old_generations_are_removed_but_for_one(folder: Path, library: Path) -> None:
+    for number in range(3):
+        (library / f"{number}.txt").write_text(f"Text {number}.")
+        index_files(folder, [library])
+    assert sorted(path.name for path in folder.glob("search-*")) == ["search-000003", "search-000004"]
+    assert newest_generation(folder) == folder / "search-000004"
+
+
+def test_a_touched_file_makes_no_search_files_anew(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.utime(library / "bees.txt", (time.time() - 50, time.time() - 50))
+    monkeypatch.setattr(writer, "build_search_files", lambda *_: pytest.fail("built"))
+    assert index_files(folder, [library]).unchanged == 4
+    assert check_index(folder) == []
+    generation = need_generation(folder)
+    assert index_files(folder, [library]).unchanged == 4
+    assert need_generation(folder) == generation  # nothing to note: nothing published
+
+
+def test_a_full_disk_is_one_line_and_the_index_answers_as_before(
+    folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = content(folder)
+    (library / "new.txt").write_text("Owls hoot.")
+    for error in (OSError(28, "No space left on device"), sqlite3.OperationalError("database or disk is full")):
+        with monkeypatch.context() as patch:
+            patch.setattr(writer, "build_search_files", lambda *_, error=error: (_ for _ in ()).throw(error))
+            with pytest.raises(IndexStateError, match=r"cannot be written \(.*; it answers as before: mend that and run"):
+                index_files(folder, [library])
+        assert content(folder) == expected
+        assert not (folder / "draft").exists()
+    assert index_files(folder, [library]).added == 1

@@ -1,0 +1,232 @@
+"""What an update removes, has read and knows is published or dropped as one, whatever came before it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from index_content import assert_same, content, old
+
+from oreqa.errors import DocumentError
+from oreqa.index import ingest, writer
+from oreqa.index.generations import DRAFT
+from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+from oreqa.index.writer import IndexWriter, open_writer
+
+
+@pytest.fixture
+def settings(tiny: Path) -> Settings:
+    return Settings(model=str(tiny), passage_tokens=40)
+
+
+def keys(folder: Path) -> set[str]:
+    return {Path(passage.document).name for passage in Index.open(folder).passages()}
+
+
+def test_what_was_excluded_and_pruned_comes_back(tmp_path: Path, library: Path, settings: Settings) -> None:
+    (library / "drafts").mkdir()
+    (library / "drafts" / "plan.txt").write_text("The plan is secret.")
+    old(library)
+    index_files(tmp_path / "kb", [library], settings)
+    assert index_files(tmp_path / "kb", [library], exclude=["drafts/"], prune=True).removed == 1
+    assert "plan.txt" not in keys(tmp_path / "kb")
+    assert index_files(tmp_path / "kb", [library]).added == 1
+    assert "plan.txt" in keys(tmp_path / "kb")
+
+
+@pytest.mark.parametrize("again", ["the same times", "later"])
+def test_deleted_rows_can_be_pruned_later(tmp_path: Path, library: Path, settings: Settings, again: str) -> None:
+    rows = library / "rows.jsonl"
+    before = rows.read_text()
+    old(library)
+    index_files(tmp_path / "kb", [library], settings)
+    rows.write_text(before.splitlines()[1] + "\n")
+    old(library)
+    for _ in range(2):  # at the second time the file is not read again
+        report = index_files(tmp_path / "kb", [library])
+        assert (report.gone, report.removed) == (1, 0)
+        assert "rows.jsonl#a" in keys(tmp_path / "kb")
+    report = index_files(tmp_path / "kb", [library], prune=True)
+    assert (report.removed, report.gone) == (1, 0)
+    assert "rows.jsonl#a" not in keys(tmp_path / "kb")
+    assert index_files(tmp_path / "kb", [library], prune=True).removed == 0
+
+
+def test_a_deleted_row_that_comes_back_is_not_gone(tmp_path: Path, library: Path, settings: Settings) -> None:
+    rows = library / "rows.jsonl"
+    before = rows.read_text()
+    old(library)
+    index_files(tmp_path / "kb", [library], settings)
+    rows.write_text(before.splitlines()[1] + "\n")
+    old(library)
+    assert index_files(tmp_path / "kb", [library]).gone == 1
+    rows.write_text(before)
+    old(library)
+    report = index_files(tmp_path / "kb", [library], prune=True)
+    assert (report.removed, report.unchanged) == (0, 4)
+    assert index_files(tmp_path / "kb", [library], prune=True).removed == 0
+    assert {"rows.jsonl#a", "rows.jsonl#b"} <= keys(tmp_path / "kb")
+
+
+def test_a_prune_that_did_not_finish_removes_nothing(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old(library)
+    index_files(tmp_path / "kb", [library], settings)
+    expected = content(tmp_path / "kb")
+    library.rename(tmp_path / "away")
+    library.mkdir()
+
+    def stop(self: IndexWriter) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexWriter, "publish", stop)
+        with pytest.raises(KeyboardInterrupt):
+            index_files(tmp_path / "kb", [library], prune=True)
+    assert not (tmp_path / "kb" / DRAFT).exists()
+    library.rmdir()
+    (tmp_path / "away").rename(library)
+    report = index_files(tmp_path / "kb", [library])
+    assert (report.unchanged, report.removed, report.gone) == (4, 0, 0)
+    assert content(tmp_path / "kb") == expected
+
+
+def test_an_interrupted_first_run_publishes_nothing_of_its_own(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "other.txt").write_text("Owls hoot.")
+    monkeypatch.setattr(writer, "BATCH_PASSAGES", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexWriter, "publish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            index_files(tmp_path / "kb", [library], settings)
+    (library / "bees.txt").unlink()
+    index_files(tmp_path / "kb", [tmp_path / "other"], settings)
+    assert keys(tmp_path / "kb") == {"other.txt"}
+    report = index_files(tmp_path / "kb", [library])
+    assert (report.added, report.encoded) == (3, 0)  # encoded before the interruption, and kept over another update
+
+
+def test_files_put_back_after_an_interruption_are_those_that_are_found(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old(library)
+    index_files(tmp_path / "kb", [library], settings)
+    expected = content(tmp_path / "kb")
+    bees = library / "bees.txt"
+    before, times = bees.read_text(), bees.stat()
+    bees.write_text("Wasps build nests of paper.")
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexWriter, "publish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            index_files(tmp_path / "kb", [library])
+    bees.write_text(before)
+    os.utime(bees, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert index_files(tmp_path / "kb", [library]).unchanged == 4
+    assert content(tmp_path / "kb") == expected
+
+
+def test_a_document_changed_again_before_the_run_goes_on(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index_files(tmp_path / "kb", [library], settings)
+    for text in ("Wasps build nests.", "Hornets build nests."):
+        (library / "bees.txt").write_text(text)
+        with monkeypatch.context() as patch:
+            patch.setattr(writer, "build_search_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                index_files(tmp_path / "kb", [library])
+    (library / "bees.txt").write_text("Ants carry leaves.")
+    index_files(tmp_path / "kb", [library])
+    index_files(tmp_path / "new", [library], settings)
+    assert_same(tmp_path / "kb", tmp_path / "new")
+
+
+def test_encodings_that_nothing_needs_are_dropped(tmp_path: Path, library: Path, settings: Settings) -> None:
+    index_files(tmp_path / "kb", [library], settings)
+    (library / "bees.txt").write_text("Wasps build nests of paper.")
+    index_files(tmp_path / "kb", [library])
+    (library / "bees.txt").unlink()
+    index_files(tmp_path / "kb", [library], prune=True)
+    with open_writer(tmp_path / "kb") as opened:
+        stored = opened.encodings._database.execute("SELECT COUNT(*) FROM encodings").fetchone()[0]
+        left = opened.encodings._database.execute("SELECT COUNT(*) FROM unpublished").fetchone()[0]
+    assert (stored, left) == (5, 0)
+
+
+def test_a_file_that_vanishes_while_the_run_goes_on_is_a_line(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index_files(tmp_path / "kb", [library], settings)
+    expected = content(tmp_path / "kb")
+    find = ingest.find_files
+
+    def find_and_lose(*arguments: object) -> object:
+        files = find(*arguments)  # type: ignore[arg-type]
+        (library / "bees.txt").unlink()
+        return files
+
+    monkeypatch.setattr(ingest, "find_files", find_and_lose)
+    report = index_files(tmp_path / "kb", [library], prune=True)
+    assert len(report.problems) == 1
+    assert report.problems[0].startswith(f"{library / 'bees.txt'}: it cannot be read (No such file")
+    assert content(tmp_path / "kb") == expected
+
+
+def test_two_documents_of_one_name_are_a_line(tmp_path: Path, library: Path, settings: Settings) -> None:
+    (library / "a.jsonl").write_text('{"id": "b.txt", "text": "A row."}\n{"id": "c", "text": "Another."}\n')
+    (library / "a.jsonl#b.txt").write_text("A file.")
+    report = index_files(tmp_path / "kb", [library], settings)
+    assert [line.partition(": ")[2] for line in report.problems] == [
+        f"two documents are called {library / 'a.jsonl#b.txt'}: give one of them another name"
+    ]
+    assert {"a.jsonl#b.txt", "a.jsonl#c", "bees.txt"} <= keys(tmp_path / "kb")
+    assert (report.added, len(report.problems)) == (6, 1)
+
+
+def test_a_source_that_fails_at_its_end_keeps_what_the_index_had(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "BATCH_PASSAGES", 1)  # its first rows are in the draft when the last one fails
+    index_files(tmp_path / "kb", [library], settings)
+    expected = content(tmp_path / "kb")
+    rows = library / "rows.jsonl"
+    rows.write_text(
+        '{"id": "a", "text": "Changed."}\n{"id": "n", "text": "New."}\n{"id": "b", "text": "Changed."}\nno row\n'
+    )
+    (library / "new.jsonl").write_text('{"id": "a", "text": "New."}\nno row\n')
+    report = index_files(tmp_path / "kb", [library], prune=True)
+    assert (report.added, report.changed, report.unchanged, report.removed) == (0, 0, 2, 0)
+    assert len(report.problems) == 2
+    assert content(tmp_path / "kb") == expected
+
+
+def test_a_file_that_changes_while_it_is_read_is_read_again(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old(library)
+    read = ingest.read_documents
+
+    def read_and_change(path: Path, fields: object) -> object:
+        yield from read(path, fields)  # type: ignore[arg-type]
+        if path.name == "bees.txt":
+            path.write_text("Wasps.")
+            os.utime(path, (time.time() - 50, time.time() - 50))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "read_documents", read_and_change)
+        index_files(tmp_path / "kb", [library], settings)
+    assert index_files(tmp_path / "kb", [library]).changed == 1
+    assert Index.open(tmp_path / "kb").search(["wasps"], 1, "sparse")[0][0].sentence.text == "Wasps."
+
+
+def test_strict_names_the_file(tmp_path: Path, library: Path, settings: Settings) -> None:
+    (library / "z.jsonl").write_text("no row\n")
+    with pytest.raises(DocumentError, match=r"z\.jsonl: .*\(--strict: nothing was published\)"):
+        index_files(tmp_path / "kb", [library], settings, strict=True)
