@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,24 @@ def test_reqa(tiny: Path, tmp_path: Path) -> None:
     assert [row.top[0][0] for row in rows] == ["1", "2"]
     assert rows[0].texts["1"] == "Bears sleep."
     assert sum(done) == 2
+
+
+def test_reqa_on_a_kept_index_of_changed_data(tiny: Path, tmp_path: Path) -> None:
+    """One changed character moves a paragraph to the index's end: the figures are those of a new index all the same."""
+    texts = [f"Fox {n} runs in wood {n}. Bear {n} sleeps in cave {n}." for n in range(6)]
+
+    def ranks(texts: list[str], folder: Path) -> list[Sequence[float]]:
+        paragraphs = [
+            Paragraph(f"T{n}", text, (Asked(str(n), f"which bear sleeps in cave {n}", (Gold("Bear", text.index("Bear")),)),))
+            for n, text in enumerate(texts)
+        ]
+        task = build_reqa(paragraphs)
+        index = index_passages(folder, task.passages, Settings(str(tiny)))
+        return [row.ranks for row in evaluate_reqa(task, index, "sparse")]
+
+    ranks(texts, tmp_path / "kb")
+    texts[1] = texts[1].replace("runs", "ran")
+    assert ranks(texts, tmp_path / "kb") == ranks(texts, tmp_path / "new") == [[1.0]] * 6
 
 
 def test_beir_ranks_documents_by_their_best_passage(tiny: Path, tmp_path: Path) -> None:

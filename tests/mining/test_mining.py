@@ -47,6 +47,19 @@ def test_negatives_come_from_both_retrievers_and_the_passage_and_are_never_gold(
     assert pairs != mine_negatives(task, mined_index, 4)
 
 
+def test_negatives_of_a_kept_index_of_changed_data(squad_file: Path, mined_index: Index, tiny: Path, tmp_path: Path) -> None:
+    squad_file.write_text(squad_file.read_text().replace("then it sleeps in house 3", "then it slept in house 3"))
+    task = load_task(squad_file)
+    kept = index_passages(mined_index.folder, task.passages, Settings(model=str(tiny)))
+    new = index_passages(tmp_path / "new", task.passages, Settings(model=str(tiny)))
+    assert [p.text for p in kept.passages()] != [p.text for p in new.passages()]
+    for mode in ("sparse", "dense"):
+        for a, b in zip(*(best_candidates(task, index, mode, DEPTH) for index in (kept, new)), strict=True):
+            assert a[:1].tolist() == b[:1].tolist()
+    with pytest.raises(InputError, match="was not made from the task's passages"):
+        mine_negatives(load_task(squad_file, held_out=True), kept)
+
+
 def test_silver_goes_on_after_an_interruption(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,8 @@ def _summary(index: Path, report: Report) -> str:
         ) if number
     ]  # fmt: skip
     lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {report.passages:,} passages in all"]
+    if report.mended:
+        lines.append(f"{len(report.mended)} damaged search files were made anew: {', '.join(report.mended)}")
     if report.gone:
         lines.append(f"{report.gone} documents of the index are gone from these paths: --prune removes them")
     if report.unknown:

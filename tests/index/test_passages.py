@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oreqa.core import Document, Passage, Sentence
+from oreqa.corpus.chunks import paragraph_passage
+from oreqa.errors import InputError
+from oreqa.index.fusion import SENTENCE_WEIGHTS
+from oreqa.index.ingest import index_files
+from oreqa.index.passages import index_passages, sentence_rows
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+
+TEXTS = ("The fox ran. It was late.", "Rain fell. Birds sang. Owls hoot.", "A dog slept. It was late.", "Bees hum.")
+
+
+def passages(*texts: str) -> list[Passage]:
+    return [paragraph_passage(Document(f"d{n}", f"Title {n}", text)) for n, text in enumerate(texts)]
+
+
+def texts_of_rows(index: Index) -> list[str]:
+    return [sentence.text for passage in index.passages() for sentence in passage.sentences]
+
+
+def test_rows_follow_an_index_that_was_refreshed(tmp_path: Path, tiny: Path) -> None:
+    """A changed passage moves to the index's end: positions are no longer the task's."""
+    settings = Settings(str(tiny))
+    index_passages(tmp_path / "kb", passages(*TEXTS), settings)
+    changed = passages(TEXTS[0], TEXTS[1].replace("Owls", "Two owls"), *TEXTS[2:])
+    index = index_passages(tmp_path / "kb", changed, settings)
+    sentences = [sentence.text for passage in changed for sentence in passage.sentences]
+    assert texts_of_rows(index) != sentences
+    rows = sentence_rows(index, changed)
+    assert [texts_of_rows(index)[row] for row in rows] == sentences
+    (scores,) = index.score_all(["two owls"], SENTENCE_WEIGHTS.only("sparse"))
+    assert sentences[int(np.argmax(scores[rows]))] == "Two owls hoot."
+
+
+def test_other_boundaries_are_other_passages(tmp_path: Path, tiny: Path) -> None:
+    settings = Settings(str(tiny))
+    index_passages(tmp_path / "kb", passages(*TEXTS), settings)
+    whole = [replace(p, sentences=(Sentence(p.text, 0, len(p.text)),)) for p in passages(*TEXTS)]
+    index = index_passages(tmp_path / "kb", whole, settings)
+    rows = sentence_rows(index, whole)
+    assert [texts_of_rows(index)[row] for row in rows] == list(TEXTS)
+    assert len(rows) == index.counts()["sentences"]
+
+
+def test_passages_of_one_document_with_equal_texts(tmp_path: Path, tiny: Path) -> None:
+    cut = [replace(p, document="same", title="") for p in passages("Bees hum.", "Owls hoot. Foxes run.", "Bees hum.")]
+    index = index_passages(tmp_path / "kb", cut, Settings(str(tiny)))
+    assert sentence_rows(index, cut).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        passages(*TEXTS[:3]),
+        passages(*TEXTS, "More."),
+        passages(*TEXTS[:3], "Bees hum!"),
+        [*passages(*TEXTS[:3]), replace(passages(*TEXTS)[3], document="x")],
+        [*passages(*TEXTS[:3]), replace(passages(*TEXTS)[3], sentences=())],
+    ],
+)
+def test_an_index_of_other_passages_is_refused(tmp_path: Path, tiny: Path, others: list[Passage]) -> None:
+    index = index_passages(tmp_path / "kb", passages(*TEXTS), Settings(str(tiny)))
+    with pytest.raises(InputError, match="this index was not made from the task's passages"):
+        sentence_rows(index, others)
+
+
+def test_an_index_of_files_is_refused(tmp_path: Path, tiny: Path, library: Path) -> None:
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+    with pytest.raises(InputError, match="was not made from the task's passages"):
+        sentence_rows(Index.open(tmp_path / "kb"), passages(*TEXTS))
