@@ -331,12 +331,11 @@ class IndexWriter:
         with transaction(self.draft):
             store.write_setting(self.draft, "factory", self.settings.factory)
             store.write_setting(self.draft, "content", content_hash(self.draft))
-        while True:
-            try:
-                build_search_files(self.draft, folder, self.settings.factory, self.encodings)
-                break
-            except MissingEncodingsError as missing:
-                self._encode_again(missing.hashes)
+        try:
+            build_search_files(self.draft, folder, self.settings.factory, self.encodings)
+        except MissingEncodingsError as missing:
+            self._encode_again(missing.hashes)
+            build_search_files(self.draft, folder, self.settings.factory, self.encodings)
 
     def _encode_again(self, digests: set[bytes]) -> None:
         """Encode passages of the draft whose encodings were lost, or damaged."""

@@ -1,0 +1,29 @@
+"""Keep a run under results/: its metrics.json, and the metrics of every question, small enough to be kept.
+
+Run:  python benchmarks/keep.py RUN [RUN ...]
+
+`oreqa compare results/A results/B` then computes every difference, interval and p again.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from oreqa.datasets.files import write_json, write_jsonl
+from oreqa.evaluation.runs import load_run
+
+
+def main() -> None:
+    for folder in map(Path, sys.argv[1:]):
+        run = load_run(folder)
+        kept = Path(__file__).parent.parent / "results" / folder.name
+        rows = [{"id": key, **{name: value for name, value in row.items() if name in run.summary}}
+                for key, row in run.questions.items()]  # fmt: skip
+        write_jsonl(kept / "per_question.jsonl.gz", rows)
+        write_json(kept / "metrics.json", run.summary)
+        print(f"{kept}: {(kept / 'per_question.jsonl.gz').stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()
