@@ -2,32 +2,106 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from oreqa.cli.output import one_line, print_json, say
 from oreqa.errors import OreqaError
 
 
+class _StoppedError(Exception):
+    """Ctrl-C, in a command."""
+
+
 class _Commands(TyperGroup):
-    """Turns errors that a user can mend into one line and an exit code."""
+    """Turns whatever goes wrong into one line on standard error, with --json a JSON document, too, and an exit code."""
+
+    def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
+        words = list(sys.argv[1:] if args is None else args)
+        options = words[: words.index("--")] if "--" in words else words
+        _prepare_environment()
+        try:
+            code = super().main(args, standalone_mode=False, **extra) or 0
+        except Exception as error:
+            code = _report(error, "--json" in options, "--debug" in options)
+        _finish_output()
+        if standalone_mode:
+            sys.exit(code)
+        return code
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except OreqaError as error:
-            if ctx.params.get("debug"):
-                raise
-            typer.secho(f"error: {error}", fg="red", err=True)
-            raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt:
-            typer.secho("interrupted; finished work is kept: run the same command again to go on", err=True)
-            raise typer.Exit(130) from None
+            raise _StoppedError from None
         except BrokenPipeError:  # the reader of our output has left
-            sys.stderr.close()
             raise typer.Exit(0) from None
+
+
+def _prepare_environment() -> None:
+    """Lets every text be printed in any locale, and ignores a terminal of no size, in which rich shows nothing."""
+    for name in ("COLUMNS", "LINES"):
+        size = os.environ.get(name, "")
+        if size and not (size.isdecimal() and int(size)):
+            del os.environ[name]
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # closed, or replaced by something else
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _finish_output() -> None:
+    """What cannot be written is given up here: Python would complain about it after the exit code is settled."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except (AttributeError, ValueError):  # closed
+            continue
+
+
+def _report(error: Exception, as_json: bool, debug: bool) -> int:
+    """Say what went wrong; the exit code."""
+    if isinstance(error, typer.Abort) and isinstance(error.__cause__, Exception):  # how typer hides an EOFError
+        error = error.__cause__
+    kind, message, code = _described(error)
+    if not message:  # no command was named: the help page has been shown
+        return code
+    with suppress(OSError, OreqaError):  # there may be no place to say it
+        if debug:
+            from traceback import format_exception
+
+            for line in "".join(format_exception(error)).splitlines():
+                say(line, err=True)
+        say(f"{kind}{message}", err=True, colour="red")
+        if as_json:
+            print_json({"error": {"message": f"{kind}{message}".removeprefix("error: "), "exit_code": code}})
+    return code
+
+
+def _described(error: Exception) -> tuple[str, str, int]:
+    """The kind of an error, its message, and the exit code."""
+    if isinstance(error, OreqaError):
+        return "error: ", str(error), error.exit_code
+    if isinstance(error, _StoppedError):
+        return "", "interrupted; finished work is kept: run the same command again to go on", 130
+    if hasattr(error, "format_message"):  # a usage error; their class has no public name in every typer
+        message, context = one_line(error.format_message()).replace("Value error, ", ""), getattr(error, "ctx", None)
+        command = f"; {context.command_path} --help explains" if context and message else ""
+        return "error: ", message.removesuffix(".") + command, 2
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return "error: ", f"{place}{error.strerror}", 2 if error.errno == errno.ENAMETOOLONG else 1
+    name, text = type(error).__name__, one_line(str(error), 500)
+    return "internal error: ", f"{name}: {text} (oreqa --debug COMMAND ... shows where)", 1
 
 
 app = typer.Typer(
@@ -43,7 +117,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"oreqa {version('oreqa')}")
+        say(f"oreqa {version('oreqa')}")
         raise typer.Exit
 
 

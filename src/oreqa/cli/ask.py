@@ -14,9 +14,11 @@ from oreqa.cli.output import (
     JsonFlag,
     RerankerOption,
     RerankOption,
+    need_text,
     one_line,
     parse_conditions,
     print_json,
+    visible,
 )
 
 if TYPE_CHECKING:
@@ -52,14 +54,16 @@ def ask(
     """
     from oreqa.answering import Answerer
 
+    need_text(question, "the question")
+    conditions = parse_conditions(where or ())
     answerer = Answerer.load(index, device, _named(reader), _named(reranker), classifier if rerank else None, rerank)
-    answers = answerer.ask(question, k, parse_conditions(where or ()), threshold)
+    answers = answerer.ask(question, k, conditions, threshold)
     if as_json:
         print_json({"question": question, "found": bool(answers), "answers": [answer_json(a) for a in answers]})
         return
-    from rich.console import Console
+    from oreqa.cli.console import Console
 
-    console = Console(highlight=False)
+    console = Console()
     if not answers:
         console.print("no answer found", style="bold yellow")
         console.print("--threshold 0 shows the best sentences all the same", style="dim")
@@ -105,15 +109,15 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     head.add_row(Text(f"{answer.confidence:4.0%}", f"bold {colour}"), Text(one_line(answer.text), "bold"))
     parts: list[RenderableType] = [head]
     if not whole and answer.text != sentence.text:
-        text = Text(sentence.text)
+        text = Text(visible(sentence.text, lines=True))
         text.stylize("bold underline", max(0, answer.start - sentence.start), answer.end - sentence.start)
         parts.append(Padding(text, (0, 0, 0, 5)))
     if whole and (len(passage.sentences) > 1 or answer.text != sentence.text):
-        text = Text(passage.text, style="dim")
+        text = Text(visible(passage.text, lines=True), style="dim")
         text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
         text.stylize("not dim bold underline", answer.start - passage.start, answer.end - passage.start)
         parts.append(Padding(text, (0, 0, 0, 5)))
-    parts.append(Padding(Text(source_line(answer), style="cyan"), (0, 0, 0, 5)))
+    parts.append(Padding(Text(visible(source_line(answer)), style="cyan"), (0, 0, 0, 5)))
     return Group(*parts, "")
 
 

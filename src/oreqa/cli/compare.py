@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import JsonFlag, print_json
+from oreqa.cli.output import JsonFlag, one_line, print_json, visible
 
 _SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1")
 
@@ -35,14 +35,16 @@ def compare(
     if as_json:
         print_json([asdict(comparison) for comparison in found])
         return
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from oreqa.cli.console import Console
+
+    console = Console()
     first = loaded[0]
     for other, c in zip(loaded[1:], found, strict=True):
-        table = Table(title=f"{c.b} against {c.a}: {c.questions:,} questions", title_justify="left")
-        for name in ("metric", c.a, c.b, "difference", "95% interval", "p"):
+        a, b = visible(c.a), visible(c.b)
+        table = Table(title=f"{b} against {a}: {c.questions:,} questions", title_justify="left")
+        for name in ("metric", a, b, "difference", "95% interval", "p"):
             # The names of runs often differ in their ends only: they are folded, never cut short.
             table.add_column(name, justify="left" if name == "metric" else "right", overflow="fold",
                              no_wrap=name == "95% interval")  # fmt: skip
@@ -57,9 +59,9 @@ def compare(
         console.print(table)
         e, n = c.errors, c.questions
         console.print(
-            f"wrong in both {e['both']:,} ({e['both'] / n:.1%}), only in {c.a} {e['only_a']:,} ({e['only_a'] / n:.1%}), "
-            f"only in {c.b} {e['only_b']:,} ({e['only_b'] / n:.1%}), in neither {e['neither']:,} ({e['neither'] / n:.1%})"
+            f"wrong in both {e['both']:,} ({e['both'] / n:.1%}), only in {a} {e['only_a']:,} ({e['only_a'] / n:.1%}), "
+            f"only in {b} {e['only_b']:,} ({e['only_b'] / n:.1%}), in neither {e['neither']:,} ({e['neither'] / n:.1%})"
         )
         for title, rows in (("won", c.won), ("lost", c.lost)):
             for row in rows[:5]:
-                console.print(f"  {title}: {row['question']}", style="green" if title == "won" else "red")
+                console.print(f"  {title}: {one_line(row['question'])}", style="green" if title == "won" else "red")

@@ -18,6 +18,7 @@ from oreqa.cli.output import (
     print_json,
     progress_bar,
     read_lines,
+    say,
 )
 from oreqa.cli.search import ModeName
 
@@ -177,7 +178,7 @@ def recall(
         print_json({"factory": opened.settings.factory, "k": k, "questions": len(lines), "recall": found})
     else:
         shares = ", ".join(f"{share:.2f}% of the nearest {unit}s" for unit, share in found.items())
-        typer.echo(f"{opened.settings.factory}: {shares} (top {k}, {len(lines)} questions)")
+        say(f"{opened.settings.factory}: {shares} (top {k}, {len(lines)} questions)")
 
 
 def load_classifier(name: str, rerank: int, device: str) -> Classifier | None:
@@ -242,14 +243,15 @@ def finish(
     if as_json:
         print_json(summary)
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from oreqa.cli.console import Console
 
     shown = [name for name in MEANING if name in summary]
     table = Table()
     for name in shown:
         table.add_column(name, justify="right")
     table.add_row(*(f"{summary[name]:.2f}" for name in shown))
-    typer.echo(f"{task} {mode}: {len(results):,} questions, {candidates:,} candidates")
-    Console(highlight=False).print(table)
-    typer.echo(f"written to {out}: metrics.json, per_question.jsonl, run.trec, report.html")
+    say(f"{task} {mode}: {len(results):,} questions, {candidates:,} candidates")
+    Console().print(table)
+    say(f"written to {out}: metrics.json, per_question.jsonl, run.trec, report.html")

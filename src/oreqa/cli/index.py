@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import DeviceOption, JsonFlag, print_json, progress_bar
+from oreqa.cli.output import DeviceOption, JsonFlag, print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from oreqa.index.writer import Report
@@ -58,17 +58,18 @@ def index_command(
             index, paths, settings,
             include=include or (), exclude=exclude or (), fields=Fields(text_field, title_field, id_field),
             prune=prune, strict=strict, device=device, progress=advance,
-            on_problem=lambda line: typer.secho(f"skipped: {line}", fg="yellow", err=True),
+            on_problem=lambda line: say(f"skipped: {line}", err=True, colour="yellow"),
         )  # fmt: skip
     if as_json:
         print_json({"index": str(index), **asdict(report)})
     else:
-        typer.echo(_summary(index, report))
+        for line in _summary(index, report):
+            say(line)
     if report.problems:
         raise typer.Exit(1)
 
 
-def _summary(index: Path, report: Report) -> str:
+def _summary(index: Path, report: Report) -> list[str]:
     counts = [
         f"{number} {name}"
         for number, name in (
@@ -83,4 +84,4 @@ def _summary(index: Path, report: Report) -> str:
         lines.append(f"{report.gone} documents of the index are gone from these paths: --prune removes them")
     if report.unknown:
         lines.append(f"{report.unknown} files of other kinds were passed over")
-    return "\n".join(lines)
+    return lines

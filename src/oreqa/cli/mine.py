@@ -18,6 +18,7 @@ from oreqa.cli.output import (
     print_json,
     progress_bar,
     read_lines,
+    say,
 )
 from oreqa.cli.search import ModeName
 
@@ -71,7 +72,7 @@ def negatives(
     if as_json:
         print_json({"pairs": len(pairs), "negatives": count, "out": str(out)})
     else:
-        typer.echo(f"{len(pairs):,} pairs with {count:,} negatives in {out}")
+        say(f"{len(pairs):,} pairs with {count:,} negatives in {out}")
 
 
 @mine.command()
@@ -129,15 +130,16 @@ def silver(
     likely = [row for row in found if row["score"] >= bar]
     more = f", {len(likely) / gold:.0%} more than the {gold:,} gold ones" if gold else ""
     counts = f"{len(likely):,} silver pairs of p >= {bar:g} for {len(asked):,} questions{more}"
-    typer.echo(f"{counts}; {len(rows):,} rows in {out}")
+    say(f"{counts}; {len(rows):,} rows in {out}")
     _show(likely)
 
 
 def _show(rows: list[dict[str, Any]]) -> None:
     """Ten pairs, evenly spread over the probabilities."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from oreqa.cli.console import Console
 
     ranked = sorted(rows, key=lambda row: -row["score"])
     table = Table(box=None, pad_edge=False, expand=True)
@@ -146,9 +148,10 @@ def _show(rows: list[dict[str, Any]]) -> None:
     table.add_column("question", ratio=2)
     table.add_column("answer", ratio=3)
     for row in ranked[:: max(1, len(ranked) // 10)][:10]:
-        table.add_row(f"{row['score']:.2f}", str(row["rank"]), Text(row["question"]), Text(one_line(row["answer"], 200)))
+        question, answer = one_line(row["question"]), one_line(row["answer"], 200)
+        table.add_row(f"{row['score']:.2f}", str(row["rank"]), Text(question), Text(answer))
     if rows:
-        Console(highlight=False).print(table)
+        Console().print(table)
 
 
 def _beside(out: Path) -> Path:
@@ -192,4 +195,4 @@ def predictions(
     if as_json:
         print_json({"questions": count, "out": str(out)})
     else:
-        typer.echo(f"{count:,} questions in {out}")
+        say(f"{count:,} questions in {out}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import JsonFlag, print_json
+from oreqa.cli.output import JsonFlag, print_json, visible
 
 
 @app.command()
@@ -28,21 +28,24 @@ def models(
         if as_json:
             print_json({"name": name, "folder": str(card.parent), "card": text})
             return
-        from rich.console import Console
         from rich.markdown import Markdown
 
-        Console().print(Markdown(text))
+        from oreqa.cli.console import Console
+
+        Console().print(Markdown(text, hyperlinks=False))
         return
     found = list_models()
     if as_json:
         print_json([asdict(model) | {"path": str(model.path)} for model in found])
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from oreqa.cli.console import Console
 
     table = Table()
     for column in ("name", "what it does", "size", "licence", "folder"):
         table.add_column(column, overflow="fold")
     for model in found:
-        table.add_row(model.name, model.kind, f"{model.bytes / 1e6:.1f} MB", model.licence, str(model.path))
-    Console(highlight=False).print(table)
+        row = (model.name, model.kind, f"{model.bytes / 1e6:.1f} MB", model.licence, str(model.path))
+        table.add_row(*map(visible, row))
+    Console().print(table)

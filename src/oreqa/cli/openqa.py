@@ -32,6 +32,8 @@ from oreqa.cli.output import (
     RerankOption,
     print_json,
     progress_bar,
+    say,
+    visible,
 )
 from oreqa.datasets.files import write_json
 from oreqa.errors import InputError
@@ -148,19 +150,20 @@ def answers(
     if as_json:
         print_json(metrics)
         return
-    from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{predictions.name}: {metrics['questions']:,} questions", title_justify="left")
+    from oreqa.cli.console import Console
+
+    table = Table(title=f"{visible(predictions.name)}: {metrics['questions']:,} questions", title_justify="left")
     for name in ("questions", "em", "f1"):
         table.add_column(name, justify="right")
     kinds = [("", "questions"), *((f"{kind}_", kind) for kind in ("answerable", "unanswerable") if kind in metrics)]
     for prefix, name in kinds:
         count = f"{metrics[name]:,}" if not prefix else f"{metrics[name]:,} {name}"
         table.add_row(count, *(f"{metrics[prefix + key]:.2f}" for key in ("em", "f1") if prefix + key in metrics))
-    Console(highlight=False).print(table)
+    Console().print(table)
     if metrics["missing"]:
-        typer.echo(f"{metrics['missing']:,} questions have no prediction", err=True)
+        say(f"{metrics['missing']:,} questions have no prediction", err=True)
 
 
 def _weights(changes: Sequence[str]) -> Combination:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from oreqa.errors import InputError
+from oreqa.errors import InputError, OreqaError
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 DeviceOption = Annotated[str, typer.Option(help="Where the model runs: cpu (OpenVINO) or cuda (torch).")]
@@ -22,27 +24,85 @@ RerankOption = Annotated[
 ]
 ClassifierOption = Annotated[str, typer.Option(help="Classifier: a name or a folder.")]
 
+MOST_CONDITION = 10_000
+"""Characters of a --where; SQLite's patterns end at 50,000 bytes."""
+
+
+# What a terminal obeys, or what hides how a text reads: C0 and C1 controls, DEL, orders of direction; and what no encoding
+# holds, the halves of surrogate pairs that stand for bytes of file names.
+_BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_MARKS = {
+    **{code: 0x2400 + code for code in range(0x20)},
+    0x7F: 0x2421,
+    **dict.fromkeys((*range(0x80, 0xA0), *_BIDI, *range(0xD800, 0xE000)), 0xFFFD),
+}
+_ONE_LINE = {**_MARKS, **dict.fromkeys((0x85, 0x2028, 0x2029), 0x2424)}
+_LINES = {code: mark for code, mark in _MARKS.items() if chr(code) not in "\n\t"}
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str, lines: bool = False) -> str:
+    """A text that no terminal obeys: one mark for each control character, as ``␛`` for escape; no offset moves.
+
+    With ``lines`` it may have several of them, and tabs.
+    """
+    return text.translate(_LINES if lines else _ONE_LINE)
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Output that cannot be written is an error of one line; that its reader has left is for the caller."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OreqaError(f"the output cannot be written ({error.strerror})") from error
+
+
+def say(line: str, err: bool = False, colour: str | None = None) -> None:
+    """One line for people, on standard output or standard error. Line breaks in it are shown as marks."""
+    with writing():
+        typer.secho(visible(line), fg=colour, err=err)
+
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    """One JSON document on standard output, in which control characters are escaped."""
+    # A stream that is not UTF-8 would replace what it cannot hold by escapes that are not JSON's.
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" if sys.stdout else True
+    text = json.dumps(value, ensure_ascii=not utf8, indent=2)
+    with writing():
+        typer.echo(_UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def parse_conditions(where: Sequence[str]) -> list[tuple[str, str]]:
     """``field=value`` options as pairs. Raises InputError for one without an equals sign."""
     pairs = []
     for condition in where:
-        name, sign, value = condition.partition("=")
+        name, sign, value = need_text(condition, "--where").partition("=")
         if not sign or not name:
-            raise InputError(f"--where {condition!r}: write it as field=value, as in --where language=en")
+            raise InputError(f"--where {one_line(condition, 80)!r}: write it as field=value, as in --where language=en")
+        if len(condition) > MOST_CONDITION:
+            raise InputError(
+                f"--where {one_line(condition, 40)!r}: it has {len(condition):,} characters; {MOST_CONDITION:,} are the most"
+            )
         pairs.append((name, value))
     return pairs
+
+
+def need_text(text: str, what: str) -> str:
+    """An argument that is text. Raises InputError for one with bytes that are not, which Python keeps as surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what}: it is not UTF-8; write it in UTF-8, or set the terminal to it") from None
+    return text
 
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file that are not empty. Raises InputError if it cannot be read, or has none."""
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: it cannot be read ({error})") from error
     if not lines:
@@ -51,20 +111,21 @@ def read_lines(path: Path) -> list[str]:
 
 
 def one_line(text: str, most: int | None = None) -> str:
-    """A text without line breaks, cut after ``most`` characters."""
-    line = " ".join(text.split())
+    """A text without line breaks and control characters, cut after ``most`` characters."""
+    line = visible(" ".join(text.split()))
     return line if most is None or len(line) <= most else line[: most - 1] + "…"
 
 
 @contextmanager
 def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """A bar on standard error that appears when the work takes over two seconds; call what it gives with steps done."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
+    from oreqa.cli.console import Console
+
+    console = Console(err=True)
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),

@@ -14,9 +14,12 @@ from oreqa.cli.output import (
     DeviceOption,
     JsonFlag,
     RerankOption,
+    need_text,
     one_line,
     parse_conditions,
     print_json,
+    say,
+    visible,
 )
 
 
@@ -55,10 +58,10 @@ def search(
     from oreqa.errors import InputError
     from oreqa.index.search import Index
 
-    if not question.strip():
+    if not need_text(question, "the question").strip():
         raise InputError("the question is empty")
-    opened, conditions = Index.open(index, device), parse_conditions(where or ())
-    found = opened.search([question], max(k, rerank), mode.value, unit.value, conditions)
+    conditions = parse_conditions(where or ())
+    found = Index.open(index, device).search([question], max(k, rerank), mode.value, unit.value, conditions)
     if rerank:
         from oreqa.runtime.classifier import Classifier
 
@@ -81,12 +84,13 @@ def search(
         ]
         print_json({"question": question, "mode": mode.value, "unit": unit.value, "hits": rows})
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from oreqa.cli.console import Console
+
     if not hits:
-        typer.echo("nothing found")
+        say("nothing found")
         return
     table = Table(box=None, pad_edge=False, expand=True)
     table.add_column("", justify="right", style="dim")
@@ -96,5 +100,5 @@ def search(
     for rank, hit in enumerate(hits, 1):
         body = one_line(hit.sentence.text if unit is UnitName.sentence else hit.passage.text)
         name = " > ".join(n for n in (hit.passage.title, hit.passage.heading) if n) or hit.passage.document
-        table.add_row(str(rank), f"{hit.score:.3f}", Text(body), Text(name))
-    Console(highlight=False).print(table)
+        table.add_row(str(rank), f"{hit.score:.3f}", Text(body), Text(visible(name)))
+    Console().print(table)

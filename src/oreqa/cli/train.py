@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import JsonFlag, print_json, progress_bar
+from oreqa.cli.output import JsonFlag, print_json, progress_bar, say
 
 train = typer.Typer(no_args_is_help=True, help="Train a model by a recipe (needs the train extra).")
 app.add_typer(train, name="train")
@@ -105,4 +105,4 @@ def _finish(record: dict[str, object], out: Path, as_json: bool) -> None:
     if as_json:
         print_json(record)
     else:
-        typer.echo(f"trained in {record['seconds']:,.0f} s, {record['steps']:,} steps: {out}")
+        say(f"trained in {record['seconds']:,.0f} s, {record['steps']:,} steps: {out}")

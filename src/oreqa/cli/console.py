@@ -1,0 +1,39 @@
+"""rich's console for texts of unknown origin: it interprets nothing in them and shows control characters as marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import rich.console
+from rich.segment import Segment
+from rich.text import Text
+
+from oreqa.cli.output import visible, writing
+
+
+class Console(rich.console.Console):
+    """All tables and styled texts are printed with this; no markup, emoji names or links of a text take effect."""
+
+    def __init__(self, err: bool = False) -> None:
+        super().__init__(stderr=err, markup=False, emoji=False, highlight=False)
+
+    def print(self, *objects: Any, **settings: Any) -> None:
+        with writing():
+            super().print(*objects, **settings)
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        return super().render_str(visible(text, lines=True), **settings)
+
+    def render(
+        self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Every segment passes here; a text already before it is folded, so that its marks are counted in its width."""
+        if isinstance(renderable, Text):
+            renderable = renderable.copy()
+            renderable.plain = visible(renderable.plain, lines=True)
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text, lines=True), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
