@@ -46,10 +46,10 @@ class _Commands(TyperGroup):
 
 
 def _prepare_environment() -> None:
-    """Lets every text be printed in any locale, and ignores a terminal of no size, in which rich shows nothing."""
-    for name in ("COLUMNS", "LINES"):
+    """Lets every text be printed in any locale, and ignores sizes of terminals in which rich shows nothing."""
+    for name, least in (("COLUMNS", 20), ("LINES", 1)):
         size = os.environ.get(name, "")
-        if size and not (size.isdecimal() and int(size)):
+        if size and not (size.isdecimal() and int(size) >= least):
             del os.environ[name]
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # closed, or replaced by something else

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import DeviceOption, JsonFlag, print_json, progress_bar, say
+from oreqa.cli.output import DeviceOption, JsonFlag, need_text, print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from oreqa.index.writer import Report
@@ -47,6 +47,7 @@ def index_command(
     from oreqa.index.locking import existing_settings
     from oreqa.index.store import Settings
 
+    need_text(str(index), "--index")
     given: dict[str, Any] = {
         "model": model, "passage_tokens": passage_tokens, "language": language, "factory": factory
     }  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from oreqa.datasets.files import need, read_bytes, read_jsonl, write_jsonl, write_text
+from oreqa.datasets.files import need, need_id, optional, read_jsonl, read_lines, write_jsonl, write_text
 from oreqa.errors import InputError
 
 
@@ -37,23 +38,23 @@ def load_beir(folder: Path, split: str) -> Beir:
         raise InputError(f"{folder}: there is no such folder; a BEIR folder holds corpus.jsonl, queries.jsonl and qrels/")
     corpus_file, queries_file = _file(folder, "corpus.jsonl"), _file(folder, "queries.jsonl")
     corpus = tuple(
-        Entry(str(need(row, "_id", object, f"{corpus_file}, line {n}")), str(row.get("title") or ""),
-              need(row, "text", str, f"{corpus_file}, line {n}"))
-        for n, row in read_jsonl(corpus_file)
-    )  # fmt: skip
-    texts = {
-        str(need(row, "_id", object, f"{queries_file}, line {n}")): need(row, "text", str, f"{queries_file}, line {n}")
-        for n, row in read_jsonl(queries_file)
-    }
+        Entry(need_id(row, "_id", where), optional(row, "title", str, "", where), need(row, "text", str, where))
+        for where, row in _rows(corpus_file)
+    )
+    texts = {need_id(row, "_id", where): need(row, "text", str, where) for where, row in _rows(queries_file)}
     judged = _file(folder / "qrels", f"{split}.tsv")
     known = {entry.id for entry in corpus}
     qrels: dict[str, dict[str, int]] = {}
     for number, query, document, grade in _judgements(judged):
         if query not in texts or document not in known:
-            missing = f"question {query!r}" if query not in texts else f"document {document!r}"
+            missing = f"question {query[:99]!r}" if query not in texts else f"document {document[:99]!r}"
             raise InputError(f"{judged}, line {number}: there is no {missing}")
         qrels.setdefault(query, {})[document] = grade
     return Beir(corpus, {query: texts[query] for query in qrels}, qrels)
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    return ((f"{path}, line {number}", row) for number, row in read_jsonl(path))
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -65,11 +66,11 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
-    for number, line in enumerate(read_bytes(path).decode().splitlines(), 1):
-        cells = line.split("\t")
-        if not line.strip() or (number == 1 and cells[0] == "query-id"):
-            continue
+    for number, line in enumerate(read_lines(path), 1):
         try:
+            cells = line.decode().rstrip("\r\n").split("\t")
+            if not line.strip() or (number == 1 and cells[0] == "query-id"):
+                continue
             query, document, grade = cells
             yield number, query, document, int(grade)
         except ValueError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import need, read_json, write_json
+from oreqa.datasets.files import need, optional, read_json, write_json
 from oreqa.errors import InputError
 
 
@@ -43,8 +45,8 @@ def load_dpr(path: Path) -> list[Retrieved]:
         rows.append(
             Retrieved(
                 need(row, "question", str, where),
-                tuple(str(answer) for answer in row.get("answers", [])),
-                *(_contexts(row.get(key, []), f"{where}, {key}") for key in _KEYS),
+                tuple(str(answer) for answer in optional(row, "answers", list, [], where)),
+                *(_contexts(optional(row, key, list, [], where), f"{where}, {key}") for key in _KEYS),
             )
         )
     return rows
@@ -56,13 +58,22 @@ _KEYS = ("positive_ctxs", "negative_ctxs", "hard_negative_ctxs")
 def _contexts(rows: Any, where: str) -> tuple[Context, ...]:
     return tuple(
         Context(
-            str(row.get("title") or ""),
+            optional(row, "title", str, "", where),
             need(row, "text", str, where),
-            float(row.get("score") or 0.0),
+            _score(row, where),
             str(row.get("passage_id", row.get("psg_id", ""))),
         )
         for row in rows
     )
+
+
+def _score(row: dict[str, Any], where: str) -> float:
+    """DPR's own files write some scores as texts."""
+    with suppress(TypeError, ValueError, OverflowError):
+        score = float(row.get("score") or 0.0)
+        if isfinite(score):
+            return score
+    raise InputError(f"{where}: 'score' is not a number")
 
 
 def save_dpr(path: Path, rows: Iterable[Retrieved]) -> None:

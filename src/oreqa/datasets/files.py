@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
+import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,37 +15,59 @@ from typing import Any
 from oreqa.errors import InputError
 
 
-def read_bytes(path: Path) -> bytes:
-    """A file's content, unpacked if it is gzipped. Raises InputError if it cannot be read."""
+def read_lines(path: Path) -> Iterator[bytes]:
+    """A file's lines with their ends, unpacked if it is gzipped. Raises InputError if it cannot be read."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        with path.open("rb") as file:
+            packed = file.peek(2)[:2] == b"\x1f\x8b"
+            yield from gzip.GzipFile(fileobj=file) if packed else file
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path}: it cannot be read ({error})") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: it cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
 def read_json(path: Path) -> Any:
     """A JSON file. Raises InputError that names the line of a mistake."""
-    try:
-        return json.loads(read_bytes(path))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path}: it is not JSON ({error})") from error
+    return _parse(b"".join(read_lines(path)), str(path))
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON-lines file with their line numbers, from 1; empty lines are passed over."""
-    for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
+    """The objects of a JSON-lines file with their line numbers, from 1; empty lines are passed over.
+
+    The file is read as far as the objects are asked for. Raises InputError that names the line of a mistake.
+    """
+    for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise InputError(f"{path}, line {number}: it is not JSON ({error})") from error
+        row = _parse(line, f"{path}, line {number}")
         if not isinstance(row, dict):
             raise InputError(f"{path}, line {number}: it is a {type(row).__name__}, not an object")
         yield number, row
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _parse(data: bytes, where: str) -> Any:
+    """A JSON value. Raises InputError for what is not JSON, and for texts that no encoding can hold."""
+    try:
+        text = data.decode(json.detect_encoding(data))
+        value = _DECODER.decode(text)
+        if _HALF_CHARACTER.search(text):  # seldom: only then it is worth to look whether its other half is there
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise InputError(f"{where}: it is nested too deep") from None
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: a text holds half of a surrogate pair, which is no character") from None
+    except ValueError as error:
+        raise InputError(f"{where}: it is not JSON ({error})") from error
+    return value
 
 
 def write_text(path: Path, text: str) -> None:
@@ -53,6 +78,8 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file beside its place and rename it: a reader never sees half of it."""
+    if path.is_dir():
+        raise InputError(f"{path}: it is a folder; name a file to write")
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,9 +147,23 @@ def resume_rows(
 
 
 def need(row: Any, key: str, kind: type, where: str) -> Any:
-    """``row[key]``, which must be a ``kind``. Raises InputError that says where it is not."""
+    """``row[key]``, which must be a ``kind``; whole numbers are floats, too. Raises InputError that says where it is not."""
     if not isinstance(row, dict) or key not in row:
         raise InputError(f"{where}: {key!r} is missing")
-    if not isinstance(row[key], kind) or (kind is int and isinstance(row[key], bool)):
-        raise InputError(f"{where}: {key!r} is {type(row[key]).__name__}, not {kind.__name__}")
-    return row[key]
+    value, kinds = row[key], (int, float) if kind is float else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and int in kinds):
+        raise InputError(f"{where}: {key!r} is {type(value).__name__}, not {kind.__name__}")
+    if kind is float and not abs(row[key]) <= sys.float_info.max:
+        raise InputError(f"{where}: {key!r} is beyond the numbers that can be counted with")
+    return value
+
+
+def optional(row: Any, key: str, kind: type, default: Any, where: str) -> Any:
+    """``row[key]``, a ``kind``; ``default`` if it is missing or null. Raises InputError for anything else."""
+    return default if isinstance(row, dict) and row.get(key) is None else need(row, key, kind, where)
+
+
+def need_id(row: Any, key: str, where: str) -> str:
+    """``row[key]``, a text or a whole number, as a text. Raises InputError for anything else."""
+    value = need(row, key, object, where)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else str(need(row, key, str, where))

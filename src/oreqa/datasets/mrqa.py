@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import need, read_jsonl, write_jsonl
+from oreqa.datasets.files import need, need_id, optional, read_jsonl, write_jsonl
 from oreqa.datasets.squad import Asked, Gold, Paragraph
+from oreqa.errors import InputError
 
 
 def load_mrqa(path: Path) -> list[Paragraph]:
@@ -21,15 +22,20 @@ def load_mrqa(path: Path) -> list[Paragraph]:
         questions = []
         for q, asked in enumerate(need(row, "qas", list, where)):
             at = f"{where}, question {q}"
-            golds = [gold for found in asked.get("detected_answers", []) for gold in _spans(found, text, at)]
-            questions.append(Asked(str(need(asked, "qid", object, at)), need(asked, "question", str, at), tuple(golds)))
-        paragraphs.append(Paragraph(str(row.get("title", "")), text, tuple(questions)))
+            golds = [gold for found in optional(asked, "detected_answers", list, [], at) for gold in _spans(found, text, at)]
+            questions.append(Asked(need_id(asked, "qid", at), need(asked, "question", str, at), tuple(golds)))
+        paragraphs.append(Paragraph(optional(row, "title", str, "", where), text, tuple(questions)))
     return paragraphs
 
 
 def _spans(found: Any, text: str, where: str) -> list[Gold]:
-    spans = need(found, "char_spans", list, where)
-    return [Gold(text[start : end + 1], start) for start, end in spans]  # MRQA's ends are inclusive
+    golds = []
+    for span in need(found, "char_spans", list, where):
+        if not (isinstance(span, list) and len(span) == 2 and all(type(offset) is int for offset in span)):
+            raise InputError(f"{where}: a span of 'char_spans' is not [start, end]")
+        start, end = span
+        golds.append(Gold(text[start : end + 1], start))  # MRQA's ends are inclusive
+    return golds
 
 
 def save_mrqa(path: Path, paragraphs: Iterable[Paragraph], dataset: str) -> None:

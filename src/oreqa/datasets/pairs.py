@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.core import Passage
-from oreqa.datasets.files import need, read_jsonl
+from oreqa.datasets.files import need, optional, read_jsonl
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.errors import InputError
 
@@ -47,11 +47,12 @@ def load_pairs(path: Path) -> Iterator[Pair]:
         weight = row.get("weight", 1.0)
         if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight <= 1:
             raise InputError(f"{where}: weight is {weight!r}; write a number from 0 to 1")
-        negatives = tuple(_candidate(negative, f"{where}, negatives") for negative in row.get("negatives", ()))
-        score, rank = row.get("score"), row.get("rank")
+        rows = optional(row, "negatives", list, [], where)
+        negatives = tuple(_candidate(negative, f"{where}, negatives") for negative in rows)
+        score, rank = optional(row, "score", float, None, where), optional(row, "rank", int, None, where)
         yield Pair(
             need(row, "question", str, where), _candidate(row, where), float(weight), str(row.get("source", "gold")),
-            None if score is None else float(score), None if rank is None else int(rank), negatives,
+            None if score is None else float(score), rank, negatives,
         )  # fmt: skip
 
 
@@ -59,7 +60,7 @@ def _candidate(row: Any, where: str) -> Candidate:
     if not isinstance(row, Mapping):
         raise InputError(f"{where}: write an object with answer and context")
     answer = need(row, "answer", str, where)
-    context, title = str(row.get("context", answer)), str(row.get("title", ""))
+    context, title = optional(row, "context", str, answer, where), optional(row, "title", str, "", where)
     if not answer.strip():
         raise InputError(f"{where}: its answer is empty")
     if answer not in context:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import need, read_json, write_json
+from oreqa.datasets.files import need, need_id, optional, read_json, write_json
 from oreqa.errors import InputError
 
 
@@ -43,21 +43,22 @@ def load_squad(path: Path) -> list[Paragraph]:
     content = read_json(path)
     paragraphs = []
     for a, article in enumerate(need(content, "data", list, str(path))):
-        title = str(article.get("title", "")) if isinstance(article, dict) else ""
+        title = optional(article, "title", str, "", f"{path}, article {a}")
         for p, paragraph in enumerate(need(article, "paragraphs", list, f"{path}, article {a}")):
-            where = f"{path}, article {a} ({title}), paragraph {p}"
+            where = f"{path}, article {a} ({title[:99]}), paragraph {p}"
             text = need(paragraph, "context", str, where)
-            questions = tuple(_question(row, f"{where}, question {q}") for q, row in enumerate(paragraph.get("qas", [])))
+            rows = optional(paragraph, "qas", list, [], where)
+            questions = tuple(_question(row, f"{where}, question {q}") for q, row in enumerate(rows))
             paragraphs.append(Paragraph(title, text, questions))
     return paragraphs
 
 
 def _question(row: Any, where: str) -> Asked:
-    answers: Sequence[Any] = row.get("answers", []) if isinstance(row, dict) else []
-    if row.get("is_impossible") if isinstance(row, dict) else False:
+    answers = optional(row, "answers", list, [], where)
+    if row.get("is_impossible"):
         answers = []
     golds = tuple(Gold(need(answer, "text", str, where), need(answer, "answer_start", int, where)) for answer in answers)
-    return Asked(str(need(row, "id", object, where)), need(row, "question", str, where), golds)
+    return Asked(need_id(row, "id", where), need(row, "question", str, where), golds)
 
 
 def readable_title(title: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import regex
 
 from oreqa.datasets.answers import normalize_answer
-from oreqa.datasets.files import read_json
+from oreqa.datasets.files import need, read_json
 from oreqa.errors import InputError
 
 PATTERN_SECONDS = 1.0
@@ -87,8 +87,8 @@ def score_predictions(gold: Path, predictions: Path) -> tuple[dict[str, Any], di
         raise InputError(f"{predictions}: it must be a JSON object from question ids to answer strings")
     try:
         rows = [row for article in content["data"] for paragraph in article["paragraphs"] for row in paragraph["qas"]]
-        golds = {str(row["id"]): [answer["text"] for answer in row["answers"]] for row in rows}
-    except (KeyError, TypeError) as error:
+        golds = {str(row["id"]): [need(answer, "text", str, str(gold)) for answer in row["answers"]] for row in rows}
+    except (KeyError, TypeError, IndexError) as error:
         raise InputError(f"{gold}: it is not a SQuAD file ({error!r} is missing or of the wrong kind)") from error
     if not golds:
         raise InputError(f"{gold}: it holds no question")

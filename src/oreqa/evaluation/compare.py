@@ -38,6 +38,7 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
     metrics = [
         name for name, value in first.items()
         if name in second and isinstance(value, (int, float)) and not isinstance(value, bool) and name in a.summary
+        and name in b.summary
     ]  # fmt: skip
     differences = {
         name: paired_difference([a.questions[i][name] for i in ids], [b.questions[i][name] for i in ids], seed)
@@ -52,7 +53,7 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
         "neither": len(ids) - len(fails["a"] | fails["b"]),
     }
     key = "f1" if "f1" in metrics else "mrr"
-    moved = sorted(ids, key=lambda i: b.questions[i].get(key, 0) - a.questions[i].get(key, 0))
+    moved = sorted(ids, key=lambda i: b.questions[i][key] - a.questions[i][key]) if key in metrics else []
 
     def shown(i: str) -> dict[str, Any]:
         return {"id": i, "question": a.questions[i].get("question", ""),

@@ -14,7 +14,7 @@ from typing import Any
 import regex
 
 from oreqa.core import Passage
-from oreqa.datasets.files import need, read_jsonl
+from oreqa.datasets.files import need, optional, read_jsonl
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.errors import InputError
 from oreqa.evaluation.answers import Score, match_pattern, score_answer
@@ -75,9 +75,9 @@ def load_open_questions(
 
 def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuestion:
     text = need(row, "question", str, where)
-    pattern = row.get("pattern")
-    answers = tuple(str(answer) for answer in row.get("answers", ()))
-    if not answers and not isinstance(pattern, str):
+    pattern = optional(row, "pattern", str, None, where)
+    answers = tuple(str(answer) for answer in optional(row, "answers", list, [], where))
+    if not answers and pattern is None:
         raise InputError(f"{where}: it has neither answers nor a pattern")
     return OpenQuestion(str(row.get("id", number)), text, answers, pattern)
 

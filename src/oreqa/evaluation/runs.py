@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import need, read_json, read_jsonl, write_json, write_jsonl, write_text
+from oreqa.datasets.files import need, optional, read_json, read_jsonl, write_json, write_jsonl, write_text
 from oreqa.errors import InputError
 
 
@@ -78,6 +78,15 @@ def load_run(folder: Path) -> Run:
     """Read a run's folder again. Raises InputError if it is not one."""
     if not (folder / "metrics.json").is_file():
         raise InputError(f"{folder}: it is not a finished run; give a folder that `oreqa eval` wrote (--out)")
-    rows = {need(row, "id", str, f"{folder}/per_question.jsonl, line {n}"): row
-            for n, row in read_jsonl(folder / "per_question.jsonl")}  # fmt: skip
-    return Run(str(folder), read_json(folder / "metrics.json"), rows)
+    file, place = folder / "per_question.jsonl", f"{folder / 'metrics.json'}"
+    rows = {need(row, "id", str, f"{file}, line {number}"): row for number, row in read_jsonl(file)}
+    summary = read_json(folder / "metrics.json")
+    need({place: summary}, place, dict, str(folder))
+    measures = {name for row in rows.values() for name in row if name in summary}
+    for name in measures:
+        need(summary, name, float, place)
+    for key, row in rows.items():
+        optional(row, "question", str, "", f"{file}, question {key!r}")
+        for name in measures:
+            need(row, name, float, f"{file}, question {key!r}")
+    return Run(str(folder), summary, rows)

@@ -88,8 +88,11 @@ def load_predictions(path: Path) -> Iterator[Predicted]:
     """Read what was mined. Raises InputError that names the line of a mistake."""
     for number, row in read_jsonl(path):
         where = f"{path}, line {number}"
-        passages = tuple((str(title), str(text)) for title, text in need(row, "passages", list, where))
-        spans = tuple(_span(passages, entry) for entry in need(row, "spans", list, where))
+        try:
+            passages = tuple((str(title), str(text)) for title, text in need(row, "passages", list, where))
+            spans = tuple(_span(passages, entry) for entry in need(row, "spans", list, where))
+        except (TypeError, ValueError, IndexError):
+            raise InputError(f"{where}: a passage is not [title, text] or a span not [passage, start, end, score]") from None
         right = tuple(bool(value) for value in need(row, "right", list, where))
         yield Predicted(need(row, "id", str, where), need(row, "question", str, where), passages, spans, right)
 

@@ -181,7 +181,7 @@ def load_recipe(kind: type[R], path: Path, settings: Sequence[str] = ()) -> R:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such recipe") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: it cannot be read as TOML ({error})") from error
     for setting in settings:
         _set(content, setting)
@@ -199,7 +199,7 @@ def _set(content: dict[str, Any], setting: str) -> None:
         raise InputError(f"--set {setting!r}: write it as name=value, as in --set optimiser.batch=16")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         value = text
     *tables, last = name.split(".")
     for table in tables:
