@@ -98,11 +98,6 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert found.stdout == ""
 
 
-def test_debug_shows_the_traceback() -> None:
-    with pytest.raises(Exception, match="no index here"):
-        CliRunner().invoke(app, ["--debug", "ask", "x", "--index", "nowhere"], catch_exceptions=False)
-
-
 def test_usage_errors() -> None:
     assert run("ask", "x").exit_code == 2
     assert run("search", "x", "--index", "y", "--mode", "fuzzy").exit_code == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from oreqa.errors import OreqaError
 
 
 class _StoppedError(Exception):
-    """Ctrl-C, in a command."""
+    """Ctrl-C in a command; or its cause, where that is what typer would take for the user's wish to stop."""
 
 
 class _Commands(TyperGroup):
@@ -27,6 +28,7 @@ class _Commands(TyperGroup):
         words = list(sys.argv[1:] if args is None else args)
         options = words[: words.index("--")] if "--" in words else words
         _prepare_environment()
+        _join_lines(self)
         try:
             code = super().main(args, standalone_mode=False, **extra) or 0
         except Exception as error:
@@ -41,8 +43,17 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise _StoppedError from None
+        except EOFError as error:
+            raise _StoppedError from error
         except BrokenPipeError:  # the reader of our output has left
             raise typer.Exit(0) from None
+
+
+def _join_lines(command: Any) -> None:
+    """Help pages break lines where the terminal's width wants it, not where the source does."""
+    command.help = re.sub(r"(?<=\S)\n *(?=\S)", " ", command.help or "")
+    for part in getattr(command, "commands", {}).values():
+        _join_lines(part)
 
 
 def _prepare_environment() -> None:
@@ -70,7 +81,7 @@ def _finish_output() -> None:
 
 def _report(error: Exception, as_json: bool, debug: bool) -> int:
     """Say what went wrong; the exit code."""
-    if isinstance(error, typer.Abort) and isinstance(error.__cause__, Exception):  # how typer hides an EOFError
+    if isinstance(error, _StoppedError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     kind, message, code = _described(error)
     if not message:  # no command was named: the help page has been shown

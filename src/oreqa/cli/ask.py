@@ -34,7 +34,7 @@ def ask(
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many answers at the most.")] = 3,
     where: Annotated[list[str] | None, typer.Option(help="Only documents with field=value.")] = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Least confidence of an answer.  [default: calibrated]")
+        float | None, typer.Option(min=0, max=1, help="Least confidence of an answer.", show_default="calibrated")
     ] = None,
     reader: Annotated[
         str, typer.Option(help="Reader: a name, a folder, or none to answer with sentences.")
@@ -128,7 +128,7 @@ def render_stages(answer: Answer) -> RenderableType:
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("stage", "score", "meaning"):
-        table.add_column(column, style="dim", justify="right" if column == "score" else "left")
+        table.add_column(column, style="dim", justify="right" if column == "score" else "left", overflow="fold")
     for name, meaning in _STAGES.items():
         if name in answer.parts:
             table.add_row(name, f"{answer.parts[name]:.3f}", meaning)

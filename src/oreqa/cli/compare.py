@@ -17,7 +17,7 @@ _SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1")
 @app.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Folders that `oreqa eval` wrote; the first is the baseline.")],
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare runs on the same questions: paired significance, overlap of errors, questions won and lost.

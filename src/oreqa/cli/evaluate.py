@@ -33,12 +33,12 @@ evaluate = typer.Typer(no_args_is_help=True, help="Measure a task.")
 app.add_typer(evaluate, name="eval")
 
 OutOption = Annotated[Path, typer.Option("--out", help="Folder for metrics.json, report.html and the rest.")]
-ModelOption = Annotated[str | None, typer.Option(help="Encoder: a folder or a name.  [default: all-minilm-l6-v2]")]
+ModelOption = Annotated[str | None, typer.Option(help="Encoder: a folder or a name.", show_default="all-minilm-l6-v2")]
 ModeOption = Annotated[ModeName, typer.Option(help="BM25, vectors, or both.")]
 IndexOption = Annotated[
-    Path | None, typer.Option("--index", help="Keep the task's index here, to use it again.  [default: OUT/index]")
+    Path | None, typer.Option("--index", help="Keep the task's index here, to use it again.", show_default="OUT/index")
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of what is drawn; retrieval itself draws nothing.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of what is drawn; retrieval itself draws nothing.")]
 
 
 @evaluate.command()
@@ -157,7 +157,7 @@ def classifier_command(
 @evaluate.command()
 def recall(
     index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
-    questions: Annotated[Path | None, typer.Option(help="Questions, one a line.  [default: its own sentences]")] = None,
+    questions: Annotated[Path | None, typer.Option(help="Questions, one a line.", show_default="its own sentences")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Nearest neighbours to compare.")] = 10,
     device: DeviceOption = "cpu",
     as_json: JsonFlag = False,

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 @app.command(name="index")
 def index_command(
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders to read.", show_default=False, metavar="PATHS...")],
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders to read.", show_default=False, metavar="PATH")],
     index: Annotated[Path, typer.Option("--index", help="The index's folder; it is made if it is new.")],
     include: Annotated[list[str] | None, typer.Option(help="Only files that match, as in .gitignore.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="No files that match, as in .gitignore.")] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that are gone from PATHS.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that are gone from these paths.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first file that cannot be read.")] = False,
     text_field: Annotated[str | None, typer.Option(help="Field of a table's rows that holds the text.")] = None,
     title_field: Annotated[str | None, typer.Option(help="Field that holds the title.")] = None,
     id_field: Annotated[str | None, typer.Option(help="Field that identifies a row.")] = None,
-    model: Annotated[str | None, typer.Option(help="Encoder: a folder or a name.  [default: all-minilm-l6-v2]")] = None,
-    passage_tokens: Annotated[int | None, typer.Option(min=16, help="Tokens of a passage.  [default: 256]")] = None,
-    language: Annotated[str | None, typer.Option(help="Language of the documents, as en or de.  [default: en]")] = None,
+    model: Annotated[str | None, typer.Option(help="Encoder: a folder or a name.", show_default="all-minilm-l6-v2")] = None,
+    passage_tokens: Annotated[int | None, typer.Option(min=16, help="Tokens of a passage.", show_default="256")] = None,
+    language: Annotated[str | None, typer.Option(help="Language of the documents, as en or de.", show_default="en")] = None,
     factory: Annotated[
-        str | None, typer.Option(help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...  [default: Flat]")
+        str | None, typer.Option(help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...", show_default="Flat")
     ] = None,
     device: DeviceOption = "cpu",
     as_json: JsonFlag = False,
@@ -47,7 +47,9 @@ def index_command(
     from oreqa.index.locking import existing_settings
     from oreqa.index.store import Settings
 
-    need_text(str(index), "--index")
+    for name, text in (("--index", str(index)), ("--text-field", text_field), ("--title-field", title_field),
+                       ("--id-field", id_field)):  # fmt: skip
+        need_text(text or "", name)
     given: dict[str, Any] = {
         "model": model, "passage_tokens": passage_tokens, "language": language, "factory": factory
     }  # fmt: skip

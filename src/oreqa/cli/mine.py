@@ -33,22 +33,22 @@ app.add_typer(mine, name="mine")
 DataOption = Annotated[Path, typer.Option(help="SQuAD or MRQA file, or BEIR folder.")]
 SplitOption = Annotated[str, typer.Option(help="Name of the judged questions of a BEIR folder.")]
 HeldOutFlag = Annotated[bool, typer.Option("--held-out", help="The held-out tenth of the articles instead of the rest.")]
-DrawnOption = Annotated[int | None, typer.Option("--draw", min=1, help="Questions drawn by the seed.  [default: all]")]
+DrawnOption = Annotated[int | None, typer.Option("--draw", min=1, help="Questions drawn by the seed.", show_default="all")]
 WorkOption = Annotated[
-    Path | None, typer.Option("--work", help="Keep the index of the data here, to use it again.  [default: OUT.index]")
+    Path | None, typer.Option("--work", help="Keep the index of the data here, to use it again.", show_default="OUT.index")
 ]
 
 
 @mine.command()
 def negatives(
     data: DataOption,
-    out: Annotated[Path, typer.Option("--out", help="File for the pairs (.jsonl).")],
+    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File for the pairs (.jsonl).")],
     split: SplitOption = "train",
     held_out: HeldOutFlag = False,
     draw: DrawnOption = None,
     work: WorkOption = None,
     model: ModelOption = None,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
     device: DeviceOption = "cpu",
     as_json: JsonFlag = False,
 ) -> None:
@@ -77,7 +77,7 @@ def negatives(
 
 @mine.command()
 def silver(
-    out: Annotated[Path, typer.Option("--out", help="File for the pairs (.jsonl).")],
+    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File for the pairs (.jsonl).")],
     data: Annotated[Path | None, typer.Option(help="Questions and documents: SQuAD or MRQA file, or BEIR folder.")] = None,
     questions: Annotated[Path | None, typer.Option(help="Questions without answers, one a line; needs --index.")] = None,
     index: Annotated[Path | None, typer.Option("--index", help="Index of the documents, with --questions.")] = None,
@@ -90,7 +90,7 @@ def silver(
     split: SplitOption = "train",
     held_out: HeldOutFlag = False,
     draw: DrawnOption = None,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
     work: WorkOption = None,
     model: ModelOption = None,
     device: DeviceOption = "cpu",
@@ -171,12 +171,12 @@ def _open(data: Path, split: str, held_out: bool, work: Path, model: str | None,
 @mine.command()
 def predictions(
     data: Annotated[list[Path], typer.Option(help="SQuAD or MRQA file; give it several times for several files.")],
-    out: Annotated[Path, typer.Option("--out", help="File for the predictions (.jsonl).")],
+    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File for the predictions (.jsonl).")],
     reader: ReaderOption = "minilm-reader",
     passages: Annotated[int, typer.Option(min=1, help="Passages that BM25 retrieves for a question.")] = 5,
     top: Annotated[int, typer.Option(min=2, help="Predictions that are kept of a question.")] = 100,
-    questions: Annotated[int | None, typer.Option(min=1, help="Questions drawn of each file.  [default: all]")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    questions: Annotated[int | None, typer.Option(min=1, help="Questions drawn of each file.", show_default="all")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
     device: DeviceOption = "cpu",
     as_json: JsonFlag = False,
 ) -> None:

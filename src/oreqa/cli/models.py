@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import JsonFlag, print_json, visible
+from oreqa.cli.output import JsonFlag, print_json, say, visible
 
 
 @app.command()
@@ -20,17 +20,16 @@ def models(
 
     [bold]oreqa models minilm-reader[/bold]
     """
+    from oreqa.cli.console import Console
     from oreqa.models.folders import find_model, list_models
 
     if name is not None:
         card = find_model(name) / "README.md"
-        text = card.read_text(encoding="utf-8") if card.is_file() else f"{name} has no card"
+        text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else f"{name} has no card"
         if as_json:
             print_json({"name": name, "folder": str(card.parent), "card": text})
             return
         from rich.markdown import Markdown
-
-        from oreqa.cli.console import Console
 
         Console().print(Markdown(text, hyperlinks=False))
         return
@@ -40,12 +39,11 @@ def models(
         return
     from rich.table import Table
 
-    from oreqa.cli.console import Console
-
-    table = Table()
-    for column in ("name", "what it does", "size", "licence", "folder"):
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in ("name", "what it does", "size", "licence"):
         table.add_column(column, overflow="fold")
     for model in found:
-        row = (model.name, model.kind, f"{model.bytes / 1e6:.1f} MB", model.licence, str(model.path))
-        table.add_row(*map(visible, row))
+        table.add_row(*map(visible, (model.name, model.kind, f"{model.bytes / 1e6:.1f} MB", model.licence)))
     Console().print(table)
+    for model in found:
+        say(f"{model.name}: {model.path}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import time
 from dataclasses import asdict, replace
@@ -86,6 +87,8 @@ def openqa(
     from oreqa.evaluation.openqa import evaluate_open, reranking_analysis
     from oreqa.runtime.reader import CHUNK, PassageReader
 
+    if null is not None and not math.isfinite(null):
+        raise InputError(f"--null {null}: write a number")
     if null is not None and not gold_passages:
         raise InputError("--null reads each question's own paragraph: add --gold-passages")
     weights = _weights(combine or ())
@@ -177,7 +180,9 @@ def _weights(changes: Sequence[str]) -> Combination:
             raise InputError(f"--combine {change!r}: the weights are {', '.join(known)}")
         try:
             known[name] = type(known[name])(float(text))
-        except ValueError:
+            if not math.isfinite(known[name]):
+                raise ValueError
+        except (ValueError, OverflowError):
             raise InputError(f"--combine {change!r}: write a number, as in {name}=0.5") from None
     return replace(COMBINATION, **known)
 

@@ -35,8 +35,8 @@ _MARKS = {
     **{code: 0x2400 + code for code in range(0x20)},
     0x7F: 0x2421,
     **dict.fromkeys((*range(0x80, 0xA0), *_BIDI, *range(0xD800, 0xE000)), 0xFFFD),
+    **dict.fromkeys((0x85, 0x2028, 0x2029), 0x2424),  # other line breaks
 }
-_ONE_LINE = {**_MARKS, **dict.fromkeys((0x85, 0x2028, 0x2029), 0x2424)}
 _LINES = {code: mark for code, mark in _MARKS.items() if chr(code) not in "\n\t"}
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -46,7 +46,7 @@ def visible(text: str, lines: bool = False) -> str:
 
     With ``lines`` it may have several of them, and tabs.
     """
-    return text.translate(_LINES if lines else _ONE_LINE)
+    return text.translate(_LINES if lines else _MARKS)
 
 
 @contextmanager

@@ -1,0 +1,276 @@
+"""What reaches a terminal or a program: marks in place of control characters, one line for each error, JSON that is JSON."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import oreqa
+from oreqa.cli import app
+from oreqa.cli.output import one_line, parse_conditions, print_json, visible
+from oreqa.errors import InputError
+
+# Clipboard, window title, link, clear screen; C1, next line, right-to-left override, line separator, tags of rich.
+HOSTILE = (
+    "\x1b]52;c;aGk=\x07\x1b]0;own\x07\x1b]8;;http://x\x1b\\\x1b[2J\x9b31m\x85\u202e\u2066\u2028\r\x08\x0b\x7f[red]:smile:[/]"
+)
+SHORT = "\x1b[2J\x9b\u202e"
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def oreqa_process(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[bytes]:
+    path = str(Path(oreqa.__file__).parent.parent)
+    env = {**os.environ, "PYTHONPATH": path, **settings.pop("env", {})}
+    return subprocess.run([sys.executable, "-m", "oreqa", *arguments], env=env, stderr=subprocess.PIPE, **settings)
+
+
+def test_every_character_keeps_its_place() -> None:
+    text = "".join(map(chr, range(0x3000))) + "\ud800\udfff😀"
+    for shown in (visible(text), visible(text, lines=True)):
+        assert len(shown) == len(text)
+        assert shown[0x20:0x7F] == text[0x20:0x7F]
+        assert shown[0xA0:0x2000] == text[0xA0:0x2000]
+        shown.encode()
+    assert not re.search(f"{CONTROL.pattern}|\n", visible(text))
+    assert visible(text, lines=True)[:12] == "␀␁␂␃␄␅␆␇␈\t\n␋"
+    assert visible("a\nb\tc\x1b[2J\u2028") == "a␊b␉c␛[2J␤"
+    assert one_line(" a\nb \x1b c ", 5) == "a b …"
+
+
+def test_json_escapes_what_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"text": HOSTILE + "é😀\udcff"})
+    out = capsys.readouterr().out
+    assert not CONTROL.search(out)
+    assert "é😀" in out
+    assert json.loads(out)["text"] == HOSTILE + "é😀\udcff"
+
+
+def test_commands_print_through_one_place_only() -> None:
+    for file in Path(oreqa.__file__).parent.rglob("*.py"):
+        if file.parent.name == "cli" and file.name in ("output.py", "console.py"):
+            continue
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(
+            r"(?<![\w.])print\(|typer\.s?echo|typer\.secho|rich\.console import.*Console|sys\.std\w+\.write", text
+        ), file
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A folder named to harm, with documents and names of files that are."""
+    folder = tmp_path / f"lib{HOSTILE.replace('/', '')}\nskipped: forged"
+    folder.mkdir()
+    row = {"id": f"a{HOSTILE}", "title": f"Ti{HOSTILE}tle", "text": f"The {HOSTILE} tent is waterproof. {HOSTILE}\nIt stands.",
+           f"kind{HOSTILE}": HOSTILE}  # fmt: skip
+    (folder / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    (folder / "a.md").write_text(f"# Bees {HOSTILE}\n\n## Queen {HOSTILE}\n\nThe queen {HOSTILE} lays eggs.\n", newline="")
+    (folder / f"bad{folder.name}.pdf").write_bytes(b"no")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["plain", "colours", "--json"])
+def test_no_command_lets_a_text_command_the_terminal(
+    hostile: Path, tiny: Path, tiny_reader: Path, tiny_reranker: Path, tiny_classifier: Path, monkeypatch: pytest.MonkeyPatch,
+    mode: str,
+) -> None:  # fmt: skip
+    if mode == "colours":
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    kb, data, measured = hostile / "kb", hostile / "d.json", hostile / "run"
+    qas = [{"id": f"1{HOSTILE}", "question": f"where {SHORT}\nsleep", "answers": [{"text": "Bears", "answer_start": 11}]}]
+    text = f"Foxes run. Bears {HOSTILE} sleep."
+    data.write_text(json.dumps({"data": [{"title": HOSTILE, "paragraphs": [{"context": text, "qas": qas}]}]}))
+    (hostile / "asked.txt").write_text("the queen lays\n")
+    models = ("--reader", tiny_reader, "--reranker", tiny_reranker)
+    evaluated = ("--data", data, "--model", tiny)
+    commands: list[tuple[object, ...]] = [
+        ("index", hostile, "--index", kb, "--model", tiny, "--include", "*.md", "--include", "*.jsonl", "--include", "*.pdf"),
+        ("ask", f"tent {SHORT}", "--index", kb, "--threshold", 0, "--explain", *models),
+        ("ask", f"tent {SHORT}", "--index", kb, "--threshold", 0, "--reader", "none"),
+        ("search", f"queen {SHORT}", "--index", kb),
+        ("search", "tent", "--index", kb, "--unit", "passage"),
+        ("eval", "reqa", *evaluated, "--out", measured),
+        ("eval", "openqa", *evaluated, "--out", hostile / "open", *models),
+        ("eval", "answers", "--predictions", hostile / "open" / "predictions.json", "--gold", data),
+        ("eval", "recall", "--index", kb),
+        ("compare", measured, measured),
+        ("mine", "negatives", *evaluated, "--out", hostile / "pairs.jsonl"),
+        ("mine", "silver", "--questions", hostile / "asked.txt", "--index", kb, "--classifier", tiny_classifier, "--least", 0,
+         "--out", hostile / "silver.jsonl"),
+        ("mine", "predictions", "--data", data, "--reader", tiny_reader, "--out", hostile / "predictions.jsonl"),
+        ("models", "minilm-reader"),
+    ]  # fmt: skip
+    wrong: list[tuple[object, ...]] = [
+        ("ask", HOSTILE, "--index", hostile / "none"),
+        ("search", "x", "--index", kb, "--where", HOSTILE.replace("=", "")),
+        ("search", "x", "--index", kb, "--mode", HOSTILE),
+        ("search", "x", "--index", kb, f"--{HOSTILE}"),
+        (HOSTILE,),
+        ("models", HOSTILE),
+        ("index", hostile / "none", "--index", kb),
+        ("eval", "reqa", "--data", hostile / "rows.jsonl", "--out", hostile / "o"),
+        ("compare", hostile, hostile),
+    ]
+    for command in (*commands, *wrong):
+        found = run(*command, *(["--json"] if mode == "--json" else []))
+        assert found.exit_code == (2 if command in wrong else command[0] == "index"), (command[:2], found.output)
+        shown = COLOURS.sub("", found.stdout) + COLOURS.sub("", found.stderr)
+        assert not CONTROL.search(shown), (command[:2], shown)
+        assert "\nskipped: forged" not in shown
+        if mode == "--json":
+            json.loads(found.stdout)
+        elif command in wrong:
+            assert found.stderr.count("\n") == 1
+        elif command[0] == "search":
+            assert "[red]:smile:[/]" in "".join(shown.split())
+
+
+def test_a_models_card_is_text(tmp_path: Path, tiny: Path) -> None:
+    (tiny / "README.md").write_bytes(
+        f"# Card {HOSTILE}\n\n[link](http://x/{HOSTILE}) `{HOSTILE}` \xff".encode("latin-1", "replace")
+    )
+    found = run("models", tiny)
+    (tiny / "README.md").unlink()
+    assert "Card" in found.stdout
+    assert not CONTROL.search(found.stdout)
+
+
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["ask"], "Missing argument 'question'; "),
+        (["ask", "x"], "Missing option '--index'; "),
+        (["ask", "x", "--index", "kb", "-k", "ten"], "Invalid value for '-k'"),
+        (["ask", "x", "--index", "kb", "-k", "0"], "Invalid value for '-k'"),
+        (["search", "x", "--index", "kb", "--mode", "fuzzy"], "'fuzzy' is not one of 'hybrid'"),
+        (["search", "x", "--index", "kb", "--frob"], "No such option: --frob"),
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["eval", "frobnicate"], "No such command 'frobnicate'"),
+        (["search", "x", "--index", "nowhere"], "nowhere: there is no index here"),
+        (["search", "caf\udce9", "--index", "nowhere"], "the question: it is not UTF-8"),
+        (["ask", "caf\udce9", "--index", "nowhere"], "the question: it is not UTF-8"),
+        (["ask", "x", "--index", "nowhere", "--where", "a=\udcff"], "--where: it is not UTF-8"),
+        (["search", "x", "--index", "nowhere", "--where", "path=" + "a" * 60_000], "it has 60,005 characters; 10,000 are the most"),
+        (["index", ".", "--index", "kb\udcff"], "--index: it is not UTF-8"),
+        (["index", ".", "--index", "kb", "--id-field", "\udcff"], "--id-field: it is not UTF-8"),
+        (["search", "x", "--index", LONG], "File name too long"),
+        (["index", LONG, "--index", "kb"], "File name too long"),
+        (["index", ".", "--index", LONG], "File name too long"),
+        (["eval", "reqa", "--data", f"{LONG}.json", "--out", "o"], "File name too long"),
+        (["eval", "beir", "--data", LONG, "--out", "o"], "File name too long"),
+        (["mine", "negatives", "--data", "x.json", "--out", "."], "is a directory"),
+        (["compare", LONG, LONG], "File name too long"),
+        (["compare", "a", "b", "--seed", "-1"], "Invalid value for '--seed'"),
+        (["models", LONG], "File name too long"),
+        (["models", "\udcff"], "there is no model"),
+        (["eval", "openqa", "--data", "x", "--out", "o", "--combine", "reranked=inf"], "write a number"),
+        (["eval", "openqa", "--data", "x", "--out", "o", "--gold-passages", "--null", "nan"], "--null nan: write a number"),
+    ],
+)  # fmt: skip
+def test_errors_are_one_line_and_one_document(
+    arguments: list[str], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain, as_json = run(*arguments), run(*arguments, "--json")
+    assert (plain.exit_code, plain.stdout) == (2, "")
+    assert plain.stderr.startswith("error: ")
+    assert reason in plain.stderr
+    assert plain.stderr.count("\n") == 1
+    assert as_json.exit_code == 2
+    if "frobnicate" not in arguments:  # commands have --json, groups of them do not
+        assert json.loads(as_json.stdout) == {"error": {"message": plain.stderr[7:-1], "exit_code": 2}}
+
+
+@pytest.mark.parametrize(
+    ("failure", "line", "code"),
+    [
+        (TypeError("boom\n\x1b[2J"), "internal error: TypeError: boom ␛[2J (oreqa --debug COMMAND ... shows where)", 1),
+        (RecursionError(), "internal error: RecursionError: ", 1),
+        (EOFError("short"), "internal error: EOFError: short", 1),
+        (OSError(errno.EACCES, "Permission denied", "kb\n"), "error: kb␊: Permission denied", 1),
+        (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device", 1),
+        (KeyboardInterrupt(), "interrupted; finished work is kept: run the same command again to go on", 130),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), "", 0),
+    ],
+)
+def test_what_nobody_foresaw_is_one_line(
+    failure: BaseException, line: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("oreqa.models.folders.list_models", fail)
+    found = run("models")
+    assert (found.exit_code, found.stdout) == (code, "")
+    assert found.stderr.startswith(line)
+    assert found.stderr.count("\n") == bool(line)
+    if line:
+        error = json.loads(run("models", "--json").stdout)["error"]
+        assert error["exit_code"] == code
+    debugged = run("--debug", "models")
+    assert debugged.exit_code == code
+    assert ("Traceback" in debugged.stderr) == bool(line)
+    assert line in debugged.stderr
+    assert not CONTROL.search(debugged.stderr)
+
+
+def test_conditions_are_limited() -> None:
+    assert parse_conditions(["a=b=c"]) == [("a", "b=c")]
+    with pytest.raises(InputError, match="it has 10,001 characters"):
+        parse_conditions(["a=" + 9_999 * "x"])
+
+
+def test_help_shows_defaults_in_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "[default: (calibrated)]" in run("ask", "--help").stdout
+    assert "Files that cannot be read are named and left out" in run("index", "--help").stdout
+
+
+def test_shells_complete_commands() -> None:
+    assert (
+        "_OREQA_COMPLETE=complete_bash" in CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="oreqa").stdout
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["--version"], ["models"], ["models", "--json"], ["--help"]])
+def test_a_full_disk_is_one_line(arguments: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        found = oreqa_process(*arguments, stdout=full)
+    assert found.returncode == 1
+    assert found.stderr.decode().endswith("No space left on device\n") or b"(No space left on device)\n" in found.stderr
+    assert found.stderr.count(b"\n") == 1
+
+
+def test_a_reader_that_has_left_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    found = oreqa_process("models", stdout=write)
+    os.close(write)
+    assert (found.returncode, found.stderr) == (0, b"")
+
+
+def test_every_locale_and_width_shows_something() -> None:
+    plain = oreqa_process("models", stdout=subprocess.PIPE, env={"COLUMNS": "0"})
+    assert b"minilm-reader" in plain.stdout
+    missing = ("search", "é", "--index", "né\u202e", "--json")
+    found = oreqa_process(*missing, stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "ascii"})
+    assert json.loads(found.stdout.decode("ascii"))["error"]["message"].startswith("né\u202e: there is no index here")
+    assert found.stderr.count(b"\n") == 1
