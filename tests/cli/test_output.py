@@ -112,6 +112,7 @@ def test_no_command_lets_a_text_command_the_terminal(
         ("mine", "silver", "--questions", hostile / "asked.txt", "--index", kb, "--classifier", tiny_classifier, "--least", 0,
          "--out", hostile / "silver.jsonl"),
         ("mine", "predictions", "--data", data, "--reader", tiny_reader, "--out", hostile / "predictions.jsonl"),
+        ("check", "--index", kb),
         ("models", "minilm-reader"),
     ]  # fmt: skip
     wrong: list[tuple[object, ...]] = [
@@ -121,6 +122,7 @@ def test_no_command_lets_a_text_command_the_terminal(
         ("search", "x", "--index", kb, f"--{HOSTILE}"),
         (HOSTILE,),
         ("models", HOSTILE),
+        ("check", "--index", hostile),
         ("index", hostile / "none", "--index", kb),
         ("eval", "reqa", "--data", hostile / "rows.jsonl", "--out", hostile / "o"),
         ("compare", hostile, hostile),
@@ -206,6 +208,7 @@ def test_errors_are_one_line_and_one_document(
         (EOFError("short"), "internal error: EOFError: short", 1),
         (OSError(errno.EACCES, "Permission denied", "kb\n"), "error: kb␊: Permission denied", 1),
         (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device", 1),
+        (UnicodeEncodeError("utf-8", "kb\udcff", 2, 3, "surrogates"), "error: a name is not UTF-8: kb�; rename it", 2),
         (KeyboardInterrupt(), "interrupted; finished work is kept: run the same command again to go on", 130),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), "", 0),
     ],

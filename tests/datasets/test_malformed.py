@@ -15,7 +15,7 @@ import pytest
 from oreqa.cli.output import read_lines
 from oreqa.datasets.beir import load_beir
 from oreqa.datasets.dpr import load_dpr
-from oreqa.datasets.files import read_json, read_jsonl, resume_rows, write_json
+from oreqa.datasets.files import append_jsonl, read_json, read_jsonl, resume_rows, write_json
 from oreqa.datasets.mrqa import load_mrqa
 from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.reqa import build_reqa, load_boundaries
@@ -230,6 +230,12 @@ def test_a_folder_is_not_written_over(tmp_path: Path) -> None:
         write_json(tmp_path, {})
     with pytest.raises(InputError, match="it is a folder"):
         write_json(Path(), {})
+
+
+def test_names_that_are_no_text_can_be_written(tmp_path: Path) -> None:
+    write_json(tmp_path / "f.json", {"data": "d\udcff.json"})
+    append_jsonl(tmp_path / "f.jsonl", [{"data": "d\udcff.json"}])
+    assert read_json(tmp_path / "f.json") == {"data": "d?.json"} == next(read_jsonl(tmp_path / "f.jsonl"))[1]
 
 
 def test_work_in_progress_that_is_damaged_is_named(tmp_path: Path) -> None:

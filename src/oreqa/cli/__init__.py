@@ -60,7 +60,7 @@ def _prepare_environment() -> None:
     """Lets every text be printed in any locale, and ignores sizes of terminals in which rich shows nothing."""
     for name, least in (("COLUMNS", 20), ("LINES", 1)):
         size = os.environ.get(name, "")
-        if size and not (size.isdecimal() and int(size) >= least):
+        if size and not (size.isdecimal() and len(size) < 9 and int(size) >= least):
             del os.environ[name]
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # closed, or replaced by something else
@@ -111,6 +111,8 @@ def _described(error: Exception) -> tuple[str, str, int]:
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return "error: ", f"{place}{error.strerror}", 2 if error.errno == errno.ENAMETOOLONG else 1
+    if isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
+        return "error: ", f"a name is not UTF-8: {one_line(str(error.object), 200)}; rename it", 2
     name, text = type(error).__name__, one_line(str(error), 500)
     return "internal error: ", f"{name}: {text} (oreqa --debug COMMAND ... shows where)", 1
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import JsonFlag, print_json
+from oreqa.cli.output import JsonFlag, print_json, say
 
 
 @app.command()
@@ -29,8 +29,8 @@ def check(
         print_json({"index": str(index), "problems": problems})
     else:
         for problem in problems:
-            typer.secho(problem, fg="red", err=True)
+            say(problem, err=True, colour="red")
         if not problems:
-            typer.echo(f"{index}: every file is as it was written")
+            say(f"{index}: every file is as it was written")
     if problems:
         raise typer.Exit(1)

@@ -71,8 +71,8 @@ def _parse(data: bytes, where: str) -> Any:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text, gzipped if the name ends so, as ``write_bytes`` does."""
-    data = text.encode()
+    """Write a text, gzipped if the name ends so, as ``write_bytes`` does; half characters (of file names) become "?"."""
+    data = text.encode(errors="replace")
     write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
@@ -105,7 +105,7 @@ def append_jsonl(path: Path, rows: Iterable[Any]) -> None:
     """Add rows to a plain JSON-lines file in one write, so that work in progress is kept."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as stream:
+        with path.open("a", encoding="utf-8", errors="replace") as stream:
             stream.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     except OSError as error:
         raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
