@@ -25,3 +25,9 @@ class ModelError(InputError):
 
 class IndexStateError(InputError):
     """An index is missing, incomplete, busy, or was made with other settings."""
+
+
+def describe(error: BaseException) -> str:
+    """An error of a library in a few words on one line, whatever it says."""
+    words = " ".join(f"{type(error).__name__}: {error}".split())[:120].rstrip(": ")
+    return "".join(character if character.isprintable() else "?" for character in words)

@@ -8,7 +8,7 @@ import docx
 import pytest
 
 from oreqa.core import Document
-from oreqa.corpus import tables
+from oreqa.corpus import limits
 from oreqa.corpus.readers import Fields, known, read_documents
 from oreqa.errors import DocumentError
 
@@ -176,7 +176,7 @@ def test_encrypted_pdf(tmp_path: Path) -> None:
 
 
 def test_an_overlong_line_is_refused_before_it_fills_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MAX_ROW", 1000)
+    monkeypatch.setattr(limits, "ROW_BYTES", 1000)
     with pytest.raises(DocumentError, match="line 2 is longer"):
         read(tmp_path / "a.jsonl", '{"text": "ok"}\n{"text": "' + "x" * 2000 + '"}\n')
 

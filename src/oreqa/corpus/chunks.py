@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from oreqa.core import Document, Passage, Section, Sentence
 from oreqa.corpus.sentences import split_sentences
@@ -11,7 +11,7 @@ from oreqa.corpus.sentences import split_sentences
 Span = tuple[int, int]
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-CUT_VERSION = 1
+CUT_VERSION = 2
 """To be raised when the same file would be read or cut differently: indexes then read it again."""
 
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
@@ -29,9 +29,8 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
         paragraphs = _paragraphs(document.text, section.start, section.end)
         head = passage_head(document.title, section.heading)
         room = max_tokens - min(sum(count_tokens([head])), max_tokens // 2) if head else max_tokens
-        lengths = count_tokens([document.text[a:b] for a, b in paragraphs])
         pieces: list[tuple[Span, int]] = []
-        for span, length in zip(paragraphs, lengths, strict=True):
+        for span, length in _measured(document.text, paragraphs, count_tokens, room):
             if length <= room:
                 pieces.append((span, length))
             else:
@@ -76,22 +75,38 @@ def _split_long(text: str, span: Span, count_tokens: CountTokens, max_tokens: in
     """An overlong paragraph as sentences, joined while they fit; an overlong sentence as runs of words."""
     start, end = span
     spans = [(start + a, start + b) for a, b in split_sentences(text[start:end], language)]
-    lengths = count_tokens([text[a:b] for a, b in spans])
     pieces: list[tuple[Span, int]] = []
-    for sentence, length in zip(spans, lengths, strict=True):
+    for sentence, length in _measured(text, spans, count_tokens, max_tokens):
         if length <= max_tokens:
             pieces.append((sentence, length))
             continue
         words = [match.span() for match in _WORDS.finditer(text, *sentence)]
-        counts = count_tokens([text[a:b] for a, b in words])
-        runs = _join(list(zip(words, counts, strict=True)), max_tokens)
+        runs = _join(list(_measured(text, words, count_tokens, max_tokens)), max_tokens)
         pieces.extend((run, max_tokens) for run in runs)
     # These runs are given the whole budget: the next paragraph begins a passage of its own.
     return [(run, max_tokens) for run in _join(pieces, max_tokens)]
 
 
-# Cut at 40 characters, so that a "word" fits by itself whatever the tokenizer.
-_WORDS = re.compile(r"\S{1,40}")
+# Cut at 40 characters, so that a "word" fits by itself whatever the tokenizer. No passage has more characters for a token.
+_WORD = 40
+_WORDS = re.compile(rf"\S{{1,{_WORD}}}")
+_BATCH = 256
+"""Texts given to the tokenizer at once, which takes some hundred bytes for each of their tokens."""
+
+
+def _measured(text: str, spans: Sequence[Span], count_tokens: CountTokens, max_tokens: int) -> Iterator[tuple[Span, int]]:
+    """Spans with their numbers of tokens, without those of which a model would see nothing.
+
+    What is too long by its characters alone is not counted.
+    """
+    longest = max_tokens * _WORD
+    for first in range(0, len(spans), _BATCH):
+        batch = spans[first : first + _BATCH]
+        lengths = iter(count_tokens([text[a:b] for a, b in batch if b - a <= longest]))
+        for a, b in batch:
+            length = next(lengths) if b - a <= longest else max_tokens + 1
+            if length:
+                yield (a, b), length
 
 
 def _join(pieces: Sequence[tuple[Span, int]], max_tokens: int) -> list[Span]:
@@ -99,7 +114,7 @@ def _join(pieces: Sequence[tuple[Span, int]], max_tokens: int) -> list[Span]:
     runs: list[Span] = []
     used = 0
     for (start, end), length in pieces:
-        if runs and used + length <= max_tokens:
+        if runs and used + length <= max_tokens and end - runs[-1][0] <= max_tokens * _WORD:
             runs[-1] = (runs[-1][0], end)
             used += length
         else:

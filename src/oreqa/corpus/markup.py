@@ -2,46 +2,60 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from pathlib import Path
 from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus.decode import decode
-from oreqa.corpus.text import join_parts
+from oreqa.corpus.text import is_heading, join_headings, join_parts
+
+_HIDDEN = ("script", "style", "noscript", "template", "head")
+
+
+_DEEPEST = 250
+"""The parser of trafilatura drops what is nested deeper than 256 elements, and says nothing."""
 
 
 def read_html(data: bytes, path: Path) -> Document:
     """A web page. Offsets point into the extracted text: paragraphs, items of lists and rows of tables."""
     page = decode(data)
-    title, parts = _main_text(page)
+    deepest, lines = _all_text(page)
+    title, parts = _main_text(page) if deepest <= _DEEPEST else ("", [])
     if not any(text.strip() for _, text in parts):
-        parts = [("", _all_text(page))]
+        parts = [("", lines)]
     return join_parts(path, title, parts)
 
 
 def _main_text(page: str) -> tuple[str, list[tuple[str, str]]]:
-    """The page's title, and its texts by heading."""
+    """The page's title, and its texts by heading; nothing where no main text stands out."""
     from trafilatura import bare_extraction
 
-    found: Any = bare_extraction(page, include_comments=False, with_metadata=True)
-    if found is None or found.body is None:
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # its warnings name no file
+    try:
+        extracted: Any = bare_extraction(page, include_comments=False, with_metadata=True)
+    except MemoryError:
+        raise
+    except Exception:  # it stumbles over some odd pages, whose text can be had without it
         return "", []
-    title = found.title or ""
-    parts: list[tuple[str, str]] = [("", "")]
+    if extracted is None or extracted.body is None:
+        return "", []
+    title = extracted.title or ""
+    sections: list[tuple[str, list[str]]] = [("", [])]
     headings: list[tuple[int, str]] = []
-    for block in found.body:
+    for block in extracted.body:
         text = _block_text(block)
-        if block.tag == "head" and text:
+        if block.tag == "head" and is_heading(text):
             if text == title:
                 continue
             digit = (block.get("rend") or "h2")[-1]  # trafilatura keeps the kind of heading here, as "h3"
-            level = int(digit) if digit.isdigit() else 2
+            level = int(digit) if digit.isdecimal() else 2
             headings = [pair for pair in headings if pair[0] < level] + [(level, text)]
-            parts.append((" > ".join(name for _, name in headings), ""))
+            sections.append((join_headings(headings), []))
         elif text:
-            heading, before = parts[-1]
-            parts[-1] = (heading, f"{before}\n\n{text}" if before else text)
-    return title, parts
+            sections[-1][1].append(text)
+    return title, [(heading, "\n\n".join(texts)) for heading, texts in sections]
 
 
 def _block_text(block: Any) -> str:
@@ -56,17 +70,46 @@ def _words(element: Any) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
-def _all_text(page: str) -> str:
-    """Every visible text of a page in which no main text stands out."""
-    from lxml import html
+class _AllText:
+    """Collects every visible text of a page, and how deep its elements are nested; the parser calls its methods."""
 
-    if not page.strip():
-        return ""
-    try:
-        tree = html.document_fromstring(page.encode(), parser=html.HTMLParser(encoding="utf-8"))
-    except (ValueError, html.etree.ParserError):
-        return ""
-    for hidden in tree.xpath("//script|//style|//noscript|//template|//head"):
-        hidden.drop_tree()
-    lines = (" ".join(str(piece).split()) for piece in tree.itertext())
-    return "\n".join(line for line in lines if line)
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.deepest = 0
+        self._depth = 0
+        self._hidden = 0
+        self._pieces: list[str] = []
+
+    def start(self, tag: str, attributes: object) -> None:
+        self._end_line()
+        self._depth += 1
+        self.deepest = max(self.deepest, self._depth)
+        self._hidden += tag in _HIDDEN
+
+    def end(self, tag: str) -> None:
+        self._end_line()
+        self._depth -= 1
+        self._hidden -= tag in _HIDDEN
+
+    def data(self, text: str) -> None:
+        if not self._hidden:
+            self._pieces.append(text)
+
+    def close(self) -> None:
+        self._end_line()
+
+    def _end_line(self) -> None:
+        line = " ".join("".join(self._pieces).split())
+        self._pieces.clear()
+        if line:
+            self.lines.append(line)
+
+
+def _all_text(page: str) -> tuple[int, str]:
+    """How deep a page's elements are nested, and all its text, a line for each stretch without markup."""
+    from lxml import etree
+
+    target = _AllText()
+    with contextlib.suppress(etree.LxmlError):  # of a page without any element
+        etree.fromstring(page.encode(), parser=etree.HTMLParser(encoding="utf-8", huge_tree=True, target=target))
+    return target.deepest, "\n".join(target.lines)

@@ -5,62 +5,92 @@ from __future__ import annotations
 import io
 import logging
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from oreqa.core import Document
-from oreqa.corpus.text import join_parts
-from oreqa.errors import DocumentError
+from oreqa.corpus import limits
+from oreqa.corpus.text import is_heading, join_headings, join_parts
+from oreqa.errors import DocumentError, describe
+
+_ITEM = re.compile(r"(?:[-*•‣◦]|\d{1,3}[.)])(?:\s|\Z)")
 
 
 def read_pdf(data: bytes, path: Path) -> Document:
     """A PDF, its pages as sections ("page 3"). Raises DocumentError if it is encrypted or damaged."""
     from pypdf import PdfReader
-    from pypdf.errors import PyPdfError
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its warnings name no file
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             raise DocumentError("it is encrypted: save a copy without its password")
-        pages = [_unwrap(page.extract_text() or "") for page in reader.pages]
-        title = (reader.metadata.title if reader.metadata else None) or ""
-    except DocumentError:
+        pages = [(f"page {n}", _unwrap(page.extract_text() or "")) for n, page in enumerate(reader.pages, 1)]
+        title = (reader.metadata.get("/Title") if reader.metadata else None) or ""
+    except (DocumentError, MemoryError):
         raise
-    except PyPdfError as error:
-        raise DocumentError(f"it is not a readable PDF ({_first_line(error)})") from error
     except Exception as error:  # a damaged file can fail anywhere inside the parser
-        raise DocumentError(f"it is a damaged PDF ({type(error).__name__})") from error
-    return join_parts(path, title.strip(), [(f"page {n}", page) for n, page in enumerate(pages, 1)])
+        raise DocumentError(f"it is not a readable PDF ({describe(error)})") from error
+    return join_parts(path, str(title).strip(), pages)
 
 
 def read_docx(data: bytes, path: Path) -> Document:
     """A Word document: paragraphs and tables in order, its heading styles as sections."""
+    try:
+        title, parts = _docx_parts(data)
+    except (DocumentError, MemoryError):
+        raise
+    except Exception as error:  # zipfile, lxml and python-docx each raise their own
+        raise DocumentError(f"it is not a readable .docx file ({describe(error)})") from error
+    return join_parts(path, title, parts)
+
+
+def _docx_parts(data: bytes) -> tuple[str, list[tuple[str, str]]]:
     import docx
     from docx.table import Table
 
-    try:
-        source = docx.Document(io.BytesIO(data))
-    except Exception as error:  # zipfile, lxml and python-docx each raise their own
-        raise DocumentError(f"it is not a readable .docx file ({type(error).__name__})") from error
-    title = (source.core_properties.title or "").strip()
-    parts: list[tuple[str, str]] = [("", "")]
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(part.file_size for part in archive.infolist()) > limits.UNPACKED_BYTES:
+            raise DocumentError(f"it unpacks to more than {limits.UNPACKED_BYTES >> 20} MB: split it")
+    source = docx.Document(io.BytesIO(data))
+    title = _docx_title(source)
+    styles: dict[str | None, str] = {}  # looking one up reads the whole list of styles
+    sections: list[tuple[str, list[str]]] = [("", [])]
     headings: list[tuple[int, str]] = []
     for block in source.iter_inner_content():
         if isinstance(block, Table):
-            parts[-1] = (parts[-1][0], _add(parts[-1][1], _table_text(block)))
+            sections[-1][1].append(_table_text(block))
             continue
-        style = (block.style.name if block.style else "") or ""
         body = block.text.strip()
-        level = _heading_level(style)
-        if level is None or not body:
-            parts[-1] = (parts[-1][0], _add(parts[-1][1], body))
+        if not body:
+            continue
+        name = block._p.style
+        if name not in styles:
+            styles[name] = _style_name(block)
+        level = _heading_level(styles[name])
+        if level is None or not is_heading(body):
+            sections[-1][1].append(body)
         elif level == 0 or (level == 1 and not title):
             title = title or body
         else:
             headings = [pair for pair in headings if pair[0] < level] + [(level, body)]
-            parts.append((" > ".join(name for _, name in headings), ""))
-    return join_parts(path, title, parts)
+            sections.append((join_headings(headings), []))
+    return title, [(heading, "\n\n".join(text for text in texts if text)) for heading, texts in sections]
+
+
+def _docx_title(source: Any) -> str:
+    try:
+        return (source.core_properties.title or "").strip()
+    except Exception:  # the text can be read without its properties
+        return ""
+
+
+def _style_name(paragraph: Any) -> str:
+    try:
+        return (paragraph.style.name if paragraph.style else "") or ""
+    except Exception:  # nor does it need its styles
+        return ""
 
 
 def _heading_level(style: str) -> int | None:
@@ -71,27 +101,26 @@ def _heading_level(style: str) -> int | None:
 
 
 def _table_text(table: Any) -> str:
-    rows = []
-    for row in table.rows:
-        cells: list[str] = []
-        for cell in row.cells:
-            text = " ".join(cell.text.split())
-            if text and (not cells or cells[-1] != text):  # a merged cell is listed once per column
-                cells.append(text)
-        rows.append(" | ".join(cells))
-    return "\n".join(row for row in rows if row)
+    from docx.table import _Cell
 
-
-def _add(text: str, paragraph: str) -> str:
-    return f"{text}\n\n{paragraph}" if text and paragraph else text or paragraph
+    # Not row.cells, which lists a merged cell once per column, however many it says it spans.
+    rows = [[" ".join(_Cell(cell, table).text.split()) for cell in row.tc_lst] for row in table._tbl.tr_lst]
+    return "\n".join(" | ".join(text for text in row if text) for row in rows if any(row))
 
 
 def _unwrap(page: str) -> str:
     """Join the lines that a page's layout broke: words across a hyphen, sentences across line ends."""
-    page = page.replace("\r\n", "\n").replace("\0", "")
-    page = re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", page)
-    return re.sub(r"(?<!\n)\n(?![\n \t]*(?:\n|[-*•‣◦]\s|\d{1,3}[.)]\s))", " ", page).strip()
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
+    pieces: list[str] = []
+    above = ""
+    for line in page.replace("\r\n", "\n").replace("\0", "").split("\n"):
+        line = line.strip(" \t")
+        if above and line and not _ITEM.match(line):
+            if above[-1] == "-" and above[-2:-1].islower() and line[0].islower():
+                pieces[-1] = above[:-1]
+            else:
+                pieces.append(" ")
+        else:
+            pieces.append("\n")
+        pieces.append(line)
+        above = line
+    return "".join(pieces).strip()

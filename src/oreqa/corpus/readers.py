@@ -1,17 +1,18 @@
-"""One file to its documents: which reader serves which format, and the limits that all share."""
+"""One file to its documents: which reader serves which format, and what all share."""
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from oreqa.core import Document
-from oreqa.corpus import markup, office, tables, text
-from oreqa.errors import DocumentError
-
-MAX_FILE_BYTES = 64 << 20
-"""Larger single documents are refused: a table of rows (CSV, TSV, JSONL) may be of any size."""
+from oreqa.core import Document, Section
+from oreqa.corpus import limits, process, tables, text, worker
+from oreqa.errors import DocumentError, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +24,19 @@ class Fields:
     id: str | None = None
 
 
-_WHOLE: dict[str, Callable[[bytes, Path], Document]] = {
+_TEXTS: dict[str, Callable[[bytes, Path], Document]] = {
     ".txt": text.read_text,
     ".text": text.read_text,
     ".rst": text.read_text,
     ".md": text.read_markdown,
     ".markdown": text.read_markdown,
-    ".html": markup.read_html,
-    ".htm": markup.read_html,
-    ".xhtml": markup.read_html,
-    ".pdf": office.read_pdf,
-    ".docx": office.read_docx,
 }
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".jsonl.gz")
 
-SUFFIXES = (*_WHOLE, *_ROWS)
+SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS)
+
+_WORD = re.compile(r"\w")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def known(path: Path) -> bool:
@@ -45,26 +44,79 @@ def known(path: Path) -> bool:
     return path.name.lower().endswith(SUFFIXES)
 
 
-def read_documents(path: Path, fields: Fields | None = None) -> Iterator[Document]:
-    """Read one file; tables give a document a row. Documents without any text are refused.
+def has_text(text: str) -> bool:
+    """Whether a text shows anything: blanks, control characters and characters without width do not."""
+    return bool(_WORD.search(text)) or any(c.isprintable() and not c.isspace() for c in text)
 
-    Raises DocumentError with a one-line reason, possibly after some rows were given.
+
+def read_documents(path: Path, fields: Fields | None = None) -> Iterator[Document]:
+    """Read one file; tables give a document a row. A file without any text is refused.
+
+    Raises nothing but DocumentError, with a one-line reason, whatever the file holds; possibly after some rows were given.
+    Everything that a document holds can be encoded as UTF-8.
     """
-    fields = fields or Fields()
-    name = path.name.lower()
+    empty = True
     try:
-        if name.endswith(_ROWS):
-            yield from tables.read_rows(path, fields.text, fields.title, fields.id)
-            return
-        reader = _WHOLE.get(path.suffix.lower())
-        if reader is None:
-            raise DocumentError(f"files of this kind cannot be read; known: {', '.join(SUFFIXES)}")
-        size = path.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise DocumentError(f"it is {size >> 20} MB; one document may be {MAX_FILE_BYTES >> 20} MB: split it")
-        document = reader(path.read_bytes(), path)
+        for document in _documents(path, fields or Fields()):
+            if has_text(document.text):
+                empty = False
+                yield _sound(document)
+    except DocumentError:
+        raise
+    except MemoryError:
+        raise DocumentError("there is not enough memory to read it: split it") from None
     except OSError as error:
-        raise DocumentError(f"it cannot be read: {error.strerror or error}") from error
-    if not document.text.strip():
-        raise DocumentError("it holds no text" + (" (a scanned PDF needs OCR first)" if name.endswith(".pdf") else ""))
-    yield document
+        raise DocumentError(f"it cannot be read: {error.strerror or describe(error)}") from error
+    except Exception as error:  # a library that a damaged file surprised
+        raise DocumentError(f"it is damaged ({describe(error)})") from error
+    if empty:
+        raise DocumentError(
+            "it holds no text" + (" (a scanned PDF needs OCR first)" if path.suffix.lower() == ".pdf" else "")
+        )
+
+
+def _documents(path: Path, fields: Fields) -> Iterator[Document]:
+    name, suffix = path.name.lower(), path.suffix.lower()
+    if _SURROGATE.search(str(path)):
+        raise DocumentError("its name is not UTF-8: rename it")
+    if name.endswith(_ROWS):
+        with open_file(path) as file:
+            yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
+    elif suffix in _TEXTS:
+        yield _TEXTS[suffix](_read(path, limits.TEXT_FILE_BYTES), path)
+    elif suffix in worker.PARSERS:
+        yield process.parse(path, _read(path, limits.PARSED_FILE_BYTES))
+    else:
+        raise DocumentError(f"files of this kind cannot be read; known: {', '.join(SUFFIXES)}")
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """A regular file, opened for reading. Others could wait for ever or never end, and raise DocumentError."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise DocumentError("it is not a regular file")
+
+
+def _read(path: Path, limit: int) -> bytes:
+    with open_file(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise DocumentError(f"it is larger than {limit >> 20} MB, the limit for {path.suffix.lower()} files: split it")
+    return data
+
+
+def _sound(document: Document) -> Document:
+    """Without halves of characters, which JSON and PDF can hold and UTF-8 cannot, and with names of bounded length."""
+    return Document(
+        _whole(document.key),
+        _whole(document.title[: limits.TITLE_CHARACTERS]),
+        _whole(document.text),
+        tuple(Section(s.start, s.end, _whole(s.heading[: limits.TITLE_CHARACTERS])) for s in document.sections),
+        {_whole(name): _whole(value) for name, value in document.fields.items()},
+    )
+
+
+def _whole(text: str) -> str:
+    return _SURROGATE.sub("\ufffd", text)

@@ -1,4 +1,7 @@
-"""Plain text and Markdown. The document's text is the file's own, so that offsets point into the file."""
+"""Plain text and Markdown. The document's text is the file's own, decoded, with every line end as one ``\\n``.
+
+Offsets are characters of that text: ``\\r\\n`` counts as one, a byte order mark as none.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from oreqa.core import Document, Section
+from oreqa.corpus import limits
 from oreqa.corpus.decode import decode
+from oreqa.errors import DocumentError
 
+# None of these can take more than linear time: blanks at the ends are stripped afterwards.
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t](.*)$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{2,})[ \t]*$")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_GAP = "\n\n"
 
 
 def read_text(data: bytes, path: Path) -> Document:
@@ -35,14 +43,29 @@ def file_title(path: Path) -> str:
 
 def join_parts(path: Path, title: str, parts: Sequence[tuple[str, str]]) -> Document:
     """A document of extracted ``(heading, text)`` parts, each a section; its title is the file's name if there is none."""
-    text = ""
-    sections = []
+    pieces: list[str] = []
+    sections: list[Section] = []
+    start = 0
     for heading, body in parts:
         if body.strip():
-            text += "\n\n" if text else ""
-            sections.append(Section(len(text), len(text) + len(body), heading))
-            text += body
-    return Document(str(path), title or file_title(path), text, tuple(sections))
+            pieces.append(body)
+            sections.append(Section(start, start + len(body), heading))
+            start += len(body) + len(_GAP)
+    if start > limits.TEXT_CHARACTERS:
+        raise DocumentError(f"its text is longer than {limits.TEXT_CHARACTERS // 10**6} million characters: split it")
+    if len(sections) > limits.SECTIONS:
+        raise DocumentError(f"it has more than {limits.SECTIONS:,} sections: split it")
+    return Document(str(path), title or file_title(path), _GAP.join(pieces), tuple(sections))
+
+
+def join_headings(path: Sequence[tuple[int, str]]) -> str:
+    """A section's heading: those it stands under, outermost first."""
+    return " > ".join(name for _, name in path)[: limits.TITLE_CHARACTERS]
+
+
+def is_heading(line: str) -> bool:
+    """Whether a line that is marked as a heading is one: too long a line is text, and no model would read it whole."""
+    return 0 < len(line) <= limits.TITLE_CHARACTERS
 
 
 def markdown_sections(text: str) -> tuple[str, list[Section]]:
@@ -54,11 +77,11 @@ def markdown_sections(text: str) -> tuple[str, list[Section]]:
     front = _FRONT_MATTER.match(text)
     begin = front.end() if front else 0
     named = _FRONT_TITLE.search(front.group()) if front else None
-    title = named.group(1).strip("\"'") if named else ""
+    title = named.group(1).strip(" \t").strip("\"'") if named else ""
     sections: list[Section] = []
     path: list[tuple[int, str]] = []
     for level, heading, start, end in _headings(text, begin):
-        sections.append(Section(begin, start, " > ".join(name for _, name in path)))
+        _add_section(sections, text, begin, start, path)
         begin = end
         if level == 1 and not title:
             title = heading
@@ -66,8 +89,15 @@ def markdown_sections(text: str) -> tuple[str, list[Section]]:
             path.pop()
         if not (level == 1 and heading == title):
             path.append((level, heading))
-    sections.append(Section(begin, len(text), " > ".join(name for _, name in path)))
-    return title, [section for section in sections if text[section.start : section.end].strip()]
+    _add_section(sections, text, begin, len(text), path)
+    return title, sections
+
+
+def _add_section(sections: list[Section], text: str, start: int, end: int, path: Sequence[tuple[int, str]]) -> None:
+    if len(sections) == limits.SECTIONS:
+        raise DocumentError(f"it has more than {limits.SECTIONS:,} sections: split it")
+    if text[start:end].strip():
+        sections.append(Section(start, end, join_headings(path)))
 
 
 def _headings(text: str, begin: int) -> Iterator[tuple[int, str, int, int]]:
@@ -75,9 +105,9 @@ def _headings(text: str, begin: int) -> Iterator[tuple[int, str, int, int]]:
     fence = ""
     above: tuple[int, str] | None = None  # the line before, if it may be an underlined heading
     start = begin
-    for line in text[begin:].splitlines(keepends=True):
-        end = start + len(line)
-        body = line.rstrip("\n")
+    for line in _LINE.finditer(text, begin):
+        end = line.end()
+        body = line.group().rstrip("\n")
         mark = _FENCE.match(body)
         if fence:
             if mark and mark.group(1).startswith(fence) and not body.strip(" `~"):
@@ -85,8 +115,8 @@ def _headings(text: str, begin: int) -> Iterator[tuple[int, str, int, int]]:
             above = None
         elif mark:
             fence, above = mark.group(1), None
-        elif match := _HEADING.match(body):
-            yield len(match.group(1)), match.group(2), start, end
+        elif (match := _HEADING.match(body)) and is_heading(heading := _heading_text(match.group(2))):
+            yield len(match.group(1)), heading, start, end
             above = None
         elif above and (match := _UNDERLINE.match(body)):
             yield (1 if match.group(1)[0] == "=" else 2), above[1], above[0], end
@@ -95,5 +125,12 @@ def _headings(text: str, begin: int) -> Iterator[tuple[int, str, int, int]]:
             plain = body.strip()
             # Only a paragraph of one line is taken for an underlined heading.
             blank_before = above is None
-            above = (start, plain) if plain and blank_before and plain[0] not in "|>-*+" else None
+            above = (start, plain) if is_heading(plain) and blank_before and plain[0] not in "|>-*+" else None
         start = end
+
+
+def _heading_text(line: str) -> str:
+    """A heading without the blanks and the closing marks around it: ``One ##`` is ``One``, ``C#`` stays."""
+    line = line.strip(" \t")
+    opened = line.rstrip("#")
+    return opened.rstrip(" \t") if not opened or opened[-1] in " \t" else line

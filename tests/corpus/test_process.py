@@ -1,0 +1,175 @@
+"""The child process that parses: whatever happens in it is that file's error, and the next file is read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from oreqa.corpus import limits, process
+from oreqa.corpus.readers import read_documents
+from oreqa.errors import DocumentError
+
+PAGE = "<html><body><p>Just this.</p></body></html>"
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    process.end_parser()
+    yield
+    process.end_parser()
+
+
+@pytest.fixture
+def pdf_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Path]:
+    """A .pdf file for which the child runs the given code."""
+
+    def start(code: str) -> Path:
+        patch = f"from oreqa.corpus import worker; worker.PARSERS['.pdf'] = lambda data, path: exec({code!r}, {{}}); serve("
+        monkeypatch.setattr(process, "_START", process._START.replace("serve(", patch, 1))
+        (tmp_path / "a.pdf").write_bytes(b"%PDF")
+        return tmp_path / "a.pdf"
+
+    return start
+
+
+def good(folder: Path) -> str:
+    (folder / "good.html").write_text(PAGE)
+    (document,) = read_documents(folder / "good.html")
+    return document.text
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import os; os.abort()", "its reader crashed"),
+        ("import os; os._exit(0)", "its reader crashed"),
+        ("bytearray(4 << 30)", "takes more than 1024 MB of memory"),
+        ("def f(): f()\nf()", "it is damaged .RecursionError"),
+        ("raise ValueError('one\\ntwo\\x1b[0m')", r"it is damaged .ValueError: one two\?.0m."),
+    ],
+)
+def test_what_goes_wrong_is_the_files_error(tmp_path: Path, pdf_does: Callable[[str], Path], code: str, reason: str) -> None:
+    file = pdf_does(code)
+    for _ in range(2):
+        with pytest.raises(DocumentError, match=reason):
+            list(read_documents(file))
+        assert good(tmp_path) == "Just this."
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXCPU"), reason="no limit of processor time")
+def test_a_file_has_its_share_of_the_processor(
+    tmp_path: Path, pdf_does: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "PARSE_SECONDS", 0)
+    with pytest.raises(DocumentError, match="takes more than 0 seconds"):
+        list(read_documents(pdf_does("while True: pass")))
+    monkeypatch.undo()
+    assert good(tmp_path) == "Just this."
+
+
+def test_a_file_that_waits_is_given_up(
+    tmp_path: Path, pdf_does: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_PATIENCE", 0.01)
+    with pytest.raises(DocumentError, match="takes more than 60 seconds"):
+        list(read_documents(pdf_does("import time; time.sleep(100)")))
+    monkeypatch.undo()
+    assert good(tmp_path) == "Just this."
+
+
+def test_larger_files_may_take_longer() -> None:
+    assert limits.parse_seconds(0) == limits.PARSE_SECONDS
+    assert limits.parse_seconds(6 << 20) == limits.PARSE_SECONDS + 6 * limits.PARSE_SECONDS_PER_MB
+
+
+def test_one_child_reads_file_after_file_and_holds_only_the_corpus(tmp_path: Path, pdf_does: Callable[[str], Path]) -> None:
+    code = "import os, sys; print('noise'); raise ValueError(os.getpid(), *({'openvino', 'numpy'} & set(sys.modules)))"
+    file = pdf_does(code)
+    reasons = []
+    for _ in range(2):
+        with pytest.raises(DocumentError, match=r"ValueError: \d+.$") as caught:
+            list(read_documents(file))
+        reasons.append(str(caught.value))
+        assert good(tmp_path) == "Just this."
+    assert reasons[0] == reasons[1]
+
+
+def test_a_child_that_has_grown_is_replaced(tmp_path: Path, pdf_does: Callable[[str], Path]) -> None:
+    file = pdf_does("import os; bytearray(b'x') * (300 << 20); raise ValueError(os.getpid())")
+    reasons = set()
+    for _ in range(2):
+        with pytest.raises(DocumentError) as caught:
+            list(read_documents(file))
+        reasons.add(str(caught.value))
+    assert len(reasons) == 2
+
+
+def test_an_interruption_leaves_no_answer_for_the_next_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(stream: object) -> bytes:
+        raise KeyboardInterrupt
+
+    (tmp_path / "a.html").write_text(PAGE.replace("Just this", "Another"))
+    monkeypatch.setattr(process, "receive", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(read_documents(tmp_path / "a.html"))
+    monkeypatch.undo()
+    assert good(tmp_path) == "Just this."
+
+
+def test_modules_of_the_current_folder_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lxml.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    assert good(tmp_path) == "Just this."
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_process_starts_a_child_of_its_own(tmp_path: Path) -> None:
+    assert good(tmp_path) == "Just this."
+    forked = os.fork()
+    if not forked:
+        try:
+            os._exit(0 if good(tmp_path) == "Just this." else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]) == 0
+    assert good(tmp_path) == "Just this."
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL")
+def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
+    beat = tmp_path / "beat"
+    code = f"""
+import sys
+from pathlib import Path
+from oreqa.corpus import process
+beats = '''
+import time
+while True:
+    with open({str(beat)!r}, 'a') as file:
+        file.write('.')
+    time.sleep(0.05)
+'''
+patch = f"from oreqa.corpus import worker; worker.PARSERS['.pdf'] = lambda data, path: exec({{beats!r}}); serve("
+process._START = process._START.replace("serve(", patch, 1)
+process.parse(Path("a.pdf"), b"%PDF")
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    while not beat.exists():
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    for _ in range(30):
+        before = beat.stat().st_size
+        time.sleep(1)
+        if beat.stat().st_size == before:
+            return
+    pytest.fail("the child goes on")
