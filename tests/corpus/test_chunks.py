@@ -71,3 +71,32 @@ def test_paragraph_passage_takes_given_sentences() -> None:
     passage = paragraph_passage(Document("d", "t", "One two. Three."), sentences=[(0, 3), (4, 15)])
     assert [s.text for s in passage.sentences] == ["One", "two. Three."]
     assert [s.text for s in paragraph_passage(Document("d", "t", "One two. Three.")).sentences] == ["One two.", "Three."]
+
+
+def test_what_has_no_tokens_makes_no_passage() -> None:
+    def no_marks(texts: Sequence[str]) -> list[int]:
+        return count([text.replace("\u200b", "") for text in texts])
+
+    document = Document("d", "", "a b\n\n\u200b\n\n" + "\u200b" * 5000, (Section(0, 3, ""), Section(5, 5008, "Notes")))
+    assert [p.text for p in split_passages(document, no_marks, 10)] == ["a b"]
+
+
+def test_a_long_text_of_few_tokens_is_cut_by_its_characters() -> None:
+    def words(texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+    passages = split_passages(Document("d", "", "x" * 10_000), words, 10)
+    assert "".join(p.text for p in passages) == "x" * 10_000
+    assert max(len(p.text) for p in passages) == 10 * 40
+
+
+def test_the_tokenizer_is_given_little_at_once() -> None:
+    most = 0
+
+    def watched(texts: Sequence[str]) -> list[int]:
+        nonlocal most
+        most = max(most, sum(map(len, texts)))
+        return count(texts)
+
+    split_passages(Document("d", "", "One two three four. " * 10_000 + "\n\n" + "Five six.\n\n" * 10_000), watched, 50)
+    assert most < 20_000

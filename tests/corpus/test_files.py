@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -44,3 +47,157 @@ def test_named_files_are_taken_once_whatever_they_are(tree: Path) -> None:
 def test_missing_path() -> None:
     with pytest.raises(InputError, match="nowhere: there is no such file"):
         find_files([Path("nowhere")])
+    with pytest.raises(InputError, match=r"no\\xffwhere: there is no such file"):
+        find_files([Path("no\udcffwhere")])
+
+
+def left_out(tree: Path, **options: list[str]) -> dict[str, str]:
+    return {path.relative_to(tree).as_posix(): reason for path, reason in find_files([tree], **options).left_out}
+
+
+def test_links_are_followed_within_the_folder_alone(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.txt").write_text("x")
+    (tree / "inside.txt").symlink_to(tree / "sub" / "c.md")
+    (tree / "loop").symlink_to(tree)
+    (tree / "round.txt").symlink_to(tree / "round.txt")
+    (tree / "gone.txt").symlink_to(tree / "nothing.txt")
+    (tree / "notes.txt").symlink_to(outside / "secret.txt")
+    (tree / "notes.py").symlink_to(outside / "secret.txt")
+    (tree / "sub" / "folder").symlink_to(outside)
+    (tree / "sub" / "ignored").symlink_to(outside)
+    (tree / ".oreqaignore").write_text("ignored\n")
+    assert names(tree) == ["a.md", "b.txt", "inside.txt", "sub/c.md", "sub/drafts/d.md"]
+    reasons = left_out(tree)
+    assert sorted(reasons) == ["gone.txt", "notes.txt", "round.txt", "sub/folder"]
+    assert "leads nowhere" in reasons["gone.txt"]
+    assert "leads nowhere" in reasons["round.txt"]
+    assert "out of the folder" in reasons["notes.txt"]
+    assert "out of the folder" in reasons["sub/folder"]
+    # Named outright, a link is taken, whether it leads to a file or to a folder.
+    named = find_files([tree / "notes.txt", tree / "sub" / "folder"])
+    assert [path.relative_to(tree).as_posix() for path in named.files] == ["notes.txt", "sub/folder/secret.txt"]
+    assert not named.left_out
+
+
+def test_a_folder_whose_name_begins_alike_is_outside(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs-old").mkdir()
+    (tmp_path / "docs-old" / "a.txt").write_text("x")
+    (tmp_path / "docs" / "a.txt").symlink_to(tmp_path / "docs-old" / "a.txt")
+    assert list(left_out(tmp_path / "docs")) == ["a.txt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_pipes_sockets_and_devices(tree: Path) -> None:
+    os.mkfifo(tree / "pipe")
+    os.mkfifo(tree / "pipe.txt")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(tree / "socket.md"))  # the kernel takes about 100 characters
+        assert left_out(tree) == {
+            "pipe": "it is a named pipe",
+            "pipe.txt": "it is a named pipe",
+            "socket.md": "it is a socket",
+        }
+    assert left_out(tree, exclude=["pipe*", "socket.*"]) == {}
+    with pytest.raises(InputError, match=r"pipe\.txt: it is a named pipe, not a file or a folder"):
+        find_files([tree / "pipe.txt"])
+    with pytest.raises(InputError, match="it is a device"):
+        find_files([Path(os.devnull)])
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_folders_without_permission(tree: Path) -> None:
+    (tree / "sub").chmod(0)
+    try:
+        assert names(tree) == ["a.md", "b.txt"]
+        assert "Permission denied" in left_out(tree)["sub"]
+        assert "Permission denied" in find_files([tree / "sub" / "c.md"]).left_out[0][1]
+    finally:
+        (tree / "sub").chmod(0o700)
+
+
+def test_folders_that_cannot_be_listed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir = os.scandir
+
+    def refuse(path: Path) -> object:
+        if path.name == "sub":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert names(tree) == ["a.md", "b.txt"]
+    assert left_out(tree) == {"sub": "it cannot be read: Permission denied"}
+    assert find_files([tree / "sub"]).left_out == ((tree / "sub", "it cannot be read: Permission denied"),)
+
+
+def test_paths_that_cannot_be_looked_at(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, **options: bool) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    assert find_files([tree / "sub"]).left_out == ((tree / "sub", "it cannot be read: Permission denied"),)
+
+
+def test_names_that_are_not_utf_8(tree: Path) -> None:
+    for name in (b"caf\xe9.txt", b"caf\xe9.py", b"\xff/inner.txt"):
+        path = Path(os.fsdecode(os.fsencode(tree) + b"/" + name))
+        try:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("x")
+        except OSError:
+            pytest.skip("the file system takes no such names")
+    assert names(tree) == ["a.md", "b.txt", "sub/c.md", "sub/drafts/d.md"]
+    assert left_out(tree) == dict.fromkeys([r"\xff", r"caf\xe9.txt"], "its name is not UTF-8: rename it")
+    assert left_out(tree, exclude=["caf*"]) == {r"\xff": "its name is not UTF-8: rename it"}
+    assert find_files([path]).left_out == ((tree / r"\xff" / "inner.txt", "its name is not UTF-8: rename it"),)
+
+
+def test_deeply_nested_folders(tmp_path: Path) -> None:
+    here = os.open(".", os.O_RDONLY)
+    os.chdir(tmp_path)
+    try:
+        for _ in range(1200):
+            os.mkdir("d")  # noqa: PTH102 - from folder to folder, as the whole path becomes too long
+            os.chdir("d")
+        Path("a.txt").write_text("x")
+    finally:
+        os.fchdir(here)
+        os.close(here)
+    assert [path.name for path in find_files([tmp_path]).files] == ["a.txt"]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"#" * 100_000, b"[z-a]\n"])
+def test_a_folder_whose_rules_cannot_be_used_is_left_out(tree: Path, content: bytes) -> None:
+    (tree / "sub" / ".oreqaignore").write_bytes(content)
+    assert names(tree) == ["a.md", "b.txt"]
+    assert ".oreqaignore is not usable" in left_out(tree)["sub"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_rules_are_not_read_from_a_pipe(tree: Path) -> None:
+    os.mkfifo(tree / "sub" / ".oreqaignore")
+    assert names(tree) == ["a.md", "b.txt"]
+    assert "not a regular file" in left_out(tree)["sub"]
+
+
+def test_patterns_take_linear_time(tree: Path) -> None:
+    (tree / ("a" * 220 + ".txt")).write_text("x")
+    (tree / ".oreqaignore").write_text("*a" * 22 + "b\n" + "**/a/" * 50 + "b\n")
+    begun = time.process_time()
+    assert len(find_files([tree], exclude=["*a" * 100 + "b"]).files) == 5
+    assert time.process_time() - begun < 5
+
+
+def test_rules_of_nested_folders_add_up(tree: Path) -> None:
+    (tree / ".oreqaignore").write_text("/b.txt\n")
+    (tree / "sub" / ".oreqaignore").write_text("/drafts\n/b.txt\n")
+    (tree / "sub" / "b.txt").write_text("x")
+    (tree / "sub" / "keep").mkdir()
+    (tree / "sub" / "keep" / "b.txt").write_text("x")
+    assert names(tree) == ["a.md", "sub/c.md", "sub/keep/b.txt"]
+
+
+def test_bad_patterns_of_the_command_line() -> None:
+    with pytest.raises(InputError, match="a pattern cannot be understood"):
+        find_files([], exclude=["[z-a]"])

@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import re
+import zipfile
 from pathlib import Path
 
 import docx
 import pytest
 
 from oreqa.core import Document
-from oreqa.corpus import limits
+from oreqa.corpus import limits, tables
+from oreqa.corpus.office import read_docx
 from oreqa.corpus.readers import Fields, known, read_documents
+from oreqa.corpus.text import markdown_sections
 from oreqa.errors import DocumentError
 
 
@@ -161,7 +166,18 @@ def test_jsonl(tmp_path: Path) -> None:
         ("a.jsonl", b'{"id": 1, "text": "x"}\n{"id": 1, "text": "y"}\n', "row 2 repeats the identifier '1'"),
         ("a.jsonl", b'{"text": "ok"}\n{"text": "\xff\xfe"}\n', "line 2 is not utf-8"),
         ("a.jsonl.gz", b"\x1f\x8bnot", "gzip"),
+        ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n')[:14] + b"\xff" * 20, "gzip"),
         ("a.csv", b"a,b\n1,2\n", "no text field"),
+        ("a.csv", b"text," + b"a," * 12_000 + b"\nx\n", "line 1 has more than 10,000 fields"),
+        ("a.jsonl", b'{"text": "x", "n": ' + b"9" * 5000 + b"}", "line 1 is not JSON"),
+        ("a.jsonl", b'{"text": ' + b"[" * 50_000, "line 1 is not JSON"),
+        ("a.jsonl", b'{"text": "x", "id": "' + b"9" * 501 + b'"}', "row 1 has an identifier of 501 characters"),
+        ("a.jsonl", b"{" + b", ".join(b'"%d": 1' % n for n in range(99)) + b"}", "its fields are '0', .*'9', ...: name one"),
+        ("a.txt", "\u200b\x01\n".encode(), "no text"),
+        ("a.csv", b"", "no text"),
+        ("a.csv", b"id,text\n", "no text"),
+        ("a.jsonl", b"\n", "no text"),
+        ("a.jsonl.gz", gzip.compress(b""), "no text"),
     ],
 )
 def test_bad_files_are_named_in_one_line(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
@@ -190,3 +206,170 @@ def test_known() -> None:
 def test_missing_file() -> None:
     with pytest.raises(DocumentError, match="cannot be read"):
         list(read_documents(Path("/nowhere/a.txt")))
+
+
+def test_titles_and_headings_are_bounded(tmp_path: Path) -> None:
+    long = "word " * 1000
+    (document,) = read(tmp_path / "a.md", f"---\ntitle: {long}\n---\nText.\n\n# {long}\n\nMore.\n")
+    assert document.title == long[:500]
+    assert parts(document) == [("", f"Text.\n\n# {long}\n\nMore.")]  # so long a line is no heading, and its text is kept
+    (row,) = read(tmp_path / "a.jsonl", f'{{"text": "x", "title": "{long}"}}')
+    assert row.title == long[:500]
+    nested = "".join(f"{'#' * level} {level}{'x' * 400}\n\ntext\n\n" for level in range(1, 7))
+    (document,) = read(tmp_path / "b.md", f"# Title\n\n{nested}")
+    assert max(len(section.heading) for section in document.sections) == 500
+
+
+def test_too_many_sections_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SECTIONS", 3)
+    with pytest.raises(DocumentError, match="more than 3 sections"):
+        read(tmp_path / "a.md", "## a\n\nb\n" * 4)
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [("## One ##  ", "One"), ("## C#", "C#"), ("##  a  b ", "a  b"), ("#\tTab", "Tab"), ("## # ##", "#")],
+)
+def test_marks_around_a_heading_do_not_belong_to_it(line: str, heading: str) -> None:
+    assert markdown_sections(f"---\ntitle: T\n---\n{line}\ntext")[1][-1].heading == heading
+
+
+def test_line_ends_count_as_one_character(tmp_path: Path) -> None:
+    (document,) = read(tmp_path / "a.md", b"\xef\xbb\xbfOne.\r\n\r\n# H\r\rTwo.\r\n")
+    assert document.text == "One.\n\n# H\n\nTwo.\n"
+    assert parts(document) == [("", "One."), ("", "Two.")]
+
+
+def test_text_is_unicode_whatever_a_table_holds(tmp_path: Path) -> None:
+    line = r'{"id": "k\ud800", "title": "t\udfff", "text": "a\ud800b \ud83d\ude00", "f\ud800": ["\udc00"], "g": "\ud800"}'
+    (row,) = read(tmp_path / "a.jsonl", line)
+    assert (row.title, row.text, row.fields) == ("t\ufffd", "a\ufffdb 😀", {"f\ufffd": '["\ufffd"]', "g": "\ufffd"})
+    assert row.key.endswith("#k\ufffd")
+
+
+def test_a_row_may_spread_over_lines_within_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ROW_BYTES", 1000)
+    with pytest.raises(DocumentError, match=r"line \d+ is in a row of more than"):
+        read(tmp_path / "a.csv", 'text,b\n"' + "x" * 8 + '"\n"' + "x" * 9 + "\nx" * 5000)
+
+
+def test_short_and_long_rows_of_a_csv(tmp_path: Path) -> None:
+    rows = read(tmp_path / "a.csv", "\nid,text,kind\n\n1,One.\n2,Two.,x,more,again\n")
+    assert [(row.text, row.fields) for row in rows] == [("One.", {}), ("Two.", {"kind": "x", "extra": '["more", "again"]'})]
+
+
+def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PARSED_FILE_BYTES", 1000)
+    with pytest.raises(DocumentError, match="more than 200 times its size"):
+        read(tmp_path / "a.jsonl.gz", gzip.compress(b"\n" * 1_000_000))
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TEXT_FILE_BYTES", 1 << 20)
+    with pytest.raises(DocumentError, match=r"it is larger than 1 MB, the limit for \.md files"):
+        read(tmp_path / "a.md", b"x" * (1 << 20) + b"y")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    for name in ("a.txt", "a.jsonl", "a.pdf"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(DocumentError, match="not a regular file"):
+            list(read_documents(tmp_path / name))
+    (tmp_path / "b.txt").mkdir()
+    with pytest.raises(DocumentError, match="not a regular file"):
+        list(read_documents(tmp_path / "b.txt"))
+
+
+def test_names_that_are_not_utf_8(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="its name is not UTF-8"):
+        list(read_documents(tmp_path / "a\udcff.txt"))
+
+
+def test_what_a_library_raises_is_the_files_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for error in (ValueError("one\ntwo"), RecursionError(), MemoryError(), KeyError("\ud800")):
+
+        def fail(*arguments: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(tables, "detect_encoding", fail)
+        with pytest.raises(DocumentError) as caught:
+            read(tmp_path / "a.csv", "text\nx\n")
+        assert "\n" not in str(caught.value)
+        str(caught.value).encode()
+
+
+def test_deeply_nested_html_keeps_its_text(tmp_path: Path) -> None:
+    for depth in (300, 5000):
+        (document,) = read(tmp_path / "a.html", "".join(f"<div><p>Text {n} is here.</p>" for n in range(depth)))
+        assert f"Text {depth - 1} is here." in document.text
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        (b"<p>hi<style>a</style>&#1;x</p>", "hi\n\x01x"),
+        (b"<p>a\x00b</p><b>c", None),
+        (b"<title>t</title>only this", "only this"),
+        (b"no markup", "no markup"),
+    ],
+)
+def test_odd_html(tmp_path: Path, page: bytes, text: str | None) -> None:
+    try:
+        (document,) = read(tmp_path / "a.html", page)
+    except DocumentError as error:
+        assert text is None and "binary" in str(error)  # noqa: PT018, PT017
+    else:
+        assert document.text == text
+
+
+def test_pdf_with_a_number_for_a_title(tmp_path: Path) -> None:
+    content = pdf(["Text."])
+    assert b"/Title (untitled)" in content
+    (document,) = read(tmp_path / "a.pdf", content.replace(b"/Title (untitled)", b"/Title 5         "))
+    assert (document.title, parts(document)) == ("5", [("page 1", "Text.")])
+
+
+def docx_file(body: str, **others: bytes) -> bytes:
+    """A Word file with another body, and other ``core``, ``styles``."""
+    buffer = io.BytesIO()
+    docx.Document().save(buffer)
+    changed = io.BytesIO()
+    with zipfile.ZipFile(buffer) as source, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            content = others.get(Path(name).stem, source.read(name))
+            if name == "word/document.xml":
+                content = re.sub(rb"<w:body>.*</w:body>", body.encode(), content, flags=re.DOTALL)
+            target.writestr(name, content)
+    return changed.getvalue()
+
+
+PARAGRAPH = (
+    "<w:p><w:pPr><w:pStyle w:val='Heading2'/></w:pPr><w:r><w:t>Part</w:t></w:r></w:p><w:p><w:r><w:t>Text.</w:t></w:r></w:p>"
+)
+
+
+def test_damaged_word_files(tmp_path: Path) -> None:
+    cell = "<w:tc><w:tcPr>{}</w:tcPr><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
+    wide = cell.format('<w:gridSpan w:val="60000000"/>', "wide") + cell.format("", "5") + cell.format("", "5")
+    (document,) = read(tmp_path / "a.docx", docx_file(f"<w:body><w:tbl><w:tr>{wide}</w:tr></w:tbl></w:body>"))
+    assert document.text == "wide | 5 | 5"
+    (document,) = read(tmp_path / "a.docx", docx_file(f"<w:body>{PARAGRAPH}</w:body>", core=b"<odd/>"))
+    assert parts(document) == [("Part", "Text.")]
+    with pytest.raises(DocumentError, match="it is not a readable"):
+        read(tmp_path / "a.docx", docx_file(""))
+    bad_styles = b'<w:styles xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:style w:type="odd"/></w:styles>'
+    (document,) = read(tmp_path / "a.docx", docx_file(f"<w:body>{PARAGRAPH}</w:body>", styles=bad_styles))
+    assert "Text." in document.text
+
+
+def test_word_bombs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "UNPACKED_BYTES", 1 << 20)
+    with pytest.raises(DocumentError, match="it unpacks to more than 1 MB"):
+        read_docx(docx_file("<w:body>" + " " * (1 << 20)), Path("a.docx"))
+
+
+@pytest.mark.slow
+def test_a_word_file_of_millions_of_paragraphs_stays_within_its_memory(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="takes more than"):
+        read(tmp_path / "a.docx", docx_file("<w:body>" + "<w:p><w:r><w:t>a</w:t></w:r></w:p>" * 4_000_000 + "</w:body>"))

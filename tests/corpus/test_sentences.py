@@ -43,3 +43,15 @@ def test_offsets_are_in_order_and_trimmed(text: str) -> None:
 def test_no_letter_is_lost(text: str) -> None:
     kept = "".join(texts(text))
     assert [c for c in kept if c.isalnum()] == [c for c in text if c.isalnum()]
+
+
+def test_long_text_is_split_as_short_text_is() -> None:
+    sentence = "The octopus, wrote Dr. Smith in 1987, has three hearts. "
+    assert texts(sentence * 500) == [sentence.strip()] * 500
+
+
+def test_an_endless_sentence_is_cut_between_words() -> None:
+    pieces = texts("word " * 5000)
+    assert len(pieces) > 1
+    assert set(" ".join(pieces).split()) == {"word"}
+    assert [c for piece in texts("x" * 20_000) for c in piece] == ["x"] * 20_000

@@ -138,7 +138,7 @@ class _Walk:
             self._leave_out(path, False, f"it is a link that leads nowhere: {_reason(error)}")
             return
         is_folder = stat.S_ISDIR(mode)
-        if not os.path.realpath(path).startswith(real):
+        if not (os.path.realpath(path) + os.sep).startswith(real):
             self._leave_out(path, is_folder, "it is a link out of the folder: name it, too, to have it read")
         elif not is_folder:  # what a folder holds is found where it is
             self._take(path, mode)

@@ -49,7 +49,7 @@ class _Parser:
                 self._stop()
         if "error" in reply:
             raise DocumentError(reply["error"])
-        if reply.get("memory"):
+        if "memory" in reply:
             raise DocumentError(f"reading it takes more than {limits.PARSE_BYTES >> 20} MB of memory: split it")
         sections = tuple(Section(start, end, heading) for start, end, heading in reply["sections"])
         return Document(str(path), reply["title"], reply["text"], sections)

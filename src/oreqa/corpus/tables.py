@@ -103,9 +103,8 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
         for line in lines:
             taken += len(line)
             if taken > limits.ROW_BYTES:
-                raise DocumentError(
-                    f"line {reader.line_num + 1} ends a row of over {limits.ROW_BYTES >> 20} MB: is a quote open?"
-                )
+                most = f"{limits.ROW_BYTES >> 20} MB"
+                raise DocumentError(f"line {reader.line_num + 1} is in a row of more than {most}: is a quote left open?")
             yield line
 
     reader = csv.reader(counted(), delimiter=delimiter)

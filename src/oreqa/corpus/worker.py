@@ -74,23 +74,23 @@ def serve(parent: int, memory: int) -> None:
         if path is None or seconds is None or data is None:
             return
         _limit_time(int(seconds))
-        reply = _parse(Path(path.decode()), data)
+        reply = _parse(Path(path.decode()), data, memory)
         # Memory that one file took may not come back: the next one is owed all of it.
-        last = reply.get("memory", False) or _peak_memory() > memory // 4
+        last = "memory" in reply or _peak_memory() > memory // 4
         send(replies, json.dumps({**reply, "last": last}).encode())
 
 
-def _parse(path: Path, data: bytes) -> dict[str, Any]:
+def _parse(path: Path, data: bytes, memory: int) -> dict[str, Any]:
     try:
         document = PARSERS[path.suffix.lower()](data, path)
         sections = [(section.start, section.end, section.heading) for section in document.sections]
         return {"title": document.title, "text": document.text, "sections": sections}
-    except DocumentError as error:
-        return {"error": str(error)}
     except MemoryError:
         return {"memory": True}
-    except Exception as error:  # foreign parsers raise whatever they like
-        return {"error": f"it is damaged ({describe(error)})"}
+    except Exception as error:  # foreign parsers raise whatever they like, and not all say that it is the memory
+        if _peak_memory() > memory // 2:
+            return {"memory": True}
+        return {"error": str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"}
 
 
 def _end_with(parent: int) -> None:

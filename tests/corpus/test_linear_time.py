@@ -1,0 +1,57 @@
+"""No text makes reading take more than its size does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from growth import growth
+
+from oreqa.core import Document
+from oreqa.corpus.chunks import split_passages
+from oreqa.corpus.markup import read_html
+from oreqa.corpus.office import _unwrap
+from oreqa.corpus.sentences import split_sentences
+from oreqa.corpus.text import markdown_sections
+
+FACTOR = 9
+"""Four times the input takes four times as long, not sixteen times."""
+
+
+@pytest.mark.parametrize(
+    ("before", "unit", "after", "size"),
+    [
+        ("# a", " ", "b", 200_000),
+        ("## a ", "# ", "b", 100_000),
+        ("---\ntitle: a", " ", "b\n---\n", 200_000),
+        ("---\n", "--- x\n", "", 50_000),
+        ("a\n", "=", "x", 200_000),
+        ("", "`", "", 200_000),
+        ("", "# a\n", "", 20_000),
+    ],
+)
+def test_markdown(before: str, unit: str, after: str, size: int) -> None:
+    assert growth(markdown_sections, lambda n: before + unit * n + after, size) < FACTOR
+
+
+@pytest.mark.parametrize("unit", ["1.\n", "1. ", "你好。", "“Hi. ", "| a |\n", "a. ", "\n", "- ", "(", "e.g. "])
+def test_sentences(unit: str) -> None:
+    assert growth(split_sentences, lambda n: unit * n, 5_000) < FACTOR
+
+
+@pytest.mark.parametrize("unit", [" \n", "\n", "a\n", "a-\n", "1.\n", "-"])
+def test_lines_of_a_page(unit: str) -> None:
+    assert growth(_unwrap, lambda n: unit * n, 50_000) < FACTOR
+
+
+@pytest.mark.parametrize("unit", ["word ", "\n \n", "x", "a.\n\n", "\u200b", "\u200b a"])
+def test_passages(unit: str) -> None:
+    def cut(text: str) -> None:
+        split_passages(Document("d", "t", text), lambda texts: [len(text.split()) for text in texts], 50)
+
+    assert growth(cut, lambda n: unit * n, 4_000) < FACTOR
+
+
+@pytest.mark.parametrize("unit", ["<div><p>a", "<b>", "<!--"])
+def test_nested_html(unit: str) -> None:
+    assert growth(lambda text: read_html(text.encode(), Path("a.html")), lambda n: unit * n, 5_000) < FACTOR
