@@ -118,6 +118,11 @@ def test_filters(tmp_path: Path, library: Path, tiny: Path) -> None:
     assert index.search(["tent"], 9, where=[("nothing", "x' OR 1=1 --")]) == [[]]
     with pytest.raises(InputError, match="quotation mark"):
         index.search(["tent"], 9, where=[('a"b', "x")])
+    with pytest.raises(InputError, match="a condition has 60,004 characters; it may have 4,096"):
+        index.search(["tent"], 9, where=[("path", "*" * 60_000)])
+    with pytest.raises(InputError, match="holds bytes that are no UTF-8"):
+        index.search(["tent"], 9, where=[("kind", "sh\udce9")])
+    assert index.search(["tent"], 9, where=[("path", "*?" * 2_000)]) == [[]]
 
 
 def test_offsets_point_into_the_file(tmp_path: Path, library: Path, tiny: Path) -> None:

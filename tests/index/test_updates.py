@@ -230,3 +230,19 @@ def test_strict_names_the_file(tmp_path: Path, library: Path, settings: Settings
     (library / "z.jsonl").write_text("no row\n")
     with pytest.raises(DocumentError, match=r"z\.jsonl: .*\(--strict: nothing was published\)"):
         index_files(tmp_path / "kb", [library], settings, strict=True)
+
+
+def test_what_cannot_be_seen_is_named_and_never_pruned(tmp_path: Path, library: Path, settings: Settings) -> None:
+    (library / "more").mkdir()
+    (library / "more" / "owls.txt").write_text("Owls hoot.")
+    index_files(tmp_path / "kb", [library], settings)
+    expected = content(tmp_path / "kb")
+    (library / "more" / "owls.txt").unlink()
+    (library / "more").rmdir()
+    os.mkfifo(library / "more")
+    (library / "bees.txt").rename(tmp_path / "bees.txt")
+    (library / "bees.txt").symlink_to(tmp_path / "bees.txt")
+    report = index_files(tmp_path / "kb", [library], prune=True)
+    assert [line.partition(": ")[0] for line in report.problems] == [str(library / "bees.txt"), str(library / "more")]
+    assert (report.removed, report.gone) == (0, 0)
+    assert content(tmp_path / "kb") == expected

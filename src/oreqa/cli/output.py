@@ -24,10 +24,6 @@ RerankOption = Annotated[
 ]
 ClassifierOption = Annotated[str, typer.Option(help="Classifier: a name or a folder.")]
 
-MOST_CONDITION = 10_000
-"""Characters of a --where; SQLite's patterns end at 50,000 bytes."""
-
-
 # What a terminal obeys, or what hides how a text reads: C0 and C1 controls, DEL, orders of direction; and what no encoding
 # holds, the halves of surrogate pairs that stand for bytes of file names.
 _BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -82,10 +78,6 @@ def parse_conditions(where: Sequence[str]) -> list[tuple[str, str]]:
         name, sign, value = need_text(condition, "--where").partition("=")
         if not sign or not name:
             raise InputError(f"--where {one_line(condition, 80)!r}: write it as field=value, as in --where language=en")
-        if len(condition) > MOST_CONDITION:
-            raise InputError(
-                f"--where {one_line(condition, 40)!r}: it has {len(condition):,} characters; {MOST_CONDITION:,} are the most"
-            )
         pairs.append((name, value))
     return pairs
 

@@ -79,6 +79,8 @@ class _Walk:
         except (FileNotFoundError, NotADirectoryError):
             raise InputError(f"{_printable(str(path))}: there is no such file or folder") from None
         except (OSError, ValueError) as error:
+            if not isinstance(error, PermissionError):  # too long a name, say: no such file can be there
+                raise InputError(f"{_printable(str(path))}: it cannot be read: {_reason(error)}") from error
             self.left_out[Path(_printable(str(root)))] = f"it cannot be read: {_reason(error)}"
             return
         if _printable(str(root)) != str(root):

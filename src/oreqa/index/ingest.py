@@ -30,7 +30,7 @@ def index_files(
 ) -> Report:
     """Add or refresh the documents of files and folders, and publish them together.
 
-    Files that cannot be read are passed to ``on_problem``, a line each, and keep what the index has of them; with
+    What cannot be read is passed to ``on_problem``, a line a file or folder, and keeps what the index has of it; with
     ``strict`` the first one raises DocumentError and nothing is published. ``prune`` removes documents whose file or row is
     gone from ``paths``; others are left alone. Interrupted, it can be called again: encoded passages are kept.
     """
@@ -46,6 +46,8 @@ def index_files(
             writer.report.problems.append(line)
             on_problem(line)
 
+        for path, reason in files.left_out:
+            leave_out(path, reason)
         own = folder.absolute()
         for file in files.files:
             if file.is_relative_to(own):
@@ -56,9 +58,14 @@ def index_files(
                 leave_out(file, str(error))
                 writer.keep(str(file))
         writer.flush(progress)
-        writer.remove_unseen(lambda source: any(Path(source).is_relative_to(root) for root in roots), prune)
+        unseen = [path for path, _ in files.left_out]  # nothing can be said of what stands there: it is not gone
+        writer.remove_unseen(lambda source: _below(source, roots) and not _below(source, unseen), prune)
         writer.publish()
         return writer.report
+
+
+def _below(source: str, folders: Sequence[Path]) -> bool:
+    return any(Path(source).is_relative_to(folder) for folder in folders)
 
 
 def _read(writer: IndexWriter, file: Path, fields: Fields, progress: Progress | None) -> None:
