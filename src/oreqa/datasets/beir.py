@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import need, need_id, optional, read_jsonl, read_lines, write_jsonl, write_text
+from oreqa.datasets.files import byte_lines, need, need_id, optional, read_jsonl, write_jsonl, write_text
 from oreqa.errors import InputError
 
 
@@ -66,7 +66,7 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(byte_lines(path), 1):
         try:
             cells = line.decode().rstrip("\r\n").split("\t")
             if not line.strip() or (number == 1 and cells[0] == "query-id"):

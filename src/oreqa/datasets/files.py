@@ -15,7 +15,7 @@ from typing import Any
 from oreqa.errors import InputError
 
 
-def read_lines(path: Path) -> Iterator[bytes]:
+def byte_lines(path: Path) -> Iterator[bytes]:
     """A file's lines with their ends, unpacked if it is gzipped. Raises InputError if it cannot be read."""
     try:
         with path.open("rb") as file:
@@ -29,7 +29,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 def read_json(path: Path) -> Any:
     """A JSON file. Raises InputError that names the line of a mistake."""
-    return _parse(b"".join(read_lines(path)), str(path))
+    return _parse(b"".join(byte_lines(path)), str(path))
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -37,7 +37,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
     The file is read as far as the objects are asked for. Raises InputError that names the line of a mistake.
     """
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(byte_lines(path), 1):
         if not line.strip():
             continue
         row = _parse(line, f"{path}, line {number}")
