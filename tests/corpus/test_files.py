@@ -153,18 +153,19 @@ def test_names_that_are_not_utf_8(tree: Path) -> None:
     assert find_files([path]).left_out == ((tree / r"\xff" / "inner.txt", "its name is not UTF-8: rename it"),)
 
 
-def test_deeply_nested_folders(tmp_path: Path) -> None:
-    here = os.open(".", os.O_RDONLY)
-    os.chdir(tmp_path)
+def test_deeply_nested_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(1200):  # from folder to folder, both ways, as the whole path is too deep for pytest to clear away
+        Path("d").mkdir()
+        os.chdir("d")
+    Path("a.txt").write_text("x")
     try:
-        for _ in range(1200):
-            os.mkdir("d")  # noqa: PTH102 - from folder to folder, as the whole path becomes too long
-            os.chdir("d")
-        Path("a.txt").write_text("x")
+        assert [path.name for path in find_files([tmp_path]).files] == ["a.txt"]
     finally:
-        os.fchdir(here)
-        os.close(here)
-    assert [path.name for path in find_files([tmp_path]).files] == ["a.txt"]
+        Path("a.txt").unlink()
+        for _ in range(1200):
+            os.chdir("..")
+            Path("d").rmdir()
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"#" * 100_000, b"[z-a]\n"])

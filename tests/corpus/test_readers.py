@@ -12,7 +12,7 @@ import pytest
 
 from oreqa.core import Document
 from oreqa.corpus import limits, tables
-from oreqa.corpus.office import read_docx
+from oreqa.corpus.office import _unwrap, read_docx
 from oreqa.corpus.readers import Fields, known, read_documents
 from oreqa.corpus.text import markdown_sections
 from oreqa.errors import DocumentError
@@ -114,6 +114,21 @@ def pdf(pages: list[str], password: str = "") -> bytes:
 def test_pdf_pages_are_sections_and_lines_are_joined(tmp_path: Path) -> None:
     (document,) = read(tmp_path / "a.pdf", pdf(["The first page is bro-\nken over\nthree lines.", "Second page."]))
     assert parts(document) == [("page 1", "The first page is broken over three lines."), ("page 2", "Second page.")]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("one-\ntwo", "onetwo"),
+        ("One-\nTwo", "One- Two"),
+        ("-\na", "- a"),
+        ("a\n \nb", "a\n\nb"),
+        ("a\n- b\n12. c\n-", "a\n- b\n12. c\n-"),
+        ("  a  \r\n\tb\0", "a b"),
+    ],
+)
+def test_lines_of_a_pdf_page(page: str, text: str) -> None:
+    assert _unwrap(page) == text
 
 
 def test_docx(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import string
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from oreqa.corpus import limits
 from oreqa.corpus.text import is_heading, join_headings, join_parts
 from oreqa.errors import DocumentError, describe
 
+_LETTERS = frozenset(string.ascii_lowercase)
 _ITEM = re.compile(r"(?:[-*•‣◦]|\d{1,3}[.)])(?:\s|\Z)")
 
 
@@ -115,7 +117,7 @@ def _unwrap(page: str) -> str:
     for line in page.replace("\r\n", "\n").replace("\0", "").split("\n"):
         line = line.strip(" \t")
         if above and line and not _ITEM.match(line):
-            if above[-1] == "-" and above[-2:-1].islower() and line[0].islower():
+            if above[-1] == "-" and above[-2:-1] in _LETTERS and line[0] in _LETTERS:
                 pieces[-1] = above[:-1]
             else:
                 pieces.append(" ")
