@@ -192,7 +192,7 @@ def _damage(data: bytes, kind: str, others: list[bytes], rng: random.Random) -> 
             case 2:
                 out[a:a] = rng.choice(tokens)
             case 3:
-                out[a:a] = rng.choice(tokens) * rng.choice((10, 1000, 20_000))
+                out[a:a] = (rng.choice(tokens) * rng.choice((10, 1000, 20_000)))[:1_000_000]
             case 4:
                 out[a : a + 1] = bytes([rng.randrange(256)])
             case 5 if out:
