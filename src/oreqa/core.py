@@ -87,7 +87,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer and its evidence. ``confidence`` is the probability, in 0..1, that it answers the question.
+    """An answer and its evidence. ``confidence`` is the probability, in 0..1, that it answers the question; None where no
+    probability was fitted for the way in which it was found.
 
     Offsets are characters of the document's text: ``document.text[start:end] == text``. ``parts`` holds the score of each
     stage that took part.
@@ -96,7 +97,7 @@ class Answer:
     text: str
     start: int
     end: int
-    confidence: float
+    confidence: float | None
     sentence: Sentence
     passage: Passage
     score: float

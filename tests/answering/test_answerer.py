@@ -6,12 +6,17 @@ from pathlib import Path
 import pytest
 
 from oreqa import Answerer
+from oreqa.answering.answerer import read_answers
+from oreqa.answering.combining import Candidate
+from oreqa.answering.confidence import MOST_MARGIN, SPANS, Calibration, span_features
 from oreqa.answering.confidence import SENTENCES as CALIBRATION
-from oreqa.answering.confidence import Calibration
 from oreqa.answering.confidence import sentence_features as features
+from oreqa.core import Span
 from oreqa.errors import InputError
 from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
+from oreqa.runtime.classifier import Classifier
+from oreqa.runtime.reader import PassageReader
 
 SUM = Calibration({"sentence_cosine": 1.0, "margin": 2.0}, -0.5, 0.4)
 
@@ -32,6 +37,7 @@ def test_answers_and_their_evidence(answerer: Answerer, library: Path) -> None:
     assert len(answers) == 3
     assert answers[0].score >= answers[1].score
     for answer in answers:
+        assert answer.confidence is not None
         assert 0 <= answer.confidence <= 1
         assert answer.text == answer.sentence.text
         assert answer.sentence in answer.passage.sentences
@@ -69,11 +75,82 @@ def test_bad_questions(answerer: Answerer) -> None:
         answerer.ask("x", threshold=2)
 
 
+def test_the_confidence_of_a_span_is_computed_from_every_stage(answerer: Answerer) -> None:
+    hits = answerer.index.search(["leather boots"], 2, unit="passage")[0]
+
+    def candidate(score: float, passage: int, **parts: float) -> Candidate:
+        whole = {"reading": -1.0, "passage": 2.0, "agreement": 0.5, "reranking": -0.7, **parts}
+        return Candidate(Span("x", 0, 1, passage, 0.0, {}), score, whole)
+
+    candidates = [candidate(3.0, 1), candidate(1.5, 0, reading=-40.0), candidate(-20.0, 0, reranking=-40.0)]
+    first, second, third = (span_features(candidates, place, hits) for place in range(3))
+    of_search = features(hits[1], hits[1].score)
+    assert first == {**of_search, "reading": -1.0, "passage": 2.0, "margin": 1.5, "agreement": 0.5, "reranking": -0.7}
+    assert (second["margin"], second["reading"]) == (-1.5, -MOST_MARGIN)
+    assert (third["margin"], third["reranking"]) == (-MOST_MARGIN, -MOST_MARGIN)
+    assert span_features(candidates[:1], 0, hits)["margin"] == MOST_MARGIN
+    assert SPANS.probability(first) > SPANS.probability(first | {"margin": -1.5})
+
+
+def test_spans_that_overlap_are_one_answer(answerer: Answerer) -> None:
+    hits = answerer.index.search(["octopus hearts"], 10, unit="passage")[0]
+    octopus = next(place for place, hit in enumerate(hits) if "hearts" in hit.passage.text)
+    other = (octopus + 1) % len(hits)
+    text = hits[octopus].passage.text
+    ranked = []
+    for rank, words in enumerate(("three hearts", "hearts", "An octopus has three", "blood", "octopus has three hearts")):
+        start = text.index(words)
+        span = Span(words, start, start + len(words), octopus, 0.0, {})
+        ranked.append(Candidate(span, -float(rank), {"reading": 0.0, "passage": 0.0, "agreement": 0.0}))
+    elsewhere = Span(hits[other].passage.text[:3], 0, 3, other, 0.0, {})
+    ranked.append(Candidate(elsewhere, -9.0, ranked[0].parts))
+    assert [answer.text for answer in answerer._spans(ranked, hits, 9)] == ["three hearts", "blood", elsewhere.text]
+    assert [answer.text for answer in answerer._spans(ranked, hits, 1)] == ["three hearts"]
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_re_ranked_answers_have_no_confidence_and_the_others_decide_whether_there_are_any(
+    answerer: Answerer, tiny_reader: Path, tiny_classifier: Path, read: bool
+) -> None:
+    reader = PassageReader.load(tiny_reader) if read else None
+    plain = Answerer(answerer.index, reader, passages=2)
+    again = Answerer(answerer.index, reader, passages=2, classifier=Classifier.load(tiny_classifier), rerank=6)
+    questions = ["leather boots", "where are flowers", "eight arms"]
+    best = [answers[0].confidence or 0.0 for answers in plain.ask_all(questions, threshold=0)]
+    middle = sorted(best)[1]
+    answers = again.ask_all(questions, 3, threshold=middle)
+    assert [bool(found) for found in answers] == [confidence >= middle for confidence in best]
+    assert sum(bool(found) for found in answers) == 2
+    assert all(answer.confidence is None for found in answers for answer in found)
+    unit = "passage" if read else "sentence"
+    for question, found in zip(questions, answers, strict=True):
+        hits = again.classifier.rerank([question], again.index.search([question], 10, unit=unit), 6)[0]  # type: ignore[union-attr]
+        if found and reader is None:
+            assert [answer.text for answer in found] == [hit.sentence.text for hit in hits[:3]]
+        elif found:
+            texts, scores = [hit.passage for hit in hits[:2]], [hit.score for hit in hits[:2]]
+            (ranked,) = read_answers(reader, [question], [texts], [scores])
+            assert found[0].text == ranked[0].span.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", [None, "minilm-reader"])
+def test_re_ranking_does_not_answer_what_the_documents_do_not_say(tmp_path: Path, reader: str | None) -> None:
+    folder = Path(__file__).parents[2] / "demo" / "library"
+    index_files(tmp_path / "kb", [folder])
+    answerer = Answerer.load(tmp_path / "kb", reader=reader, classifier="minilm-classifier", rerank=20)
+    assert answerer.ask("Who won the football world cup in 1974?") == []
+    (answer, *_) = answerer.ask("Who built the first pianos?")
+    assert "Cristofori" in answer.text
+    assert answer.confidence is None
+
+
 def test_the_real_model_answers_and_abstains(tmp_path: Path) -> None:
     folder = Path(__file__).parents[2] / "demo" / "library"
     index_files(tmp_path / "kb", [folder / "octopus.md", folder / "piano.md", folder / "mars.md"])
     answerer = Answerer.load(tmp_path / "kb", reader=None)
     answers = answerer.ask("Who built the first pianos?")
     assert answers[0].text == "Bartolomeo Cristofori built the first pianos in Florence around 1700."
+    assert answers[0].confidence is not None
     assert answers[0].confidence > 2 * CALIBRATION.threshold
     assert answerer.ask("Who won the football world cup in 1974?") == []

@@ -191,6 +191,11 @@ def test_mining_judging_and_re_ranking(
     for command in ("search", "ask"):
         found = run(command, "hearts", "--index", kb, "--rerank", 4, "--classifier", tiny_classifier, "--json")
         assert found.exit_code == 0, found.output
+    reranked = ("ask", "hearts", "--index", kb, "--rerank", 4, "--classifier", tiny_classifier, "--threshold", 0)
+    answers = json.loads(run(*reranked, "--json").stdout)["answers"]
+    assert [answer["confidence"] for answer in answers] == [None] * 3
+    assert "%" not in (shown := run(*reranked).stdout)
+    assert shown.startswith("not calibrated ")
     hits = json.loads(
         run("search", "hearts", "--index", kb, "--rerank", 4, "--classifier", tiny_classifier, "--json").stdout
     )

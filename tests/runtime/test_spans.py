@@ -51,6 +51,12 @@ def test_probabilities_of_all_spans_of_starts_and_ends_are_at_most_one() -> None
     assert 0 < sum(np.exp(span.span) for span in spans) < 1
 
 
+def test_every_span_has_its_passages_highest_logit() -> None:
+    windows = [logit(0, 0, [9], [9], -6.0), logit(0, 1, [0], [0], 6.0), logit(1, 0, [1], [1], 2.0), logit(0, 2, [], [], 1.0)]
+    assert {(s.passage, s.selection) for s in best_spans(windows, 1, True)} == {(0, 6.0), (1, 2.0)}
+    assert best_spans(windows, 1, True)[0].first == 0  # from the window that selects its passage least
+
+
 def test_nothing_and_ties() -> None:
     assert best_spans([], 5, True) == []
     assert best_spans([logit(0, 0, [], [])], 5, True) == []

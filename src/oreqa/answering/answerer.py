@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
@@ -60,7 +61,8 @@ class Answerer:
     ) -> Answerer:
         """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
 
-        A ``classifier`` re-ranks the ``rerank`` best of the search before they are read.
+        A ``classifier`` re-ranks the ``rerank`` best of the search before they are read. The probabilities were not fitted
+        for what it picks: such answers have no confidence, and there are some if the threshold is reached without it.
 
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded.
         """
@@ -100,22 +102,30 @@ class Answerer:
         least = self.calibration.threshold if threshold is None else threshold
         if not 0 <= least <= 1:
             raise InputError(f"the threshold is {least}; it must lie between 0 and 1")
-        if self.reader is None:
-            found = self._search(questions, max(k, CONSIDERED), "sentence", where)
-            answers = [self._sentences(hits[:k], hits) for hits in found]
-        else:
-            read = self._search(questions, self.passages, "passage", where)
-            passages = [[hit.passage for hit in hits] for hits in read]
-            retrieval = [[hit.score for hit in hits] for hits in read]
-            ranked = read_answers(self.reader, questions, passages, retrieval, self.combination)
-            answers = [self._spans(candidates, hits, k) for candidates, hits in zip(ranked, read, strict=True)]
-        return [[answer for answer in own if answer.confidence >= least] for own in answers]
+        depth = max(k, CONSIDERED) if self.reader is None else self.passages
+        unit: Unit = "sentence" if self.reader is None else "passage"
+        hits = self.index.search(questions, max(depth, self.rerank), "hybrid", unit, where)
+        answers = self._answers(questions, [found[:depth] for found in hits], k)
+        likely = [[answer for answer in found if (answer.confidence or 0.0) >= least] for found in answers]
+        if self.classifier is None or not self.rerank:
+            return likely
+        # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.
+        asked = [place for place, found in enumerate(likely) if found]
+        texts = [questions[place] for place in asked]
+        again = self.classifier.rerank(texts, [hits[place] for place in asked], self.rerank)
+        reranked = self._answers(texts, [found[:depth] for found in again], k)
+        for place, found in zip(asked, reranked, strict=True):
+            likely[place] = [replace(answer, confidence=None) for answer in found]
+        return likely
 
-    def _search(self, questions: Sequence[str], k: int, unit: Unit, where: Sequence[tuple[str, str]]) -> list[list[Hit]]:
-        found = self.index.search(questions, max(k, self.rerank), "hybrid", unit, where)
-        if self.classifier is not None and self.rerank:
-            found = self.classifier.rerank(questions, found, self.rerank)
-        return [hits[:k] for hits in found]
+    def _answers(self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int) -> list[list[Answer]]:
+        """The ``k`` best answers to each question from what was retrieved for it."""
+        if self.reader is None:
+            return [self._sentences(found[:k], found) for found in hits]
+        passages = [[hit.passage for hit in found] for found in hits]
+        retrieval = [[hit.score for hit in found] for found in hits]
+        ranked = read_answers(self.reader, questions, passages, retrieval, self.combination)
+        return [self._spans(candidates, found, k) for candidates, found in zip(ranked, hits, strict=True)]
 
     def _sentences(self, chosen: Sequence[Hit], hits: Sequence[Hit]) -> list[Answer]:
         answers = []

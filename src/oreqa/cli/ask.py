@@ -84,7 +84,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "text": answer.text,
         "start": answer.start,
         "end": answer.end,
-        "confidence": round(answer.confidence, 4),
+        "confidence": None if answer.confidence is None else round(answer.confidence, 4),
         "score": round(answer.score, 4),
         "document": passage.document,
         "title": passage.title,
@@ -104,9 +104,11 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     from rich.text import Text
 
     passage, sentence = answer.passage, answer.sentence
-    colour = "green" if answer.confidence >= 0.5 else "yellow"
+    sure = Text("not calibrated", "dim")
+    if answer.confidence is not None:
+        sure = Text(f"{answer.confidence:4.0%}", "bold green" if answer.confidence >= 0.5 else "bold yellow")
     head = Table.grid(padding=(0, 1))
-    head.add_row(Text(f"{answer.confidence:4.0%}", f"bold {colour}"), Text(one_line(answer.text), "bold"))
+    head.add_row(sure, Text(one_line(answer.text), "bold"))
     parts: list[RenderableType] = [head]
     if not whole and answer.text != sentence.text:
         text = Text(visible(sentence.text, lines=True))

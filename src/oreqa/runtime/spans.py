@@ -34,7 +34,7 @@ class Logit:
 class TokenSpan:
     """A span, in tokens of its passage, both ends included.
 
-    ``span`` is the log-probability of its ends, ``selection`` the passage's logit.
+    ``span`` is the log-probability of its ends, ``selection`` the passage's logit: the highest of its windows.
     """
 
     passage: int
@@ -53,6 +53,7 @@ def best_spans(windows: Sequence[Logit], top: int, shared: bool, max_tokens: int
     """
     found: dict[tuple[int, int, int], TokenSpan] = {}
     totals = _totals(windows, shared)
+    selection = {passage: max(w.selection for w in windows if w.passage == passage) for passage in totals}
     for window in windows:
         size = len(window.start)
         if not size:
@@ -69,7 +70,7 @@ def best_spans(windows: Sequence[Logit], top: int, shared: bool, max_tokens: int
             first, more = divmod(int(place), width)
             first += window.begin
             key = (window.passage, first, first + more)
-            span = TokenSpan(*key, float(sums[place]) - totals[window.passage], window.selection)
+            span = TokenSpan(*key, float(sums[place]) - totals[window.passage], selection[window.passage])
             if key not in found or found[key].span < span.span:
                 found[key] = span
     ranked = sorted(found.values(), key=lambda s: (-s.span, s.passage, s.first, s.last))
