@@ -44,6 +44,18 @@ def test_windows_cover_the_passage_and_overlap(maker: InputMaker) -> None:
         assert window.ids[window.first : window.last] == list(passage.ids[window.begin :][: window.last - window.first])
 
 
+@pytest.mark.parametrize("tokens", [32, 64, 96, 160, 256])
+def test_a_window_is_never_longer_and_always_has_room(tiny: Path, tokens: int) -> None:
+    maker = InputMaker(tiny / "tokenizer.json", tokens, overlap=4)
+    question, title, passage = maker.tokenize([" ".join("a" * 90), " ".join("t" * 40), " ".join("abcdefghij" * 40)])
+    windows = maker.windows(question, title, passage)
+    assert max(len(window.ids) for window in windows) == tokens
+    assert windows[0].last - windows[0].first >= 0.4 * tokens - 4
+    assert {t for w in windows for t in range(w.begin, w.begin + w.last - w.first)} == set(range(len(passage.ids)))
+    if tokens >= 160:  # the limits of what was trained on windows of 160
+        assert (windows[0].segment, windows[0].first) == (66, 66 + 25)
+
+
 def test_a_passage_of_no_tokens_gives_one_window(maker: InputMaker) -> None:
     question, passage = maker.tokenize(["a", " "])
     (window,) = maker.windows(question, None, passage)
@@ -91,6 +103,11 @@ def test_a_long_passage_is_cut_around_the_span(maker: InputMaker, tiny: Path, pl
     window = maker.marked(question, None, passage, span(2 * place, 2 * place + 1))
     assert len(window.ids) == 20
     assert "[unused0] y [unused1]" in decoded(tiny, window.ids)
+    first, last = (window.ids.index(maker.token_id(mark)) for mark in ("[unused0]", "[unused1]"))
+    before, after = first - window.first, window.last - 1 - last
+    assert before + after == 13  # 20 tokens less [CLS] q [SEP] [SEP], the marks and what they mark
+    if 7 <= place <= 52:  # as much before it as behind it, where the passage has as much
+        assert abs(before - after) <= 1
 
 
 def test_a_missing_mark_is_told(maker: InputMaker) -> None:

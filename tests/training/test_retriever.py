@@ -178,6 +178,45 @@ def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, mined: s
     assert all(torch.allclose(whole[name], cached[name], atol=1e-4, rtol=1e-3) for name in whole)
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, device: str) -> None:
+    from oreqa.models.dual_encoder import start_from
+
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU here")
+    settings = {"kind": "encoder", "answers": "inside", "question_type": 0, "projection": None}
+    pairs, recipe = load_gold(squad_file), retriever_recipe(squad_file, tiny, chunk=2)
+    made = maker(tiny, recipe, pairs)
+    batch = {name: value.to(device) for name, value in made.collate(made.ordered(pairs, 1)[:6]).items()}
+    caching = RetrievalLoss(recipe)
+
+    def slowly(model: torch.nn.Module) -> torch.Tensor:
+        """Chunk after chunk, so that dropout is the same, with all that they leave behind kept."""
+        vectors = []
+        for side in ("question", "passage"):
+            names = ("input_ids", "attention_mask", "token_type_ids", "pool")
+            rows = []
+            for begin in range(0, len(batch[f"{side}_input_ids"]), 2):
+                longest = int(batch[f"{side}_attention_mask"][begin : begin + 2].sum(1).max())
+                rows.append(model(**{n: batch[f"{side}_{n}"][begin : begin + 2, ..., :longest] for n in names}))
+            vectors.append(torch.cat(rows))
+        return caching.of_vectors(*vectors, batch)
+
+    found = []
+    for run in (slowly, lambda model: caching(model, batch)):
+        model = start_from(tiny, settings, 0.3).train().to(device)
+        torch.manual_seed(7)
+        loss = run(model)
+        loss.backward()
+        gradients = {n: p.grad.cpu() for n, p in model.named_parameters() if p.grad is not None}
+        found.append((float(loss.detach()), gradients, torch.rand(1, device=device).item()))
+    (loss, whole, after), (loss_of_chunks, cached, after_chunks) = found
+    assert loss == pytest.approx(loss_of_chunks, rel=1e-5)
+    assert after == after_chunks  # replaying draws nothing more
+    assert whole.keys() == cached.keys()
+    assert all(torch.allclose(whole[name], cached[name], atol=1e-4, rtol=1e-3) for name in whole)
+
+
 def test_a_batch_that_fits_into_a_chunk_is_encoded_once(squad_file: Path, tiny: Path) -> None:
     from oreqa.models.dual_encoder import start_from
 

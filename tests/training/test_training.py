@@ -11,13 +11,22 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.datasets.reqa import load_paragraphs  # noqa: E402
 from oreqa.datasets.splits import is_held_out, split_articles  # noqa: E402
-from oreqa.errors import InputError  # noqa: E402
+from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.mining.predictions import load_predictions, mine_predictions  # noqa: E402
+from oreqa.models.heads import read_head_folder  # noqa: E402
 from oreqa.models.inputs import InputMaker  # noqa: E402
+from oreqa.models.reranker import Reranker  # noqa: E402
 from oreqa.runtime.reader import PassageReader  # noqa: E402
 from oreqa.training.groups import reader_groups  # noqa: E402
+from oreqa.training.heads import start_from  # noqa: E402
 from oreqa.training.reader import collate, train_reader  # noqa: E402
-from oreqa.training.recipes import ReaderRecipe, RerankerRecipe, RetrieverRecipe, load_recipe  # noqa: E402
+from oreqa.training.recipes import (  # noqa: E402
+    ClassifierRecipe,
+    ReaderRecipe,
+    RerankerRecipe,
+    RetrieverRecipe,
+    load_recipe,
+)
 from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.reranker import candidate_lists, train_reranker  # noqa: E402
 
@@ -147,6 +156,14 @@ def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path:
     before, after = load_file(tiny_reader / "model.safetensors"), load_file(tmp_path / "k" / "model.safetensors")
     assert (before["bert.encoder.layer.0.output.dense.weight"] == after["bert.encoder.layer.0.output.dense.weight"]).all()
     assert (before["bert.encoder.layer.1.output.dense.weight"] != after["bert.encoder.layer.1.output.dense.weight"]).any()
+    small = recipe.model_copy(update={"backbone": str(tmp_path / "k"), "epochs": 1})
+    train_reranker(small, tmp_path / "s")  # begins as the re-ranker, with its head
+    torn = recipe.model_copy(update={"backbone": str(tmp_path / "k"), "frozen_layers": 0, "freeze_embeddings": False})
+    train_reranker(torn, tmp_path / "t")
+    layers = {name: read_head_folder(tmp_path / name, "reranker").layers for name in "kst"}
+    assert layers == {"k": 1, "s": 1, "t": 0}  # what still is the reader's
+    with pytest.raises(ModelError, match="it is a reader, not a reranker"):
+        train_reranker(recipe.model_copy(update={"backbone": str(tiny_reader)}), tmp_path / "u")
     both = PassageReader.load(tiny_reader, tmp_path / "k")
     assert both._session._lower is not None
     assert len(both.rerank(["who"], [[("", "fox 3")]], both.read(["who"], [[("", "fox 3")]]))[0]) == 3
@@ -172,6 +189,54 @@ def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:
     assert {letter for found in marked for letter in found[1:]} == set("abcef")  # the pool's five best wrong ones
 
 
+@pytest.mark.parametrize("head", [False, True])
+def test_a_model_starts_from_another(tiny_reranker: Path, head: bool) -> None:
+    import torch
+
+    start = load_file(tiny_reranker / "model.safetensors")
+    torch.manual_seed(0)
+    model = start_from(Reranker, tiny_reranker, False, 0, 0.0, head=head)
+    same = {name for name, value in model.state_dict().items() if name in start and (value.numpy() == start[name]).all()}
+    heads = {"classifier.weight", "classifier.bias"}
+    assert same == set(start) - (set() if head else heads)
+
+
+@pytest.mark.parametrize(("freeze", "layers"), [(False, 0), (True, 0), (True, 1)])
+def test_embeddings_learn_unless_they_are_frozen(tiny_reader: Path, freeze: bool, layers: int) -> None:
+    model = start_from(Reranker, tiny_reader, freeze, layers, 0.0)
+    learned = {name for name, value in model.named_parameters() if value.requires_grad}
+    assert ("bert.embeddings.word_embeddings.weight" in learned) is not freeze
+    assert ("bert.embeddings.LayerNorm.bias" in learned) is not freeze
+    assert ("bert.encoder.layer.0.output.dense.weight" in learned) is (layers == 0)
+    assert "bert.encoder.layer.1.output.dense.weight" in learned
+
+
+def test_the_papers_train_every_weight_and_the_pack_keeps_what_it_kept() -> None:
+    recipes = Path(__file__).parents[2] / "recipes"
+    for name, kind in (("reconsider", RerankerRecipe), ("augmentation-classifier", ClassifierRecipe)):
+        recipe = load_recipe(kind, recipes / "papers" / f"{name}.toml")
+        assert (recipe.freeze_embeddings, recipe.frozen_layers) == (False, 0)
+    for name, kind in (("reranker", RerankerRecipe), ("classifier", ClassifierRecipe)):
+        recipe = load_recipe(kind, recipes / "small" / f"{name}.toml")
+        assert (recipe.freeze_embeddings, recipe.frozen_layers) == (True, 3)
+    dpr = load_recipe(ReaderRecipe, recipes / "papers" / "dpr-reader.toml")
+    assert (dpr.max_tokens, dpr.read_tokens, dpr.answer_tokens) == (350, None, 10)
+    small = load_recipe(ReaderRecipe, recipes / "small" / "reader.toml")
+    assert (small.max_tokens, small.read_tokens, small.answer_tokens) == (160, 256, 16)
+
+
+def test_a_reader_reads_as_its_recipe_says(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    for number, (changes, wanted) in enumerate((
+        ({}, (48, 16)), ({"max_tokens": 40, "read_tokens": 56, "answer_tokens": 2}, (56, 2)),
+    )):  # fmt: skip
+        train_reader(reader_recipe(squad_file, tiny, **changes), tmp_path / str(number))
+        loaded = PassageReader.load(tmp_path / str(number))
+        assert (loaded.folder.max_tokens, loaded.folder.answer_tokens) == wanted
+    text = " ".join("abcdef")
+    (spans,) = loaded.read(["a"], [[("", text)]], top=100)
+    assert max(len(span.text.split()) for span in spans) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "changes", "message"),
     [
@@ -185,12 +250,21 @@ def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:
         ("kind = 'reader'", ["data=" + 5_000 * "["], "data: Input should be a valid tuple"),
         ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["optimiser.batch=0"], "optimiser.batch"),
         ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["batch"], "write it as name=value"),
+        ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["max_tokens=64"], "overlap = 64 is more than half of a window; set it to at most 32"),
+        ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["read_tokens=96"], "at most 48"),
     ],
 )  # fmt: skip
 def test_bad_recipes(tmp_path: Path, text: str, changes: list[str], message: str) -> None:
     (tmp_path / "r.toml").write_text(text)
     with pytest.raises(InputError, match=message):
         load_recipe(ReaderRecipe, tmp_path / "r.toml", changes)
+
+
+def test_frozen_layers_need_frozen_embeddings() -> None:
+    path = Path(__file__).parents[2] / "recipes" / "small" / "classifier.toml"
+    with pytest.raises(InputError, match=r"frozen layers need .*; set freeze_embeddings=true, or frozen_layers=0"):
+        load_recipe(ClassifierRecipe, path, ["freeze_embeddings=false"])
+    assert load_recipe(ClassifierRecipe, path, ["freeze_embeddings=false", "frozen_layers=0"]).frozen_layers == 0
 
 
 def test_soft_labels_need_candidates() -> None:

@@ -103,10 +103,11 @@ def silver(
 
     [bold]oreqa mine silver --data train.json --classifier runs/classifier --out runs/silver.jsonl[/bold]
     """
+    from oreqa.datasets.pairs import SILVER
     from oreqa.datasets.tasks import draw_questions
     from oreqa.errors import InputError
     from oreqa.index.search import Index
-    from oreqa.mining.silver import LIKELY, SILVER, Asked, asked_of, mine_silver
+    from oreqa.mining.silver import LIKELY, Asked, asked_of, mine_silver
     from oreqa.runtime.classifier import Classifier
 
     if (data is None) == (questions is None) or (questions is None) != (index is None):

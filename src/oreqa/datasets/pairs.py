@@ -1,7 +1,7 @@
 """Question-answer pairs, gold and silver in one file that people can read and edit.
 
 One JSON object a line: ``question``; ``answer``, a sentence; ``context``, the passage it stands in, and ``title``;
-``weight`` (1 for gold, the classifier's probability for silver); ``source``, ``score`` and ``rank`` of mined ones; and
+``weight`` (the classifier's probability for silver; 1 if left out); ``source``, ``score`` and ``rank`` of mined ones; and
 ``negatives``, objects of ``answer``, ``context`` and ``title`` that do not answer the question.
 """
 
@@ -16,6 +16,8 @@ from oreqa.core import Passage
 from oreqa.datasets.files import need, optional, read_jsonl
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.errors import InputError
+
+GOLD, SILVER = "gold", "silver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Pair:
     question: str
     positive: Candidate
     weight: float = 1.0
-    source: str = "gold"
+    source: str = GOLD
     score: float | None = None
     rank: int | None = None
     negatives: tuple[Candidate, ...] = ()
@@ -47,11 +49,14 @@ def load_pairs(path: Path) -> Iterator[Pair]:
         weight = row.get("weight", 1.0)
         if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight <= 1:
             raise InputError(f"{where}: weight is {weight!r}; write a number from 0 to 1")
+        source = row.get("source", GOLD)
+        if source not in (GOLD, SILVER):
+            raise InputError(f"{where}: source is {source!r}; write {GOLD!r} or {SILVER!r}, or leave it out for gold")
         rows = optional(row, "negatives", list, [], where)
         negatives = tuple(_candidate(negative, f"{where}, negatives") for negative in rows)
         score, rank = optional(row, "score", float, None, where), optional(row, "rank", int, None, where)
         yield Pair(
-            need(row, "question", str, where), _candidate(row, where), float(weight), str(row.get("source", "gold")),
+            need(row, "question", str, where), _candidate(row, where), float(weight), source,
             None if score is None else float(score), rank, negatives,
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.datasets.pairs import Candidate, Pair
+from oreqa.datasets.pairs import GOLD, Candidate, Pair
 from oreqa.errors import InputError
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.runs import QuestionResult
@@ -35,7 +35,7 @@ def judged(pairs: Sequence[Pair]) -> list[Judged]:
     """The gold pairs of a file and their negatives, question by question; each candidate once."""
     found: dict[str, dict[Candidate, bool]] = {}
     for pair in pairs:
-        if pair.source == "gold":
+        if pair.source == GOLD:
             own = found.setdefault(pair.question, {})
             own[pair.positive] = True
             for negative in pair.negatives:

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.datasets.files import resume_rows, write_jsonl
-from oreqa.datasets.pairs import Candidate, Pair, gold_pairs, pair_row
+from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, gold_pairs, pair_row
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.index.fusion import Mode
 from oreqa.index.search import Index
 from oreqa.runtime.classifier import Classifier, candidate_of, probability
 
-SILVER = "silver"
 LIKELY = 0.5
 """From this probability on a sentence is taken for an answer."""
 CHUNK = 64
@@ -56,7 +55,7 @@ def mine_silver(
     """
     questions = [one.question for one in asked]
     given = [questions, [[c.answer for c in one.gold] for one in asked], classifier.stamp, index.encoder.fingerprint,
-             index.counts(), mode, top, least]  # fmt: skip
+             index.content_stamp, mode, top, least]  # fmt: skip
     made = hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
     partial = out.with_name(f".{out.name}.partial")
 
@@ -71,7 +70,7 @@ def mine_silver(
                 replace(pair, score=p, weight=p if pair.source == SILVER else pair.weight)
                 for pair, p in zip(own, probability(found).tolist(), strict=True)
             ]
-            rows.append({"pairs": [pair_row(pair) for pair in scored if pair.source != SILVER or pair.weight >= least]})
+            rows.append({"pairs": [pair_row(pair) for pair in scored if pair.source == GOLD or pair.weight >= least]})
         return rows
 
     rows = resume_rows(partial, made, len(asked), CHUNK, make, progress or (lambda _: None))

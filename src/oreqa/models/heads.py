@@ -22,14 +22,18 @@ Weights = dict[str, NDArray[np.float32]]
 
 READER, RERANKER, CLASSIFIER = "reader", "reranker", "classifier"
 
+MAX_ANSWER_TOKENS = 16
+"""Where a reader's folder does not say otherwise. DPR's reader takes 10; FairytaleQA and QED have clauses as answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class HeadFolder:
     """The folder of a reader, re-ranker or classifier, read but not loaded.
 
     ``max_tokens``, ``overlap``, ``titles`` and ``closing`` are those of ``models.inputs``; ``shared`` says whether spans
-    were normalised over all passages of a question; ``marking`` how a span, or a classifier's sentence, is shown; ``base``
-    and ``layers`` the model of which it shares the embeddings and the lowest layers.
+    were normalised over all passages of a question; ``answer_tokens`` how long they are at most; ``marking`` how a span, or
+    a classifier's sentence, is shown; ``base`` and ``layers`` the model of which it shares the embeddings and the lowest
+    layers.
     """
 
     path: Path
@@ -41,6 +45,7 @@ class HeadFolder:
     titles: bool
     closing: bool
     shared: bool
+    answer_tokens: int
     marking: str
     base: str
     layers: int
@@ -65,6 +70,7 @@ def read_head_folder(path: Path, kind: str) -> HeadFolder:
         titles=bool(own.get("titles", dpr)),
         closing=bool(own.get("closing", not dpr)),
         shared=bool(own.get("shared", False)),
+        answer_tokens=int(own.get("answer_tokens", MAX_ANSWER_TOKENS)),
         marking=str(own.get("marking", "alone" if kind == CLASSIFIER else "marked")),
         base=base,
         layers=int(own.get("layers", 0)),

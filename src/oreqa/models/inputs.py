@@ -85,10 +85,12 @@ class InputMaker:
 
     def windows(self, question: Tokens, title: Tokens | None, passage: Tokens) -> list[Window]:
         """Every window of a passage for one question; a passage without a token gives one window without one."""
-        front = [self._cls, *question.ids[:QUESTION_TOKENS], self._sep]
+        # In small windows shorter, so that the passage has at least four tenths; from 160 tokens on these are the limits.
+        longest, longest_title = (min(most, most * self.max_tokens // 160) for most in (QUESTION_TOKENS, TITLE_TOKENS))
+        front = [self._cls, *question.ids[:longest], self._sep]
         segment = len(front)
         if self.titles and title is not None and len(title.ids):
-            front += [*title.ids[:TITLE_TOKENS], self._sep]
+            front += [*title.ids[:longest_title], self._sep]
         tail = [self._sep] if self.closing else []
         room = self.max_tokens - len(front) - len(tail)
         step = max(1, room - self.overlap)

@@ -74,7 +74,8 @@ class ItemMaker:
                 ids = self._frame([*prefix, *text.ids[begin:end]])
                 shift = 1 + len(prefix) - begin
                 ranges = [self._whole(len(ids))]
-                ranges += [(a + shift, min(b, end) + shift) for a, b in tokens[first:last]]
+                # A sentence without a token has the whole text's, of which the run holds a part.
+                ranges += [(max(a, begin) + shift, min(b, end) + shift) for a, b in tokens[first:last]]
                 share = (end - begin) / max(len(text.ids), 1)
                 placed.append(Placed(Item(ids, [0] * len(ids), ranges), number, first, share))
         return placed

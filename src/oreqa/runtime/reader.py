@@ -121,7 +121,7 @@ class PassageReader:
         found = []
         for group, own in zip(passages, logits, strict=True):
             own.sort(key=lambda logit: (logit.passage, logit.begin))
-            spans = best_spans(own, top, self.folder.shared)
+            spans = best_spans(own, top, self.folder.shared, self.folder.answer_tokens)
             found.append([_characters(s.passage, group[s.passage][1], texts[group[s.passage][1]], s.first, s.last,
                                       {"span": s.span, "selection": s.selection}) for s in spans])  # fmt: skip
         return found

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Logits = NDArray[np.float32]
+from oreqa.models.heads import MAX_ANSWER_TOKENS
 
-MAX_ANSWER_TOKENS = 16
-"""DPR's reader takes 10; FairytaleQA and QED have clauses as answers."""
+Logits = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertForSequenceClassification
 
-from oreqa.datasets.pairs import Candidate, Pair, load_pairs
+from oreqa.datasets.pairs import GOLD, Candidate, Pair, load_pairs
 from oreqa.errors import InputError
 from oreqa.models.folders import find_model
 from oreqa.models.heads import CLASSIFIER, find_tokenizer
@@ -23,7 +23,8 @@ from oreqa.training.heads import start_from
 from oreqa.training.recipes import ClassifierRecipe
 from oreqa.training.reranker import padded_windows
 
-Labelled = tuple[Window, float]
+Labelled = tuple[Window, float, float]
+"""An input, its label, and how much it counts."""
 
 
 def train_classifier(recipe: ClassifierRecipe, out: Path, stage: Stage = silent) -> dict[str, Any]:
@@ -35,7 +36,8 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, stage: Stage = silent)
     quieten()
     torch.manual_seed(recipe.seed)
     base = find_model(recipe.backbone)
-    model = start_from(BertForSequenceClassification, base, recipe.frozen_layers, recipe.dropout, num_labels=1)
+    frozen = recipe.freeze_embeddings, recipe.frozen_layers
+    model = start_from(BertForSequenceClassification, base, *frozen, recipe.dropout, num_labels=1)
     titles = recipe.marking != "alone"
     model.config.oreqa = {
         "kind": CLASSIFIER, "base": recipe.backbone, "marking": recipe.marking, "max_tokens": recipe.max_tokens,
@@ -43,7 +45,7 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, stage: Stage = silent)
     }  # fmt: skip
     tokenizer = find_tokenizer(base)
     inputs = InputMaker(tokenizer, recipe.max_tokens, 0, titles)
-    pairs = [pair for part in recipe.data for pair in load_pairs(recipe.data_root / part) if pair.source == "gold"]
+    pairs = [pair for part in recipe.data for pair in load_pairs(recipe.data_root / part) if pair.source == GOLD]
     if not any(pair.negatives for pair in pairs):
         raise InputError("no pair of the data has negatives; make such pairs with: oreqa mine negatives")
     with stage("preparing pairs", recipe.epochs * len(pairs)) as advance:
@@ -60,8 +62,8 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, stage: Stage = silent)
             examples += [example for batch in batches for example in batch]
 
     def loss(model: BertForSequenceClassification, batch: dict[str, Tensor]) -> Tensor:
-        labels = batch.pop("labels")
-        return nn.functional.binary_cross_entropy_with_logits(model(**batch).logits[:, 0].float(), labels)
+        labels, weights = batch.pop("labels"), batch.pop("weights")
+        return nn.functional.binary_cross_entropy_with_logits(model(**batch).logits[:, 0].float(), labels, weights)
 
     record = fit(model, examples, collate, loss, recipe.optimiser, recipe.seed, out, stage)
     copy_tokenizer(tokenizer.parent, out)
@@ -69,18 +71,19 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, stage: Stage = silent)
 
 
 def labelled_windows(pairs: Sequence[Pair], inputs: InputMaker, marking: str) -> list[Labelled]:
-    """The inputs of every pair (label 1) and of its negatives (label 0)."""
-    rows: list[tuple[str, Candidate, float]] = []
+    """The inputs of every pair (label 1, the pair's weight) and of its negatives (label 0, weight 1)."""
+    rows: list[tuple[str, Candidate, float, float]] = []
     for pair in pairs:
-        rows.append((pair.question, pair.positive, 1.0))
-        rows += [(pair.question, negative, 0.0) for negative in pair.negatives]
-    windows = show(inputs, [(question, candidate) for question, candidate, _ in rows], marking)
-    return [(window, label) for window, (_, _, label) in zip(windows, rows, strict=True)]
+        rows.append((pair.question, pair.positive, 1.0, pair.weight))
+        rows += [(pair.question, negative, 0.0, 1.0) for negative in pair.negatives]
+    windows = show(inputs, [(question, candidate) for question, candidate, _, _ in rows], marking)
+    return [(window, label, weight) for window, (_, _, label, weight) in zip(windows, rows, strict=True)]
 
 
 def collate(examples: Sequence[Labelled]) -> dict[str, Tensor]:
-    """Padded inputs ``[N, T]`` and their ``labels`` (``[N]``)."""
-    return {**padded_windows([window for window, _ in examples]), "labels": torch.tensor([label for _, label in examples])}
+    """Padded inputs ``[N, T]``, their ``labels`` and ``weights`` (``[N]``)."""
+    windows, labels, weights = zip(*examples, strict=True)
+    return {**padded_windows(windows), "labels": torch.tensor(labels), "weights": torch.tensor(weights)}
 
 
 _BLOCK = 1024

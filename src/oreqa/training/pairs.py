@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from oreqa.corpus.sentences import split_sentences
-from oreqa.datasets.pairs import Candidate, Pair
+from oreqa.datasets.pairs import GOLD, Candidate, Pair
 from oreqa.models.folders import EncoderFolder
 from oreqa.models.items import Item, ItemMaker, Placed
 from oreqa.runtime.encoder import item_arrays
@@ -50,54 +50,50 @@ class PairMaker:
         self._known: dict[str, set[int]] = defaultdict(set)
         self._mined: dict[str, list[Pair]] = defaultdict(list)
         for pair in pairs:
-            if pair.source == "gold" or (pair.score or 0.0) >= recipe.least:
+            p = _probability(pair)
+            if pair.source == GOLD or (p is not None and p >= recipe.least):
                 self._known[pair.question].add(_number(pair.positive.answer))
-            if pair.score is not None:
+            if p is not None:
                 self._mined[pair.question].append(pair)
-        self._answered = {pair.question for pair in pairs if pair.source == "gold"}
-        self._spans: dict[Source, dict[tuple[int, int], int]] = {}
-        for pair in pairs:
-            for candidate in (pair.positive, *pair.negatives):
-                self._add(candidate)
+        self._answered = {pair.question for pair in pairs if pair.source == GOLD}
+        self._spans: dict[Source, list[tuple[int, int]]] = {}
+        for source, candidates in _by_passage(pairs).items():
+            spans = dict.fromkeys(map(_span, candidates))
+            if self._inside:  # all its sentences are candidates, in the order of the text, as a long passage is read in runs
+                sentences = [] if (0, len(source[0])) in spans else split_sentences(source[0])
+                self._spans[source] = sorted({*sentences, *spans})
+            else:
+                self._spans[source] = list(spans)
         self._placed: dict[Source, list[Placed]] = {}
-
-    def _add(self, candidate: Candidate) -> None:
-        """Number a candidate's place in its passage; ``inside``, all sentences of the passage are candidates, too."""
-        source = candidate.context, candidate.title
-        whole = candidate.answer == candidate.context
-        spans = self._spans.get(source)
-        if spans is None:
-            cut = split_sentences(candidate.context) if self._inside and not whole else []
-            spans = self._spans[source] = {span: place for place, span in enumerate(cut)}
-        spans.setdefault(_span(candidate), len(spans))
 
     def examples(self, pairs: Sequence[Pair], rng: random.Random) -> list[Example]:
         """What is learned from. ``recipe.mined`` says what mined pairs are used for."""
         recipe, made = self._recipe, []
         for pair in pairs:
-            silver = pair.source != "gold"
-            if silver and (pair.score or pair.weight) < recipe.least:
+            silver, p = pair.source != GOLD, _probability(pair)
+            if silver and (p is None or p < recipe.least):
                 continue
             if silver and recipe.mined != "positives" and not (recipe.mined == "soft" and self._stands_for_gold(pair)):
                 continue
             rows = [row for row in self._mined[pair.question] if row.positive != pair.positive]
             others = list(pair.negatives)
             scores: tuple[float, ...] = ()
-            if recipe.mined == "soft" and pair.score is not None:
+            if recipe.mined == "soft" and p is not None:
                 drawn = rng.sample(rows, min(recipe.negatives, len(rows)))
                 others = [row.positive for row in drawn]
-                scores = (pair.score, *(row.score or 0.0 for row in drawn))
+                scores = (p, *(_probability(row) or 0.0 for row in drawn))
             else:
-                others += [row.positive for row in rows if row.source != "gold" and (row.score or 0.0) < recipe.least]
+                others += [row.positive for row in rows if row.source != GOLD and (_probability(row) or 0.0) < recipe.least]
                 others = rng.sample(others, min(recipe.negatives, len(others)))
-            weight = pair.weight**recipe.weight_power if silver else 1.0
+            weight = pair.weight**recipe.weight_power if silver else pair.weight
             made.append(Example(pair.question, pair.positive, weight, tuple(others), scores))
         return made
 
     def _stands_for_gold(self, pair: Pair) -> bool:
         """Whether a question has no gold, and this is the mined pair of the highest probability."""
         rows = self._mined[pair.question]
-        return pair.question not in self._answered and bool(rows) and max(rows, key=lambda row: row.score or 0.0) is pair
+        likeliest = max(rows, key=lambda row: _probability(row) or 0.0, default=None)
+        return pair.question not in self._answered and likeliest is pair
 
     def ordered(self, pairs: Sequence[Pair], epochs: int) -> list[Example]:
         """All examples of a run in the order in which they are seen: those of a passage together, passages at random.
@@ -141,7 +137,7 @@ class PairMaker:
         answers: list[int] = []
         places: dict[tuple[Source, tuple[int, int]], int] = {}
         for source, needed in wanted.items():
-            spans = list(self._spans[source])
+            spans = self._spans[source]
             for one in self._passage(source):
                 own = range(one.first, one.first + len(one.item.ranges) - 1)
                 if not self._inside and not any(spans[k] in needed for k in own):
@@ -180,13 +176,26 @@ class PairMaker:
     def _passage(self, source: Source) -> list[Placed]:
         if source not in self._placed:
             context, title = source
-            self._placed[source] = self._items.passages([(title, context, list(self._spans[source]))])
+            self._placed[source] = self._items.passages([(title, context, self._spans[source])])
         return self._placed[source]
 
 
 def _inputs(items: Sequence[Item]) -> dict[str, Tensor]:
     names = ("input_ids", "attention_mask", "token_type_ids", "pool")
     return {name: torch.from_numpy(array) for name, array in zip(names, item_arrays(items), strict=True)}
+
+
+def _by_passage(pairs: Sequence[Pair]) -> dict[Source, list[Candidate]]:
+    found: dict[Source, list[Candidate]] = defaultdict(list)
+    for pair in pairs:
+        for candidate in (pair.positive, *pair.negatives):
+            found[candidate.context, candidate.title].append(candidate)
+    return found
+
+
+def _probability(pair: Pair) -> float | None:
+    """What a classifier gave the pair: its score, or where a silver one has none, its weight."""
+    return pair.weight if pair.score is None and pair.source != GOLD else pair.score
 
 
 def _span(candidate: Candidate) -> tuple[int, int]:

@@ -18,9 +18,6 @@ from oreqa.training.fitting import Stage, copy_tokenizer, fit, quieten, silent
 from oreqa.training.groups import Group, reader_groups
 from oreqa.training.recipes import ReaderRecipe
 
-READ_TOKENS = 256
-"""Windows at inference, which may be longer than in training: BERT's positions were trained before."""
-
 
 def train_reader(recipe: ReaderRecipe, out: Path, stage: Stage = silent) -> dict[str, Any]:
     """Train a reader and save it to ``out`` with its run.json; returns what run.json holds.
@@ -32,8 +29,8 @@ def train_reader(recipe: ReaderRecipe, out: Path, stage: Stage = silent) -> dict
     torch.manual_seed(recipe.seed)
     model = Reader.from_pretrained(backbone, **_dropout(recipe))
     model.config.oreqa = {
-        "kind": READER, "shared": recipe.objective == "shared", "max_tokens": READ_TOKENS, "overlap": recipe.overlap,
-        "titles": True, "closing": True,
+        "kind": READER, "shared": recipe.objective == "shared", "max_tokens": recipe.read_tokens or recipe.max_tokens,
+        "overlap": recipe.overlap, "answer_tokens": recipe.answer_tokens, "titles": True, "closing": True,
     }  # fmt: skip
     if recipe.freeze_embeddings:
         model.bert.embeddings.requires_grad_(False)

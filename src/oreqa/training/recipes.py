@@ -11,8 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from oreqa.errors import InputError
 from oreqa.models.folders import DEFAULT_ENCODER
+from oreqa.models.heads import MAX_ANSWER_TOKENS
 
 Share = Annotated[float, Field(ge=0, le=1)]
+Tokens = Annotated[int, Field(ge=32, le=512)]
 
 
 class _Checked(BaseModel):
@@ -57,9 +59,10 @@ class ReaderRecipe(_Checked):
     ``objective`` ``dpr`` normalises spans inside each passage, ``shared`` over all passages of a question; both learn to
     select the passage. ``supervision`` ``given`` takes the annotated offsets, ``distant`` every occurrence of an answer
     in passages that BM25 retrieves. ``negatives`` is the mean number of retrieved passages without the answer that stand
-    beside the positive; ``unanswerable`` the share of questions that are asked of such passages alone. ``dropout`` of
-    None is the backbone's; that of attention weights, as ``dropout`` unless given, costs a fifth of the speed on a
-    processor.
+    beside the positive; ``unanswerable`` the share of questions that are asked of such passages alone. ``max_tokens`` are
+    those of a window in training, ``read_tokens`` those of one that the trained reader reads (the same unless given: BERT's
+    positions were trained before, so they may be more). An answer has at most ``answer_tokens``. ``dropout`` of None is the
+    backbone's; that of attention weights, as ``dropout`` unless given, costs a fifth of the speed on a processor.
     """
 
     kind: Literal["reader"]
@@ -71,43 +74,67 @@ class ReaderRecipe(_Checked):
     negatives: Annotated[float, Field(ge=0)] = 0.2
     unanswerable: Share = 0.1
     depth: Annotated[int, Field(ge=1)] = 20
-    max_tokens: Annotated[int, Field(ge=32, le=512)] = 256
+    max_tokens: Tokens = 256
+    read_tokens: Tokens | None = None
     overlap: Annotated[int, Field(ge=0)] = 64
+    answer_tokens: Annotated[int, Field(ge=1)] = MAX_ANSWER_TOKENS
     freeze_embeddings: bool = True
     dropout: Share | None = None
     attention_dropout: Share | None = None
     seed: int = 0
     optimiser: Optimiser
 
+    @model_validator(mode="after")
+    def _windows_move_on(self) -> Self:
+        most = min(self.max_tokens, self.read_tokens or self.max_tokens) // 2
+        if self.overlap > most:
+            raise ValueError(f"overlap = {self.overlap} is more than half of a window; set it to at most {most}")
+        return self
 
-class RerankerRecipe(_Checked):
+
+class _PartlyFrozen(_Checked):
+    """What is kept of the model that training begins with."""
+
+    freeze_embeddings: bool = True
+    frozen_layers: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _frozen_layers_stand_on_frozen_embeddings(self) -> Self:
+        if self.frozen_layers and not self.freeze_embeddings:
+            raise ValueError("frozen layers need the embeddings they know; set freeze_embeddings=true, or frozen_layers=0")
+        return self
+
+
+class RerankerRecipe(_PartlyFrozen):
     """How a span re-ranker is trained, from the reader whose ``predictions`` were mined.
 
     ``candidates`` is the paper's M: one right prediction and M - 1 wrong ones a question, drawn from the reader's best
-    ``pool`` wrong ones. ``marking`` is how the span is shown; ``frozen_layers`` of the reader, from below, are kept as they
-    are, so that both models share them.
+    ``pool`` wrong ones. ``marking`` is how the span is shown. Training begins with the reader's weights and a new head, or
+    with the re-ranker ``backbone``, as the paper does for small sets. ``frozen_layers`` of it, from below, are kept as they
+    are, so that both models share them; ``freeze_embeddings`` keeps its embeddings, too, as frozen layers need.
     """
 
     kind: Literal["reranker"]
     reader: str
+    backbone: str | None = None
     predictions: Path
     data_root: Path = Path()
     candidates: Annotated[int, Field(ge=2)] = 30
     pool: Annotated[int, Field(ge=1)] = 100
     epochs: Annotated[int, Field(ge=1)] = 1
     marking: Literal["marked", "unmarked", "appended"] = "marked"
-    frozen_layers: Annotated[int, Field(ge=0)] = 0
-    max_tokens: Annotated[int, Field(ge=32, le=512)] = 240
+    max_tokens: Tokens = 240
     dropout: Share = 0.1
     seed: int = 0
     optimiser: Optimiser
 
 
-class ClassifierRecipe(_Checked):
+class ClassifierRecipe(_PartlyFrozen):
     """How a classifier is trained, on pair files with negatives (oreqa mine negatives).
 
-    ``backbone`` is an encoder, or a reader, whose embeddings and lowest ``frozen_layers`` are kept as they are. ``marking``
-    is how a sentence is shown: ``alone``, as Yang et al. do, or ``marked`` in as much of its passage as ``max_tokens`` hold.
+    ``backbone`` is an encoder, or a reader; its lowest ``frozen_layers`` are kept as they are, and with
+    ``freeze_embeddings``, as frozen layers need, its embeddings. ``marking`` is how a sentence is shown: ``alone``, as
+    Yang et al. do, or ``marked`` in as much of its passage as ``max_tokens`` hold.
     """
 
     kind: Literal["classifier"]
@@ -117,7 +144,6 @@ class ClassifierRecipe(_Checked):
     epochs: Annotated[int, Field(ge=1)] = 1
     marking: Literal["alone", "marked"] = "alone"
     max_tokens: Annotated[int, Field(ge=16, le=512)] = 128
-    frozen_layers: Annotated[int, Field(ge=0)] = 0
     dropout: Share = 0.1
     seed: int = 0
     optimiser: Optimiser

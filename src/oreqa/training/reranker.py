@@ -25,16 +25,22 @@ Candidates = list[Window]
 
 
 def train_reranker(recipe: RerankerRecipe, out: Path, stage: Stage = silent) -> dict[str, Any]:
-    """Train a re-ranker from a reader's weights and save it to ``out``; returns steps, losses and seconds.
+    """Train a re-ranker from a reader's weights, or another's, and save it to ``out``; returns steps, losses and seconds.
 
     Begun work is gone on with from its last checkpoint. Raises InputError if no question can be learned from.
     """
     quieten()
     reader = read_head_folder(find_model(recipe.reader), READER)
+    start, shared = reader, recipe.frozen_layers
+    if recipe.backbone is not None:
+        start = read_head_folder(find_model(recipe.backbone), RERANKER)
+        of_reader = bool(start.base) and find_model(start.base) == reader.path
+        shared = min(shared, start.layers) if of_reader else 0
     torch.manual_seed(recipe.seed)
-    model = start_from(Reranker, reader.path, recipe.frozen_layers, recipe.dropout)
+    frozen = recipe.freeze_embeddings, recipe.frozen_layers
+    model = start_from(Reranker, start.path, *frozen, recipe.dropout, head=start is not reader)
     model.config.oreqa = {
-        "kind": RERANKER, "base": recipe.reader, "layers": recipe.frozen_layers, "marking": recipe.marking,
+        "kind": RERANKER, "base": recipe.reader, "layers": shared, "marking": recipe.marking,
         "max_tokens": recipe.max_tokens, "titles": reader.titles, "closing": reader.closing,
     }  # fmt: skip
     inputs = InputMaker(reader.tokenizer, recipe.max_tokens, 0, reader.titles, reader.closing)

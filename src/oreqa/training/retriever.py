@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from sentence_transformers.base.losses.gradcache import RandContext
 from torch import Tensor
 
 from oreqa.datasets.tasks import load_task
@@ -90,12 +91,12 @@ class RetrievalLoss:
         if chunk_size is None or most <= chunk_size or not model.training:
             passages = torch.cat([model(**part) for part in _of_like_length(sides[1])])
             return self.of_vectors(model(**sides[0]), passages, batch)
-        states, vectors = [], []
+        replays, vectors = [], []
         with torch.no_grad():
             for inputs in sides:
                 rows = []
                 for chunk in _chunks(inputs, chunk_size):
-                    states.append(torch.get_rng_state())
+                    replays.append(RandContext(*chunk.values()))
                     rows.append(model(**chunk))
                 vectors.append(torch.cat(rows).requires_grad_())
         with torch.enable_grad():
@@ -106,13 +107,12 @@ class RetrievalLoss:
             for inputs, of_side in zip(sides, gradients, strict=True)
             for chunk, gradient in zip(_chunks(inputs, chunk_size), of_side.split(chunk_size), strict=True)
         ]
-        after = torch.get_rng_state()
-        for number, ((chunk, gradient), state) in enumerate(zip(chunks, states, strict=True)):
-            torch.set_rng_state(state)  # the same dropout as in the first pass
+        for number, ((chunk, gradient), replay) in enumerate(zip(chunks, replays, strict=True)):
             last = number == len(chunks) - 1
             with nullcontext() if last or not hasattr(model, "no_sync") else model.no_sync():
-                model(**chunk).backward(gradient)
-        torch.set_rng_state(after)
+                with replay:  # the same dropout as in the first pass
+                    again = model(**chunk)
+                again.backward(gradient)
         return loss.detach().requires_grad_()
 
     def of_vectors(self, questions: Tensor, passages: Tensor, batch: Inputs) -> Tensor:
