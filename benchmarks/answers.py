@@ -26,13 +26,14 @@ from oreqa.core import Hit, Span
 from oreqa.corpus.chunks import passage_head
 from oreqa.datasets.answers import normalize_answer
 from oreqa.datasets.files import read_json, write_json
+from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.evaluation.answers import exact_match, f1_score
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.metrics import mean_metrics
-from oreqa.evaluation.openqa import OpenQuestion, has_answer
+from oreqa.evaluation.openqa import has_answer
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER

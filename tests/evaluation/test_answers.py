@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.datasets.answers import occurrences
+from oreqa.datasets.answers import match_pattern, occurrences
 from oreqa.datasets.squad import load_squad
 from oreqa.errors import InputError
-from oreqa.evaluation.answers import f1_score, match_pattern, score_answer, score_predictions
+from oreqa.evaluation.answers import f1_score, score_answer, score_predictions
 
 # A reference written from the published description of SQuAD's evaluation: each step by itself.
 

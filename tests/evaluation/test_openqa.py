@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
+from oreqa.datasets.questions import OpenQuestion
 from oreqa.errors import InputError
 from oreqa.evaluation.openqa import (
-    OpenQuestion,
     Predicted,
     evaluate_open,
     has_answer,

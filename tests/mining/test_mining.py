@@ -3,11 +3,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from oreqa.core import Passage, Sentence
+from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.pairs import gold_pairs, load_pairs, task_candidates
+from oreqa.datasets.reqa import ReqaTask
 from oreqa.datasets.tasks import load_task
 from oreqa.errors import InputError
+from oreqa.index.ingest import index_files
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -60,6 +65,24 @@ def test_negatives_of_a_kept_index_of_changed_data(squad_file: Path, mined_index
         mine_negatives(load_task(squad_file, held_out=True), kept)
 
 
+def test_an_answer_is_never_its_questions_negative(tiny: Path, tmp_path: Path) -> None:
+    """Even where other passages, or other sentences of its own, read like it."""
+    gold = "the fox jumps."
+    texts = [f"{gold} {gold} it sleeps.", f"then it eats. {gold}", f"{gold} a bone.", gold, "the dog jumps."]
+    passages, numbers = [], []
+    for number, text in enumerate(texts):
+        cut = [Sentence(text[a:b], a, b) for a, b in split_sentences(text)]
+        numbers += [number for _ in cut]
+        passages.append(Passage(f"d{number}", f"t{number}", "", text, 0, len(text), tuple(cut)))
+    task = ReqaTask(tuple(passages), ("fox jumps",), ((0,),))
+    index = index_passages(tmp_path / "index", passages, Settings(model=str(tiny)))
+    drawn = set()
+    for seed in range(20):
+        (pair,) = mine_negatives(task, index, seed)
+        drawn |= {negative.answer for negative in pair.negatives}
+    assert drawn == {"it sleeps.", "then it eats.", "a bone.", "the dog jumps."}
+
+
 def test_silver_goes_on_after_an_interruption(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +129,49 @@ def test_only_probable_pairs_are_kept_and_none_that_is_gold(
     assert kept == [row for row in every if row["source"] == "gold" or row["score"] >= middle]
     golds = {(row["question"], row["answer"]) for row in every if row["source"] == "gold"}
     assert not golds & {(row["question"], row["answer"]) for row in every if row["source"] == "silver"}
+
+
+def test_a_probability_of_exactly_the_least_is_kept(
+    squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logits = np.array([0.0, -1e-3, 1e-3, 0.0], np.float32)  # p of a half, less, more, a half
+    monkeypatch.setattr(Classifier, "score", lambda *_: [logits])
+    rows = mine_silver([Asked("who")], mined_index, Classifier.load(tiny_classifier), tmp_path / "s.jsonl", 4)
+    assert [row["rank"] for row in rows] == [1, 3, 4]
+    monkeypatch.setattr(Classifier, "score", lambda *_: [np.full(4, 1000, np.float32)])
+    sure = mine_silver([Asked("who")], mined_index, Classifier.load(tiny_classifier), tmp_path / "t.jsonl", 4, least=1)
+    assert [row["weight"] for row in sure] == [1.0] * 4
+
+
+def test_silver_begins_anew_when_the_index_has_changed(
+    library: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mining, "CHUNK", 1)
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+    asked, out, classifier = [Asked("boots"), Asked("tents")], tmp_path / "s.jsonl", Classifier.load(tiny_classifier)
+    stamps, score = [], Classifier.score
+
+    def stop_at_tents(self: Classifier, questions: list[str], *rest: object) -> object:
+        if questions == ["tents"]:
+            raise KeyboardInterrupt
+        return score(self, questions, *rest)  # type: ignore[arg-type]
+
+    for text in ("leather", "rubber!"):  # as many characters, passages and sentences
+        rows = (library / "rows.jsonl").read_text()
+        (library / "rows.jsonl").write_text(rows.replace("leather", text))
+        index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+        index = Index.open(tmp_path / "kb")
+        with monkeypatch.context() as patch:
+            stamps.append(index.content_stamp)
+            assert index.content_stamp == stamps[-1]
+            if text == "leather":
+                patch.setattr(Classifier, "score", stop_at_tents)
+                with pytest.raises(KeyboardInterrupt):
+                    mine_silver(asked, index, classifier, out, 9, least=0)
+            else:
+                found = mine_silver(asked, index, classifier, out, 9, least=0)
+    assert stamps[0] != stamps[1]
+    assert {"The boots are made of rubber!."} == {row["answer"] for row in found if "made of" in row["answer"]}
 
 
 def test_questions_without_answers(mined_index: Index, tiny_classifier: Path, tmp_path: Path) -> None:

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
+from tiny_models import make_head
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.datasets.reqa import load_paragraphs  # noqa: E402
 from oreqa.datasets.splits import is_held_out, split_articles  # noqa: E402
+from oreqa.datasets.tasks import load_task  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
+from oreqa.index.passages import index_passages  # noqa: E402
+from oreqa.index.store import Settings  # noqa: E402
 from oreqa.mining.predictions import load_predictions, mine_predictions  # noqa: E402
 from oreqa.models.heads import read_head_folder  # noqa: E402
 from oreqa.models.inputs import InputMaker  # noqa: E402
@@ -167,6 +172,49 @@ def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path:
     both = PassageReader.load(tiny_reader, tmp_path / "k")
     assert both._session._lower is not None
     assert len(both.rerank(["who"], [[("", "fox 3")]], both.read(["who"], [[("", "fox 3")]]))[0]) == 3
+
+
+def test_predictions_are_the_best_of_all_passages(squad_file: Path, tmp_path: Path) -> None:
+    loaded = PassageReader.load(make_head(tmp_path / "dpr", "reader", shared=False))
+    mine_predictions([squad_file], loaded, tmp_path / "p.jsonl", passages=3, top=40, questions=6)
+    crowded = 0
+    for row in load_predictions(tmp_path / "p.jsonl"):
+        (spans,) = loaded.read([row.question], [row.passages], top=1000)
+        logits = {span.passage: span.parts["selection"] for span in spans}
+        total = sum(math.exp(logit) for logit in logits.values())
+        slow = {
+            (s.passage, s.start, s.end): math.log(math.exp(s.parts["span"]) * math.exp(logits[s.passage]) / total)
+            for s in spans
+        }
+        best = sorted(slow.values(), reverse=True)[:40]
+        assert [span.score for span in row.spans] == pytest.approx(best, abs=1e-3)
+        assert [slow[s.passage, s.start, s.end] for s in row.spans] == pytest.approx(best, abs=1e-3)
+        crowded += max(sum(s.passage == p for s in row.spans) for p in range(3)) > 14
+    assert crowded  # one passage may have more than its share
+
+
+def test_patterns_label_the_predictions_of_a_question_list(
+    tiny: Path, tiny_reader: Path, squad_file: Path, tmp_path: Path
+) -> None:
+    index = index_passages(tmp_path / "index", load_task(squad_file).passages, Settings(model=str(tiny)))
+    rows = [{"question": "who jumps", "pattern": "DOG|fox|then it"}, {"question": "who sleeps", "answers": ["the bone"]}]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reader, out = PassageReader.load(tiny_reader), tmp_path / "p.jsonl"
+    assert mine_predictions([tmp_path / "q.jsonl"], reader, out, passages=2, top=300, index=index) == 2
+    patterned, named = sorted(load_predictions(out), key=lambda row: row.id)
+    assert (patterned.id, named.id) == ("q.jsonl#1", "q.jsonl#2")
+    hits = index.search([patterned.question], 2, "hybrid", "passage")[0]
+    assert [text for _, text in patterned.passages] == [hit.passage.text for hit in hits]
+    for span, right in zip(patterned.spans, patterned.right, strict=True):
+        assert right == span.text.startswith(("dog", "fox", "then it"))
+    for span, right in zip(named.spans, named.right, strict=True):
+        assert right == (span.text in ("the bone", "bone"))
+    assert any(patterned.right)
+    assert any(named.right)
+    with pytest.raises(InputError, match="name the index to search with --index"):
+        mine_predictions([tmp_path / "q.jsonl"], reader, tmp_path / "n.jsonl", passages=2, top=9)
+    with pytest.raises(InputError, match="leave --index out"):
+        mine_predictions([squad_file], reader, tmp_path / "n.jsonl", passages=2, top=9, index=index)
 
 
 def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:

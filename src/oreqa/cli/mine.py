@@ -171,10 +171,16 @@ def _open(data: Path, split: str, held_out: bool, work: Path, model: str | None,
 
 @mine.command()
 def predictions(
-    data: Annotated[list[Path], typer.Option(help="SQuAD or MRQA file; give it several times for several files.")],
+    data: Annotated[
+        list[Path],
+        typer.Option(help="SQuAD or MRQA file, or rows {question, answers | pattern} (.jsonl); several times for several."),
+    ],
     out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File for the predictions (.jsonl).")],
     reader: ReaderOption = "minilm-reader",
-    passages: Annotated[int, typer.Option(min=1, help="Passages that BM25 retrieves for a question.")] = 5,
+    index: Annotated[
+        Path | None, typer.Option("--index", help="Index to search for rows; the paragraphs of a file are searched by BM25.")
+    ] = None,
+    passages: Annotated[int, typer.Option(min=1, help="Passages that are retrieved for a question.")] = 5,
     top: Annotated[int, typer.Option(min=2, help="Predictions that are kept of a question.")] = 100,
     questions: Annotated[int | None, typer.Option(min=1, help="Questions drawn of each file.", show_default="all")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
@@ -187,12 +193,14 @@ def predictions(
 
     [bold]oreqa mine predictions --data train.json --reader runs/reader --out runs/predictions.jsonl[/bold]
     """
+    from oreqa.index.search import Index
     from oreqa.mining.predictions import mine_predictions
     from oreqa.runtime.reader import PassageReader
 
+    opened = None if index is None else Index.open(index, device)
     loaded = PassageReader.load(reader, device=device)
     with progress_bar("reading questions") as advance:
-        count = mine_predictions(data, loaded, out, passages, top, questions, seed, advance)
+        count = mine_predictions(data, loaded, out, passages, top, questions, seed, advance, opened)
     if as_json:
         print_json({"questions": count, "out": str(out)})
     else:

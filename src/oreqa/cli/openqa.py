@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
     from oreqa.answering.combining import Candidate, Combination
     from oreqa.core import Passage
-    from oreqa.evaluation.openqa import OpenQuestion, Predicted
+    from oreqa.datasets.questions import OpenQuestion
+    from oreqa.evaluation.openqa import Predicted
     from oreqa.index.search import Index
     from oreqa.index.store import Settings
 
@@ -202,9 +203,9 @@ def _questions(data: Path, count: int | None, seed: int, unanswerable: bool) -> 
 
 def _collection(data: Path, index: Path | None, out: Path, settings: Settings, device: str) -> Index:
     """The paragraphs of the data as an index; or, for questions without paragraphs, the user's."""
+    from oreqa.datasets.questions import is_question_list
     from oreqa.datasets.reqa import load_paragraphs
     from oreqa.evaluation.corpora import whole_passages
-    from oreqa.evaluation.openqa import is_question_list
     from oreqa.index.passages import index_passages
     from oreqa.index.search import Index
 

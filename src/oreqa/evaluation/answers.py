@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import regex
-
 from oreqa.datasets.answers import normalize_answer
 from oreqa.datasets.files import need, read_json
 from oreqa.errors import InputError
-
-PATTERN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +52,6 @@ def _f1_version2(prediction: str, gold: str) -> float:
     if not normalize_answer(prediction) or not normalize_answer(gold):
         return float(normalize_answer(prediction) == normalize_answer(gold))
     return f1_score(prediction, gold)
-
-
-def match_pattern(prediction: str, pattern: str, anchored: bool = True) -> bool:
-    """Whether a regular expression (CuratedTREC's) matches the prediction, in any case.
-
-    ``anchored`` matches from the prediction's beginning, as RECONSIDER and ProQA do; otherwise anywhere, as DPR. A pattern
-    that takes over a second does not match. Raises InputError for one that is not a regular expression.
-    """
-    flags = regex.IGNORECASE | regex.UNICODE | regex.MULTILINE
-    try:
-        compiled = regex.compile(pattern, flags)
-        run = compiled.match if anchored else compiled.search
-        return run(prediction, timeout=PATTERN_SECONDS) is not None
-    except TimeoutError:
-        return False
-    except regex.error as error:
-        raise InputError(f"{pattern!r} is not a regular expression ({error})") from error
 
 
 def score_predictions(gold: Path, predictions: Path) -> tuple[dict[str, Any], dict[str, Score]]:

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import regex
 
 from oreqa.core import Passage
-from oreqa.datasets.files import need, optional, read_jsonl
+from oreqa.datasets.answers import match_pattern
+from oreqa.datasets.questions import OpenQuestion, is_question_list, load_question_list
 from oreqa.datasets.reqa import load_paragraphs
-from oreqa.errors import InputError
-from oreqa.evaluation.answers import Score, match_pattern, score_answer
+from oreqa.evaluation.answers import Score, score_answer
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.runs import QuestionResult
 
 CUTS = (1, 3, 5, 10)
 
 _WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
-
-
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """A question to be answered from a collection: its answers, or a regular expression that right ones match."""
-
-    id: str
-    text: str
-    answers: tuple[str, ...]
-    pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +34,6 @@ class Predicted:
     """Passages that were read: name, text and score."""
 
 
-def is_question_list(path: Path) -> bool:
-    """Whether a file holds rows of questions without paragraphs: ``{question, answers | pattern}``."""
-    if not path.name.removesuffix(".gz").endswith(".jsonl"):
-        return False
-    return any("question" in row for _, row in islice(read_jsonl(path), 1))
-
-
 def load_open_questions(
     path: Path, language: str = "en", unanswerable: bool = False
 ) -> tuple[list[OpenQuestion], list[Passage]]:
@@ -62,7 +43,7 @@ def load_open_questions(
     Raises InputError that names the row of a mistake.
     """
     if is_question_list(path):
-        return [_open_question(row, f"{path}, line {number}", number) for number, row in read_jsonl(path)], []
+        return load_question_list(path), []
     asked, own = [], []
     paragraphs = load_paragraphs(path)
     for paragraph, passage in zip(paragraphs, whole_passages(paragraphs, language), strict=True):
@@ -71,15 +52,6 @@ def load_open_questions(
                 asked.append(OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers)))
                 own.append(passage)
     return asked, own
-
-
-def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuestion:
-    text = need(row, "question", str, where)
-    pattern = optional(row, "pattern", str, None, where)
-    answers = tuple(str(answer) for answer in optional(row, "answers", list, [], where))
-    if not answers and pattern is None:
-        raise InputError(f"{where}: it has neither answers nor a pattern")
-    return OpenQuestion(str(row.get("id", number)), text, answers, pattern)
 
 
 def score_open(question: OpenQuestion, prediction: str) -> Score:
