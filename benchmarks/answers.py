@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import argparse
 import random
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,6 @@ from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge
 from oreqa.answering.confidence import SPANS, Calibration, span_features
 from oreqa.core import Hit, Span
 from oreqa.corpus.chunks import passage_head
-from oreqa.datasets.answers import normalize_answer
 from oreqa.datasets.files import read_json, write_json
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.reqa import load_paragraphs
@@ -42,6 +43,8 @@ from oreqa.runtime.reader import PassageReader
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human")
 COLLECTION = 1500
 RERANKED = 8
+SELECTION, RETRIEVAL = (0, 0.25, 0.5, 0.75, 1.0, 1.5), (0, 1, 2, 4, 8, 12)
+"""Weights that are tried: whatever they put among the ``RERANKED`` best is scored by the re-ranker."""
 
 
 def collect(name: str, path: Path, options: argparse.Namespace, reader: PassageReader) -> list[dict[str, Any]]:
@@ -81,7 +84,7 @@ def answer_all(
     texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in hits] for hits in found]
     spans = reader.read(questions, texts, SPANS_READ)
     retrieval = [[h.score for h in hits] for hits in found]
-    best = [[c.span for c in merge(s, r, COMBINATION)[:RERANKED]] for s, r in zip(spans, retrieval, strict=True)]
+    best = [[own[i] for i in dict.fromkeys(reconsidered(own, r))] for own, r in zip(spans, retrieval, strict=True)]
     scores = reader.rerank(questions, texts, best) if reader.reranker else [[] for _ in questions]
     rows = []
     for (_, question), own, hits, first, again in zip(chosen, spans, found, best, scores, strict=True):
@@ -92,9 +95,21 @@ def answer_all(
             "spans": [[s.text, s.start, s.end, s.passage, s.parts["span"], s.parts["selection"]] for s in own],
             "holds": [bool(golds) and has_answer(h.passage.text, OpenQuestion("", "", tuple(golds))) for h in hits],
             "hits": [[h.score, dict(h.parts)] for h in hits],
-            "reranked": {normalize_answer(s.text) or s.text.lower(): float(r) for s, r in zip(first, again, strict=False)},
+            "rescored": {_key(s): float(r) for s, r in zip(first, again, strict=bool(reader.reranker))},
         })  # fmt: skip
     return rows
+
+
+def reconsidered(spans: list[Span], retrieval: list[float]) -> Iterator[int]:
+    """The numbers of the spans that any of the weights that are tried puts among the best."""
+    places = {_key(span): place for place, span in enumerate(spans)}
+    for selection, weight, aggregate in product(SELECTION, RETRIEVAL, (False, True)):
+        for candidate in merge(spans, retrieval, Combination(selection, weight, 0, aggregate=aggregate))[:RERANKED]:
+            yield places[_key(candidate.span)]
+
+
+def _key(span: Span) -> str:
+    return f"{span.passage}:{span.start}-{span.end}"
 
 
 def ranked(row: dict[str, Any], weights: Combination, again: bool) -> list[Candidate]:
@@ -103,9 +118,7 @@ def ranked(row: dict[str, Any], weights: Combination, again: bool) -> list[Candi
     candidates = merge(spans, [score for score, _ in row["hits"]], weights)
     if not again:
         return candidates
-    names = [normalize_answer(c.span.text) or c.span.text.lower() for c in candidates[: weights.reranked]]
-    low = min(row["reranked"].values(), default=0.0)
-    return rerank(candidates, [row["reranked"].get(name, low) for name in names], weights)
+    return rerank(candidates, [row["rescored"][_key(c.span)] for c in candidates[: weights.reranked]], weights)
 
 
 def is_right(row: dict[str, Any], candidates: list[Candidate], score: str = "right") -> float:
@@ -124,7 +137,7 @@ def em(rows: list[dict[str, Any]], weights: Combination, again: bool) -> float:
 
 def best_weights(sets: dict[str, list[dict[str, Any]]], again: bool, start: Combination) -> tuple[Combination, float]:
     """Coordinate by coordinate, the weights with the best mean EM over the sets."""
-    grids = {"selection": (0, 0.25, 0.5, 0.75, 1.0, 1.5), "retrieval": (0, 1, 2, 4, 8, 12), "aggregate": (False, True)}
+    grids = {"selection": SELECTION, "retrieval": RETRIEVAL, "aggregate": (False, True)}
     if again:
         grids |= {"reranking": (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0), "reranked": (3, 5, 8)}
     best, score = start, -1.0

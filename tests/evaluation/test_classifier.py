@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,21 @@ def test_each_candidate_is_judged_once() -> None:
     ]
     with pytest.raises(InputError, match="no negatives"):
         judged([Pair("q", A)])
+
+
+def test_the_cosines_threshold_is_fitted_on_the_other_half() -> None:
+    halves: dict[bool, list[str]] = {True: [], False: []}
+    for number in range(200):
+        halves[hashlib.sha1(f"q{number}".encode()).digest()[0] % 2 == 0].append(f"q{number}")
+    # In each half a threshold tells right from wrong; the other half's takes all for right, or all for wrong.
+    chosen = [*halves[True][:20], *halves[False][:20]]
+    rows = judged([Pair(question, A, negatives=(B, C)) for question in chosen])
+    rival = np.array([2.0, 1.0, 1.0] * 20 + [0.5, 0.1, 0.1] * 20)
+    assert judge(rows, np.zeros(120), rival)["cosine_acc"] == pytest.approx(100 * (20 * 1 + 20 * 2) / 120)
+    same = np.array([2.0, 1.0, 1.0] * 40)
+    assert judge(rows, np.zeros(120), same)["cosine_acc"] == 100
+    lone = judged([Pair(halves[True][0], A, negatives=(B, C))])  # no other half to fit it on
+    assert judge(lone, np.zeros(3), np.array([2.0, 1.0, 1.0]))["cosine_acc"] == 100
 
 
 def test_a_perfect_classifier_beside_a_useless_cosine() -> None:
