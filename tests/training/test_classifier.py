@@ -10,15 +10,16 @@ torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.datasets.files import write_jsonl  # noqa: E402
-from oreqa.datasets.pairs import load_pairs, pair_row  # noqa: E402
+from oreqa.datasets.pairs import Candidate, Pair, load_pairs, pair_row  # noqa: E402
 from oreqa.datasets.tasks import load_task  # noqa: E402
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
 from oreqa.mining.negatives import mine_negatives  # noqa: E402
+from oreqa.models.inputs import InputMaker  # noqa: E402
 from oreqa.models.pack import pack_model  # noqa: E402
 from oreqa.runtime.classifier import Classifier  # noqa: E402
-from oreqa.training.classifier import train_classifier  # noqa: E402
+from oreqa.training.classifier import collate, labelled_windows, train_classifier, weighted_loss  # noqa: E402
 from oreqa.training.recipes import ClassifierRecipe  # noqa: E402
 
 
@@ -75,6 +76,18 @@ def test_frozen_layers_are_the_backbones_and_the_pack_holds_the_rest(
     assert all(np.allclose(a, b, atol=0.1) for a, b in zip(whole, packed, strict=True))
     kept = json.loads((tmp_path / "packed" / "config.json").read_text())["oreqa"]
     assert (kept["kind"], kept["marking"], kept["difference_from"]) == ("classifier", "marked", str(tiny_reader))
+
+
+def test_a_pair_counts_as_much_as_its_weight(tiny: Path) -> None:
+    inputs = InputMaker(tiny / "tokenizer.json", 32, 0)
+    pairs = [Pair("who", Candidate("a fox", "a fox"), 0.25, negatives=(Candidate("a dog", "a dog"),))]
+    examples = labelled_windows(pairs, inputs, "alone")
+    assert [(label, weight) for _, label, weight in examples] == [(1.0, 0.25), (0.0, 1.0)]
+    batch = collate(examples)
+    assert (batch["labels"].tolist(), batch["weights"].tolist()) == ([1.0, 0.0], [0.25, 1.0])
+    logits = torch.tensor([-0.3, 0.4])
+    slow = (-0.25 * np.log(1 / (1 + np.exp(0.3))) - np.log(1 - 1 / (1 + np.exp(-0.4)))) / 2
+    assert float(weighted_loss(logits, batch["labels"], batch["weights"])) == pytest.approx(slow)
 
 
 def test_pairs_without_negatives_are_refused(tiny: Path, tmp_path: Path) -> None:

@@ -71,6 +71,26 @@ def test_groups_mark_the_answers(squad_file: Path, tiny: Path) -> None:
     assert [g.windows[0].ids for g in again] == [g.windows[0].ids for g in groups]
 
 
+@pytest.mark.parametrize("supervision", ["given", "distant"])
+def test_passages_that_mention_the_answer_are_no_negatives(squad_file: Path, tiny: Path, supervision: str) -> None:
+    content = json.loads(squad_file.read_text())
+    for article in content["data"]:
+        article["paragraphs"][0]["context"] += ". beside The Fox, 3!"  # as an answer is normalised
+    squad_file.write_text(json.dumps(content))
+    maker = InputMaker(tiny / "tokenizer.json", 200, 8)
+    recipe = reader_recipe(squad_file, tiny, max_tokens=200, unanswerable=0, negatives=3, supervision=supervision)
+    counts: dict[str, int] = {}
+    for group in reader_groups(recipe, maker):
+        first, last = group.spans[0][0]
+        answer = decoded(maker, group.windows[0].ids[first : last + 1])
+        counts[answer] = len(group.windows)
+        for window in group.windows[1:]:
+            passage = decoded(maker, window.ids[window.first : window.last]).replace("[UNK] ", "")
+            assert f" {answer} " not in f" {passage} "
+    assert counts.pop("fox 3") == 1
+    assert set(counts.values()) == {4}
+
+
 def test_distant_supervision_finds_every_occurrence(squad_file: Path, tiny: Path) -> None:
     content = json.loads(squad_file.read_text())
     for article in content["data"]:

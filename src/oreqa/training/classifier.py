@@ -63,11 +63,16 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, stage: Stage = silent)
 
     def loss(model: BertForSequenceClassification, batch: dict[str, Tensor]) -> Tensor:
         labels, weights = batch.pop("labels"), batch.pop("weights")
-        return nn.functional.binary_cross_entropy_with_logits(model(**batch).logits[:, 0].float(), labels, weights)
+        return weighted_loss(model(**batch).logits[:, 0], labels, weights)
 
     record = fit(model, examples, collate, loss, recipe.optimiser, recipe.seed, out, stage)
     copy_tokenizer(tokenizer.parent, out)
     return {"pairs": len(pairs), **record}
+
+
+def weighted_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    """Binary cross-entropy of log-odds (all ``[N]``), each times its weight, averaged."""
+    return nn.functional.binary_cross_entropy_with_logits(logits.float(), labels, weights)
 
 
 def labelled_windows(pairs: Sequence[Pair], inputs: InputMaker, marking: str) -> list[Labelled]:
