@@ -110,6 +110,48 @@ def test_a_long_passage_is_cut_around_the_span(maker: InputMaker, tiny: Path, pl
         assert abs(before - after) <= 1
 
 
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@pytest.mark.parametrize("marking", ["marked", "unmarked", "appended", "alone"])
+@pytest.mark.parametrize(("asked", "named"), [(1, 1), (70, 0), (0, 30), (70, 30), (20, 10), (3, 30)])
+@pytest.mark.parametrize("shown", [1, 6, 12, 40])
+def test_a_span_keeps_half_of_the_window(tiny: Path, marking: str, asked: int, named: int, shown: int) -> None:
+    maker = InputMaker(tiny / "tokenizer.json", 24, overlap=4)
+    question, title = maker.tokenize([" ".join("q" * asked), " ".join("t" * named)])
+    (passage,) = maker.tokenize([" ".join("x" * 10 + LETTERS[:20] * 2 + "x" * 10)])
+    window = maker.marked(question, title, passage, span(20, 20 + 2 * shown - 1), marking)
+    assert len(window.ids) <= 24
+    body = window.ids[window.first : window.last]
+    visible = [i for i in passage.ids[10 : 10 + shown] if i in body]
+    assert len(visible) >= min(shown, 12 if marking != "appended" else 1)
+    front = decoded(tiny, window.ids[: window.first]).split()
+    # The title goes first: a question is cut only when there is no title left.
+    assert front.count("q") == min(asked, 64) or "t" not in front
+
+
+@pytest.mark.parametrize(("asked", "named"), [(1, 1), (64, 24), (70, 30), (10, 24)])
+def test_what_fits_is_not_cut(tiny: Path, asked: int, named: int) -> None:
+    maker = InputMaker(tiny / "tokenizer.json", 256, overlap=64)
+    texts = [" ".join("q" * asked), " ".join("t" * named), " ".join(LETTERS * 12)]
+    question, title, passage = maker.tokenize(texts)
+    front = [2, *question.ids[:64], 3, *title.ids[:24], 3]
+    for window in (*maker.windows(question, title, passage), maker.marked(question, title, passage, span(0, 99))):
+        assert window.ids[: window.first] == front
+        assert len(window.ids) <= 256
+
+
+@pytest.mark.parametrize("most", [8, 16, 48])
+@pytest.mark.parametrize("overlap", [0, 4, 128])
+def test_windows_of_small_models_hold_the_passage(tiny: Path, most: int, overlap: int) -> None:
+    maker = InputMaker(tiny / "tokenizer.json", most, overlap)
+    question, title, passage = maker.tokenize([" ".join("q" * 70), " ".join("t" * 30), " ".join(LETTERS * 4)])
+    windows = maker.windows(question, title, passage)
+    assert all(len(window.ids) <= most and window.last - window.first >= 1 for window in windows)
+    assert {t for w in windows for t in range(w.begin, w.begin + w.last - w.first)} == set(range(len(passage.ids)))
+    assert len(windows) < 4 * len(passage.ids) / (most // 2) + 2  # an overlap as long as the window does not halt it
+
+
 def test_a_missing_mark_is_told(maker: InputMaker) -> None:
     with pytest.raises(ModelError, match=r"no \[unused7\]"):
         maker.token_id("[unused7]")

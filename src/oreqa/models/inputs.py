@@ -14,7 +14,8 @@ from oreqa.core import Span
 from oreqa.errors import ModelError
 
 QUESTION_TOKENS, TITLE_TOKENS = 64, 24
-"""Longer questions and titles are cut, so that a window always has room for the passage."""
+"""Longer questions and titles are cut, and shorter ones where the passage, or the span shown in it, would have less than
+half of the window: the title first, then the question."""
 
 
 MARKS = ("[unused0]", "[unused1]")
@@ -47,8 +48,14 @@ class Window:
 
 
 def load_tokenizer(path: Path) -> tuple[Tokenizer, int, int]:
-    """A tokenizer that neither pads nor cuts, and its ids of [CLS] and [SEP]. Raises ModelError if it is unlike BERT's."""
-    tokenizer = Tokenizer.from_file(str(path))
+    """A tokenizer that neither pads nor cuts, and its ids of [CLS] and [SEP].
+
+    Raises ModelError if it cannot be read or is unlike BERT's.
+    """
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers raises no other kind
+        raise ModelError(f"{path}: it is not a tokenizer ({error}); copy or download it again") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     special = tokenizer.encode("").ids
@@ -85,15 +92,14 @@ class InputMaker:
 
     def windows(self, question: Tokens, title: Tokens | None, passage: Tokens) -> list[Window]:
         """Every window of a passage for one question; a passage without a token gives one window without one."""
-        # In small windows shorter, so that the passage has at least four tenths; from 160 tokens on these are the limits.
-        longest, longest_title = (min(most, most * self.max_tokens // 160) for most in (QUESTION_TOKENS, TITLE_TOKENS))
-        front = [self._cls, *question.ids[:longest], self._sep]
-        segment = len(front)
-        if self.titles and title is not None and len(title.ids):
-            front += [*title.ids[:longest_title], self._sep]
         tail = [self._sep] if self.closing else []
+        asked, named = self._cut(question, title if self.titles else None, len(tail), len(passage.ids))
+        front = [self._cls, *asked, self._sep]
+        segment = len(front)
+        if named:
+            front += [*named, self._sep]
         room = self.max_tokens - len(front) - len(tail)
-        step = max(1, room - self.overlap)
+        step = max(1, room - self.overlap, room // 4)
         found, begin = [], 0
         while True:
             part = list(passage.ids[begin : begin + room])
@@ -108,20 +114,29 @@ class InputMaker:
         cut around the span."""
         first, last = token_span(passage, span.start, span.end) or (0, -1)
         answer = list(passage.ids[first : last + 1])
-        front = [self._cls, *question.ids[:QUESTION_TOKENS], self._sep]
-        segment = len(front)
-        if marking == "appended":
-            front += [*answer[:QUESTION_TOKENS], self._sep]
         alone = marking == "alone"
-        if self.titles and title is not None and len(title.ids) and not alone:
-            front += [*title.ids[:TITLE_TOKENS], self._sep]
+        appended = [*answer[: min(QUESTION_TOKENS, self.max_tokens // 4)], self._sep] if marking == "appended" else []
         tail = [self._sep] if self.closing else []
         marks = [[self.token_id(MARKS[0])], [self.token_id(MARKS[1])]] if marking == "marked" else [[], []]
+        others = len(appended) + len(tail) + len(marks[0]) + len(marks[1])
+        asked, named = self._cut(question, title if self.titles and not alone else None, others, len(answer))
+        front = [self._cls, *asked, self._sep]
+        segment = len(front)
+        front += appended
+        if named:
+            front += [*named, self._sep]
         room = self.max_tokens - len(front) - len(tail) - len(marks[0]) - len(marks[1])
         begin = max(0, min(len(passage.ids) - room, first - max(0, room - len(answer)) // 2))
         before, after = ([], []) if alone else (passage.ids[begin:first], passage.ids[last + 1 : begin + room])
         body = [*before, *marks[0], *answer[:room], *marks[1], *after]
         return Window(front + body + tail, segment, len(front), len(front) + len(body), begin)
+
+    def _cut(self, question: Tokens, title: Tokens | None, others: int, shown: int) -> tuple[list[int], list[int]]:
+        """The ids of question and title that leave room for ``others``, and for ``shown`` tokens or half of the window."""
+        asked = list(question.ids[:QUESTION_TOKENS])
+        named = [] if title is None else list(title.ids[:TITLE_TOKENS])
+        spare = self.max_tokens - others - min(shown, self.max_tokens // 2) - len(asked) - 2  # for the title and its [SEP]
+        return asked[: max(0, len(asked) + min(0, spare))], named[: max(0, spare - 1)]
 
 
 def token_span(tokens: Tokens, start: int, end: int) -> tuple[int, int] | None:

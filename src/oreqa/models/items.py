@@ -46,7 +46,7 @@ class ItemMaker:
         self.max_tokens = folder.max_tokens - 2
 
     def questions(self, texts: Sequence[str]) -> list[Item]:
-        """An item a text, cut where it is longer than the model takes."""
+        """An item a text, cut where it is longer than the model takes; of a text without tokens, [CLS] and [SEP]."""
         kind = self.folder.question_type
         rows = (self._frame(ids[: self.max_tokens]) for ids in self._ids(texts))
         return [Item(ids, [kind] * len(ids), [self._whole(len(ids))]) for ids in rows]
@@ -58,6 +58,9 @@ class ItemMaker:
         knows its context (late chunking, Günther et al. 2024). A passage that is too long is read in runs of whole
         sentences. ``pairs``: every sentence with its passage as two segments (Yang et al. 2021, section 3); the passage's
         vector is the mean of theirs. ``alone``: the passage, and every sentence by itself.
+
+        A sentence without tokens (blanks that are no white space, control characters, combining marks) has the vector of
+        the passage's tokens that are read with it, and in a passage without tokens the passage's own.
         """
         if self.folder.answers == "inside":
             return self._inside(passages)
@@ -74,9 +77,9 @@ class ItemMaker:
                 ids = self._frame([*prefix, *text.ids[begin:end]])
                 shift = 1 + len(prefix) - begin
                 ranges = [self._whole(len(ids))]
-                # A sentence without a token has the whole text's, of which the run holds a part.
-                ranges += [(max(a, begin) + shift, min(b, end) + shift) for a, b in tokens[first:last]]
-                share = (end - begin) / max(len(text.ids), 1)
+                run = (begin + shift, end + shift) if begin < end else ranges[0]
+                ranges += [(a + shift, min(b, end) + shift) if a < b else run for a, b in tokens[first:last]]
+                share = (end - begin) / len(text.ids) if text.ids else 1.0
                 placed.append(Placed(Item(ids, [0] * len(ids), ranges), number, first, share))
         return placed
 
@@ -94,11 +97,12 @@ class ItemMaker:
         placed = []
         for number, (head, text, spans) in enumerate(passages):
             context, *sentences = self._ids([f"{head}. {text}" if head else text, *(text[a:b] for a, b in spans)])
+            sentences = sentences or [[]]  # of a passage without sentences, the passage by itself
             for place, sentence in enumerate(sentences):
                 first = self._frame(sentence[: self.max_tokens // 2])
                 second = [*context[: self.max_tokens + 1 - len(first)], self._sep]
                 ids = first + second
-                item = Item(ids, [0] * len(first) + [1] * len(second), [self._whole(len(ids))] * 2)
+                item = Item(ids, [0] * len(first) + [1] * len(second), [self._whole(len(ids))] * (2 if spans else 1))
                 placed.append(Placed(item, number, place, 1 / len(sentences)))
         return placed
 
@@ -119,10 +123,10 @@ class ItemMaker:
 
 
 def _token_ranges(offsets: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
-    """The tokens that begin inside each character span; the whole text's for a span that holds none."""
+    """The tokens that begin inside each character span."""
     starts = np.array([start for start, _ in offsets], np.int64)
     edges = np.searchsorted(starts, np.array(spans, np.int64).reshape(-1, 2))
-    return [(int(a), int(b)) if a < b else (0, max(len(offsets), 1)) for a, b in edges]
+    return [(int(a), int(b)) for a, b in edges]
 
 
 def _runs(tokens: Sequence[Span], total: int, room: int) -> Iterator[tuple[int, int, int, int]]:
@@ -134,7 +138,7 @@ def _runs(tokens: Sequence[Span], total: int, room: int) -> Iterator[tuple[int, 
     while first < len(tokens):
         begin = tokens[first][0]
         last = first + 1
-        while last < len(tokens) and tokens[last][1] - begin <= room:
+        while last < len(tokens) and tokens[last][0] >= begin and tokens[last][1] - begin <= room:
             last += 1
         yield first, last, begin, min(max(end for _, end in tokens[first:last]), begin + room)
         first = last
