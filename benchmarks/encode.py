@@ -14,7 +14,6 @@ from sentence_transformers import SentenceTransformer
 
 from oreqa.datasets.reqa import build_reqa
 from oreqa.runtime.encoder import Encoder
-from oreqa.runtime.openvino_session import OpenVinoSession
 
 
 def main() -> None:
@@ -44,7 +43,7 @@ def main() -> None:
         theirs.encode(texts[:64])
         figures = paired(run_ours, run_theirs, options.rounds)
         cosine = (vectors["ours"] * vectors["theirs"]).sum(1)
-        exact = Encoder(ours.folder, OpenVinoSession(ours.folder, ours.fingerprint, "f32"), ours.fingerprint, ours.dim)
+        exact = Encoder.load("all-minilm-l6-v2", precision="f32")
         same = (exact.encode(texts[:200]) * vectors["theirs"][:200]).sum(1)
         result[name] = {
             "texts": len(texts),

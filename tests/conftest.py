@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from tiny_models import make_head, make_model
+
+# One precision for the tests on every processor. Those of another one name it, or the variable is set from outside.
+PRECISION = os.environ.setdefault("OREQA_PRECISION", "f32")
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 
@@ -18,9 +22,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled models go to a folder of the test run, kept between its tests."""
+def _environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled models go to a folder of the test run, kept between its tests; a command's --precision ends with its test."""
     monkeypatch.setenv("OREQA_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("OREQA_PRECISION", PRECISION)
 
 
 @pytest.fixture(scope="session")

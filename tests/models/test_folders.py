@@ -18,6 +18,22 @@ def test_names_and_paths(tiny: Path) -> None:
         find_model("nope")
 
 
+def test_packaged_names_win_over_folders_without_a_model(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packaged = find_model("minilm-reader")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "minilm-reader").mkdir()
+    assert find_model("minilm-reader") == packaged
+    assert find_model("./minilm-reader") == tmp_path / "minilm-reader"
+    assert find_model(tmp_path / "minilm-reader") == tmp_path / "minilm-reader"
+    shutil.copy(tiny / "config.json", tmp_path / "minilm-reader")
+    assert find_model("minilm-reader") == tmp_path / "minilm-reader"
+    for odd in ("~nobody-of-this-name", "x" * 300, "a\0b", ""):
+        with pytest.raises(ModelError, match="there is no model"):
+            find_model(odd)
+
+
 def test_what_a_folder_says(tmp_path: Path) -> None:
     folder = read_encoder_folder(make_model(tmp_path / "m", "cls", dense=True))
     assert (folder.pooling, folder.normalise, folder.max_tokens) == ("cls", True, 64)
@@ -34,6 +50,13 @@ def test_what_a_folder_says(tmp_path: Path) -> None:
         ("config.json", "{", "cannot be read as JSON"),
         ("1_Pooling/config.json", '{"pooling_mode_max_tokens": true}', "its pooling .* does not run here"),
         ("modules.json", '[{"type": "x.LSTM", "path": ""}]', "its module x.LSTM does not run here"),
+        ("modules.json", "[1]", "m: its settings are damaged"),
+        ("modules.json", '[{"path": ""}]', "m: its settings are damaged"),
+        ("modules.json", "7", "m: its settings are damaged"),
+        ("config.json", "[]", "does not hold a model's settings"),
+        ("1_Pooling/config.json", "[]", "m: its settings are damaged"),
+        ("sentence_bert_config.json", '{"max_seq_length": -1}', "max_seq_length is -1; it must be a whole number"),
+        ("sentence_bert_config.json", "[]", "m: its settings are damaged"),
     ],
 )
 def test_unusable_folders(tiny: Path, tmp_path: Path, file: str, content: str | None, reason: str) -> None:

@@ -15,7 +15,6 @@ from oreqa.index import Index
 from oreqa.index.ingest import index_files
 from oreqa.models.heads import CLASSIFIER, read_head_folder
 from oreqa.runtime.classifier import Classifier, candidate_of, log_probability, probability, rerank_scores
-from oreqa.runtime.openvino_heads import OpenVinoClassifier
 
 TEXT = "the fox jumps. it sleeps in house 3. then it eats a bone"
 SENTENCES = ("the fox jumps.", "it sleeps in house 3.", "then it eats a bone")
@@ -31,8 +30,7 @@ def with_settings(folder: Path, out: Path, **settings: object) -> Path:
 
 
 def test_scores_of_many_are_those_of_each(tiny_classifier: Path) -> None:
-    classifier = Classifier.load(tiny_classifier)
-    classifier._session = OpenVinoClassifier(classifier.folder, "f32")
+    classifier = Classifier.load(tiny_classifier, precision="f32")
     questions = [f"where sleeps fox {n}" for n in range(70)] + ["no candidate"]
     lists = [CANDIDATES[: 1 + n % 3] for n in range(70)] + [[]]
     done: list[int] = []
@@ -68,8 +66,7 @@ def test_a_cross_encoder_of_the_hub_scores_as_in_torch(tiny_classifier: Path, tm
         weights["classifier.weight"] = np.concatenate([weights["classifier.weight"] * 0.3, weights["classifier.weight"]])
         weights["classifier.bias"] = np.array([0.2, -0.1], np.float32)
     save_file(weights, folder / "model.safetensors")
-    classifier = Classifier.load(folder)
-    classifier._session = OpenVinoClassifier(classifier.folder, "f32")
+    classifier = Classifier.load(folder, precision="f32")
     model = BertForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = classifier._inputs._tokenizer
     for sentence, ours in zip(SENTENCES, classifier.score(["who jumps"], [CANDIDATES])[0], strict=True):
@@ -83,23 +80,19 @@ def test_torch_scores_the_same(tiny_classifier: Path) -> None:
     pytest.importorskip("torch")
     from oreqa.runtime.torch_heads import TorchClassifier
 
-    classifier = Classifier.load(tiny_classifier)
-    found = []
-    for session in (OpenVinoClassifier(classifier.folder, "f32"), TorchClassifier(classifier.folder, "cpu")):
-        classifier._session = session
-        found.append(classifier.score(["where sleeps it"], [CANDIDATES])[0])
-    assert np.allclose(*found, atol=1e-3)
+    ours = Classifier.load(tiny_classifier, precision="f32")
+    theirs = Classifier(TorchClassifier(ours.folder, "cpu"), ours.folder)
+    scores = [classifier.score(["where sleeps it"], [CANDIDATES])[0] for classifier in (ours, theirs)]
+    assert np.allclose(*scores, atol=1e-3)
 
 
-def test_eight_bits_are_near_full_precision(tiny_classifier: Path) -> None:
-    classifier = Classifier.load(tiny_classifier)
-    found = []
-    for precision in ("f32", "i8"):
-        classifier._session = OpenVinoClassifier(classifier.folder, precision)
-        found.append(classifier.score(["where sleeps it"] * 20, [CANDIDATES] * 20))
-    full, rounded = (np.concatenate(own) for own in found)
-    assert not np.array_equal(full, rounded)
-    assert np.allclose(full, rounded, atol=0.15)
+def test_numbers_that_are_none_are_refused(tiny_classifier: Path, tmp_path: Path) -> None:
+    folder = with_settings(tiny_classifier, tmp_path / "m")
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.bias"][0] = np.inf
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(ModelError, match="m: the model gives NaN or infinite numbers"):
+        Classifier.load(folder).score(["fox"], [CANDIDATES])
 
 
 def test_reranked_scores_stay_above_the_rest() -> None:
@@ -150,7 +143,7 @@ def test_wrong_models_and_requests_are_refused(tiny_reader: Path, tiny_classifie
         Classifier.load(tiny_reader)
     folder = with_settings(tiny_classifier, tmp_path / "three")
     weights = load_file(folder / "model.safetensors")
-    weights["classifier.weight"] = np.repeat(weights["classifier.weight"], 3, 0)
+    weights |= {name: np.repeat(weights[name], 3, 0) for name in ("classifier.weight", "classifier.bias")}
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(ModelError, match="3 classes"):
         Classifier.load(folder)

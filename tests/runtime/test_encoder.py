@@ -12,16 +12,13 @@ from tiny_models import make_model
 from oreqa.errors import InputError, ModelError
 from oreqa.runtime import batches as module
 from oreqa.runtime.encoder import Encoder
-from oreqa.runtime.openvino_session import OpenVinoSession
 
 TEXTS = ["the fox", "a much longer text about a fox and the dog that it did not see", "", "éàü 😀", "fox"]
 
 
 def exact(folder: Path) -> Encoder:
-    """The encoder in float32, whatever the processor."""
-    loaded = Encoder.load(folder)
-    loaded._session = OpenVinoSession(loaded.folder, loaded.fingerprint, "f32")
-    return loaded
+    """The encoder in float32, whatever the processor and the precision that the tests run in."""
+    return Encoder.load(folder, precision="f32")
 
 
 def slow_bert(folder: Path, ids: list[int]) -> np.ndarray:
@@ -104,9 +101,8 @@ def test_torch_session_gives_the_same(tmp_path: Path) -> None:
 
     folder = make_model(tmp_path / "m", dense=True)
     encoder = exact(folder)
-    expected = encoder.encode(TEXTS)
-    encoder._session = TorchSession(encoder.folder, "cpu")
-    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=2e-5)
+    torch_encoder = Encoder(encoder.folder, TorchSession(encoder.folder, "cpu"), encoder.fingerprint, encoder.dim)
+    np.testing.assert_allclose(torch_encoder.encode(TEXTS), encoder.encode(TEXTS), atol=2e-5)
 
 
 @pytest.mark.train
@@ -114,12 +110,10 @@ def test_torch_session_gives_the_same(tmp_path: Path) -> None:
 def test_default_model_equals_sentence_transformers() -> None:
     from sentence_transformers import SentenceTransformer
 
-    encoder = Encoder.load("all-minilm-l6-v2")
+    encoder = exact(Path("all-minilm-l6-v2"))
     texts = ["What is the capital of France?", "Paris is the capital of France. " * 40, "短い文", ""]
     expected = SentenceTransformer(str(encoder.folder.path), device="cpu").encode(texts)
-    ours = encoder.encode(texts)
-    assert (ours * expected).sum(1).min() > 0.999
-    np.testing.assert_allclose(exact(encoder.folder.path).encode(texts), expected, atol=1e-4)
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-4)
 
 
 def test_sentences_are_means_of_their_own_tokens_in_context(tiny: Path) -> None:
@@ -150,6 +144,75 @@ def test_sentences_alone_for_models_that_pool_the_first_token(tmp_path: Path) ->
     encoder = exact(make_model(tmp_path / "m", "cls"))
     (rows,) = encoder.encode_passages([("", "ab cd. ef", [(0, 6), (7, 9)])])
     np.testing.assert_allclose(rows, encoder.encode(["ab cd. ef", "ab cd.", "ef"]), atol=1e-6)
+
+
+WITHOUT_TOKENS = ["", " ", "\u200b", "\x07\x08", "\u0301\u0302", "\ufe0f"]
+
+
+@pytest.mark.parametrize("text", WITHOUT_TOKENS)
+@pytest.mark.parametrize(("pooling", "answers"), [("mean", "inside"), ("mean", "pairs"), ("cls", "alone")])
+def test_texts_without_tokens_have_a_vector(tmp_path: Path, pooling: str, answers: str, text: str) -> None:
+    folder = make_model(tmp_path / "m", pooling)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "oreqa": {"answers": answers}}))
+    encoder = exact(folder)
+    hidden = slow_bert(folder, [2, 3])  # [CLS] [SEP]
+    expected = unit(hidden.mean(0) if pooling == "mean" else hidden[0])
+    np.testing.assert_allclose(encoder.encode([text, "fox"])[0], expected, atol=2e-5)
+    for head in ("", "title"):
+        untold, told = encoder.encode_passages([(head, text, []), (head, text, [(0, len(text)), (0, 0)])])
+        assert (untold.shape, told.shape) == ((1, 32), (3, 32))
+        np.testing.assert_allclose(np.linalg.norm([*untold, *told], axis=1), 1, atol=1e-5)
+        np.testing.assert_allclose(told[0], untold[0], atol=0.5 if answers == "pairs" else 1e-5)
+        if answers == "inside":
+            np.testing.assert_allclose(told[1:], [untold[0]] * 2, atol=1e-5)
+            if not head:
+                np.testing.assert_allclose(untold[0], expected, atol=2e-5)
+
+
+def test_a_sentence_without_tokens_has_the_vector_of_what_is_read_with_it(tiny: Path) -> None:
+    encoder = exact(tiny)
+    text = "the fox ran. \u200b a dog slept!"
+    fox, blank, dog = (0, 12), (13, 14), (15, 27)
+    (rows,) = encoder.encode_passages([("title", text, [fox, blank, dog])])
+    (whole,) = encoder.encode_passages([("title", text, [(0, 27)])])
+    (without,) = encoder.encode_passages([("title", text, [fox, dog])])
+    np.testing.assert_allclose(rows[2], whole[1], atol=1e-5)
+    np.testing.assert_allclose(rows[[0, 1, 3]], without, atol=1e-5)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_sentence_without_tokens_anywhere_in_a_long_passage_changes_no_other(tiny: Path, place: int) -> None:
+    encoder = exact(tiny)
+    sentences = [f"{word} " * 12 for word in ("abcd", "efgh", "ijkl")]  # 48 tokens each; 62 fit
+    with_blank = [*sentences[:place], "\u200b ", *sentences[place:]]
+    ends = np.cumsum([len(s) for s in with_blank])
+    spans = [(int(end) - len(s), int(end) - 1) for s, end in zip(with_blank, ends, strict=True)]
+    (rows,) = encoder.encode_passages([("", "".join(with_blank), spans)])
+    (expected,) = encoder.encode_passages([("", "".join(sentences), [(60 * i, 60 * i + 59) for i in range(3)])])
+    np.testing.assert_allclose(np.delete(rows, 1 + place, 0), expected, atol=1e-5)
+    assert np.linalg.norm(rows[1 + place]) == pytest.approx(1, abs=1e-5)
+
+
+def test_spans_out_of_order_are_read_where_they_stand(tiny: Path) -> None:
+    encoder = exact(tiny)
+    text = "".join(f"{word} " * 12 for word in ("abcd", "efgh", "ijkl"))
+    spans = [(60 * i, 60 * i + 59) for i in range(3)]
+    (rows,) = encoder.encode_passages([("", text, [*spans, spans[0]])])
+    np.testing.assert_allclose(rows[4], rows[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_numbers_that_are_none_are_refused(tiny: Path, tmp_path: Path, number: float) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "m")
+    weights = load_file(folder / "model.safetensors")
+    weights["encoder.layer.1.output.LayerNorm.bias"][3] = number
+    save_file(weights, folder / "model.safetensors")
+    encoder = Encoder.load(folder)
+    with pytest.raises(ModelError, match="m: the model gives NaN or infinite numbers"):
+        encoder.encode(["fox"])
+    with pytest.raises(ModelError, match="NaN or infinite"):
+        encoder.encode_passages([("", "fox", [(0, 3)])])
 
 
 def test_order_and_batches_do_not_matter(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,14 +268,38 @@ def test_wrong_devices(tiny: Path) -> None:
         ({"model_type": "roberta"}, "only BERT encoders"),
         ({"hidden_act": "silu"}, "activation 'silu'"),
         ({"position_embedding_type": "relative_key"}, "relative position"),
+        ({"hidden_size": -5}, "hidden_size is -5; it must be a whole number of at least 1"),
+        ({"hidden_size": "32"}, "hidden_size is '32'"),
+        ({"hidden_size": 64}, r"its tensor embeddings.\w+.weight of shape .* does not fit"),
+        ({"hidden_size": None}, "hidden_size is None"),
+        ({"num_attention_heads": 5}, "32 is no multiple of its num_attention_heads 5"),
+        ({"num_hidden_layers": 3}, "lack encoder.layer.2"),
+        ({"num_hidden_layers": 1.5}, "num_hidden_layers is 1.5"),
+        ({"max_position_embeddings": 0}, "max_position_embeddings is 0"),
+        ({"oreqa": [1]}, "does not hold a model's settings"),
+        ({"layer_norm_eps": "x"}, "layer_norm_eps is 'x'; it must be a number above 0"),
     ],
 )
-def test_other_architectures_are_refused(tiny: Path, tmp_path: Path, change: dict[str, str], reason: str) -> None:
+def test_other_and_damaged_architectures_are_refused(
+    tiny: Path, tmp_path: Path, change: dict[str, object], reason: str
+) -> None:
     folder = shutil.copytree(tiny, tmp_path / "m")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, **change}))
     with pytest.raises(ModelError, match=reason):
         Encoder.load(folder)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors", "2_Dense/model.safetensors"])
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff" * 100, None], ids=["empty", "braces", "noise", "truncated"])
+def test_damaged_files_are_named_in_one_line(tmp_path: Path, name: str, content: bytes | None) -> None:
+    folder = make_model(tmp_path / "m", dense=True)
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
+    with pytest.raises(ModelError) as caught:
+        Encoder.load(folder)
+    assert str(folder / Path(name).parent) in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_incomplete_weights_are_refused(tiny: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ from tiny_models import make_head
 from oreqa.core import Span
 from oreqa.errors import InputError, ModelError
 from oreqa.models.heads import load_weights, read_head_folder
-from oreqa.runtime.openvino_heads import OpenVinoHeads
 from oreqa.runtime.reader import PassageReader
 from oreqa.runtime.spans import best_spans
 
@@ -25,10 +25,8 @@ PASSAGES = [
 
 
 def exact(reader: Path, reranker: Path | None = None) -> PassageReader:
-    """The reader in float32, whatever the processor."""
-    loaded = PassageReader.load(reader, reranker)
-    loaded._session = OpenVinoHeads(loaded.folder, loaded.reranker, "f32")
-    return loaded
+    """The reader in float32, whatever the processor and the precision that the tests run in."""
+    return PassageReader.load(reader, reranker, precision="f32")
 
 
 def test_every_span_slices_to_its_text(tiny_reader: Path) -> None:
@@ -68,11 +66,11 @@ def test_logits_equal_torch(tiny_reader: Path, tiny_reranker: Path) -> None:
     ours = exact(tiny_reader, tiny_reranker)
     (spans,) = ours.read(["what fox"], [PASSAGES], top=4)
     (scores,) = ours.rerank(["what fox"], [PASSAGES], [spans])
-    ours._session = TorchHeads(ours.folder, ours.reranker, "cpu")
-    (again,) = ours.read(["what fox"], [PASSAGES], top=4)
+    theirs = PassageReader(TorchHeads(ours.folder, ours.reranker, "cpu"), ours.folder, ours.reranker)
+    (again,) = theirs.read(["what fox"], [PASSAGES], top=4)
     assert [(s.passage, s.start, s.end) for s in spans] == [(s.passage, s.start, s.end) for s in again]
     assert [s.score for s in spans] == pytest.approx([s.score for s in again], abs=1e-3)
-    np.testing.assert_allclose(scores, ours.rerank(["what fox"], [PASSAGES], [spans])[0], atol=1e-3)
+    np.testing.assert_allclose(scores, theirs.rerank(["what fox"], [PASSAGES], [spans])[0], atol=1e-3)
 
 
 @pytest.mark.train
@@ -144,19 +142,25 @@ def test_a_difference_reads_as_the_whole(tiny_reader: Path, tiny: Path, tmp_path
     assert len(exact(tmp_path / "m").read(["fox"], [PASSAGES], top=1)[0]) == 3
 
 
-def test_common_layers_are_compiled_once_and_change_nothing(tiny_reader: Path, tmp_path: Path) -> None:
+def test_common_layers_are_compiled_once_and_change_nothing(
+    tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reranker = make_head(tmp_path / "r", "reranker", base=str(tiny_reader), layers=1)
     weights = load_file(reranker / "model.safetensors")
     lower = load_file(tiny_reader / "model.safetensors")
     weights |= {n: v for n, v in lower.items() if n.startswith(("bert.embeddings", "bert.encoder.layer.0."))}
     save_file(weights, reranker / "model.safetensors")
+    for name in ("shared", "apart"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("OREQA_CACHE", str(tmp_path / "shared"))
     shared = exact(tiny_reader, reranker)
-    assert shared._session._lower is not None
+    assert len(list((tmp_path / "shared").glob("lower1-*"))) == 1
     config = json.loads((reranker / "config.json").read_text())
     config["oreqa"]["base"] = ""
     (reranker / "config.json").write_text(json.dumps(config))
+    monkeypatch.setenv("OREQA_CACHE", str(tmp_path / "apart"))
     apart = exact(tiny_reader, reranker)
-    assert apart._session._lower is None
+    assert not list((tmp_path / "apart").glob("lower*"))
     found = [r.read(["fox"], [PASSAGES], top=2) for r in (shared, apart)]
     assert [s.score for s in found[0][0]] == pytest.approx([s.score for s in found[1][0]], abs=1e-4)
     scores = [r.rerank(["fox"], [PASSAGES], found[0])[0] for r in (shared, apart)]
@@ -171,6 +175,51 @@ def test_reranking_sees_the_span(tiny_reader: Path, tiny_reranker: Path) -> None
     assert scores[1] == pytest.approx(scores[2])
     assert reader.rerank([], [], []) == []
     assert len(reader.rerank(["x"], [PASSAGES], [[]])[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda w: w.pop("qa_outputs.weight"), "its weights lack qa_outputs.weight: they are not a reader's"),
+        (
+            lambda w: w.update({"qa_outputs.weight": w["qa_outputs.weight"][:, :8].copy()}),
+            "does not fit a model of hidden_size 32",
+        ),
+        (lambda w: w.update({n: w[n][:1].copy() for n in ("qa_outputs.weight", "qa_outputs.bias")}), "a reader's has two"),
+    ],
+)
+def test_heads_that_do_not_fit_are_refused(
+    tiny_reader: Path, tmp_path: Path, change: Callable[[dict[str, np.ndarray]], object], reason: str
+) -> None:
+    shutil.copytree(tiny_reader, tmp_path / "m")
+    weights = load_file(tmp_path / "m" / "model.safetensors")
+    change(weights)
+    save_file(weights, tmp_path / "m" / "model.safetensors")
+    with pytest.raises(ModelError, match=reason):
+        PassageReader.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("setting", [{"max_tokens": 0}, {"max_tokens": "x"}, {"overlap": -1}, {"layers": 1.5}])
+def test_damaged_settings_are_refused(tiny_reader: Path, tmp_path: Path, setting: dict[str, object]) -> None:
+    shutil.copytree(tiny_reader, tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    config["oreqa"] |= setting
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=f"m: its setting {next(iter(setting))} is"):
+        PassageReader.load(tmp_path / "m")
+
+
+def test_numbers_that_are_none_are_refused(tiny_reader: Path, tiny_reranker: Path, tmp_path: Path) -> None:
+    broken = []
+    for folder, name in ((tiny_reader, "qa_classifier.bias"), (tiny_reranker, "classifier.bias")):
+        broken.append(shutil.copytree(folder, tmp_path / folder.name))
+        weights = load_file(broken[-1] / "model.safetensors")
+        weights[name][0] = np.nan
+        save_file(weights, broken[-1] / "model.safetensors")
+    with pytest.raises(ModelError, match="reader: the model gives NaN"):
+        PassageReader.load(broken[0]).read(["fox"], [PASSAGES])
+    with pytest.raises(ModelError, match="reranker: the model gives NaN"):
+        PassageReader.load(tiny_reader, broken[1]).rerank(["fox"], [PASSAGES], [[Span("The", 0, 3, 0, 0.0, {})]])
 
 
 def test_wrong_folders(tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:

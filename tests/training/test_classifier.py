@@ -39,6 +39,7 @@ def recipe_of(pairs: Path, backbone: Path, **changes: object) -> ClassifierRecip
     return ClassifierRecipe.model_validate(settings)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("marking", ["alone", "marked"])
 def test_a_classifier_learns_and_loads_everywhere(pairs_file: Path, tiny_reader: Path, tmp_path: Path, marking: str) -> None:
     from sentence_transformers import CrossEncoder
@@ -48,7 +49,7 @@ def test_a_classifier_learns_and_loads_everywhere(pairs_file: Path, tiny_reader:
     losses = [loss for _, loss in record["losses"]]
     assert losses[-1] < losses[0]
     pairs = list(load_pairs(pairs_file))
-    classifier = Classifier.load(tmp_path / "m")
+    classifier = Classifier.load(tmp_path / "m", precision="f32")
     assert classifier.folder.marking == marking
     logits = classifier.score([p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs])
     assert np.mean([own[0] > own[1:].mean() for own in logits]) > 0.7

@@ -12,6 +12,7 @@ from oreqa.cli.output import (
     ClassifierOption,
     DeviceOption,
     JsonFlag,
+    PrecisionOption,
     RerankerOption,
     RerankOption,
     need_text,
@@ -44,6 +45,7 @@ def ask(
     classifier: ClassifierOption = "minilm-classifier",
     explain: Annotated[bool, typer.Option("--explain", help="Show what each stage contributed.")] = False,
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Answer a question from an index, with the sentence and the passage that prove it.

@@ -14,6 +14,7 @@ from oreqa.cli.output import (
     ClassifierOption,
     DeviceOption,
     JsonFlag,
+    PrecisionOption,
     RerankOption,
     print_json,
     progress_bar,
@@ -57,6 +58,7 @@ def reqa(
     questions: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by the seed.")] = None,
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Retrieve the answer sentence among all sentences (ReQA, MultiReQA).
@@ -98,6 +100,7 @@ def beir(
     classifier: ClassifierOption = "minilm-classifier",
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Retrieve documents for judged questions (BEIR).
@@ -126,6 +129,7 @@ def classifier_command(
     classifier: ClassifierOption = "minilm-classifier",
     model: ModelOption = None,
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Tell answers from other sentences: accuracy and AUC-PR, beside guessing and the dual encoder's cosine.
@@ -160,6 +164,7 @@ def recall(
     questions: Annotated[Path | None, typer.Option(help="Questions, one a line.", show_default="its own sentences")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Nearest neighbours to compare.")] = 10,
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare an index's FAISS search with exact search: which share of the nearest neighbours it finds.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import DeviceOption, JsonFlag, need_text, print_json, progress_bar, say
+from oreqa.cli.output import DeviceOption, JsonFlag, PrecisionOption, need_text, print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from oreqa.index.writer import Report
@@ -33,6 +33,7 @@ def index_command(
         str | None, typer.Option(help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...", show_default="Flat")
     ] = None,
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Add documents to an index, or refresh it; what did not change is not encoded again.

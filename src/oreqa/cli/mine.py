@@ -13,6 +13,7 @@ from oreqa.cli.output import (
     ClassifierOption,
     DeviceOption,
     JsonFlag,
+    PrecisionOption,
     ReaderOption,
     one_line,
     print_json,
@@ -50,6 +51,7 @@ def negatives(
     model: ModelOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Each question with its answer and three sentences that are none: what a classifier learns from.
@@ -94,6 +96,7 @@ def silver(
     work: WorkOption = None,
     model: ModelOption = None,
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Sentences that a classifier takes for answers, among those that a retriever finds: more pairs to train on.
@@ -185,6 +188,7 @@ def predictions(
     questions: Annotated[int | None, typer.Option(min=1, help="Questions drawn of each file.", show_default="all")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """A reader's best spans for training questions, right and wrong: what a span re-ranker learns from.

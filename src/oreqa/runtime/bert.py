@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openvino as ov
-from openvino import opset13 as op
 
 from oreqa.errors import ModelError
+from oreqa.models.folders import whole_number
+from oreqa.runtime.quiet_openvino import op, ov
 
 _ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", "relu": ""}
 
@@ -32,6 +33,7 @@ class Graph:
 
 
 def bert_graph(
+    folder: Path,
     weights: Mapping[str, np.ndarray],
     config: Mapping[str, Any],
     first: int = 0,
@@ -44,29 +46,39 @@ def bert_graph(
     ``first`` and ``last`` (left out) cut a stretch of its layers; one that begins with layer 0 has the embeddings, too.
     With ``eight_bits`` the layers' matrices are rounded to 255 steps a row. With ``only_first`` the last layer is computed
     for [CLS] alone, which is then all that ``hidden`` holds (``[batch, 1, width]``): the same number, for less.
-    Raises ModelError if the architecture is not BERT's or a tensor is missing.
+    ``folder`` is the model's, for messages.
+    Raises ModelError if the architecture is not BERT's, or a tensor is missing or of another shape than the settings say.
     """
-    _check_supported(config)
-    prefix = _prefix(weights)
-    eps = float(config.get("layer_norm_eps", 1e-12))
-    heads = int(config["num_attention_heads"])
-    width = int(config["hidden_size"])
+    _check_supported(folder, config)
+    prefix = _prefix(folder, weights)
+    eps = config.get("layer_norm_eps", 1e-12)
+    if not isinstance(eps, float | int) or not eps > 0:
+        raise ModelError(f"{folder}: its setting layer_norm_eps is {eps!r}; it must be a number above 0")
+    width, heads, depth = (
+        whole_number(config, name, folder, least=1) for name in ("hidden_size", "num_attention_heads", "num_hidden_layers")
+    )
+    if width % heads:
+        raise ModelError(f"{folder}: its hidden_size {width} is no multiple of its num_attention_heads {heads}")
 
-    def tensor(name: str) -> Any:
+    def tensor(name: str, *shape: int | None) -> Any:
         try:
             value = weights[prefix + name]
         except KeyError:
-            raise ModelError(f"the model's weights lack {prefix + name}: the file is not a complete BERT encoder") from None
+            raise ModelError(
+                f"{folder}: the model's weights lack {prefix + name}: the file is not a complete BERT encoder"
+            ) from None
+        if value.ndim != len(shape) or any(n not in (None, size) for n, size in zip(shape, value.shape, strict=True)):
+            raise ModelError(f"{folder}: its tensor {prefix + name} of shape {value.shape} does not fit its config.json")
         return op.constant(np.ascontiguousarray(value, dtype=np.float32), shared_memory=True)
 
-    def linear(x: Any, name: str) -> Any:
-        matrix = tensor(f"{name}.weight")
+    def linear(x: Any, name: str, out: int | None = width, into: int | None = width) -> Any:
+        matrix = tensor(f"{name}.weight", out, into)
         product = op.matmul(x, _rounded(matrix) if eight_bits else matrix, False, True)
-        return op.add(product, tensor(f"{name}.bias"))
+        return op.add(product, tensor(f"{name}.bias", out))
 
     def layer_norm(x: Any, name: str) -> Any:
         centred = op.mvn(x, op.constant(np.array([-1], np.int64)), True, eps, "INSIDE_SQRT")
-        return op.add(op.multiply(centred, tensor(f"{name}.weight")), tensor(f"{name}.bias"))
+        return op.add(op.multiply(centred, tensor(f"{name}.weight", width)), tensor(f"{name}.bias", width))
 
     def split_heads(x: Any) -> Any:
         split = op.reshape(x, op.constant(np.array([0, 0, heads, width // heads], np.int64)), True)
@@ -81,14 +93,14 @@ def bert_graph(
         # Position embeddings: the first S rows, S being the batch's own length.
         length = op.gather(op.shape_of(ids), op.constant(np.array([1], np.int64)), axis)
         positions = op.slice(
-            tensor("embeddings.position_embeddings.weight"),
+            tensor("embeddings.position_embeddings.weight", None, width),
             op.constant(np.array([0], np.int64)),
             length,
             op.constant(np.array([1], np.int64)),
             op.constant(np.array([0], np.int64)),
         )
-        words = op.gather(tensor("embeddings.word_embeddings.weight"), ids, axis)
-        segments = op.gather(tensor("embeddings.token_type_embeddings.weight"), types, axis)
+        words = op.gather(tensor("embeddings.word_embeddings.weight", None, width), ids, axis)
+        segments = op.gather(tensor("embeddings.token_type_embeddings.weight", None, width), types, axis)
         return layer_norm(op.add(op.add(words, segments), positions), "embeddings.LayerNorm")
 
     mask = op.parameter([-1, -1], np.int64, "attention_mask")
@@ -105,7 +117,7 @@ def bert_graph(
     seen = op.unsqueeze(op.convert(mask, np.float32), op.constant(np.array([1, 2], np.int64)))
     hide = op.multiply(op.subtract(op.constant(np.float32(1)), seen), op.constant(np.float32(-1e9)))
 
-    layers = range(first, int(config["num_hidden_layers"]) if last is None else last)
+    layers = range(first, depth if last is None else last)
     for layer in layers:
         base = f"encoder.layer.{layer}"
         key, value = (split_heads(linear(x, f"{base}.attention.self.{part}")) for part in ("key", "value"))
@@ -119,8 +131,8 @@ def bert_graph(
             True,
         )
         x = layer_norm(op.add(linear(joined, f"{base}.attention.output.dense"), x), f"{base}.attention.output.LayerNorm")
-        inner = activate(linear(x, f"{base}.intermediate.dense"))
-        x = layer_norm(op.add(linear(inner, f"{base}.output.dense"), x), f"{base}.output.LayerNorm")
+        inner = activate(linear(x, f"{base}.intermediate.dense", out=None))
+        x = layer_norm(op.add(linear(inner, f"{base}.output.dense", into=None), x), f"{base}.output.LayerNorm")
     return Graph(inputs, x)
 
 
@@ -169,20 +181,22 @@ def as_model(graph: Graph, extra: Mapping[str, Any], outputs: Mapping[str, Any])
     return ov.Model(results, list(inputs.values()), "bert")
 
 
-def _check_supported(config: Mapping[str, Any]) -> None:
+def _check_supported(folder: Path, config: Mapping[str, Any]) -> None:
     kind = config.get("model_type")
     if kind not in ("bert", "dpr"):
         raise ModelError(
-            f"the model is of type {kind!r}; "
+            f"{folder}: the model is of type {kind!r}; "
             "only BERT encoders run here: choose a folder whose config.json says model_type bert"
         )
     if config.get("position_embedding_type", "absolute") != "absolute":
-        raise ModelError("the model uses relative position embeddings; only absolute ones run here")
+        raise ModelError(f"{folder}: the model uses relative position embeddings; only absolute ones run here")
     if config.get("hidden_act", "gelu") not in _ACTIVATIONS:
-        raise ModelError(f"the model uses the activation {config['hidden_act']!r}; known: {', '.join(_ACTIVATIONS)}")
+        raise ModelError(
+            f"{folder}: the model uses the activation {config['hidden_act']!r}; known: {', '.join(_ACTIVATIONS)}"
+        )
 
 
-def _prefix(weights: Mapping[str, np.ndarray]) -> str:
+def _prefix(folder: Path, weights: Mapping[str, np.ndarray]) -> str:
     """Heads save their encoder under a name ('bert.'), bare encoders under none.
 
     Raises ModelError if there is no encoder.
@@ -190,4 +204,4 @@ def _prefix(weights: Mapping[str, np.ndarray]) -> str:
     for prefix in ("", "bert.", "model.", "0.auto_model."):
         if prefix + "embeddings.word_embeddings.weight" in weights:
             return prefix
-    raise ModelError("the model's weights hold no BERT embeddings (embeddings.word_embeddings.weight)")
+    raise ModelError(f"{folder}: the model's weights hold no BERT embeddings (embeddings.word_embeddings.weight)")

@@ -17,6 +17,7 @@ from oreqa.errors import InputError
 from oreqa.models.folders import find_model
 from oreqa.models.heads import CLASSIFIER, HeadFolder, read_head_folder
 from oreqa.models.inputs import InputMaker, Window
+from oreqa.runtime.batches import check_finite
 from oreqa.runtime.reader import CHUNK, HeadBatch, window_batches
 
 Logits = NDArray[np.float32]
@@ -41,28 +42,29 @@ class Classifier:
         self._inputs = InputMaker(folder.tokenizer, folder.max_tokens, 0, folder.titles, folder.closing)
 
     @classmethod
-    def load(cls, name: str | Path, device: str = "cpu") -> Classifier:
+    def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> Classifier:
         """Load a model by name or folder; CrossEncoders of one output, or two, load as they are.
 
-        Raises ModelError for a folder that is missing or of another kind.
+        ``precision`` as in ``PassageReader.load``. Raises ModelError for a folder that is missing, damaged or of another
+        kind, InputError for a precision that the processor does not offer.
         """
         folder = read_head_folder(find_model(name), CLASSIFIER)
         if device == "cpu":
             from oreqa.runtime.openvino_heads import OpenVinoClassifier
 
-            session: ClassifierSession = OpenVinoClassifier(folder)
+            session: ClassifierSession = OpenVinoClassifier(folder, precision)
         elif device == "cuda":
             from oreqa.runtime.torch_heads import TorchClassifier
 
-            session = TorchClassifier(folder)
+            session = TorchClassifier(folder, device, precision)
         else:
             raise InputError(f"there is no device {device!r}: choose cpu or cuda")
         return cls(session, folder)
 
     @property
     def stamp(self) -> str:
-        """A hash of the model's files: what the same stamp scores it scores alike."""
-        from oreqa.runtime.compiled import model_stamp
+        """A hash of the model's files: classifiers with the same stamp, in the same precision, give the same scores."""
+        from oreqa.runtime.cache import model_stamp
 
         return model_stamp(self.folder.path)
 
@@ -85,6 +87,7 @@ class Classifier:
             pairs = [(questions[q], candidates[q][place]) for q, place in owners]
             windows = show(self._inputs, pairs, self.folder.marking)
             for batch, (logits,) in self._session.run(window_batches(windows)):
+                check_finite(logits, self.folder.path)
                 for row, item in enumerate(batch.items):
                     q, place = owners[item]
                     out[q][place] = logits[row]

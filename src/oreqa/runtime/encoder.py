@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.errors import InputError
-from oreqa.models.folders import EncoderFolder, find_model, read_encoder_folder
+from oreqa.models.folders import EncoderFolder, find_model, load_dense, read_encoder_folder, whole_number
 from oreqa.models.items import Item, ItemMaker, PassageText
-from oreqa.runtime.batches import by_length
+from oreqa.runtime.batches import by_length, check_finite
 
 Vectors = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -52,24 +52,26 @@ class Encoder:
         self.max_tokens = self._items.max_tokens
 
     @classmethod
-    def load(cls, name: str | Path, device: str = "cpu") -> Encoder:
+    def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> Encoder:
         """Load a model folder, or a packaged model by its name.
 
-        ``device`` is ``cpu`` (OpenVINO, bf16 where the processor has it) or ``cuda`` (torch; needs the train extra).
-        Raises ModelError for a folder that is missing or of an architecture that does not run here.
+        ``device`` is ``cpu`` (OpenVINO) or ``cuda`` (torch; needs the train extra); ``precision`` one of f32, bf16, i8 (f32
+        for an encoder) and auto (bf16 where the processor has it); left out, it is $OREQA_PRECISION, else auto.
+        Raises ModelError for a folder that is missing, damaged or of an architecture that does not run here, InputError for
+        a precision that the processor does not offer.
         """
-        from oreqa.runtime.compiled import known_fingerprint
+        from oreqa.runtime.cache import known_fingerprint
 
         folder = read_encoder_folder(find_model(name))
         stamp = known_fingerprint(folder.path)
         if device == "cpu":
             from oreqa.runtime.openvino_session import OpenVinoSession
 
-            session: Session = OpenVinoSession(folder, stamp)
+            session: Session = OpenVinoSession(folder, stamp, precision)
         elif device == "cuda":
             from oreqa.runtime.torch_session import TorchSession
 
-            session = TorchSession(folder)
+            session = TorchSession(folder, device, precision)
         else:
             raise InputError(f"there is no device {device!r}: choose cpu or cuda")
         return cls(folder, session, stamp, _width(folder))
@@ -94,6 +96,7 @@ class Encoder:
                 progress(len(batch.items))
 
         self._session.run(item_batches(items), done)
+        check_finite(out, self.folder.path)
         return out
 
     def encode_passages(
@@ -122,8 +125,9 @@ class Encoder:
                 progress(finished)
 
         self._session.run(item_batches([one.item for one in placed]), done)
-        if self.folder.normalise:
-            for rows in out:
+        for rows in out:
+            check_finite(rows, self.folder.path)
+            if self.folder.normalise:
                 rows[0] /= max(float(np.linalg.norm(rows[0])), 1e-12)
         return out
 
@@ -150,8 +154,5 @@ def item_arrays(items: Sequence[Item]) -> tuple[Ids, Ids, Ids, Vectors]:
 
 def _width(folder: EncoderFolder) -> int:
     if not folder.dense:
-        return int(folder.config["hidden_size"])
-    from safetensors import safe_open
-
-    with safe_open(folder.dense[-1].folder / "model.safetensors", "np") as tensors:
-        return int(tensors.get_slice("linear.weight").get_shape()[0])
+        return whole_number(folder.config, "hidden_size", folder.path, least=1)
+    return len(load_dense(folder.dense[-1])[0])

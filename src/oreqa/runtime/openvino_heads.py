@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import openvino as ov
 from numpy.typing import NDArray
-from openvino import opset13 as op
 
+from oreqa.errors import ModelError
 from oreqa.models.folders import find_model
-from oreqa.models.heads import HeadFolder, load_weights, log_odds_head
+from oreqa.models.heads import HeadFolder, linear_head, load_weights, log_odds_head
 from oreqa.runtime import bert
-from oreqa.runtime.compiled import compile_cached, heads_precision, model_stamp
+from oreqa.runtime.cache import model_stamp
+from oreqa.runtime.compiled import compile_cached
 from oreqa.runtime.openvino_session import run_inputs
+from oreqa.runtime.precision import heads_precision
+from oreqa.runtime.quiet_openvino import op, ov
 from oreqa.runtime.reader import HeadBatch
 
 Outputs = Iterator[tuple[HeadBatch, list[NDArray[Any]]]]
@@ -24,7 +26,7 @@ class OpenVinoHeads:
     """Compiled stages: the common lower layers (or none), and on them the reader and the re-ranker."""
 
     def __init__(self, reader: HeadFolder, reranker: HeadFolder | None, precision: str | None = None) -> None:
-        precision = precision or heads_precision()
+        precision = heads_precision(precision)
         eight = precision == "i8"
         common = reranker.layers if reranker is not None and _is_base(reader, reranker) else 0
         stamp = model_stamp(reader.path)
@@ -57,7 +59,7 @@ class OpenVinoClassifier:
     """A compiled classifier."""
 
     def __init__(self, folder: HeadFolder, precision: str | None = None) -> None:
-        precision = precision or heads_precision()
+        precision = heads_precision(precision)
         key = f"classifier-{model_stamp(folder.path)}"
         self._model = compile_cached(key, lambda: _scorer(folder, 0, precision == "i8"), precision)
 
@@ -71,21 +73,21 @@ def _is_base(reader: HeadFolder, reranker: HeadFolder) -> bool:
 
 
 def _lower(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:
-    graph = bert.bert_graph(load_weights(folder.path), folder.config, 0, common, eight_bits)
+    graph = bert.bert_graph(folder.path, load_weights(folder.path), folder.config, 0, common, eight_bits)
     return bert.as_model(graph, {}, {"states": graph.hidden})
 
 
 def _reader(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:
     weights = load_weights(folder.path)
-    graph = bert.bert_graph(weights, folder.config, common, eight_bits=eight_bits)
-    width = int(folder.config["hidden_size"])
-    ends = bert.dense(graph.hidden, weights["qa_outputs.weight"][:2], weights["qa_outputs.bias"][:2], "identity")
-    selection = bert.dense(
-        bert.first_token(graph.hidden),
-        weights.get("qa_classifier.weight", np.zeros((1, width), np.float32)),
-        weights.get("qa_classifier.bias", np.zeros(1, np.float32)),
-        "identity",
-    )
+    graph = bert.bert_graph(folder.path, weights, folder.config, common, eight_bits=eight_bits)
+    weight, bias = linear_head(weights, "qa_outputs", folder)
+    if len(weight) < 2:
+        raise ModelError(f"{folder.path}: its qa_outputs has {len(weight)} output; a reader's has two, start and end")
+    ends = bert.dense(graph.hidden, weight[:2], bias[:2], "identity")
+    selects = "qa_classifier.weight" in weights
+    width = folder.config["hidden_size"]
+    selector = linear_head(weights, "qa_classifier", folder) if selects else (np.zeros((1, width)), np.zeros(1))
+    selection = bert.dense(bert.first_token(graph.hidden), selector[0], selector[1], "identity")
     start, end = (_at(ends, place, 2) for place in (0, 1))
     return bert.as_model(graph, {}, {"start": start, "end": end, "selection": _at(selection, 0, 1)})
 
@@ -93,11 +95,11 @@ def _reader(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:
 def _scorer(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:
     """One number an input, from [CLS], through BERT's pooler if there is one; of two classes, the second's log-odds."""
     weights = load_weights(folder.path)
-    graph = bert.bert_graph(weights, folder.config, common, eight_bits=eight_bits, only_first=True)
+    graph = bert.bert_graph(folder.path, weights, folder.config, common, eight_bits=eight_bits, only_first=True)
     first = bert.first_token(graph.hidden)
     if "bert.pooler.dense.weight" in weights:
-        first = bert.dense(first, weights["bert.pooler.dense.weight"], weights["bert.pooler.dense.bias"], "tanh")
-    weight, bias = log_odds_head(weights)
+        first = bert.dense(first, *linear_head(weights, "bert.pooler.dense", folder), "tanh")
+    weight, bias = log_odds_head(weights, folder)
     score = bert.dense(first, weight, bias, "identity")
     return bert.as_model(graph, {}, {"scores": _at(score, 0, 1)})
 

@@ -1,4 +1,4 @@
-"""The encoder's graph on OpenVINO: both cores busy, batches in flight while others are prepared."""
+"""The encoder's graph on OpenVINO: all cores busy, batches in flight while others are prepared."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-import openvino as ov
 from numpy.typing import NDArray
-from openvino import opset13 as op
-from safetensors.numpy import load_file
 
-from oreqa.models.folders import EncoderFolder
+from oreqa.models.folders import EncoderFolder, load_dense, load_tensors
 from oreqa.runtime import bert
-from oreqa.runtime.compiled import compile_cached, cpu_precision
+from oreqa.runtime.compiled import compile_cached
 from oreqa.runtime.encoder import Batch, Vectors
+from oreqa.runtime.precision import encoder_precision
+from oreqa.runtime.quiet_openvino import op, ov
 
 T = TypeVar("T")
 
 
 class OpenVinoSession:
-    """A compiled encoder on the CPU. ``precision`` is ``bf16`` or ``f32``; None takes what the processor does best."""
+    """A compiled encoder on the CPU; ``precision`` as in ``Encoder.load``."""
 
     def __init__(self, folder: EncoderFolder, fingerprint: str, precision: str | None = None) -> None:
-        self._model = compile_cached(f"encoder-{fingerprint[:32]}", lambda: _graph(folder), precision or cpu_precision())
+        self._model = compile_cached(f"encoder-{fingerprint[:32]}", lambda: _graph(folder), encoder_precision(precision))
 
     def run(self, batches: Iterator[Batch], done: Callable[[Batch, Vectors], None]) -> None:
         """Run every batch; ``done`` is called once for each, in order, in the caller's thread."""
@@ -63,12 +62,12 @@ def _wait(request: ov.InferRequest, label: T) -> tuple[T, list[NDArray[Any]]]:
 
 
 def _graph(folder: EncoderFolder) -> ov.Model:
-    graph = bert.bert_graph(load_file(folder.weights), folder.config)
+    graph = bert.bert_graph(folder.path, load_tensors(folder.weights), folder.config)
     pool = op.parameter([-1, -1, -1], np.float32, "pool")
     x = bert.pooled(graph, pool)
     for layer in folder.dense:
-        tensors = load_file(layer.folder / "model.safetensors")
-        x = bert.dense(x, tensors["linear.weight"], tensors.get("linear.bias"), layer.activation)
+        weight, bias = load_dense(layer)
+        x = bert.dense(x, weight, bias, layer.activation)
     if folder.normalise:
         x = bert.normalise(x)
     return bert.as_model(graph, {"pool": pool}, {"vectors": x})

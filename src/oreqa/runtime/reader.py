@@ -15,7 +15,7 @@ from oreqa.errors import InputError
 from oreqa.models.folders import find_model
 from oreqa.models.heads import READER, RERANKER, HeadFolder, read_head_folder
 from oreqa.models.inputs import InputMaker, Tokens, Window
-from oreqa.runtime.batches import by_length
+from oreqa.runtime.batches import by_length, check_finite
 from oreqa.runtime.spans import Logit, best_spans
 
 CHUNK = 64
@@ -58,26 +58,37 @@ class PassageReader:
         )  # fmt: skip
 
     @classmethod
-    def load(cls, reader: str | Path, reranker: str | Path | None = None, device: str = "cpu") -> PassageReader:
-        """Load models by name or folder. Raises ModelError for a folder that is missing or of another kind."""
+    def load(
+        cls,
+        reader: str | Path,
+        reranker: str | Path | None = None,
+        device: str = "cpu",
+        precision: str | None = None,
+    ) -> PassageReader:
+        """Load models by name or folder.
+
+        ``precision`` is one of f32, bf16, i8 and auto (the first offered of bf16, i8 and f32); left out, it is
+        $OREQA_PRECISION, else auto. Raises ModelError for a folder that is missing, damaged or of another kind, InputError
+        for a precision that the processor does not offer.
+        """
         folder = read_head_folder(find_model(reader), READER)
         second = None if reranker is None else read_head_folder(find_model(reranker), RERANKER)
         if device == "cpu":
             from oreqa.runtime.openvino_heads import OpenVinoHeads
 
-            session: HeadSession = OpenVinoHeads(folder, second)
+            session: HeadSession = OpenVinoHeads(folder, second, precision)
         elif device == "cuda":
             from oreqa.runtime.torch_heads import TorchHeads
 
-            session = TorchHeads(folder, second)
+            session = TorchHeads(folder, second, device, precision)
         else:
             raise InputError(f"there is no device {device!r}: choose cpu or cuda")
         return cls(session, folder, second)
 
     @property
     def stamp(self) -> str:
-        """A hash of the models' files: what the same stamp reads it reads alike."""
-        from oreqa.runtime.compiled import model_stamp
+        """A hash of the models' files: readers with the same stamp, in the same precision, give the same output."""
+        from oreqa.runtime.cache import model_stamp
 
         return " ".join(model_stamp(folder.path) for folder in (self.folder, self.reranker) if folder)
 
@@ -112,6 +123,8 @@ class PassageReader:
                 owners += [(number, place)] * len(cut)
         logits: list[list[Logit]] = [[] for _ in questions]
         for batch, (start, end, selection) in self._session.read(window_batches(windows)):
+            for output in (start, end, selection):
+                check_finite(output, self.folder.path)
             for row, item in enumerate(batch.items):
                 window, (number, place) = windows[item], owners[item]
                 part = slice(window.first, window.last)
@@ -146,6 +159,7 @@ class PassageReader:
                     windows.append(self._marked.marked(question, texts[title], texts[text], span, self.reranker.marking))
                     owners.append((q, place))
             for batch, (scores,) in self._session.rerank(window_batches(windows)):
+                check_finite(scores, self.reranker.path)
                 for row, item in enumerate(batch.items):
                     q, place = owners[item]
                     out[q][place] = scores[row]

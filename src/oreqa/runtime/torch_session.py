@@ -6,22 +6,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from oreqa.errors import ModelError
-from oreqa.models.folders import EncoderFolder
+from oreqa.models.folders import EncoderFolder, Layer, load_dense
 from oreqa.runtime.encoder import Batch, Vectors
+from oreqa.runtime.precision import gpu_precision
 
 
 class TorchSession:
-    """The same computation as OpenVinoSession's, in bf16 on ``device`` (f32 where that is the CPU)."""
+    """The same computation as OpenVinoSession's, on ``device`` (in f32 where that is the CPU)."""
 
-    def __init__(self, folder: EncoderFolder, device: str = "cuda") -> None:
-        torch = usable_device(device)
+    def __init__(self, folder: EncoderFolder, device: str = "cuda", precision: str | None = None) -> None:
+        usable_device(device)
         from transformers import AutoModel
 
         self._device = device
-        self._precision = torch.bfloat16 if device == "cuda" else torch.float32
-        self._model: Any = AutoModel.from_pretrained(folder.path, dtype=self._precision, local_files_only=True)
+        dtype = torch_precision(device, precision)
+        self._model: Any = AutoModel.from_pretrained(folder.path, dtype=dtype, local_files_only=True)
         self._model = self._model.eval().to(device)
-        self._dense = [(_tensors(layer.folder), layer.activation) for layer in folder.dense]
+        self._dense = [(_tensors(layer), layer.activation) for layer in folder.dense]
         self._normalise = folder.normalise
 
     def run(self, batches: Iterator[Batch], done: Callable[[Batch, Vectors], None]) -> None:
@@ -53,8 +54,15 @@ def usable_device(device: str) -> Any:
     return torch
 
 
-def _tensors(folder: Any) -> tuple[Any, Any]:
-    from safetensors.torch import load_file
+def torch_precision(device: str, precision: str | None) -> Any:
+    """torch's name of the precision on a device. Raises InputError for one that it does not compute in."""
+    import torch
 
-    tensors = load_file(folder / "model.safetensors")
-    return tensors["linear.weight"].float(), tensors.get("linear.bias")
+    return torch.bfloat16 if device == "cuda" and gpu_precision(precision) == "bf16" else torch.float32
+
+
+def _tensors(layer: Layer) -> tuple[Any, Any]:
+    import torch
+
+    weight, bias = load_dense(layer)
+    return torch.from_numpy(weight), None if bias is None else torch.from_numpy(bias)

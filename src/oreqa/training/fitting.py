@@ -27,7 +27,7 @@ from transformers import (
 from transformers.trainer_utils import get_last_checkpoint
 
 from oreqa.errors import InputError
-from oreqa.runtime.compiled import cpu_precision
+from oreqa.runtime.precision import chosen_precision, encoder_precision
 from oreqa.training.recipes import Optimiser
 
 Loss = Callable[[Any, dict[str, Tensor]], Tensor]
@@ -142,10 +142,15 @@ class _Advance(TrainerCallback):  # type: ignore[misc]
 
 
 def uses_bf16(precision: str) -> bool:
-    """Whether to compute in bf16: on a GPU, or on a processor that multiplies it in hardware."""
-    if precision != "auto":
-        return precision == "bf16"
-    return torch.cuda.is_available() or cpu_precision() == "bf16"
+    """Whether to compute in bf16: as the recipe says or, if it says auto, the choice for the process.
+
+    auto in both is bf16 on a GPU, or on a processor that multiplies it in hardware; i8 is f32.
+    """
+    if precision == "auto":
+        precision = chosen_precision()
+    if precision == "auto":
+        return torch.cuda.is_available() or encoder_precision() == "bf16"
+    return precision == "bf16"
 
 
 def copy_tokenizer(backbone: Path, out: Path) -> None:
