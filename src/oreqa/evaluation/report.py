@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 
 from oreqa.datasets.files import write_text
 from oreqa.evaluation.runs import QuestionResult
+from oreqa.runtime.cache import cache_folder
 
 MEANING = {
     "acc": "share of pairs that are told right at p = 0.5",
@@ -101,11 +103,9 @@ def _row(name: str, figures: Mapping[str, Any], shown: Sequence[str], kind: str)
 
 def _curve(results: Sequence[QuestionResult]) -> str:
     """Share of questions whose first gold lies within the top N, as SVG."""
-    from matplotlib.figure import Figure
-
     best = np.array([result.ranks[0] for result in results])
     depths = np.unique(np.round(np.logspace(0, 2, 40)))
-    figure = Figure(figsize=(7, 3), layout="constrained")
+    figure = _figure(7, 3)
     axes = figure.add_subplot()
     axes.plot(depths, [100 * np.mean(best <= depth) for depth in depths], color="#2f7d4f", linewidth=2)
     axes.set(xscale="log", xlabel="N", ylabel="questions with a gold in the top N, %", ylim=(0, 100), xlim=(1, 100))
@@ -116,15 +116,21 @@ def _curve(results: Sequence[QuestionResult]) -> str:
 
 def calibration_figure(rows: Sequence[Mapping[str, float]]) -> str:
     """What is right against what was said, as SVG; ``rows`` as ``evaluation.classifier.calibration`` gives them."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.5, 4), layout="constrained")
+    figure = _figure(4.5, 4)
     axes = figure.add_subplot()
     axes.plot([0, 100], [0, 100], color="#99a", linewidth=1, linestyle="--")
     said, right = ([100 * row[name] for row in rows] for name in ("said", "right"))
     axes.plot(said, right, color="#2f7d4f", linewidth=2, marker="o", markersize=4)
     axes.set(xlabel="p, %", ylabel="that answer, %", xlim=(0, 100), ylim=(0, 100))
     return _svg(figure, axes)
+
+
+def _figure(width: float, height: float) -> Any:
+    """An empty figure. What matplotlib remembers of the machine's fonts goes to our cache, not into the user's home."""
+    os.environ.setdefault("MPLCONFIGDIR", str(cache_folder() / "matplotlib"))
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _svg(figure: Any, axes: Any) -> str:
