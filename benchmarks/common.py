@@ -12,6 +12,9 @@ from pathlib import Path
 from oreqa.datasets.files import write_json
 from oreqa.datasets.squad import Paragraph, load_squad
 
+# Benchmarks share crashes, forks and tiny models with the tests.
+sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))
+
 
 def squad(data: Path) -> list[Paragraph]:
     """SQuAD dev's paragraphs."""

@@ -1,0 +1,38 @@
+"""An update that dies at a write leaves no trace; benchmarks/kill.py tries every write."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SUPPORT = Path(__file__).parent.parent / "support"
+
+# A process of its own: what forks must not have run a model.
+_CRASH = """
+import json, sys
+from pathlib import Path
+from crash import WAYS, Crashes, Library
+crashes = Crashes(Library(Path(sys.argv[1])), *sys.argv[2:])
+every = len(crashes.points) / 8
+points = [crashes.points[int(every * number)] for number in range(8)]
+results = [crashes.crash(point, [WAYS[number % len(WAYS)]]) for number, point in enumerate(points)]
+print(json.dumps([[crash.write, crash.after, crash.ways] for crash in results]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="counts writes through /proc")
+@pytest.mark.parametrize("flags", [(), ("--prune",)])
+def test_killed_at_a_write(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    command = [sys.executable, "-c", _CRASH, str(tmp_path), *flags]
+    path = os.pathsep.join([str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    run = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    crashes = json.loads(run.stdout)
+    assert {after for _, after, _ in crashes} == {"old", "new"}
+    assert [crash for crash in crashes if any(crash[2].values())] == []
