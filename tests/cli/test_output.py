@@ -24,7 +24,8 @@ HOSTILE = (
 )
 SHORT = "\x1b[2J\x9b\u202e"
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-COLOURS = re.compile(r"\x1b\[[\d;]*m")
+# What rich itself sends: colours, and for a progress bar the cursor off, on, up, and the line emptied.
+COLOURS = re.compile(r"\x1b\[(?:[\d;]*m|\?25[hl])|\r?\x1b\[(?:1A|2K)")
 
 
 def run(*arguments: object) -> Result:
