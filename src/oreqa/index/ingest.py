@@ -8,6 +8,7 @@ from pathlib import Path
 
 from oreqa.corpus.chunks import CUT_VERSION
 from oreqa.corpus.files import find_files
+from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
 from oreqa.errors import DocumentError
 from oreqa.index.store import Settings
@@ -57,6 +58,7 @@ def index_files(
             except DocumentError as error:
                 leave_out(file, str(error))
                 writer.keep(str(file))
+        end_parser()  # its memory is wanted for the search files
         writer.flush(progress)
         unseen = [path for path, _ in files.left_out]  # nothing can be said of what stands there: it is not gone
         writer.remove_unseen(lambda source: _below(source, roots) and not _below(source, unseen), prune)
