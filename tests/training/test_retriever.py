@@ -88,7 +88,7 @@ def test_a_batch_knows_who_answers_what(squad_file: Path, tiny: Path) -> None:
 
 def test_mined_pairs_are_positives_soft_labels_or_a_filter(tiny: Path, squad_file: Path) -> None:
     def pair(answer: str, score: float | None, source: str = "silver") -> Pair:
-        return Pair("q", Candidate(answer, answer), 1.0 if score is None else score, source, score)
+        return Pair("q", Candidate(answer, answer), 1.0 if source == "gold" or score is None else score, source, score)
 
     pairs = [pair("gold", 0.9, "gold"), pair("good", 0.8), pair("fair", 0.6), pair("bad", 0.1)]
     import random

@@ -61,7 +61,7 @@ class PairMaker:
             spans = dict.fromkeys(map(_span, candidates))
             if self._inside:  # all its sentences are candidates, in the order of the text, as a long passage is read in runs
                 sentences = [] if (0, len(source[0])) in spans else split_sentences(source[0])
-                self._spans[source] = sorted({*sentences, *spans})
+                self._spans[source] = sorted({*sentences, *spans}, key=lambda span: (span[0], -span[1]))
             else:
                 self._spans[source] = list(spans)
         self._placed: dict[Source, list[Placed]] = {}
