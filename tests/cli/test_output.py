@@ -180,7 +180,7 @@ LONG = "a" * 300
         (["mine", "negatives", "--data", "x.json", "--out", "."], "is a directory"),
         (["compare", LONG, LONG], "File name too long"),
         (["compare", "a", "b", "--seed", "-1"], "Invalid value for '--seed'"),
-        (["models", LONG], "File name too long"),
+        (["models", LONG], "there is no model"),
         (["models", "\udcff"], "there is no model"),
         (["eval", "openqa", "--data", "x", "--out", "o", "--combine", "reranked=inf"], "write a number"),
         (["eval", "openqa", "--data", "x", "--out", "o", "--gold-passages", "--null", "nan"], "--null nan: write a number"),
