@@ -111,6 +111,19 @@ def test_a_child_that_has_grown_is_replaced(tmp_path: Path, pdf_does: Callable[[
     assert len(reasons) == 2
 
 
+def test_what_the_parent_holds_does_not_count(tmp_path: Path) -> None:
+    """A parent with models and an index in its memory starts a child that has all of its own."""
+    much = bytearray(700 << 20)
+    much[:: 4 << 10] = bytes(len(much) // (4 << 10))  # held, not only asked for
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 broken")
+    with pytest.raises(DocumentError, match="PDF"):
+        list(read_documents(tmp_path / "a.pdf"))
+    child = process._parser._child
+    assert good(tmp_path) == "Just this."
+    assert process._parser._child is child
+    del much
+
+
 def test_an_interruption_leaves_no_answer_for_the_next_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(stream: object) -> bytes:
         raise KeyboardInterrupt
