@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from index_content import assert_same_content, content, old
+from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, OreqaError
-from oreqa.index import generations, writer
+from oreqa.index import check, generations, snapshot, writer
 from oreqa.index.check import check_index
+from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.generations import need_generation, newest_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
@@ -89,10 +91,13 @@ def _problems(folder: Path) -> list[str]:
         return [str(error)]
 
 
-def test_damage_that_opening_does_not_see_is_never_an_error_without_a_name(
+def test_damage_that_opening_does_not_see_ends_in_no_traceback(
     folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Large files are not read whole at every start: whatever a search meets in them is named."""
+    """Large files are not read whole at every start: what a search stumbles over in them is named.
+
+    What it does not stumble over, a flipped bit of a vector, say, `oreqa check` finds.
+    """
     monkeypatch.setattr(generations, "_SMALL", 0)
     encoder = Index.open(folder).encoder
 
@@ -114,6 +119,7 @@ def test_damage_that_opening_does_not_see_is_never_an_error_without_a_name(
             path.write_bytes(data)
             problem = error()
             assert problem is None or str(path) in problem
+            assert str(path) in "".join(_problems(folder))
         path.write_bytes(before)
 
 
@@ -288,3 +294,65 @@ def test_a_full_disk_is_one_line_and_the_index_answers_as_before(
         assert content(folder) == expected
         assert not (folder / "draft").exists()
     assert index_files(folder, [library]).added == 1
+
+
+def test_a_generation_that_is_replaced_while_it_is_opened(
+    folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two updates are published between the opening of a generation's files: the newest is opened instead."""
+    load = snapshot.load_bm25
+    checked = check.damaged_files
+
+    def publish_twice() -> None:
+        monkeypatch.undo()
+        for number in range(2):
+            (library / f"{number}.txt").write_text(f"Text {number}.")
+            index_files(folder, [library])
+
+    def load_late(path: Path) -> object:
+        publish_twice()
+        return load(path)
+
+    monkeypatch.setattr(snapshot, "load_bm25", load_late)
+    assert Index.open(folder).counts()["documents"] == 6
+
+    def check_late(generation: Path) -> list[str]:
+        publish_twice()
+        return checked(generation)
+
+    monkeypatch.setattr(check, "damaged_files", check_late)
+    assert check_index(folder) == []
+
+
+def test_an_index_that_was_deleted_and_made_again(folder: Path, library: Path, settings: Settings) -> None:
+    index = Index.open(folder)
+    assert index.search(["octopus"], 1)[0]
+    shutil.rmtree(folder)
+    (library / "octopus.md").write_text("# Squid\n\nA squid has ten arms.")
+    other = make_model(library.parent / "other", seed=1)
+    index_files(folder, [library], Settings(str(other), settings.passage_tokens))
+    assert newest_generation(folder) == index._snapshot.generation  # type: ignore[union-attr]
+    assert index.search(["squid"], 1, "sparse")[0][0].sentence.text == "A squid has ten arms."
+    assert len(index.search(["squid"], 9, "dense")[0]) == index.counts()["sentences"]
+
+
+def test_a_closed_index_opens_again(folder: Path) -> None:
+    index = Index.open(folder)
+    scores = index.score_all(["octopus", "bees"], SENTENCE_WEIGHTS.only("sparse"))
+    next(scores)
+    index.close()
+    assert len(next(scores)) == 8
+    assert index.search(["octopus"], 1, "sparse")[0]
+
+
+def test_the_stamp_of_the_content_tells_what_decides_results(
+    tmp_path: Path, folder: Path, library: Path, settings: Settings
+) -> None:
+    stamp = Index.open(folder).content_stamp
+    os.utime(library / "bees.txt", (time.time() - 50, time.time() - 50))
+    index_files(folder, [library])
+    assert Index.open(folder).content_stamp == stamp
+    index_files(tmp_path / "same", [library], settings)
+    assert Index.open(tmp_path / "same").content_stamp == stamp
+    index_files(folder, [library], Settings(settings.model, settings.passage_tokens, factory="HNSW8"))
+    assert Index.open(folder).content_stamp != stamp

@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from index_content import assert_same, content, old
 
-from oreqa.errors import DocumentError
-from oreqa.index import ingest, writer
-from oreqa.index.generations import DRAFT
+from oreqa.core import Document, Passage
+from oreqa.corpus.chunks import paragraph_passage
+from oreqa.errors import DocumentError, IndexStateError
+from oreqa.index import encodings, ingest, writer
+from oreqa.index.encodings import Encodings
+from oreqa.index.generations import DRAFT, need_generation
 from oreqa.index.ingest import index_files
+from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
-from oreqa.index.store import Settings
+from oreqa.index.store import Settings, open_documents
 from oreqa.index.writer import IndexWriter, open_writer
 
 
@@ -246,3 +251,101 @@ def test_what_cannot_be_seen_is_named_and_never_pruned(tmp_path: Path, library: 
     assert [line.partition(": ")[0] for line in report.problems] == [str(library / "bees.txt"), str(library / "more")]
     assert (report.removed, report.gone) == (0, 0)
     assert content(tmp_path / "kb") == expected
+
+
+def test_paths_with_dots_are_pruned(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    index_files(Path("../kb"), [Path("../library")], settings)
+    (library / "bees.txt").unlink()
+    assert index_files(Path("../kb"), [Path("../library")]).gone == 1
+    assert index_files(Path("../kb"), [Path("..")], prune=True).removed == 1
+    assert "bees.txt" not in keys(tmp_path / "kb")
+    assert not any("kb" in Path(p.document).parts for p in Index.open(tmp_path / "kb").passages())
+
+
+def test_one_update_is_published_once(tmp_path: Path, library: Path, settings: Settings) -> None:
+    with open_writer(tmp_path / "kb", settings) as opened:
+        opened.add(Document("a", "", "Bees hum."), "a")
+        opened.publish()
+        opened.add(Document("b", "", "Owls hoot."), "b")
+        with pytest.raises(IndexStateError, match="this update was published; open another writer"):
+            opened.publish()
+    assert keys(tmp_path / "kb") == {"a"}
+
+
+def test_a_users_index_is_never_replaced_by_a_task(tmp_path: Path, library: Path, settings: Settings) -> None:
+    passages = [paragraph_passage(Document("d", "", "Bees hum."))]
+    index_files(tmp_path / "kb", [library], settings)
+    expected = content(tmp_path / "kb")
+    with pytest.raises(IndexStateError, match="this index holds documents, not a task's passages: name another folder"):
+        index_passages(tmp_path / "kb", passages, settings)
+    assert content(tmp_path / "kb") == expected
+    index_passages(tmp_path / "task", passages, settings)
+    with pytest.raises(IndexStateError, match="holds a task's passages, not documents"):
+        index_files(tmp_path / "task", [library])
+
+
+def test_a_memo_that_is_older_than_the_index(tmp_path: Path, library: Path, settings: Settings) -> None:
+    """A power cut, or a backup, may bring back an older one: words must not get each other's numbers."""
+    folder = tmp_path / "kb"
+    index_files(folder, [library], settings)
+    memo = (folder / "encodings.db").read_bytes()
+    (library / "b.txt").write_text("The zebra met an okapi.")
+    index_files(folder, [library])
+    (folder / "encodings.db").write_bytes(memo)
+    (library / "c.txt").write_text("The quagga met a tapir.")
+    index_files(folder, [library])
+    for word, name in (("zebra", "b.txt"), ("okapi", "b.txt"), ("quagga", "c.txt"), ("tapir", "c.txt")):
+        best = Index.open(folder).search([word], 2, "sparse")[0]
+        assert Path(best[0].passage.document).name == name
+        assert best[0].score > 0
+        assert best[1].score == 0
+
+
+def test_a_long_document_is_encoded_in_parts(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (library / "long.txt").write_text("\n\n".join(f"Paragraph {n} tells of bee {n}. " * 6 for n in range(40)))
+    monkeypatch.setattr(writer, "BATCH_PASSAGES", 8)
+    encode = Encodings.encode
+    sizes: list[int] = []
+
+    def count(self: Encodings, passages: dict[bytes, Passage], *arguments: Any) -> None:
+        sizes.append(len(passages))
+        if len(sizes) == 3:
+            raise KeyboardInterrupt
+        encode(self, passages, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Encodings, "encode", count)
+        with pytest.raises(KeyboardInterrupt):
+            index_files(tmp_path / "kb", [library / "long.txt"], settings)
+    assert max(sizes) == 8
+    report = index_files(tmp_path / "kb", [library / "long.txt"], settings)
+    distinct = {passage.text for passage in Index.open(tmp_path / "kb").passages()}
+    assert report.encoded == len(distinct) - 16
+
+
+def test_words_and_encodings_of_what_is_gone_are_gone(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (library / "plan.txt").write_text("The password is swordfish.")
+    index_files(tmp_path / "kb", [library], settings)
+    (library / "plan.txt").write_text("The password is barracuda.")
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexWriter, "publish", lambda self: (self.flush(), (_ for _ in ()).throw(KeyboardInterrupt)))
+        with pytest.raises(KeyboardInterrupt):
+            index_files(tmp_path / "kb", [library])
+    (library / "plan.txt").unlink()
+    for number in range(encodings.KEPT_UPDATES + 1):
+        (library / "bees.txt").write_text(f"Bees dance, version {number}.")
+        index_files(tmp_path / "kb", [library], prune=True)
+    with open_writer(tmp_path / "kb") as opened:
+        rows = opened.encodings._database.execute("SELECT COUNT(*) FROM encodings").fetchone()[0]
+    assert rows == Index.open(tmp_path / "kb").counts()["passages"]
+    terms = {term for (term,) in open_documents(need_generation(tmp_path / "kb")).execute("SELECT term FROM terms")}
+    assert "octopus" in terms
+    assert not terms & {"swordfish", "barracuda", "password"}

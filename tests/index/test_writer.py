@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -195,41 +193,6 @@ def test_the_factory_can_be_changed_without_encoding(tmp_path: Path, library: Pa
         index = Index.open(tmp_path / "kb")
         assert index.settings.factory == factory
         assert [hit.sentence.text for hit in index.search(["octopus arms"], 3)[0]] == expected
-
-
-@pytest.mark.slow
-def test_kill_at_any_moment(tmp_path: Path, library: Path, settings: Settings) -> None:
-    """A few kills; benchmarks/kill.py does fifty on real data."""
-    for number in range(120):
-        (library / f"{number}.txt").write_text(f"File {number} tells of the number {number}. It ends here.\n\nAnd on." * 3)
-    folder = tmp_path / "kb"
-    command = [sys.executable, "-c", _RUN, str(folder), str(library), settings.model]
-    complete = False
-    for round_ in range(6):
-        process = subprocess.Popen(command)
-        time.sleep(0.6 + 0.25 * round_)
-        process.kill()
-        process.wait()
-        try:
-            assert Index.open(folder).search(["octopus"], 1, "sparse")[0]
-            complete = True
-        except IndexStateError:
-            assert not complete  # once complete, always searchable
-    assert subprocess.run(command, check=False).returncode == 0
-    index_files(tmp_path / "new", [library], settings)
-    assert_same(folder, tmp_path / "new")
-
-
-_RUN = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-from oreqa.index import writer
-from oreqa.index.ingest import index_files
-from oreqa.index.store import Settings
-writer.BATCH_PASSAGES = 8
-index_files(Path(sys.argv[1]), [Path(sys.argv[2])], Settings(sys.argv[3], 40))
-"""
 
 
 @pytest.mark.parametrize(("change", "reason"), [({"language": "English"}, "language code"), ({"factory": "Flatt"}, "FAISS")])

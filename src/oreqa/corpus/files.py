@@ -63,6 +63,11 @@ class _Folder:
     rules: _Rules
 
 
+def full_path(path: Path) -> Path:
+    """A path from the root without "..", links kept: so documents' sources are named."""
+    return Path(os.path.normpath(path.absolute()))
+
+
 class _Walk:
     def __init__(self, wanted: pathspec.GitIgnoreSpec | None, ignored: pathspec.GitIgnoreSpec) -> None:
         self._wanted = wanted
@@ -73,7 +78,7 @@ class _Walk:
 
     def add(self, path: Path) -> None:
         """Take a path that was named outright."""
-        root = Path(os.path.normpath(path.absolute()))
+        root = full_path(path)
         try:
             mode = path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):

@@ -120,6 +120,8 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
                 named: dict[str, Any] = dict(zip(header, row, strict=False))
                 yield {**named, "extra": row[len(header) :]} if len(row) > len(header) else named
     except csv.Error as error:
+        if "universal-newline" in str(error):
+            raise DocumentError("its lines end in carriage returns alone: save it with the usual line ends") from error
         raise DocumentError(f"line {reader.line_num} is not a row of this table ({error})") from error
 
 

@@ -29,7 +29,7 @@ def index_beir(
 
     What the folder has of them already is neither cut nor encoded again.
     """
-    with open_writer(folder, settings, device) as writer:
+    with open_writer(folder, settings, device, "a task's passages") as writer:
         for entry in task.corpus:
             text = entry.text if entry.text.strip() else entry.title
             writer.add(Document(entry.id, entry.title, text), entry.id, progress=progress)

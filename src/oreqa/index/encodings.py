@@ -15,7 +15,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,10 @@ from oreqa.runtime.encoder import Encoder
 
 ENCODINGS = "encodings.db"
 
-_VERSION = "2"
+KEPT_UPDATES = 10
+"""Updates for which the encodings of one that was interrupted are kept."""
+
+_VERSION = "3"
 """To be raised when the same passage is encoded, or its words are numbered, in another way."""
 
 _SCHEMA = """
@@ -37,8 +39,9 @@ CREATE TABLE settings(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- a CRC-32 of the three.
 CREATE TABLE encodings(
     hash BLOB PRIMARY KEY, vectors BLOB NOT NULL, terms BLOB NOT NULL, lengths BLOB NOT NULL, crc INTEGER NOT NULL);
--- Those that no published generation has used yet: an interrupted update's, which it will ask for.
-CREATE TABLE unpublished(hash BLOB PRIMARY KEY) WITHOUT ROWID;
+-- Those that no published generation has used yet: an interrupted update's, which it will ask for. After a few updates of
+-- others it is taken for given up.
+CREATE TABLE unpublished(hash BLOB PRIMARY KEY, updates INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, crc INTEGER NOT NULL);
 """
 
@@ -98,17 +101,11 @@ class Encodings:
                 for statement in _SCHEMA.split(";\n"):
                     run(statement)
                 write_setting(self._database, "made_for", self._made_for)
-                write_setting(self._database, "numbering", uuid4().hex)
         if read_setting(self._database, "made_for") != self._made_for:
             raise sqlite3.DatabaseError("it is of another model")
 
     def close(self) -> None:
         self._database.close()
-
-    @property
-    def numbering(self) -> str:
-        """Names the numbering of words; under the same name a word has the same number for good."""
-        return read_setting(self._database, "numbering")
 
     def __contains__(self, digest: bytes) -> bool:
         return self._database.execute("SELECT 1 FROM encodings WHERE hash = ?", (digest,)).fetchone() is not None
@@ -129,7 +126,7 @@ class Encodings:
             terms = [(number, term, _crc([term.encode()])) for number, term in self.vocabulary.take_new()]
             self._database.executemany("INSERT INTO terms VALUES (?, ?, ?)", terms)
             self._database.executemany("INSERT OR REPLACE INTO encodings VALUES (?, ?, ?, ?, ?)", rows)
-            self._database.executemany("INSERT OR IGNORE INTO unpublished VALUES (?)", [row[:1] for row in rows])
+            self._database.executemany("INSERT OR IGNORE INTO unpublished(hash) VALUES (?)", [row[:1] for row in rows])
 
     def read(self, digests: Iterable[bytes]) -> Iterator[Encoding | None]:
         """The encoding of each passage, in order; None for one that is missing or damaged."""
@@ -147,10 +144,6 @@ class Encodings:
                         np.frombuffer(vectors, np.float16), np.frombuffer(terms, np.int32), np.frombuffer(lengths, np.int32)
                     )
 
-    def terms(self) -> list[tuple[int, str]]:
-        """All words with their numbers."""
-        return [(number, term) for term, number in self.vocabulary.items()]
-
     def published(self, digests: Iterable[bytes]) -> None:
         """Forget what no passage of the generation just published has, but not what an interrupted update left."""
         run = self._database.execute
@@ -159,6 +152,8 @@ class Encodings:
             run("DELETE FROM used")
             self._database.executemany("INSERT OR IGNORE INTO used VALUES (?)", ((digest,) for digest in digests))
             run("DELETE FROM unpublished WHERE hash IN (SELECT hash FROM used)")
+            run("UPDATE unpublished SET updates = updates + 1")
+            run("DELETE FROM unpublished WHERE updates > ?", (KEPT_UPDATES,))
             run(
                 "DELETE FROM encodings WHERE hash NOT IN (SELECT hash FROM used) "
                 "AND hash NOT IN (SELECT hash FROM unpublished)"

@@ -12,9 +12,9 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from oreqa.errors import IndexStateError
 
@@ -24,6 +24,11 @@ DOCUMENTS = "documents.db"
 DRAFT = "draft"
 
 _NAME = re.compile(r"search-(\d{6,})")
+T = TypeVar("T")
+
+_ATTEMPTS = 100
+"""Generations that may be replaced while they are being opened."""
+
 _SMALL = 1 << 20
 """Files of at most so many bytes are compared with their checksum whenever an index is opened."""
 
@@ -46,9 +51,36 @@ def need_generation(folder: Path) -> Path:
     raise IndexStateError(f"{folder}: there is no index here; make one with: oreqa index PATH --index {folder}")
 
 
+def with_newest(folder: Path, use: Callable[[Path], T]) -> T:
+    """What ``use`` makes of the current state's folder, again with a newer one if that came and this one was removed.
+
+    Raises IndexStateError if there is no index, and what ``use`` raises.
+    """
+    for _ in range(_ATTEMPTS):
+        generation = need_generation(folder)
+        try:
+            result = use(generation)
+        except (IndexStateError, OSError):
+            if generation.is_dir():
+                raise
+        else:
+            if generation.is_dir():
+                return result
+    raise IndexStateError(f"{folder}: it is updated faster than it can be opened; try again")
+
+
 def generation_folder(folder: Path, number: int) -> Path:
     """Where the files of a generation lie."""
     return folder / f"search-{number:06d}"
+
+
+def generation_identity(generation: Path) -> tuple[int, int]:
+    """Tells a generation from another of the same name: of an index that was deleted and made again."""
+    try:
+        status = (generation / MANIFEST).stat()
+    except OSError as error:
+        raise IndexStateError(damage(generation / MANIFEST)) from error
+    return status.st_ino, status.st_mtime_ns
 
 
 def generation_number(generation: Path) -> int:
@@ -60,9 +92,8 @@ def publish_draft(folder: Path) -> Path:
     """Make the draft, which has its manifest, the current state; older generations than the one before are removed."""
     draft, before = folder / DRAFT, newest_generation(folder)
     published = generation_folder(folder, generation_number(before) + 1 if before else 1)
-    # What cannot be made anew is on the disk before its name is; search files that a power cut damages are noticed.
-    for name in (DOCUMENTS, MANIFEST, "."):
-        _sync(draft / name)
+    for path in (*sorted(draft.rglob("*")), draft):  # all is on the disk before its name is
+        _sync(path)
     draft.rename(published)
     _sync(folder)
     for _, path in list(_generations(folder)):

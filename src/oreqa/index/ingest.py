@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 
 from oreqa.corpus.chunks import CUT_VERSION
-from oreqa.corpus.files import find_files
+from oreqa.corpus.files import find_files, full_path
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
 from oreqa.errors import DocumentError
@@ -36,7 +36,7 @@ def index_files(
     gone from ``paths``; others are left alone. Interrupted, it can be called again: encoded passages are kept.
     """
     files = find_files(paths, include, exclude)
-    roots = [path.absolute() for path in paths]
+    roots = {full_path(path) for path in paths}
     with open_writer(folder, settings, device) as writer:
         writer.report.unknown = files.unknown
 
@@ -49,25 +49,27 @@ def index_files(
 
         for path, reason in files.left_out:
             leave_out(path, reason)
-        own = folder.absolute()
-        for file in files.files:
-            if file.is_relative_to(own):
-                continue
-            try:
-                _read(writer, file, fields or Fields(), progress)
-            except DocumentError as error:
-                leave_out(file, str(error))
-                writer.keep(str(file))
-        end_parser()  # its memory is wanted for the search files
+        try:
+            for file in files.files:
+                if file.is_relative_to(full_path(folder)):
+                    continue
+                try:
+                    _read(writer, file, fields or Fields(), progress)
+                except DocumentError as error:
+                    leave_out(file, str(error))
+                    writer.keep(str(file))
+        finally:
+            end_parser()  # its memory is wanted for the search files
         writer.flush(progress)
-        unseen = [path for path, _ in files.left_out]  # nothing can be said of what stands there: it is not gone
+        unseen = {path for path, _ in files.left_out}  # nothing can be said of what stands there: it is not gone
         writer.remove_unseen(lambda source: _below(source, roots) and not _below(source, unseen), prune)
         writer.publish()
         return writer.report
 
 
-def _below(source: str, folders: Sequence[Path]) -> bool:
-    return any(Path(source).is_relative_to(folder) for folder in folders)
+def _below(source: str, folders: Set[Path]) -> bool:
+    path = Path(source)
+    return path in folders or any(parent in folders for parent in path.parents)
 
 
 def _read(writer: IndexWriter, file: Path, fields: Fields, progress: Progress | None) -> None:

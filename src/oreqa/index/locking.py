@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -13,20 +12,20 @@ from filelock import FileLock, Timeout
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index import store
 from oreqa.index.encodings import ENCODINGS
-from oreqa.index.generations import DRAFT, FORMAT, newest_generation
+from oreqa.index.generations import DRAFT, FORMAT, newest_generation, with_newest
 from oreqa.index.store import Settings
 
 
 def existing_settings(folder: Path) -> Settings | None:
     """What an index was made with; None if none was completed yet."""
-    generation = newest_generation(folder)
-    if generation is None:
+    if newest_generation(folder) is None:
         return None
-    database = store.open_documents(generation)
-    try:
-        return store.read_settings(database)
-    finally:
-        database.close()
+
+    def read(generation: Path) -> Settings:
+        with closing(store.open_documents(generation)) as database:
+            return store.read_settings(database)
+
+    return with_newest(folder, read)
 
 
 @contextmanager
@@ -49,26 +48,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def write_errors_named(folder: Path) -> Iterator[None]:
-    """Say in one line that the disk is full or cannot be written. Readers' own errors have been caught before."""
+    """Say in one line that the disk is full, or cannot be written. Errors of documents have been caught before."""
     try:
         yield
     except sqlite3.DatabaseError as error:
         raise IndexStateError(_unwritten(folder, str(error))) from error
     except OSError as error:
-        if error.errno is not None and error.errno not in (
-            errno.ENOSPC,
-            errno.EDQUOT,
-            errno.EROFS,
-            errno.EACCES,
-            errno.EPERM,
-            errno.EIO,
-        ):
-            raise
         raise IndexStateError(_unwritten(folder, error.strerror or str(error))) from error
-
-
-# numpy reports a write that was cut short without a number.
-_UNWRITABLE = (None, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
 
 def _unwritten(folder: Path, reason: str) -> str:

@@ -29,7 +29,7 @@ def index_passages(
     Passages of one document follow each other. What the folder has of them already is not encoded again, and stays where
     it is: ``passage_rows`` says where.
     """
-    with open_writer(folder, settings or Settings(), device) as writer:
+    with open_writer(folder, settings or Settings(), device, "a task's passages") as writer:
         for name, group in groupby(passages, key=lambda passage: passage.document):
             cut = list(group)
             document = Document(name, cut[0].title, "\n".join(passage.text for passage in cut))

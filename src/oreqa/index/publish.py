@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oreqa.index.dense import Ids, Vectors, build_faiss, fitted_factory
 from oreqa.index.encodings import Encodings
 from oreqa.index.lexical import build_bm25
-from oreqa.index.store import transaction, write_setting
+from oreqa.index.store import read_setting, transaction
 
 SENTENCE_BM25 = (0.6, 0.2)
 """k1 and b of a sentence among all sentences. A word counts little more the second time, length hardly at all."""
@@ -40,14 +40,15 @@ def build_search_files(database: sqlite3.Connection, folder: Path, factory: str,
     pairs = database.execute("SELECT id, passage FROM sentences ORDER BY passage, id")
     table = np.fromiter((value for pair in pairs for value in pair), np.int64).reshape(-1, 2)
     sentence_ids, sentence_rows = np.ascontiguousarray(table[:, 0]), np.searchsorted(passage_ids, table[:, 1])
-    _write_terms(database, encodings)
     np.save(folder / "passage_ids.npy", passage_ids)
     np.save(folder / "sentence_ids.npy", sentence_ids)
     np.save(folder / "sentence_rows.npy", sentence_rows.astype(np.int32))
     if not len(rows):
+        _write_terms(database, encodings, ())
         return
     sizes = np.bincount(sentence_rows, minlength=len(rows))
     words = _write_vectors(folder, [row[1] for row in rows], sizes, encodings)
+    _write_terms(database, encodings, (words[0][0], words[1][0]))
     for unit, ids in (("passages", passage_ids), ("sentences", sentence_ids)):
         _index_vectors(folder, unit, factory, ids)
     vocabulary = len(encodings.vocabulary)
@@ -56,21 +57,24 @@ def build_search_files(database: sqlite3.Connection, folder: Path, factory: str,
 
 
 def content_hash(database: sqlite3.Connection) -> str:
-    """A hash of all that a search can return: of the documents' keys and contents, in order (SHA-256)."""
+    """A hash of what decides the results of searches: settings, and the documents' keys and contents in order (SHA-256)."""
     digest = hashlib.sha256()
+    for name in ("fingerprint", "passage_tokens", "language", "factory"):
+        digest.update(f"{name} {read_setting(database, name)}\n".encode())
     for key, content in database.execute("SELECT key, hash FROM documents ORDER BY id"):
         digest.update(hashlib.sha256(key.encode()).digest() + content)
     return digest.hexdigest()
 
 
-def _write_terms(database: sqlite3.Connection, encodings: Encodings) -> None:
-    """The words of the generation: new ones are added, unless they were numbered anew."""
-    numbering = database.execute("SELECT value FROM settings WHERE key = 'numbering'").fetchone()
+def _write_terms(database: sqlite3.Connection, encodings: Encodings, texts: Iterable[NDArray[np.int32]]) -> None:
+    """The words of the texts, under the numbers that they have in the memo and in the BM25 matrices."""
+    used = np.zeros(len(encodings.vocabulary), bool)
+    for numbers in texts:
+        used[numbers] = True
     with transaction(database):
-        if numbering is None or numbering[0] != encodings.numbering:
-            database.execute("DELETE FROM terms")
-            write_setting(database, "numbering", encodings.numbering)
-        database.executemany("INSERT OR IGNORE INTO terms VALUES (?, ?)", encodings.terms())
+        database.execute("DELETE FROM terms")
+        rows = ((number, term) for term, number in encodings.vocabulary.items() if used[number])
+        database.executemany("INSERT INTO terms VALUES (?, ?)", rows)
 
 
 Texts = tuple[NDArray[np.int32], NDArray[np.int64]]

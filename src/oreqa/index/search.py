@@ -13,7 +13,7 @@ from oreqa.core import Hit, Passage
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids, Vectors
 from oreqa.index.fusion import MODES, PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, UNITS, Mode, Unit, Weights
-from oreqa.index.generations import need_generation
+from oreqa.index.generations import generation_identity, with_newest
 from oreqa.index.lexical import bm25_bound, bm25_scores, words
 from oreqa.index.scoring import QuestionScores, Scores, best_passages, best_sentences
 from oreqa.index.snapshot import Snapshot
@@ -25,9 +25,6 @@ _BLOCK_SCORES = 1 << 24
 
 _CANDIDATES = 200
 """Sentences and passages that each approximate retriever gives to be scored in full."""
-
-_ATTEMPTS = 100
-"""Generations that may be replaced while they are being opened."""
 
 
 class Index:
@@ -51,10 +48,8 @@ class Index:
         return index
 
     def close(self) -> None:
-        """Close the files. The next search opens them again."""
+        """Let go of the files. The next search opens them again."""
         with self._lock:
-            if self._snapshot is not None:
-                self._snapshot.close()
             self._snapshot = None
 
     @property
@@ -74,14 +69,15 @@ class Index:
 
     def _encoder_of(self, snapshot: Snapshot) -> Encoder:
         with self._lock:
-            if self._encoder is None:
+            if self._encoder is None or self._encoder.fingerprint != snapshot.fingerprint:
                 self._encoder = Encoder.load(snapshot.settings.model, self._device)
-        if self._encoder.fingerprint != snapshot.fingerprint:
+            encoder = self._encoder
+        if encoder.fingerprint != snapshot.fingerprint:
             raise IndexStateError(
                 f"{self.folder}: the model {snapshot.settings.model} is not the one that made this index; "
                 "bring that one back, or index into a new folder"
             )
-        return self._encoder
+        return encoder
 
     def counts(self) -> dict[str, int]:
         """Numbers of documents, passages and sentences."""
@@ -174,19 +170,14 @@ class Index:
     def _current(self) -> Snapshot:
         """The newest generation, opened once. A snapshot that a search still uses stays open until that is done."""
         with self._lock:
-            for _ in range(_ATTEMPTS):
-                generation = need_generation(self.folder)
-                if self._snapshot is not None and self._snapshot.generation == generation:
-                    return self._snapshot
-                try:
-                    self._snapshot = Snapshot(generation)
-                except IndexStateError:
-                    # Updates may have been published since the name was read, and have removed this one.
-                    if need_generation(self.folder) == generation:
-                        raise
-                    continue
-                return self._snapshot
-        raise IndexStateError(f"{self.folder}: it is updated faster than it can be opened; try again")
+            self._snapshot = with_newest(self.folder, self._opened)
+            return self._snapshot
+
+    def _opened(self, generation: Path) -> Snapshot:
+        snapshot = self._snapshot
+        if snapshot is None or (snapshot.generation, snapshot.identity) != (generation, generation_identity(generation)):
+            snapshot = Snapshot(generation)
+        return snapshot
 
     def _scores(
         self,

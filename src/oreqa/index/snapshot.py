@@ -17,7 +17,7 @@ from oreqa.index import store
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids
 from oreqa.index.documents import field_filter, read_passages
 from oreqa.index.fusion import UNITS, Unit
-from oreqa.index.generations import DOCUMENTS, damage, damaged_files
+from oreqa.index.generations import DOCUMENTS, damage, damaged_files, generation_identity
 from oreqa.index.lexical import load_bm25
 from oreqa.index.store import read_setting, read_settings
 
@@ -29,16 +29,25 @@ class Snapshot:
     """One generation's files: row ``i`` of every array is sentence (or passage) ``ids[i]``.
 
     ``sentence_rows`` gives the row of each sentence's passage. ``content`` is a hash of the documents. Raises
-    IndexStateError that names a file that is missing or damaged.
+    IndexStateError that names a file that is missing or damaged. It is closed when nothing uses it any more.
     """
 
     def __init__(self, generation: Path) -> None:
         self.generation = generation
         if damaged := damaged_files(generation, whole=False):
             raise IndexStateError(damage(generation / damaged[0]))
+        self.identity = generation_identity(generation)
         self.documents = store.open_documents(generation)
         self.vectors: dict[Unit, ExactVectors | FaissVectors] = {}
         self.bm25: dict[Unit, BM25] = {}
+        try:
+            self._open_files()
+        except BaseException:
+            self.documents.close()
+            raise
+
+    def _open_files(self) -> None:
+        generation = self.generation
         with self.reading():
             self.settings = read_settings(self.documents)
             self.fingerprint = read_setting(self.documents, "fingerprint")
@@ -58,9 +67,6 @@ class Snapshot:
         """SQLite's ids of all sentences or passages."""
         return self.sentence_ids if unit == "sentence" else self.passage_ids
 
-    def close(self) -> None:
-        self.documents.close()
-
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Name the damaged file where an error comes from one; other errors pass as they are."""
@@ -68,11 +74,11 @@ class Snapshot:
             yield
         except OreqaError:
             raise
-        except sqlite3.DatabaseError as error:
-            raise IndexStateError(f"{damage(self.generation / DOCUMENTS)} ({error})") from error
-        except Exception as error:  # numpy, FAISS and bm25s each raise their own, of any kind
+        except Exception as error:  # SQLite, numpy, FAISS and bm25s each raise their own, of any kind
             if self.generation.is_dir() and (damaged := damaged_files(self.generation)):
                 raise IndexStateError(damage(self.generation / damaged[0])) from error
+            if isinstance(error, sqlite3.Error):
+                raise IndexStateError(f"{self.generation / DOCUMENTS}: it cannot be read ({error}); try again") from error
             raise
 
     def count_documents(self) -> int:

@@ -11,13 +11,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 from urllib.parse import quote
 
 from oreqa.errors import IndexStateError
 from oreqa.index.generations import DOCUMENTS, damage
 
 T = TypeVar("T")
+
+Holds = Literal["documents", "a task's passages"]
+"""What an index is made of: a user's files, or what is measured or mined on."""
 
 _SCHEMA = """
 CREATE TABLE settings(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -77,13 +80,13 @@ def _readable(path: Path) -> bool:
     return True
 
 
-def create_documents(folder: Path, settings: Settings, fingerprint: str) -> sqlite3.Connection:
+def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: Holds) -> sqlite3.Connection:
     """Make an empty file of documents in a draft, and open it."""
     database = open_draft(folder)
     with transaction(database):
         for statement in _SCHEMA.split(";\n"):
             database.execute(statement)
-        for key, value in {"fingerprint": fingerprint, **asdict(settings)}.items():
+        for key, value in {"fingerprint": fingerprint, "holds": holds, **asdict(settings)}.items():
             write_setting(database, key, str(value))
     return database
 

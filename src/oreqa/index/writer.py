@@ -32,7 +32,7 @@ from oreqa.index.generations import (
 from oreqa.index.lexical import check_language
 from oreqa.index.locking import check_empty, existing_settings, locked, write_errors_named
 from oreqa.index.publish import MissingEncodingsError, build_search_files, content_hash
-from oreqa.index.store import Settings, transaction
+from oreqa.index.store import Holds, Settings, transaction
 from oreqa.runtime.encoder import Encoder
 
 BATCH_PASSAGES = 512
@@ -91,8 +91,8 @@ class IndexWriter:
     documents, which ``publish`` makes the next generation. Leaving without it drops the draft; encoded passages are kept.
     """
 
-    def __init__(self, folder: Path, settings: Settings, load_encoder: Callable[[], Encoder]) -> None:
-        self.folder, self.settings = folder, settings
+    def __init__(self, folder: Path, settings: Settings, holds: Holds, load_encoder: Callable[[], Encoder]) -> None:
+        self.folder, self.settings, self.holds = folder, settings, holds
         self.report = Report()
         self._load_encoder = load_encoder
         self._encoder: Encoder | None = None
@@ -104,9 +104,7 @@ class IndexWriter:
         self._rows: dict[str, _Row] = {}
         self._by_source: dict[str, list[_Row]] = defaultdict(list)
         self._stamps: dict[str, str] = {}
-        if self._before is None:
-            check_factory(settings.factory)
-        else:
+        if self._before is not None:
             self._load(self._before)
         # What this update has come to so far.
         self._readings: dict[str, _Reading] = {}
@@ -115,6 +113,7 @@ class IndexWriter:
         self._new_stamps: dict[str, str | None] = {}
         self._waiting: list[tuple[Document, str, bytes, list[Passage]]] = []
         self._shared: dict[str, dict[str, Any]] = {}
+        self._published = False
 
     def _load(self, before: Path) -> None:
         """What the current generation holds. Search files that are damaged are made anew by this update."""
@@ -125,6 +124,10 @@ class IndexWriter:
         database = store.open_documents(before)
         settings = store.read_settings(database)
         self._check_settings(settings)
+        if (theirs := store.read_setting(database, "holds")) != self.holds:
+            raise IndexStateError(
+                f"{self.folder}: this index holds {theirs}, not {self.holds}: name another folder, or a new one"
+            )
         self._rebuild = bool(damaged) or self.settings.factory != settings.factory
         self._fingerprint = store.read_setting(database, "fingerprint")
         for number, key, source, content, gone in database.execute("SELECT id, key, source, hash, gone FROM documents"):
@@ -135,8 +138,6 @@ class IndexWriter:
         database.close()
 
     def _check_settings(self, before: Settings) -> None:
-        if self.settings.factory != before.factory:
-            check_factory(self.settings.factory)
         for name in ("model", "passage_tokens", "language"):
             ours, theirs = getattr(self.settings, name), getattr(before, name)
             if ours != theirs:
@@ -170,11 +171,13 @@ class IndexWriter:
     @property
     def draft(self) -> sqlite3.Connection:
         """The documents of the next generation, copied from the current one when they are first to change."""
+        if self._published:
+            raise IndexStateError(f"{self.folder}: this update was published; open another writer for the next one")
         if self._draft is None:
             folder = self.folder / DRAFT
             folder.mkdir()
             if self._before is None:
-                self._draft = store.create_documents(folder, self.settings, self._fingerprint or self.encoder.fingerprint)
+                self._draft = store.create_documents(folder, self.settings, self.encoder.fingerprint, self.holds)
             else:
                 shutil.copyfile(self._before / DOCUMENTS, folder / DOCUMENTS)
                 self._draft = store.open_draft(folder)
@@ -266,9 +269,9 @@ class IndexWriter:
         self._rebuild = True
 
     def _encode(self, passages: dict[bytes, Passage], progress: Progress | None = None) -> None:
-        if passages:
-            self.encodings.encode(passages, self.encoder, progress)
-            self.report.encoded += len(passages)
+        for batch in store.chunks(passages.items(), BATCH_PASSAGES):
+            self.encodings.encode(dict(batch), self.encoder, progress)
+            self.report.encoded += len(batch)
 
     def remove_unseen(self, within: Callable[[str], bool], prune: bool) -> None:
         """Count the documents ``within`` what was read that were not seen; with ``prune``, remove them.
@@ -316,6 +319,7 @@ class IndexWriter:
         self._draft = None
         write_manifest(self.folder / DRAFT, self._shared)
         publish_draft(self.folder)
+        self._published = True
         if self._encodings is not None:
             self._encodings.published(used)
 
@@ -356,8 +360,12 @@ class IndexWriter:
 
 
 @contextmanager
-def open_writer(folder: Path, settings: Settings | None = None, device: str = "cpu") -> Iterator[IndexWriter]:
+def open_writer(
+    folder: Path, settings: Settings | None = None, device: str = "cpu", holds: Holds = "documents"
+) -> Iterator[IndexWriter]:
     """Open an index to write to it, making it if it is new; ``settings`` of None takes the index's own, or the defaults.
+
+    An index ``holds`` a user's documents or the passages of a task, which an update replaces whole: never both.
 
     Raises IndexStateError if another process writes it, if it was made differently, or if the disk is full; InputError for
     settings that cannot work, before anything is written.
@@ -372,7 +380,7 @@ def open_writer(folder: Path, settings: Settings | None = None, device: str = "c
         encoder = Encoder.load(model, device)  # one that cannot be loaded leaves no folder behind
     with locked(folder), write_errors_named(folder):
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
-        writer = IndexWriter(folder, settings, lambda: encoder or Encoder.load(model, device))
+        writer = IndexWriter(folder, settings, holds, lambda: encoder or Encoder.load(model, device))
         try:
             yield writer
         finally:

@@ -74,11 +74,16 @@ def _head_folder(path: Path, kind: str) -> HeadFolder:
         titles=bool(own.get("titles", dpr)),
         closing=bool(own.get("closing", not dpr)),
         shared=bool(own.get("shared", False)),
-        answer_tokens=int(own.get("answer_tokens", MAX_ANSWER_TOKENS)),
+        answer_tokens=whole_number(own, "answer_tokens", path, MAX_ANSWER_TOKENS, 1),
         marking=str(own.get("marking", "alone" if kind == CLASSIFIER else "marked")),
         base=base,
         layers=whole_number(own, "layers", path, 0),
     )  # fmt: skip
+
+
+def shares_layers(reader: HeadFolder, reranker: HeadFolder) -> bool:
+    """Whether a re-ranker was trained on this reader, and may share its lowest layers."""
+    return bool(reranker.base) and find_model(reranker.base).resolve() == reader.path.resolve()
 
 
 def find_tokenizer(path: Path) -> Path:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.errors import ModelError
-from oreqa.models.folders import find_model
-from oreqa.models.heads import HeadFolder, linear_head, load_weights, log_odds_head
+from oreqa.models.heads import HeadFolder, linear_head, load_weights, log_odds_head, shares_layers
 from oreqa.runtime import bert
 from oreqa.runtime.cache import model_stamp
 from oreqa.runtime.compiled import compile_cached
@@ -28,7 +27,7 @@ class OpenVinoHeads:
     def __init__(self, reader: HeadFolder, reranker: HeadFolder | None, precision: str | None = None) -> None:
         precision = heads_precision(precision)
         eight = precision == "i8"
-        common = reranker.layers if reranker is not None and _is_base(reader, reranker) else 0
+        common = reranker.layers if reranker is not None and shares_layers(reader, reranker) else 0
         stamp = model_stamp(reader.path)
         self._lower = None
         if common:
@@ -66,10 +65,6 @@ class OpenVinoClassifier:
     def run(self, batches: Iterator[HeadBatch]) -> Outputs:
         """Logits ``[batch]``."""
         return run_inputs(self._model, ((batch, (batch.ids, batch.mask, batch.types)) for batch in batches))
-
-
-def _is_base(reader: HeadFolder, reranker: HeadFolder) -> bool:
-    return bool(reranker.base) and find_model(reranker.base).resolve() == reader.path.resolve()
 
 
 def _lower(folder: HeadFolder, common: int, eight_bits: bool) -> ov.Model:

@@ -14,7 +14,7 @@ from oreqa.errors import InputError
 from oreqa.losses.reranking import listwise_softmax
 from oreqa.mining.predictions import Predicted, load_predictions
 from oreqa.models.folders import find_model
-from oreqa.models.heads import READER, RERANKER, read_head_folder
+from oreqa.models.heads import READER, RERANKER, read_head_folder, shares_layers
 from oreqa.models.inputs import InputMaker, Window
 from oreqa.models.reranker import Reranker
 from oreqa.training.fitting import Stage, copy_tokenizer, fit, quieten, silent
@@ -34,16 +34,15 @@ def train_reranker(recipe: RerankerRecipe, out: Path, stage: Stage = silent) -> 
     start, shared = reader, recipe.frozen_layers
     if recipe.backbone is not None:
         start = read_head_folder(find_model(recipe.backbone), RERANKER)
-        of_reader = bool(start.base) and find_model(start.base) == reader.path
-        shared = min(shared, start.layers) if of_reader else 0
+        shared = min(shared, start.layers) if shares_layers(reader, start) else 0
     torch.manual_seed(recipe.seed)
     frozen = recipe.freeze_embeddings, recipe.frozen_layers
     model = start_from(Reranker, start.path, *frozen, recipe.dropout, head=start is not reader)
     model.config.oreqa = {
         "kind": RERANKER, "base": recipe.reader, "layers": shared, "marking": recipe.marking,
-        "max_tokens": recipe.max_tokens, "titles": reader.titles, "closing": reader.closing,
+        "max_tokens": recipe.max_tokens, "titles": start.titles, "closing": start.closing,
     }  # fmt: skip
-    inputs = InputMaker(reader.tokenizer, recipe.max_tokens, 0, reader.titles, reader.closing)
+    inputs = InputMaker(start.tokenizer, recipe.max_tokens, 0, start.titles, start.closing)
     rows = [row for row in load_predictions(recipe.data_root / recipe.predictions) if any(row.right) and not all(row.right)]
     if not rows:
         raise InputError(f"{recipe.predictions}: no question has both a right and a wrong prediction")
@@ -57,7 +56,7 @@ def train_reranker(recipe: RerankerRecipe, out: Path, stage: Stage = silent) -> 
         return listwise_softmax(scores, present)
 
     record = fit(model, examples, collate, loss, recipe.optimiser, recipe.seed, out, stage)
-    copy_tokenizer(reader.tokenizer.parent, out)
+    copy_tokenizer(start.tokenizer.parent, out)
     return {"questions": len(rows), **record}
 
 
