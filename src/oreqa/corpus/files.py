@@ -29,8 +29,8 @@ class Found:
     """The files to read, sorted, and what is passed over.
 
     ``unknown`` counts the files of a kind that no reader knows. ``left_out`` names what is there but is not read, with a
-    one-line reason: folders that cannot be opened, links out of the folder named, pipes, devices. Nothing can be said of
-    the documents at and below such a path; they are not gone.
+    one-line reason: folders that cannot be opened, links out of the folder named, pipes, devices. Documents at or
+    below such a path are kept.
     """
 
     files: tuple[Path, ...]
