@@ -2,10 +2,13 @@
 
 Run:  python benchmarks/damage.py --work runs/damage
 
-A file has a byte flipped at its start, in its middle or near its end, loses a block to zeros, is cut to half, emptied, deleted.
-Then follow `oreqa search`, `oreqa check`, `oreqa index` with nothing to do, `oreqa search`, and, with a document changed,
+A byte is flipped at a file's start, in its middle or near its end, a block of it is turned over, it is cut to half, emptied or
+deleted. Then follow `oreqa search`, `oreqa check`, `oreqa index` with nothing to do, `oreqa search`, and, with a document changed,
 `oreqa index` and `oreqa search`. Bad are a traceback, an exit without a reason, and an answer that differs without a word.
 Good are the right answer and an error of one line that names the file; better if the next `oreqa index` mends it.
+
+Opening an index compares small files with their checksums, and of large ones the sizes alone: the current generation is
+damaged once more with each of its files treated as large.
 """
 
 from __future__ import annotations
@@ -16,15 +19,19 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from common import report
-from forks import Ended, command, run
+from forks import Ended, command, run, warm_up
 from tiny_models import make_model
 
-KINDS = ("flip at the start", "flip in the middle", "flip near the end", "zeros", "cut to half", "emptied", "deleted")
+from oreqa.index import generations
+
+KINDS = ("flip at the start", "flip in the middle", "flip near the end", "block", "cut to half", "emptied", "deleted")
+Hits = dict[str, list[float]]
+
 QUESTION = "how many hearts has an octopus"
 TEXTS = {
     "octopus.md": "# Octopus\n\nAn octopus has three hearts. Its blood is blue.\n\n## Arms\n\nIt has eight arms.\n",
@@ -42,15 +49,15 @@ def damage(file: Path, kind: str) -> None:
         return
     if kind.startswith("flip"):
         content[{"start": 2, "middle": size // 2}.get(kind.split()[-1], size - 2) % size] ^= 0xFF
-    elif kind == "zeros":
-        block = max(1, min(512, size // 3))
-        content[size // 3 : size // 3 + block] = bytes(block)
+    elif kind == "block":
+        for place in range(size // 3, min(size // 3 + 512, size)):
+            content[place] ^= 0xFF
     else:
         content = content[: size // 2 if kind == "cut to half" else 0]
     file.write_bytes(content)
 
 
-def answer(ended: Ended) -> dict[str, list[float]] | None:
+def answer(ended: Ended) -> Hits | None:
     """What a search printed: every sentence with its scores; None if it failed."""
     if ended.code:
         return None
@@ -63,7 +70,7 @@ def answer(ended: Ended) -> dict[str, list[float]] | None:
     }
 
 
-def same(a: dict[str, list[float]] | None, b: dict[str, list[float]] | None) -> bool:
+def same(a: Hits | None, b: Hits | None) -> bool:
     """Whether two searches gave the same; vectors depend a little on what was in a batch together."""
     if a is None or b is None or a.keys() != b.keys():
         return False
@@ -71,18 +78,17 @@ def same(a: dict[str, list[float]] | None, b: dict[str, list[float]] | None) -> 
     return all(abs(x - y) <= 1e-2 for x, y in pairs)
 
 
-def verdict(ended: Ended, right: bool, folders: tuple[Path, ...]) -> str:
-    """How a command took the damage."""
+def verdict(ended: Ended, right: bool, file: Path) -> str:
+    """How a command took the damage of a file."""
     if ended.failure:
         return f"bad: {ended.failure[:160]}"
-    if ended.code:
-        lines = ended.err.strip().splitlines()
-        if len(lines) != 1:
-            return f"bad: {len(lines)} lines: {ended.err.strip()[:160]}"
-        return (
-            "clear error" if any(str(folder) in lines[0] for folder in folders) else f"bad: no file named: {lines[0][:160]}"
-        )
-    return "right" if right else "bad: another answer without a word"
+    lines = ended.err.strip().splitlines()
+    if ended.code == 0:
+        return "right" if right else "bad: another answer without a word"
+    if not lines:
+        return "bad: no word"
+    named = any(str(place) in ended.err for place in (file, file.parent))
+    return f"error: {lines[0][:160]}" if named else f"bad: no file named: {lines[0][:160]}"
 
 
 class Damages:
@@ -99,6 +105,8 @@ class Damages:
         self.run("index", self.docs, "--index", self.index, "--model", model, "--passage-tokens", 40)
         self.write("bees.txt", TEXTS["bees.txt"] + "\nThey fly.\n", 900)
         self.run("index", self.docs, "--index", self.index)  # two generations
+        warm_up(lambda: command("index", self.docs, "--index", self.index))
+        warm_up(lambda: command("search", QUESTION, "--index", self.index, "--json"))
         self.before = answer(self.search())
         shutil.copytree(self.index, work / "index copy")
         shutil.copytree(self.cache, work / "cache copy")
@@ -128,32 +136,31 @@ class Damages:
         assert ended.code == 0, ended.err
         return ended
 
+    def refresh(self) -> Ended:
+        return run(lambda: command("index", self.docs, "--index", self.index))
+
     def search(self) -> Ended:
         return run(lambda: command("search", QUESTION, "--index", self.index, "-k", 1000, "--json"))
-
-    def files(self) -> list[Path]:
-        return sorted(file for folder in (self.index, self.cache) for file in folder.rglob("*") if file.is_file())
 
     def meet(self, file: Path, kind: str) -> dict[str, str]:
         """Damage a file, run the commands and judge each."""
         self.restore()
         damage(file, kind)
-        folders = (self.index, self.cache)
-        judge: Callable[[Ended, bool], str] = lambda ended, right: verdict(ended, right, folders)  # noqa: E731
-        index = lambda: run(lambda: command("index", self.docs, "--index", self.index))  # noqa: E731
-        row: dict[str, str] = {"file": str(file.relative_to(self.work)), "damage": kind}
-        ended = self.search()
-        row["search"] = judge(ended, same(answer(ended), self.before))
-        ended = run(lambda: command("check", "--index", self.index))
-        row["check"] = judge(ended, True) if ended.code else "nothing noticed"
-        row["index"] = judge(index(), True)
-        ended = self.search()
-        row["search after it"] = judge(ended, same(answer(ended), self.before))
+        row = {"file": str(file.relative_to(self.work)), "damage": kind}
+        row["search"] = self.judge_search(file, self.before)
+        check = run(lambda: command("check", "--index", self.index))
+        row["check"] = verdict(check, True, file) if check.code else "nothing noticed"
+        row["index"] = verdict(self.refresh(), True, file)
+        row["search after it"] = self.judge_search(file, self.before)
         self.change()
-        row["index of a change"] = judge(index(), True)
-        ended = self.search()
-        row["search after that"] = judge(ended, same(answer(ended), self.after))
+        refreshed = self.refresh()
+        row["index of a change"] = verdict(refreshed, True, file)
+        row["search after that"] = self.judge_search(file, self.before if refreshed.code else self.after)
         return row
+
+    def judge_search(self, file: Path, expected: Hits | None) -> str:
+        ended = self.search()
+        return verdict(ended, same(answer(ended), expected), file)
 
 
 STEPS = ("search", "check", "index", "search after it", "index of a change", "search after that")
@@ -163,11 +170,35 @@ def classify(row: dict[str, str]) -> str:
     """One word for a case."""
     if any(row[step].startswith("bad") for step in STEPS):
         return "bad"
-    if row["search after that"] != "right":
+    if row["search after that"] != "right" or row["index of a change"] != "right":
         return "named, not mended"
     if row["search"] == "right":
         return "harmless"
     return "named and mended"
+
+
+def meet_all(damages: Damages, files: list[Path], kinds: Sequence[str], what: str) -> dict[str, Any]:
+    """Every file damaged in every way: a table, and its counts."""
+    rows: list[dict[str, str]] = []
+    for file in files:
+        damages.restore()
+        rows += [damages.meet(file, kind) for kind in (kinds if file.stat().st_size else kinds[-1:])]
+        classes = Counter(classify(row) for row in rows if row["file"] == str(file.relative_to(damages.work)))
+        counts = ", ".join(f"{count} {name}" for name, count in classes.most_common())
+        print(f"{what}: {file.relative_to(damages.work)}: {counts}", flush=True)
+    damages.restore()
+    bad = [row for row in rows if classify(row) == "bad"]
+    for row in bad:
+        print(
+            f"  {row['file']}, {row['damage']}: {'; '.join(row[step][5:] for step in STEPS if row[step].startswith('bad'))}"
+        )
+    return {
+        "cases": len(rows),
+        **Counter(classify(row) for row in rows),
+        "not noticed by check": sum(row["check"] == "nothing noticed" for row in rows),
+        "bad ones": [f"{row['file']}, {row['damage']}, {step}: {row[step][5:]}"
+                     for row in bad for step in STEPS if row[step].startswith("bad")],
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -175,37 +206,21 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/damage"))
     options = parser.parse_args()
     damages = Damages(options.work.absolute())
-    rows: list[dict[str, Any]] = []
-    for file in damages.files():
-        for kind in KINDS if file.stat().st_size else ["deleted"]:
-            rows.append(row := damages.meet(file, kind))
-            row["class"] = classify(row)
-        damages.restore()
-        own = Counter(row["class"] for row in rows if row["file"] == str(file.relative_to(damages.work)))
-        print(
-            f"{file.relative_to(damages.work)!s:<50} " + ", ".join(f"{count} {name}" for name, count in own.most_common()),
-            flush=True,
-        )
-    bad = [row for row in rows if row["class"] == "bad"]
-    for row in bad:
-        print(
-            f"{row['file']}, {row['damage']}: "
-            + "; ".join(f"{step}: {row[step][5:]}" for step in STEPS if row[step].startswith("bad"))
-        )
-    unnoticed = [
-        f"{row['file']}, {row['damage']}"
-        for row in rows
-        if row["check"] == "nothing noticed" and row["file"].startswith("kb")
-    ]
-    report(
-        "damage",
-        {
-            "cases": len(rows),
-            **Counter(row["class"] for row in rows),
-            "damaged files of the index that check does not notice": unnoticed,
-            "bad": [{name: row[name] for name in ("file", "damage", *STEPS)} for row in bad],
-        },
+    older, current = sorted(damages.index.glob("search-*"))
+    cache, index, before, now = (
+        sorted(file for file in folder.rglob("*") if file.is_file())
+        for folder in (damages.cache, damages.index, older, current)
     )
+    beside = sorted({*index} - {*before} - {*now})
+    result = {
+        "cache of models": meet_all(damages, cache, KINDS, "cache"),
+        "current generation": meet_all(damages, now, KINDS, "index"),
+        "generation before": meet_all(damages, before, KINDS[-2:], "generation before"),
+        "memo and lock": meet_all(damages, beside, KINDS, "beside"),
+    }
+    generations._SMALL = 0
+    result["current generation, its files treated as large"] = meet_all(damages, now, KINDS, "large")
+    report("damage", result)
 
 
 if __name__ == "__main__":

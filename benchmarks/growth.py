@@ -2,7 +2,7 @@
 
 Run:  python benchmarks/growth.py --data ../shared/data --work runs/growth     (about an hour and a half on two cores)
 
-Texts are real paragraphs of 200 to 1,000 characters; from about 25,000 on they are repeated with a number in front. Up to --real
+Texts are real paragraphs of 200 to 1,000 characters; from 22,894 on they are repeated with a number in front. Up to --real
 passages are encoded for real. In larger indexes the vectors of passages and sentences are random: a search costs the same, and
 encoding 100,000 passages would take an hour; their build is timed without the model. Refreshes (whole processes, one document
 changed) and questions always use the model.

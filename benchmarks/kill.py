@@ -134,7 +134,7 @@ def main() -> None:
     shutil.rmtree(work, ignore_errors=True)
     result = {"at each write": crash_points(work)}
     if options.kills:
-        result["at random"] = random_kills(options.data, work, options.kills, options.documents)
+        result["at random"] = random_kills(options.data, work / "random", options.kills, options.documents)
     report("kill", result)
 
 

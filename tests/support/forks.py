@@ -39,10 +39,12 @@ class Ended:
 
     @property
     def failure(self) -> str:
-        """What must never be seen: the last line of a traceback, or the signal that ended the child."""
+        """What must never be seen: a traceback's last line, an internal error, or the signal that ended the child."""
         if self.code < 0:
             return f"signal {-self.code}"
-        return self.err.strip().splitlines()[-1] if "Traceback (most recent call last)" in self.err else ""
+        lines = self.err.strip().splitlines()
+        failed = "Traceback (most recent call last)" in self.err or any(line.startswith("internal error") for line in lines)
+        return lines[-1] if failed else ""
 
 
 def command(*arguments: object) -> None:
