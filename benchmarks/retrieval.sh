@@ -7,8 +7,7 @@ run() { # name, index, arguments of oreqa eval
   local name=$1 index=$2
   shift 2
   oreqa eval "$@" --out "$work/$name" --index "$work/index-$index"
-  mkdir -p "results/$name"
-  cp "$work/$name/metrics.json" "results/$name/"
+  python benchmarks/keep.py "$work/$name"
 }
 for mode in sparse dense hybrid; do
   run "reqa-squad-$mode" reqa reqa --data "$squad/squad-v1.1-dev.json.gz" \

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from pathlib import Path
@@ -59,6 +60,16 @@ def test_files_of_a_run(tmp_path: Path) -> None:
     run = load_run(tmp_path / "a")
     assert run.summary["mrr"] == pytest.approx(44.44)
     assert len(run.questions) == 3
+
+
+def test_a_kept_run_has_its_questions_packed(tmp_path: Path) -> None:
+    save(tmp_path / "a", [[1.0], [3.0], [2.0]])
+    rows = (tmp_path / "a" / "per_question.jsonl").read_bytes()
+    (tmp_path / "a" / "per_question.jsonl").unlink()
+    with gzip.open(tmp_path / "a" / "per_question.jsonl.gz", "wb") as stream:
+        stream.write(rows)
+    save(tmp_path / "b", [[1.0], [1.0], [2.0]])
+    assert compare_runs(load_run(tmp_path / "a"), load_run(tmp_path / "b")).questions == 3
 
 
 def test_comparison(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sqlite3
@@ -16,7 +17,7 @@ from index_content import assert_same_content, content, old
 from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, OreqaError
-from oreqa.index import check, generations, snapshot, writer
+from oreqa.index import check, generations, snapshot, store, writer
 from oreqa.index.check import check_index
 from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.generations import need_generation, newest_generation
@@ -303,9 +304,11 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
     load = snapshot.load_bm25
     checked = check.damaged_files
 
+    numbers = itertools.count()
+
     def publish_twice() -> None:
         monkeypatch.undo()
-        for number in range(2):
+        for number in itertools.islice(numbers, 2):
             (library / f"{number}.txt").write_text(f"Text {number}.")
             index_files(folder, [library])
 
@@ -322,6 +325,15 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
 
     monkeypatch.setattr(check, "damaged_files", check_late)
     assert check_index(folder) == []
+
+    def open_half_removed(generation: Path) -> object:
+        publish_twice()
+        generation.mkdir()  # what a removal that is under way has left
+        return opened(generation)
+
+    opened = store.open_documents
+    monkeypatch.setattr(store, "open_documents", open_half_removed)
+    assert Index.open(folder).counts()["documents"] == 10
 
 
 def test_an_index_that_was_deleted_and_made_again(folder: Path, library: Path, settings: Settings) -> None:

@@ -79,6 +79,8 @@ def load_run(folder: Path) -> Run:
     if not (folder / "metrics.json").is_file():
         raise InputError(f"{folder}: it is not a finished run; give a folder that `oreqa eval` wrote (--out)")
     file, place = folder / "per_question.jsonl", f"{folder / 'metrics.json'}"
+    if not file.is_file() and (packed := folder / "per_question.jsonl.gz").is_file():
+        file = packed
     rows = {need(row, "id", str, f"{file}, line {number}"): row for number, row in read_jsonl(file)}
     summary = read_json(folder / "metrics.json")
     need({place: summary}, place, dict, str(folder))

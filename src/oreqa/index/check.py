@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from oreqa.errors import IndexStateError
 from oreqa.index.encodings import check_encodings
-from oreqa.index.generations import damage, damaged_files, with_newest
+from oreqa.index.generations import damage, damaged_files, newest_generation, with_newest
 
 
 def check_index(folder: Path) -> list[str]:
     """A line for everything that is damaged, with what mends it. Raises IndexStateError if there is no index."""
-    problems = with_newest(folder, lambda generation: [damage(generation / name) for name in damaged_files(generation)])
     memo = check_encodings(folder)
-    return [*problems, *([memo] if memo else [])]
+    return [*with_newest(folder, _damage), *([memo] if memo else [])]
+
+
+def _damage(generation: Path) -> list[str]:
+    problems = [damage(generation / name) for name in damaged_files(generation)]
+    if problems and newest_generation(generation.parent) != generation:
+        raise IndexStateError(f"{generation}: it was replaced while it was checked")
+    return problems

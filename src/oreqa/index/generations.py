@@ -52,20 +52,17 @@ def need_generation(folder: Path) -> Path:
 
 
 def with_newest(folder: Path, use: Callable[[Path], T]) -> T:
-    """What ``use`` makes of the current state's folder, again with a newer one if that came and this one was removed.
+    """What ``use`` makes of the current state's folder; where that fails and a newer one has come, of that.
 
     Raises IndexStateError if there is no index, and what ``use`` raises.
     """
     for _ in range(_ATTEMPTS):
         generation = need_generation(folder)
         try:
-            result = use(generation)
+            return use(generation)
         except (IndexStateError, OSError):
-            if generation.is_dir():
+            if need_generation(folder) == generation:  # a newer one: this one was being removed
                 raise
-        else:
-            if generation.is_dir():
-                return result
     raise IndexStateError(f"{folder}: it is updated faster than it can be opened; try again")
 
 
