@@ -290,7 +290,9 @@ def test_a_full_disk_is_one_line_and_the_index_answers_as_before(
     for error in (OSError(28, "No space left on device"), sqlite3.OperationalError("database or disk is full")):
         with monkeypatch.context() as patch:
             patch.setattr(writer, "build_search_files", lambda *_, error=error: (_ for _ in ()).throw(error))
-            with pytest.raises(IndexStateError, match=r"cannot be written \(.*; it answers as before: mend that and run"):
+            with pytest.raises(
+                IndexStateError, match=r"cannot be written \(.*; it answers as before; make room or give the right"
+            ):
                 index_files(folder, [library])
         assert content(folder) == expected
         assert not (folder / "draft").exists()

@@ -16,7 +16,7 @@ def check(
     index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare every file of an index with its checksum, and name those that are damaged.
+    """Compare every file of an index, and every kept encoding, with its checksum, and name those that are damaged.
 
     The exit code is 1 if there are any. Nothing is changed: the next oreqa index makes search files anew.
 

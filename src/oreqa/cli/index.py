@@ -78,14 +78,20 @@ def _summary(index: Path, report: Report) -> list[str]:
         f"{number} {name}"
         for number, name in (
             (report.added, "added"), (report.changed, "changed"), (report.unchanged, "unchanged"),
-            (report.removed, "removed"), (len(report.problems), "files skipped"),
+            (report.removed, "removed"),
         ) if number
     ]  # fmt: skip
+    if report.problems:
+        counts.append(f"{_counted(len(report.problems), 'file')} skipped")
     lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {report.passages:,} passages in all"]
     if report.mended:
-        lines.append(f"{len(report.mended)} damaged search files were made anew: {', '.join(report.mended)}")
+        lines.append(f"{_counted(len(report.mended), 'damaged search file')} made anew: {', '.join(report.mended)}")
     if report.gone:
-        lines.append(f"{report.gone} documents of the index are gone from these paths: --prune removes them")
+        lines.append(f"{_counted(report.gone, 'document')} gone from these paths, or left out: --prune removes them")
     if report.unknown:
-        lines.append(f"{report.unknown} files of other kinds were passed over")
+        lines.append(f"{_counted(report.unknown, 'file')} of other kinds passed over")
     return lines
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

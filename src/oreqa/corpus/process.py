@@ -111,7 +111,12 @@ def _start() -> subprocess.Popen[bytes]:
     path = [str(Path(oreqa.__file__).parent.parent), *(entry for entry in sys.path if entry)]
     command = [sys.executable, "-I", "-c", _START, json.dumps(path), str(os.getpid()), str(limits.PARSE_BYTES)]
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-    return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=nowhere)
+    try:
+        return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=nowhere)
+    except OSError as error:
+        raise DocumentError(
+            f"the process that reads such files cannot be started: {sys.executable}: {error.strerror}"
+        ) from error
 
 
 def _forget() -> None:

@@ -58,7 +58,10 @@ def write_errors_named(folder: Path) -> Iterator[None]:
 
 
 def _unwritten(folder: Path, reason: str) -> str:
-    return f"{folder}: it cannot be written ({reason}); it answers as before: mend that and run the same command again"
+    state = "" if newest_generation(folder) is None else "; it answers as before"
+    return (
+        f"{folder}: it cannot be written ({reason}){state}; make room or give the right to write, and run the command again"
+    )
 
 
 def check_empty(folder: Path) -> None:
