@@ -63,12 +63,12 @@ def search(
     if not need_text(question, "the question").strip():
         raise InputError("the question is empty")
     conditions = parse_conditions(where or ())
-    found = Index.open(index, device).search([question], max(k, rerank), mode.value, unit.value, conditions)
+    rankings = Index.open(index, device).search([question], max(k, rerank), mode.value, unit.value, conditions)
     if rerank:
         from oreqa.runtime.classifier import Classifier
 
-        found = Classifier.load(classifier, device).rerank([question], found, rerank)
-    hits = found[0][:k]
+        rankings = Classifier.load(classifier, device).rerank([question], rankings, rerank)
+    hits = rankings[0][:k]
     if as_json:
         rows = [
             {
