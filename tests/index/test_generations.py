@@ -208,7 +208,8 @@ def test_a_word_that_an_update_brings_is_unknown_until_it_is_published(
     assert index.search(["zebrafinch"], 1, "sparse")[0][0].sentence.text == "The zebrafinch sings."
 
 
-def test_a_reader_opens_its_files_at_once(folder: Path, library: Path) -> None:
+def test_a_reader_opens_its_files_at_once(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generations, "_KEPT_SECONDS", 0.0)
     index = Index.open(folder)
     expected = index.search(["octopus arms"], 3)
     snapshot = index._current()
@@ -264,12 +265,21 @@ def test_a_search_sees_one_generation_whole(tmp_path: Path, settings: Settings) 
     assert searches > 5
 
 
-def test_old_generations_are_removed_but_for_one(folder: Path, library: Path) -> None:
-    for number in range(3):
+def test_replaced_generations_are_removed_after_a_while(folder: Path, library: Path) -> None:
+    def update(number: int) -> list[str]:
         (library / f"{number}.txt").write_text(f"Text {number}.")
         index_files(folder, [library])
-    assert sorted(path.name for path in folder.glob("search-*")) == ["search-000003", "search-000004"]
-    assert newest_generation(folder) == folder / "search-000004"
+        assert newest_generation(folder) == folder / f"search-00000{number}"
+        return [path.name[-1] for path in sorted(folder.glob("search-*"))]
+
+    assert update(2) == ["1", "2"]
+    assert update(3) == ["1", "2", "3"]  # replaced a moment ago
+    for generation in folder.glob("search-*"):  # an hour passes
+        os.utime(generation / "manifest.json", (time.time() - 3600, time.time() - 3600))
+    assert update(4) == ["3", "4"]
+    for generation in folder.glob("search-*"):  # the clock is put back
+        os.utime(generation / "manifest.json", (time.time() + 3600, time.time() + 3600))
+    assert update(5) == ["4", "5"]
 
 
 def test_a_touched_file_makes_no_search_files_anew(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,6 +320,7 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
 
     def publish_twice() -> None:
         monkeypatch.undo()
+        monkeypatch.setattr(generations, "_KEPT_SECONDS", 0.0)
         for number in itertools.islice(numbers, 2):
             (library / f"{number}.txt").write_text(f"Text {number}.")
             index_files(folder, [library])

@@ -1,17 +1,20 @@
 """Generations of an index: folders of files that never change, published by one rename.
 
 ``search-000007/`` holds the seventh state of an index whole: its documents (SQLite), vectors, BM25, row numbers, and a
-manifest with the size and SHA-256 of every file. The newest folder is the current state; the one before stays for readers
-that are opening it this moment. ``draft/`` is the update under way, and of no meaning once its process is gone.
+manifest with the size and SHA-256 of every file. The newest folder is the current state; the one before, and those replaced
+a moment ago, stay for readers that are opening them. ``draft/`` is the update under way, and of no meaning once its process
+is gone.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +31,9 @@ T = TypeVar("T")
 
 _ATTEMPTS = 100
 """Generations that may be replaced while they are being opened."""
+
+_KEPT_SECONDS = 10.0
+"""How long a replaced generation stays for readers that are opening it; the one before the newest stays in any case."""
 
 _SMALL = 1 << 20
 """Files of at most so many bytes are compared with their checksum whenever an index is opened."""
@@ -86,16 +92,14 @@ def generation_number(generation: Path) -> int:
 
 
 def publish_draft(folder: Path) -> Path:
-    """Make the draft, which has its manifest, the current state; older generations than the one before are removed."""
+    """Make the draft, which has its manifest, the current state, and remove generations that were replaced long ago."""
     draft, before = folder / DRAFT, newest_generation(folder)
     published = generation_folder(folder, generation_number(before) + 1 if before else 1)
     for path in (*sorted(draft.rglob("*")), draft):  # all is on the disk before its name is
         _sync(path)
     draft.rename(published)
     _sync(folder)
-    for _, path in list(_generations(folder)):
-        if path not in (published, before):
-            shutil.rmtree(path, ignore_errors=True)
+    _remove_replaced(folder)
     return published
 
 
@@ -183,6 +187,18 @@ def _generations(folder: Path) -> Iterator[tuple[int, Path]]:
     for path in paths:
         if match := _NAME.fullmatch(path.name):
             yield int(match.group(1)), path
+
+
+def _remove_replaced(folder: Path) -> None:
+    """Remove generations older than the one before, once their successor is _KEPT_SECONDS old."""
+    paths = [path for _, path in sorted(_generations(folder))]
+    for path, successor in itertools.pairwise(paths[:-1]):
+        try:
+            age = time.time() - (successor / MANIFEST).stat().st_mtime
+        except OSError:
+            age = _KEPT_SECONDS
+        if not 0 <= age < _KEPT_SECONDS:  # a clock that was put back keeps nothing
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _files(generation: Path) -> list[Path]:
