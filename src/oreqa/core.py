@@ -16,10 +16,45 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where the text from ``start`` on, up to the next place, stands in its file, as a person finds it there.
+
+    ``name`` is "page 3", "slide 2", or "#anchor" of a web page. Of text files ``line`` is the line that it begins in, from
+    1, and ``source`` the character of the file that it begins at; both go on as the text does.
+    """
+
+    start: int
+    name: str = ""
+    line: int | None = None
+    source: int | None = None
+
+
+def place_after(place: Place, text: str) -> Place:
+    """The place behind the ``text`` that stands at ``place``."""
+    return Place(
+        place.start + len(text),
+        place.name,
+        None if place.line is None else place.line + text.count("\n"),
+        None if place.source is None else place.source + len(text),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """What came through of a page, or of a file without pages: words of the source by a count that knows nothing of how it
+    is read, words of the text that was read, and words that were left out on purpose, by the reason."""
+
+    page: str
+    source: int
+    read: int
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One document's text as it was read. ``key`` names it for good: its path, with ``#row`` for rows of tables.
 
-    Passages are cut from the sections alone; a document without any is one section.
+    Passages are cut from the sections alone; a document without any is one section. ``places`` are in the order of the text.
     """
 
     key: str
@@ -27,6 +62,8 @@ class Document:
     text: str
     sections: tuple[Section, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+    places: tuple[Place, ...] = ()
+    pages: tuple[PageWords, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +79,8 @@ class Sentence:
 class Passage:
     """A run of whole sentences of one document, small enough for an encoder.
 
-    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``fields`` are the document's.
+    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``fields`` are the document's,
+    ``places`` those of its text, the first of them at ``start``.
     """
 
     document: str
@@ -53,6 +91,12 @@ class Passage:
     end: int
     sentences: tuple[Sentence, ...]
     fields: Mapping[str, str] = field(default_factory=dict)
+    places: tuple[Place, ...] = ()
+
+    def place(self, offset: int) -> Place | None:
+        """Where the document's character ``offset`` stands in the file; None where the file has no places."""
+        before = [place for place in self.places if place.start <= offset]
+        return place_after(before[-1], self.text[before[-1].start - self.start : offset - self.start]) if before else None
 
 
 @dataclass(frozen=True, slots=True)

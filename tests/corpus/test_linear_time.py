@@ -9,10 +9,10 @@ from growth import growth
 
 from oreqa.core import Document
 from oreqa.corpus.chunks import split_passages
-from oreqa.corpus.markup import read_html
-from oreqa.corpus.office import _unwrap
+from oreqa.corpus.formats.html import read_html
+from oreqa.corpus.formats.pdf import _unwrap
+from oreqa.corpus.formats.text import markdown_sections
 from oreqa.corpus.sentences import split_sentences
-from oreqa.corpus.text import markdown_sections
 
 FACTOR = 9
 """Four times the input takes four times as long, not sixteen times."""

@@ -11,10 +11,12 @@ import docx
 import pytest
 
 from oreqa.core import Document
-from oreqa.corpus import limits, tables
-from oreqa.corpus.office import _unwrap, read_docx
+from oreqa.corpus import limits
+from oreqa.corpus.formats import tables
+from oreqa.corpus.formats.docx import read_docx
+from oreqa.corpus.formats.pdf import _unwrap
+from oreqa.corpus.formats.text import markdown_sections
 from oreqa.corpus.readers import Fields, known, read_documents
-from oreqa.corpus.text import markdown_sections
 from oreqa.errors import DocumentError
 
 

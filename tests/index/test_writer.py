@@ -144,7 +144,7 @@ def test_wrong_folders(tmp_path: Path, library: Path, settings: Settings) -> Non
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "index.db").write_text("the format before")
     for open_it in (Index.open, lambda folder: index_files(folder, [library], settings)):
-        with pytest.raises(IndexStateError, match="its format is 1, this oreqa reads 2; index into a new folder"):
+        with pytest.raises(IndexStateError, match="its format is 1, this oreqa reads 3; index into a new folder"):
             open_it(tmp_path / "old")
 
 

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from oreqa.core import Document, Passage, Section, Sentence
+from oreqa.corpus.builder import clip_places
 from oreqa.corpus.sentences import split_sentences
 
 Span = tuple[int, int]
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-CUT_VERSION = 2
+CUT_VERSION = 3
 """To be raised when the same file would be read or cut differently: indexes then read it again."""
 
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
@@ -126,4 +127,5 @@ def _join(pieces: Sequence[tuple[Span, int]], max_tokens: int) -> list[Span]:
 def _passage(document: Document, heading: str, start: int, end: int, language: str) -> Passage:
     text = document.text[start:end]
     sentences = tuple(Sentence(text[a:b], start + a, start + b) for a, b in split_sentences(text, language))
-    return Passage(document.key, document.title, heading, text, start, end, sentences)
+    places = tuple(clip_places(document.places, start, document.text, end))
+    return Passage(document.key, document.title, heading, text, start, end, sentences, places=places)

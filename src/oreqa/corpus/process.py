@@ -11,9 +11,10 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import oreqa
-from oreqa.core import Document, Section
+from oreqa.core import Document, PageWords, Place, Section
 from oreqa.corpus import limits
 from oreqa.corpus.worker import receive, send
 from oreqa.errors import DocumentError
@@ -51,8 +52,7 @@ class _Parser:
             raise DocumentError(reply["error"])
         if "memory" in reply:
             raise DocumentError(f"reading it takes more than {limits.PARSE_BYTES >> 20} MB of memory: split it")
-        sections = tuple(Section(start, end, heading) for start, end, heading in reply["sections"])
-        return Document(str(path), reply["title"], reply["text"], sections)
+        return _document(reply["document"])
 
     def end(self) -> None:
         with self._lock:
@@ -105,6 +105,11 @@ class _Parser:
             if pipe:
                 pipe.close()
         return code
+
+
+def _document(row: dict[str, Any]) -> Document:
+    parts = {"sections": Section, "places": Place, "pages": PageWords}
+    return Document(**{**row, **{name: tuple(kind(**part) for part in row[name]) for name, kind in parts.items()}})
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -6,12 +6,13 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from oreqa.core import Document, Section
-from oreqa.corpus import limits, process, tables, text, worker
+from oreqa.corpus import limits, process, worker
+from oreqa.corpus.formats import tables, text
 from oreqa.errors import DocumentError, describe
 
 
@@ -115,6 +116,8 @@ def _sound(document: Document) -> Document:
         _whole(document.text),
         tuple(Section(s.start, s.end, _whole(s.heading[: limits.TITLE_CHARACTERS])) for s in document.sections),
         {_whole(name): _whole(value) for name, value in document.fields.items()},
+        tuple(replace(place, name=_whole(place.name[: limits.TITLE_CHARACTERS])) for place in document.places),
+        document.pages,
     )
 
 

@@ -15,19 +15,20 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 from oreqa.core import Document
-from oreqa.corpus import markup, office
+from oreqa.corpus.formats import docx, html, pdf
 from oreqa.errors import DocumentError, describe
 
 PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
-    ".html": markup.read_html,
-    ".htm": markup.read_html,
-    ".xhtml": markup.read_html,
-    ".pdf": office.read_pdf,
-    ".docx": office.read_docx,
+    ".html": html.read_html,
+    ".htm": html.read_html,
+    ".xhtml": html.read_html,
+    ".pdf": pdf.read_pdf,
+    ".docx": docx.read_docx,
 }
 
 _LENGTH = struct.Struct(">Q")
@@ -84,8 +85,7 @@ def serve(parent: int, memory: int) -> None:
 def _parse(path: Path, data: bytes, memory: int) -> dict[str, Any]:
     try:
         document = PARSERS[path.suffix.lower()](data, path)
-        sections = [(section.start, section.end, section.heading) for section in document.sections]
-        return {"title": document.title, "text": document.text, "sections": sections}
+        return {"document": asdict(document)}
     except MemoryError:
         return {"memory": True}
     except Exception as error:  # foreign parsers raise whatever they like, and not all say that it is the memory

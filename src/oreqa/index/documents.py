@@ -7,7 +7,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from oreqa.core import Document, Passage, Sentence
+from oreqa.core import Document, Passage, Place, Sentence
 from oreqa.corpus.chunks import CUT_VERSION
 from oreqa.errors import InputError
 from oreqa.index.store import chunks
@@ -24,13 +24,17 @@ def insert_document(
     ).lastrowid
     for passage, encoding in zip(passages, hashes, strict=True):
         number = draft.execute(
-            "INSERT INTO passages(document, heading, text, start, encoding) VALUES (?, ?, ?, ?, ?)",
-            (row, passage.heading, passage.text, passage.start, encoding),
+            "INSERT INTO passages(document, heading, text, start, places, encoding) VALUES (?, ?, ?, ?, ?, ?)",
+            (row, passage.heading, passage.text, passage.start, _places_column(passage.places), encoding),
         ).lastrowid
         draft.executemany(
             "INSERT INTO sentences(passage, start, end) VALUES (?, ?, ?)",
             [(number, s.start, s.end) for s in passage.sentences],
         )
+    draft.executemany(
+        "INSERT INTO pages(document, page, source, read, left_out) VALUES (?, ?, ?, ?, ?)",
+        [(row, page.page, page.source, page.read, json.dumps(dict(page.left_out))) for page in document.pages],
+    )
     assert row is not None
     return row
 
@@ -45,6 +49,7 @@ def document_hash(document: Document, passages: Iterable[Passage] | None) -> byt
         document.title,
         document.text,
         [[s.start, s.end, s.heading] for s in document.sections],
+        [[p.start, p.name, p.line, p.source] for p in document.places],
         dict(document.fields),
         given,
     ]
@@ -92,6 +97,14 @@ def fields_of(text: str) -> dict[str, str]:
     return {str(k): str(v) for k, v in json.loads(text).items()}
 
 
+def _places_column(places: Iterable[Place]) -> str:
+    return json.dumps([[p.start, p.name, p.line, p.source] for p in places], ensure_ascii=False) if places else ""
+
+
+def _places_of(text: str) -> tuple[Place, ...]:
+    return tuple(Place(*row) for row in json.loads(text)) if text else ()
+
+
 def read_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
     """Passages by their ids, each with its sentences by theirs."""
     passages = {}
@@ -102,14 +115,15 @@ def read_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[int,
             f"SELECT id, passage, start, end FROM sentences WHERE passage IN ({marks}) ORDER BY id", batch
         ):
             spans[passage][number] = (start, end)
-        for number, key, title, fields, heading, text, start in database.execute(
-            "SELECT passages.id, key, title, fields, heading, text, start FROM passages "
+        for number, key, title, fields, heading, text, start, places in database.execute(
+            "SELECT passages.id, key, title, fields, heading, text, start, places FROM passages "
             f"JOIN documents ON documents.id = document WHERE passages.id IN ({marks})",
             batch,
         ):
             sentences = {i: Sentence(text[a - start : b - start], a, b) for i, (a, b) in spans[number].items()}
             passage = Passage(
-                key, title, heading, text, start, start + len(text), tuple(sentences.values()), fields_of(fields)
-            )
+                key, title, heading, text, start, start + len(text), tuple(sentences.values()), fields_of(fields),
+                _places_of(places),
+            )  # fmt: skip
             passages[number] = (passage, sentences)
     return passages

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from oreqa.errors import IndexStateError
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 DOCUMENTS = "documents.db"
 DRAFT = "draft"

@@ -34,8 +34,13 @@ CREATE INDEX documents_source ON documents(source);
 -- encoding: a hash of what the model reads of a passage, by which its vectors and words are remembered.
 CREATE TABLE passages(
     id INTEGER PRIMARY KEY, document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
-    heading TEXT NOT NULL, text TEXT NOT NULL, start INTEGER NOT NULL, encoding BLOB NOT NULL);
+    heading TEXT NOT NULL, text TEXT NOT NULL, start INTEGER NOT NULL, places TEXT NOT NULL, encoding BLOB NOT NULL);
 CREATE INDEX passages_document ON passages(document);
+-- What came through of each page of a document.
+CREATE TABLE pages(
+    document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    page TEXT NOT NULL, source INTEGER NOT NULL, read INTEGER NOT NULL, left_out TEXT NOT NULL);
+CREATE INDEX pages_document ON pages(document);
 CREATE TABLE sentences(
     id INTEGER PRIMARY KEY, passage INTEGER NOT NULL REFERENCES passages ON DELETE CASCADE,
     start INTEGER NOT NULL, end INTEGER NOT NULL);

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from oreqa.core import Document, Section
+from oreqa.core import Document, PageWords, Place, Section
 from oreqa.corpus import limits
+from oreqa.corpus.builder import TextBuilder, count_words, file_title, is_heading, join_headings
 from oreqa.corpus.decode import decode
 from oreqa.errors import DocumentError
 
@@ -21,12 +22,13 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t](.*)$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{2,})[ \t]*$")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_GAP = "\n\n"
 
 
 def read_text(data: bytes, path: Path) -> Document:
     """A plain text file; its title is its file name."""
-    return Document(str(path), file_title(path), decode(data))
+    text = decode(data)
+    words = count_words(text)
+    return Document(str(path), file_title(path), text, places=(Place(0, "", 1, 0),), pages=(PageWords("", words, words),))
 
 
 def read_markdown(data: bytes, path: Path) -> Document:
@@ -36,36 +38,15 @@ def read_markdown(data: bytes, path: Path) -> Document:
     return Document(str(path), title or file_title(path), text, tuple(sections))
 
 
-def file_title(path: Path) -> str:
-    """A file's name as words: ``annual_report-2024.txt`` is ``annual report 2024``."""
-    return re.sub(r"[_\-\s]+", " ", path.stem).strip() or path.name
-
-
 def join_parts(path: Path, title: str, parts: Sequence[tuple[str, str]]) -> Document:
     """A document of extracted ``(heading, text)`` parts, each a section; its title is the file's name if there is none."""
-    pieces: list[str] = []
-    sections: list[Section] = []
-    start = 0
+    builder = TextBuilder(path)
     for heading, body in parts:
         if body.strip():
-            pieces.append(body)
-            sections.append(Section(start, start + len(body), heading))
-            start += len(body) + len(_GAP)
-    if start > limits.TEXT_CHARACTERS:
-        raise DocumentError(f"its text is longer than {limits.TEXT_CHARACTERS // 10**6} million characters: split it")
-    if len(sections) > limits.SECTIONS:
-        raise DocumentError(f"it has more than {limits.SECTIONS:,} sections: split it")
-    return Document(str(path), title or file_title(path), _GAP.join(pieces), tuple(sections))
-
-
-def join_headings(path: Sequence[tuple[int, str]]) -> str:
-    """A section's heading: those it stands under, outermost first."""
-    return " > ".join(name for _, name in path)[: limits.TITLE_CHARACTERS]
-
-
-def is_heading(line: str) -> bool:
-    """Whether a line that is marked as a heading is one: too long a line is text, and no model would read it whole."""
-    return 0 < len(line) <= limits.TITLE_CHARACTERS
+            if heading:
+                builder.add_heading(1, heading)
+            builder.add_block(body)
+    return builder.document(title)
 
 
 def markdown_sections(text: str) -> tuple[str, list[Section]]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.core import Document
+from oreqa.corpus.builder import is_heading, join_headings
 from oreqa.corpus.decode import decode
-from oreqa.corpus.text import is_heading, join_headings, join_parts
+from oreqa.corpus.formats.text import join_parts
 
 _HIDDEN = ("script", "style", "noscript", "template", "head")
 

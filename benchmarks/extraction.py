@@ -1,0 +1,98 @@
+"""What of people's own files reaches the index: word recall and precision, page by page, against independent extractors.
+
+Run:  python benchmarks/extraction.py --work runs/extraction [--only html pdf word]
+
+Collections are packages of the Debian archive, fetched with `apt-get download` and unpacked. The words of a page as oreqa reads
+it, title and headings included, are compared as a bag with those of an extractor that shares no code with it: w3m for web
+pages, poppler's pdftotext for PDFs, pandoc or LibreOffice for Word. What a collection's pages hold beside their text
+(navigation, running heads) is cut out of the reference by rules that are written here for that collection.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import report
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page's text as the independent extractor gives it, and as oreqa reads it; what oreqa's own report says of it."""
+
+    collection: str
+    name: str
+    reference: str
+    own: str
+    left_out: dict[str, int]
+    warned: bool
+
+
+def words(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text.lower()))
+
+
+def fetch(package: str, work: Path) -> Path:
+    """The folder of an unpacked package of the Debian archive."""
+    folder = work / "packages" / package
+    if not folder.exists():
+        downloads = work / "downloads" / package
+        downloads.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["apt-get", "download", "-q", package], cwd=downloads, check=True, capture_output=True)
+        draft = folder.with_suffix(".draft")
+        subprocess.run(["dpkg", "-x", str(next(downloads.glob("*.deb"))), str(draft)], check=True)
+        draft.rename(folder)
+    return folder
+
+
+def table(pages: list[Page]) -> dict[str, dict[str, float]]:
+    """A row a collection: recall and precision over all its words, and its pages under 95%."""
+    rows: dict[str, dict[str, float]] = {}
+    for collection in dict.fromkeys(page.collection for page in pages):
+        own = [page for page in pages if page.collection == collection]
+        counts = [(words(page.reference), words(page.own)) for page in own]
+        common = [(theirs & ours).total() for theirs, ours in counts]
+        low = [
+            page
+            for page, (theirs, _), both in zip(own, counts, common, strict=True)
+            if theirs.total() >= 20 and both < 0.95 * theirs.total()
+        ]
+        rows[collection] = {
+            "pages": len(own),
+            "words": sum(theirs.total() for theirs, _ in counts),
+            "recall": round(100 * sum(common) / max(1, sum(theirs.total() for theirs, _ in counts)), 2),
+            "precision": round(100 * sum(common) / max(1, sum(ours.total() for _, ours in counts)), 2),
+            "pages under 95%": len(low),
+            "of them not named": sum(not page.warned for page in low),
+        }
+    return rows
+
+
+def main() -> None:
+    from extraction_html import html_pages
+    from extraction_pdf import pdf_pages
+    from extraction_word import word_pages
+
+    kinds: dict[str, Callable[[Path], Iterator[Page]]] = {"html": html_pages, "pdf": pdf_pages, "word": word_pages}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, default=Path("runs/extraction"))
+    parser.add_argument("--only", nargs="+", choices=kinds, default=list(kinds))
+    options = parser.parse_args()
+    rows = table([page for kind in options.only for page in kinds[kind](options.work.absolute())])
+    head = f"{'collection':<24}{'pages':>7}{'words':>11}{'recall':>9}{'precision':>11}{'under 95%':>11}{'not named':>11}"
+    print(head)
+    for name, row in rows.items():
+        values = list(row.values())
+        print(f"{name:<24}{values[0]:>7,}{values[1]:>11,}{values[2]:>9}{values[3]:>11}{values[4]:>11}{values[5]:>11}")
+    report("extraction", rows)
+
+
+if __name__ == "__main__":
+    main()
