@@ -10,8 +10,8 @@ from growth import growth
 from oreqa.core import Document
 from oreqa.corpus.chunks import split_passages
 from oreqa.corpus.formats.html import read_html
+from oreqa.corpus.formats.markdown import read_markdown
 from oreqa.corpus.formats.pdf import _unwrap
-from oreqa.corpus.formats.text import markdown_sections
 from oreqa.corpus.sentences import split_sentences
 
 FACTOR = 9
@@ -27,11 +27,15 @@ FACTOR = 9
         ("---\n", "--- x\n", "", 50_000),
         ("a\n", "=", "x", 200_000),
         ("", "`", "", 200_000),
-        ("", "# a\n", "", 20_000),
+        ("", "# a\n", "", 2_000),
+        ("", "`a\nb` ", "", 2_000),
+        ("", "[a](b ", "", 5_000),
     ],
 )
 def test_markdown(before: str, unit: str, after: str, size: int) -> None:
-    assert growth(markdown_sections, lambda n: before + unit * n + after, size) < FACTOR
+    assert (
+        growth(lambda text: read_markdown(text.encode(), Path("a.md")), lambda n: before + unit * n + after, size) < FACTOR
+    )
 
 
 @pytest.mark.parametrize("unit", ["1.\n", "1. ", "你好。", "“Hi. ", "| a |\n", "a. ", "\n", "- ", "(", "e.g. "])

@@ -47,7 +47,9 @@ class TextBuilder:
         self._sections: list[Section] = []
         self._start: int | None = None  # of the section, once it has text
         self._headings: list[tuple[int, str]] = []
-        self._unused: list[tuple[int, str, str]] = []  # headings that no text stands under yet, with their places
+        self._unused: list[
+            tuple[int, str, str | Sequence[Place]]
+        ] = []  # headings that no text stands under yet, with their places
         self._places: list[Place] = []
         self._pages: list[PageWords] = []
         self._page: tuple[str, int] | None = None
@@ -65,13 +67,14 @@ class TextBuilder:
 
     def add_title(self, text: str) -> None:
         """A title that stands in the text: it counts as read, and is the document's unless that has one."""
-        self.title = self.title or text
+        if is_heading(text):
+            self.title = self.title or text
         if self.title == text:
             self._read += count_words(text)
         else:
             self.add_block(text)
 
-    def add_heading(self, level: int, text: str, place: str = "") -> None:
+    def add_heading(self, level: int, text: str, place: str | Sequence[Place] = "") -> None:
         """Begin a section under the headings of smaller levels. What is too long for a heading is a block."""
         text = " ".join(text.split())
         if not is_heading(text):
@@ -120,7 +123,7 @@ class TextBuilder:
             self._start = self._length
         for own in _places(place, skipped):
             last = self._places[-1] if self._places else None
-            if own.line is not None or last is None or last.name != own.name:
+            if own.start < len(text) and (own.line is not None or last is None or last.name != own.name):
                 self._places.append(replace(own, start=self._length + own.start))
         self._pieces.append(text)
         self._length += len(text)

@@ -29,8 +29,6 @@ _TEXTS: dict[str, Callable[[bytes, Path], Document]] = {
     ".txt": text.read_text,
     ".text": text.read_text,
     ".rst": text.read_text,
-    ".md": text.read_markdown,
-    ".markdown": text.read_markdown,
 }
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".jsonl.gz")
 

@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from oreqa.core import Document
-from oreqa.corpus.formats import docx, html, pdf
+from oreqa.corpus.formats import docx, html, markdown, pdf
 from oreqa.errors import DocumentError, describe
 
 PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
+    ".md": markdown.read_markdown,
+    ".markdown": markdown.read_markdown,
     ".html": html.read_html,
     ".htm": html.read_html,
     ".xhtml": html.read_html,

@@ -1,0 +1,239 @@
+"""Markdown (CommonMark with tables): the text without its markup. Every character keeps its place in the file."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oreqa.core import Document, Place
+from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.decode import decode
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+# Linear: blanks at the ends are stripped afterwards.
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
+_TAG = re.compile(r"<!--.*?(?:-->|\Z)|<[^<>]*>", re.DOTALL)
+_INLINE = re.compile(r"</?(?:a|abbr|b|code|em|i|kbd|mark|s|small|span|strong|sub|sup|u)\b", re.IGNORECASE)
+_NEAR = 4000
+"""Characters of a link's target, at the most, between two pieces of text."""
+
+_DEEPEST = 100
+"""Nested lists and quotes; what is nested deeper is left out by the parser."""
+
+
+def read_markdown(data: bytes, path: Path) -> Document:
+    """A Markdown file; front matter, link targets and markup belong to no passage. Its title is the front matter's, else its
+    first heading of level one."""
+    text = decode(data)
+    reading = _Reading(text, path)
+    return reading.document()
+
+
+class _Reading:
+    """One file on its way into a builder, token by token."""
+
+    def __init__(self, text: str, path: Path) -> None:
+        self.source = text
+        self.builder = TextBuilder(path)
+        self.builder.start_page("", count_words(text))
+        self.title = ""
+        self.lines = [0, *accumulate(len(line) for line in text.splitlines(keepends=True))]
+        self.cursor = 0  # characters of the file that are done
+        self.lists = 0  # open ones
+        self.goes_on = False  # whether the next text of a list stays with what is before it
+        self.mark: tuple[str, str] | None = None  # of the item whose text comes next: as shown, as written
+        self.ends_in_colon = False
+
+    def document(self) -> Document:
+        body = self._front_matter()
+        tokens = _tokens(body)
+        for number, token in enumerate(tokens):
+            self._read(token, tokens, number)
+        return self.builder.document(self.title)
+
+    def _front_matter(self) -> str:
+        """The text with blank lines for its front matter, so that lines keep their numbers."""
+        match = _FRONT_MATTER.match(self.source)
+        if not match:
+            return self.source
+        named = _FRONT_TITLE.search(match.group())
+        self.title = named.group(1).strip(" \t").strip("\"'") if named else ""
+        self.builder.leave_out("front matter", match.group())
+        self.cursor = match.end()
+        return "\n" * match.group().count("\n") + self.source[match.end() :]
+
+    def _read(self, token: Token, tokens: Sequence[Token], number: int) -> None:
+        kind = token.type
+        if kind in ("bullet_list_open", "ordered_list_open"):
+            if not self.lists:
+                self.goes_on = self.ends_in_colon  # a list that a sentence announces stays with it
+            self.lists += 1
+        elif kind in ("bullet_list_close", "ordered_list_close"):
+            self.lists -= 1
+        elif kind == "list_item_open":
+            count = f"{token.info}{token.markup}"
+            self.mark = (f"{count} ", count) if token.info else ("- ", token.markup)
+        elif kind == "inline":
+            before = tokens[number - 1].type
+            if before == "heading_open":
+                self._heading(token, int(tokens[number - 1].tag[1]))
+            elif before not in ("th_open", "td_open"):
+                self._paragraph(token)
+        elif kind == "tr_open":
+            self._row(token, tokens, number)
+        elif kind in ("fence", "code_block"):
+            self._code(token)
+        elif kind == "html_block":
+            self._html(token)
+
+    def _heading(self, token: Token, level: int) -> None:
+        text, places = self._inline([token])
+        if level == 1 and not self.title:
+            self.title = text
+        if level == 1 and text == self.title:
+            self.builder.add_title(text)
+            return
+        self.builder.add_heading(level, text, places)
+        self.ends_in_colon = False
+
+    def _paragraph(self, token: Token) -> None:
+        text, places = self._inline([token], mark=self.mark)
+        self._add(text, places, joined=self.lists > 0 and self.goes_on)
+
+    def _row(self, token: Token, tokens: Sequence[Token], number: int) -> None:
+        end = next(i for i in range(number, len(tokens)) if tokens[i].type == "tr_close")
+        text, places = self._inline([cell for cell in tokens[number:end] if cell.type == "inline"], " | ")
+        is_first = tokens[number - 1].type == "thead_open"
+        self._add(text, places, joined=not is_first or self.ends_in_colon)
+
+    def _code(self, token: Token) -> None:
+        begin, end = self._range(token)
+        run = _Run(self, begin + (len(self._line(begin)) if token.type == "fence" else 0), end)
+        self.builder.leave_out("markup", token.info)
+        for line in token.content.splitlines(keepends=True):
+            run.add(line.rstrip("\n"))
+            run.text += "\n" * line.endswith("\n")
+        # Indented code and code under a sentence stay with it.
+        self._add(run.text.rstrip(), run.places, joined=True)
+
+    def _html(self, token: Token) -> None:
+        from html import unescape
+
+        begin, end = self._range(token)
+        run = _Run(self, begin, end)
+        done = 0
+        for tag in _TAG.finditer(token.content):
+            self._plain(run, unescape(token.content[done : tag.start()]))
+            self.builder.leave_out("markup", tag.group())
+            if not _INLINE.match(tag.group()):
+                self._plain(run, " ")
+            done = tag.end()
+        self._plain(run, unescape(token.content[done:]))
+        self._add(run.text, run.places, joined=False)
+
+    @staticmethod
+    def _plain(run: _Run, text: str) -> None:
+        """Text between tags, with single blanks for those around its lines."""
+        for line in text.splitlines(keepends=True):
+            if run.text and line[0].isspace() and not run.text[-1].isspace():
+                run.text += " "
+            run.add(line.strip())
+            if run.text and line[-1].isspace() and not run.text[-1].isspace():
+                run.text += "\n" if line[-1] == "\n" else " "
+
+    def _add(self, text: str, places: list[Place], joined: bool) -> None:
+        if not text.strip():
+            return
+        self.builder.add_block(text, places, joined=joined)
+        self.goes_on = self.lists > 0
+        self.mark = None
+        self.ends_in_colon = text.rstrip().endswith(":")
+
+    def _range(self, token: Token) -> tuple[int, int]:
+        begin, end = token.map or (0, 0)
+        return max(self.cursor, self.lines[min(begin, len(self.lines) - 1)]), self.lines[min(end, len(self.lines) - 1)]
+
+    def _line(self, begin: int) -> str:
+        end = self.source.find("\n", begin)
+        return self.source[begin : end + 1 if end >= 0 else None]
+
+    def line_of(self, offset: int) -> int:
+        return bisect_right(self.lines, offset)
+
+    def _inline(
+        self, tokens: Sequence[Token], between: str = "", mark: tuple[str, str] | None = None
+    ) -> tuple[str, list[Place]]:
+        """The text of inline tokens, behind the ``mark`` of a list's item, and where its parts stand."""
+        run = _Run(self, *self._range(tokens[0])) if tokens else _Run(self, self.cursor, self.cursor)
+        if mark:
+            run.add(*mark)
+        for number, token in enumerate(tokens):
+            if number:
+                run.text += between
+            for child in _flat(token.children or ()):
+                self._child(run, child)
+        return run.text, run.places
+
+    def _child(self, run: _Run, child: Token) -> None:
+        if child.type in ("text", "code_inline"):
+            run.add(child.content)
+        elif child.type == "text_special":
+            run.add(child.content, child.markup)
+        elif child.type in ("softbreak", "hardbreak"):
+            run.text = run.text.rstrip(" ") + "\n"
+        elif child.type == "html_inline":
+            run.text += "\n" if child.content.lower().startswith("<br") else ""
+            self.builder.leave_out("markup", child.content)
+        elif child.type in ("link_open", "image") and child.info != "auto":
+            target = f"{child.attrs.get('href', '')} {child.attrs.get('src', '')} {child.attrs.get('title', '')}"
+            self.builder.leave_out("link targets", target)
+
+
+class _Run:
+    """A text that grows, with the places of its parts in ``source[begin:end]``."""
+
+    def __init__(self, reading: _Reading, begin: int, end: int) -> None:
+        self.reading, self.end = reading, end
+        self.reading.cursor = max(self.reading.cursor, begin)
+        self.text = ""
+        self.places: list[Place] = []
+
+    def add(self, content: str, written: str | None = None) -> None:
+        """Text that stands in the file as ``written``, or as it is."""
+        if not content:
+            return
+        reading = self.reading
+        # Code that is spread over two lines is not found as it is: to look far for it would take quadratic time.
+        near = reading.cursor + len(content) + _NEAR if " " in content else self.end
+        at = reading.source.find(written or content, reading.cursor, min(near, self.end))
+        if at < 0:
+            at = min(reading.cursor, max(self.end - 1, 0))
+            reading.cursor = at
+        else:
+            reading.cursor = at + len(written or content)
+        last = self.places[-1] if self.places else None
+        if last is None or last.source is None or at - len(self.text) != last.source - last.start:
+            self.places.append(Place(len(self.text), "", reading.line_of(at), at))
+        self.text += content
+
+
+def _tokens(text: str) -> list[Token]:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"]).disable("text_join")
+    return parser.parse(text)
+
+
+def _flat(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Inline tokens, an image's own after it."""
+    for token in tokens:
+        yield token
+        if token.type == "image":
+            yield from _flat(token.children or ())
