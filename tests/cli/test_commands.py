@@ -23,15 +23,22 @@ def kb(tmp_path: Path, library: Path, tiny: Path) -> Path:
 
 
 def test_index(kb: Path, library: Path) -> None:
-    assert run("index", library, "--index", kb).stdout == f"{kb}: 4 unchanged; 6 passages in all\n"
+    assert run("index", library, "--index", kb).stdout.splitlines()[0] == f"{kb}: 4 unchanged; 6 passages in all"
     (library / "bad.pdf").write_bytes(b"no")
     (library / "code.py").write_text("x")
     found = run("index", library, "--index", kb, "--json")
     assert found.exit_code == 1
     report = json.loads(found.stdout)
-    assert (report["unchanged"], report["unknown"], len(report["problems"])) == (4, 1, 1)
+    assert (report["unchanged"], report["unknown"], len(report["problems"])) == (4, {".py": 1}, 1)
     assert found.stderr.startswith(f"skipped: {library / 'bad.pdf'}: ")
     assert run("index", library, "--index", kb, "--strict").exit_code == 2
+    (library / "makefile").write_text("x")
+    (library / "notes.md").write_text("Six words [of](text) stand here.")
+    told = run("index", library, "--index", kb, "--report", library / "words.csv")
+    assert "words read; left out 1 link targets" in told.stdout
+    assert "2 files of other kinds passed over: 1 .py, 1 without a suffix" in told.stdout
+    assert "notes.md,,6,5,1,1.000,link targets: 1" in (library / "words.csv").read_text()
+    (library / "words.csv").unlink()
     (library / "bees.txt").unlink()
     assert "--prune removes them" in run("index", library, "--index", kb).stdout
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.core import Document, Section
+from oreqa.core import Document, Place, Section
 from oreqa.corpus.chunks import paragraph_passage, split_passages
 
 
@@ -100,3 +100,27 @@ def test_the_tokenizer_is_given_little_at_once() -> None:
 
     split_passages(Document("d", "", "One two three four. " * 10_000 + "\n\n" + "Five six.\n\n" * 10_000), watched, 50)
     assert most < 20_000
+
+
+def test_a_paragraph_with_a_colon_goes_with_the_next() -> None:
+    assert cut("a b c\n\nd e:\n\nf g h", 6) == ["a b c", "d e:\n\nf g h"]
+    assert cut("a b c\n\nd e:\n\nf g h", 4) == ["a b c", "d e:", "f g h"]
+    assert cut("a:\n\nb:\n\nc\n\nd", 3) == ["a:\n\nb:\n\nc", "d"]
+    assert cut("last:", 4) == ["last:"]
+
+
+def test_passages_have_the_places_of_their_text() -> None:
+    text = "one\ntwo\n\nthree\nfour"
+    places = (Place(0, "", 1, 10), Place(9, "", 7, 70))
+    passages = split_passages(Document("d", "", text, places=places), count, 2)
+    assert [(p.text, p.places) for p in passages] == [
+        ("one\ntwo", (Place(0, "", 1, 10),)),
+        ("three", (Place(9, "", 7, 70),)),
+        ("four", (Place(15, "", 8, 76),)),
+    ]
+    first = passages[0].place(4)
+    assert first == Place(4, "", 2, 14)
+    pages = (Place(0, "page 1"), Place(5, "page 2"))
+    (passage,) = split_passages(Document("d", "", text, places=pages), count, 50)
+    assert [passage.place(offset).name for offset in (0, 4, 5, 18)] == ["page 1", "page 1", "page 2", "page 2"]  # type: ignore[union-attr]
+    assert split_passages(Document("d", "", "a"), count, 5)[0].place(0) is None

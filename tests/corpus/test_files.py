@@ -26,7 +26,7 @@ def names(tree: Path, **options: list[str]) -> list[str]:
 
 def test_recursive_without_hidden_and_unknown(tree: Path) -> None:
     assert names(tree) == ["a.md", "b.txt", "sub/c.md", "sub/drafts/d.md"]
-    assert find_files([tree]).unknown == 1
+    assert find_files([tree]).unknown == {".py": 1}
 
 
 def test_include_and_exclude(tree: Path) -> None:

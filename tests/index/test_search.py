@@ -125,12 +125,21 @@ def test_filters(tmp_path: Path, library: Path, tiny: Path) -> None:
     assert index.search(["tent"], 9, where=[("path", "*?" * 2_000)]) == [[]]
 
 
-def test_offsets_point_into_the_file(tmp_path: Path, library: Path, tiny: Path) -> None:
+def test_places_point_into_the_file(tmp_path: Path, library: Path, tiny: Path) -> None:
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     text = (library / "octopus.md").read_text()
-    for hit in Index.open(tmp_path / "kb").search(["octopus"], 9, where=[("title", "Octopus")])[0]:
-        assert text[hit.sentence.start : hit.sentence.end] == hit.sentence.text
-        assert text[hit.passage.start : hit.passage.end] == hit.passage.text
+    hits = Index.open(tmp_path / "kb").search(["octopus"], 9, where=[("title", "Octopus")])[0]
+    assert len(hits) == 3
+    for hit in hits:
+        place = hit.passage.place(hit.sentence.start)
+        assert place is not None
+        assert text[place.source :].startswith(hit.sentence.text)
+        assert place.line == text[: place.source].count("\n") + 1
+    (hit,) = [hit for hit in hits if "eight" in hit.sentence.text]
+    assert hit.passage.heading == "Arms"
+    for hit in Index.open(tmp_path / "kb").search(["bees"], 9, where=[("title", "bees")])[0]:
+        bees = (library / "bees.txt").read_text()
+        assert bees[hit.sentence.start : hit.sentence.end] == hit.sentence.text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import DeviceOption, JsonFlag, PrecisionOption, need_text, print_json, progress_bar, say
+from oreqa.cli.output import DeviceOption, JsonFlag, PrecisionOption, need_text, print_json, say
+from oreqa.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from oreqa.index.writer import Report
@@ -32,6 +33,9 @@ def index_command(
     factory: Annotated[
         str | None, typer.Option(help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...", show_default="Flat")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a CSV file: words of every page, words read, what was left out and why.")
+    ] = None,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
@@ -44,6 +48,7 @@ def index_command(
     [bold]oreqa index docs/ notes.pdf --index kb[/bold]
     """
     from oreqa.corpus.readers import Fields
+    from oreqa.index.coverage import read_coverage, write_coverage
     from oreqa.index.ingest import index_files
     from oreqa.index.locking import existing_settings
     from oreqa.index.store import Settings
@@ -58,18 +63,22 @@ def index_command(
         existing_settings(index) or Settings(), **{name: value for name, value in given.items() if value is not None}
     )
     with progress_bar("passages") as advance:
-        report = index_files(
+        result = index_files(
             index, paths, settings,
             include=include or (), exclude=exclude or (), fields=Fields(text_field, title_field, id_field),
             prune=prune, strict=strict, device=device, progress=advance,
             on_problem=lambda line: say(f"skipped: {line}", err=True, colour="yellow"),
+            on_warning=lambda line: say(f"warning: {line}", err=True, colour="yellow"),
+            on_file=advance.file,
         )  # fmt: skip
+    if report is not None:
+        write_coverage(report, read_coverage(index))
     if as_json:
-        print_json({"index": str(index), **asdict(report)})
+        print_json({"index": str(index), **asdict(result)})
     else:
-        for line in _summary(index, report):
+        for line in _summary(index, result):
             say(line)
-    if report.problems:
+    if result.problems:
         raise typer.Exit(1)
 
 
@@ -84,12 +93,18 @@ def _summary(index: Path, report: Report) -> list[str]:
     if report.problems:
         counts.append(f"{_counted(len(report.problems), 'file')} skipped")
     lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {report.passages:,} passages in all"]
+    words = report.words
+    if words.source:
+        left = "".join(f", {count:,} {reason}" for reason, count in words.left_out.most_common(6))
+        lines.append(f"{words.read:,} of {words.source:,} words read{'; left out' + left[1:] if left else ''}")
     if report.mended:
         lines.append(f"{_counted(len(report.mended), 'damaged search file')} made anew: {', '.join(report.mended)}")
     if report.gone:
         lines.append(f"{_counted(report.gone, 'document')} gone from these paths, or left out: --prune removes them")
     if report.unknown:
-        lines.append(f"{_counted(report.unknown, 'file')} of other kinds passed over")
+        kinds = [f"{count} {kind or 'without a suffix'}" for kind, count in report.unknown.items()]
+        most = f"{', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''}"
+        lines.append(f"{_counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}")
     return lines
 
 

@@ -17,10 +17,10 @@ from oreqa.cli.output import (
     ReaderOption,
     one_line,
     print_json,
-    progress_bar,
     read_lines,
     say,
 )
+from oreqa.cli.progress import progress_bar
 from oreqa.cli.search import ModeName
 
 if TYPE_CHECKING:

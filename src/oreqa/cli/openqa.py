@@ -33,10 +33,10 @@ from oreqa.cli.output import (
     RerankerOption,
     RerankOption,
     print_json,
-    progress_bar,
     say,
     visible,
 )
+from oreqa.cli.progress import progress_bar
 from oreqa.datasets.files import write_json
 from oreqa.errors import InputError
 

@@ -6,8 +6,7 @@ import json
 import os
 import re
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -125,39 +124,3 @@ def one_line(text: str, most: int | None = None) -> str:
     """A text without line breaks and control characters, cut after ``most`` characters."""
     line = visible(" ".join(text.split()))
     return line if most is None or len(line) <= most else line[: most - 1] + "…"
-
-
-@contextmanager
-def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error that appears when the work takes over two seconds; call what it gives with steps done."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from oreqa.cli.console import Console
-
-    console = Console(err=True)
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
-    task = bar.add_task(what, total=total, rate="")
-    begun = time.monotonic()
-    done = 0
-
-    def advance(steps: int) -> None:
-        nonlocal done
-        done += steps
-        spent = time.monotonic() - begun
-        if spent > 2 and console.is_terminal:
-            bar.start()
-        bar.update(task, completed=done, rate=f"{done / max(spent, 1e-9):,.0f}/s")
-
-    try:
-        yield advance
-    finally:
-        if bar.live.is_started:  # stopping one that never showed prints an empty line
-            bar.stop()

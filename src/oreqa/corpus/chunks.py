@@ -21,9 +21,10 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
 def split_passages(document: Document, count_tokens: CountTokens, max_tokens: int, language: str = "en") -> list[Passage]:
     """Cut a document into passages of at most ``max_tokens`` tokens, none of which crosses a section's heading.
 
-    Whole paragraphs are joined while they fit. A paragraph that is too long is cut between sentences, a sentence that is
-    too long between words. ``count_tokens`` counts a batch of texts with the model's own tokenizer, special tokens left
-    out; the title and the heading, which are read with every passage, count as well, up to half of the tokens.
+    Whole paragraphs are joined while they fit; one that ends in a colon goes with the next. A paragraph that is too long is
+    cut between sentences, a sentence that is too long between words. ``count_tokens`` counts a batch of texts with the
+    model's own tokenizer, special tokens left out; the title and the heading, which are read with every passage, count as
+    well, up to half of the tokens.
     """
     passages: list[Passage] = []
     for section in document.sections or (Section(0, len(document.text), ""),):
@@ -36,7 +37,7 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
                 pieces.append((span, length))
             else:
                 pieces.extend(_split_long(document.text, span, count_tokens, room, language))
-        for a, b in _join(pieces, room):
+        for a, b in _join(_announced(document.text, pieces, room), room):
             passages.append(_passage(document, section.heading, a, b, language))
     return passages
 
@@ -108,6 +109,19 @@ def _measured(text: str, spans: Sequence[Span], count_tokens: CountTokens, max_t
             length = next(lengths) if b - a <= longest else max_tokens + 1
             if length:
                 yield (a, b), length
+
+
+def _announced(text: str, pieces: Sequence[tuple[Span, int]], max_tokens: int) -> list[tuple[Span, int]]:
+    """A paragraph that announces the next one, by a colon at its end, as one piece with it where both fit."""
+    joined: list[tuple[Span, int]] = []
+    for (start, end), length in pieces:
+        if joined:
+            (first, last), before = joined[-1]
+            if text[last - 1] == ":" and before + length <= max_tokens and end - first <= max_tokens * _WORD:
+                joined[-1] = ((first, end), before + length)
+                continue
+        joined.append(((start, end), length))
+    return joined
 
 
 def _join(pieces: Sequence[tuple[Span, int]], max_tokens: int) -> list[Span]:

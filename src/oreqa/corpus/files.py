@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,13 +29,13 @@ _ALWAYS_IGNORED = (".*", "node_modules/", "__pycache__/")
 class Found:
     """The files to read, sorted, and what is passed over.
 
-    ``unknown`` counts the files of a kind that no reader knows. ``left_out`` names what is there but is not read, with a
-    one-line reason: folders that cannot be opened, links out of the folder named, pipes, devices. Documents at or
-    below such a path are kept.
+    ``unknown`` counts the files of kinds that no reader knows, by the ends of their names. ``left_out`` names what is there
+    but is not read, with a one-line reason: folders that cannot be opened, links out of the folder named, pipes, devices.
+    Documents at or below such a path are kept.
     """
 
     files: tuple[Path, ...]
-    unknown: int
+    unknown: Mapping[str, int]
     left_out: tuple[tuple[Path, str], ...] = ()
 
 
@@ -48,7 +49,7 @@ def find_files(paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequ
     walk = _Walk(_spec(include) if include else None, _spec([*_ALWAYS_IGNORED, *exclude]))
     for path in paths:
         walk.add(path)
-    return Found(tuple(sorted(walk.files)), walk.unknown, tuple(sorted(walk.left_out.items())))
+    return Found(tuple(sorted(walk.files)), dict(walk.unknown.most_common()), tuple(sorted(walk.left_out.items())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class _Walk:
         self._wanted = wanted
         self._ignored = ignored
         self.files: set[Path] = set()
-        self.unknown = 0
+        self.unknown: Counter[str] = Counter()
         self.left_out: dict[Path, str] = {}
 
     def add(self, path: Path) -> None:
@@ -156,13 +157,13 @@ class _Walk:
         elif known(path):
             self.files.add(path)
         else:
-            self.unknown += 1
+            self.unknown[path.suffix.lower()] += 1
 
     def _leave_out(self, path: Path, is_folder: bool, reason: str) -> None:
         if is_folder or known(path):
             self.left_out[path] = reason
         else:
-            self.unknown += 1
+            self.unknown[path.suffix.lower()] += 1
 
 
 def _read_rules(path: Path) -> pathspec.GitIgnoreSpec:

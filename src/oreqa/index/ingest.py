@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from itertools import accumulate
 from pathlib import Path
 
 from oreqa.corpus.chunks import CUT_VERSION
@@ -11,8 +12,12 @@ from oreqa.corpus.files import find_files, full_path
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
 from oreqa.errors import DocumentError
+from oreqa.index.coverage import coverage_warnings
 from oreqa.index.store import Settings
 from oreqa.index.writer import IndexWriter, Progress, Report, open_writer
+
+OnFile = Callable[[Path, int, int], None]
+"""Told of a file, the bytes of the files before it, and the bytes of all."""
 
 
 def index_files(
@@ -28,17 +33,20 @@ def index_files(
     device: str = "cpu",
     progress: Progress | None = None,
     on_problem: Callable[[str], None] = lambda line: None,
+    on_warning: Callable[[str], None] = lambda line: None,
+    on_file: OnFile = lambda path, done, total: None,
 ) -> Report:
     """Add or refresh the documents of files and folders, and publish them together.
 
     What cannot be read is passed to ``on_problem``, a line a file or folder, and keeps what the index has of it; with
-    ``strict`` the first one raises DocumentError and nothing is published. ``prune`` removes documents whose file or row is
+    ``strict`` the first one raises DocumentError and nothing is published. ``on_warning`` gets a line for each file of which
+    too little came through, ``on_file`` each file before it is read. ``prune`` removes documents whose file or row is
     gone from ``paths``; others are left alone. Interrupted, it can be called again: encoded passages are kept.
     """
     files = find_files(paths, include, exclude)
     roots = {full_path(path) for path in paths}
     with open_writer(folder, settings, device) as writer:
-        writer.report.unknown = files.unknown
+        writer.report.unknown = dict(files.unknown)
 
         def leave_out(path: Path, reason: str) -> None:
             line = f"{path}: {reason}"
@@ -49,12 +57,17 @@ def index_files(
 
         for path, reason in files.left_out:
             leave_out(path, reason)
+
+        def warn(line: str) -> None:
+            writer.report.warnings.append(line)
+            on_warning(line)
+
+        wanted = [file for file in files.files if not file.is_relative_to(full_path(folder))]
         try:
-            for file in files.files:
-                if file.is_relative_to(full_path(folder)):
-                    continue
+            for file, done, total in _with_sizes(wanted):
+                on_file(file, done, total)
                 try:
-                    _read(writer, file, fields or Fields(), progress)
+                    _read(writer, file, fields or Fields(), progress, warn)
                 except DocumentError as error:
                     leave_out(file, str(error))
                     writer.keep(str(file))
@@ -72,13 +85,29 @@ def _below(source: str, folders: Set[Path]) -> bool:
     return path in folders or any(parent in folders for parent in path.parents)
 
 
-def _read(writer: IndexWriter, file: Path, fields: Fields, progress: Progress | None) -> None:
+def _with_sizes(files: Sequence[Path]) -> Iterator[tuple[Path, int, int]]:
+    """Each file with the bytes of those before it, and of all."""
+    sizes = []
+    for file in files:
+        try:
+            sizes.append(file.stat().st_size)
+        except OSError:  # the reader will say why
+            sizes.append(0)
+    total = sum(sizes)
+    for file, size, done in zip(files, sizes, accumulate(sizes), strict=True):
+        yield file, done - size, total
+
+
+def _read(writer: IndexWriter, file: Path, fields: Fields, progress: Progress | None, warn: Callable[[str], None]) -> None:
     source = str(file)
     stamp = _stamp(file, fields)
     if writer.fresh(source, stamp):
         return
     begun = time.time_ns()
     for document in read_documents(file, fields):
+        writer.report.words.add(document.pages)
+        for line in coverage_warnings(document):
+            warn(f"{file}: {line}")
         writer.add(document, source, progress=progress)
     # A file that was written just now may change again within the clock's grain: it is read once more next time. So is one
     # that changed while it was read.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oreqa.core import Document, Passage
+from oreqa.core import Document, PageWords, Passage
 from oreqa.corpus.chunks import split_passages
 from oreqa.errors import DocumentError, IndexStateError
 from oreqa.index import store
@@ -42,12 +42,29 @@ Progress = Callable[[int], None]
 
 
 @dataclass
+class Words:
+    """Words of files, as ``PageWords`` counts them."""
+
+    source: int = 0
+    read: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def add(self, pages: Iterable[PageWords]) -> None:
+        for page in pages:
+            self.source += page.source
+            self.read += page.read
+            self.left_out.update(page.left_out)
+
+
+@dataclass
 class Report:
     """What an update did, in numbers of documents.
 
     ``gone`` could be pruned; ``passages`` counts those of the whole index, ``encoded`` those that the model read,
-    ``unknown`` files of kinds that no reader knows. ``problems`` has a line for every file that was left out, ``mended``
-    the search files that were damaged and were made anew.
+    ``unknown`` files of kinds that no reader knows, by the ends of their names. ``words`` counts those of the files that
+    were read now: in the source, read, and left out on purpose by reason. ``problems`` has a line for every file that was
+    left out, ``warnings`` for every one of which too little came through, ``mended`` the search files that were damaged and
+    were made anew.
     """
 
     added: int = 0
@@ -57,8 +74,10 @@ class Report:
     gone: int = 0
     passages: int = 0
     encoded: int = 0
-    unknown: int = 0
+    unknown: dict[str, int] = field(default_factory=dict)
+    words: Words = field(default_factory=Words)
     problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     mended: list[str] = field(default_factory=list)
 
 

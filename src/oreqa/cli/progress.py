@@ -1,0 +1,97 @@
+"""Progress on standard error: a bar on a terminal, a line now and then where that is redirected."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oreqa.cli.output import one_line, say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+SHOWN_AFTER = 2.0
+"""Seconds without a bar: most commands are done by then."""
+
+LINE_EVERY = 30.0
+"""Seconds between two lines where there is no terminal."""
+
+
+class Progress:
+    """Call it with the steps done. Where the number of steps is not known, ``file`` tells how far the work has come."""
+
+    def __init__(self, what: str, total: int | None) -> None:
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bar
+
+        from oreqa.cli.console import Console
+
+        self.what, self.total = what, total
+        self.done = 0
+        self._share: float | None = None
+        self._file = ""
+        self._begun = self._said = time.monotonic()
+        console = Console(err=True)
+        self._terminal = console.is_terminal
+        self._bar: Bar = Bar(
+            TextColumn("{task.description}", markup=False), BarColumn(bar_width=24),
+            TextColumn("{task.fields[figures]}", markup=False), console=console, transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task(what, total=None, figures="")
+
+    def __call__(self, steps: int) -> None:
+        """So many steps more are done."""
+        self.done += steps
+        self._show()
+
+    def file(self, path: Path, done: int, total: int) -> None:
+        """This file is being read; of all files' ``total`` bytes so many are done."""
+        self._file, self._share = path.name, done / total if total else None
+        self._show()
+
+    def close(self) -> None:
+        if self._bar.live.is_started:  # stopping one that never showed prints an empty line
+            self._bar.stop()
+
+    def figures(self) -> str:
+        """As ``1,200 of 5,000, 96/s, 40 s left, manual.pdf``."""
+        spent = time.monotonic() - self._begun
+        count = f"{self.done:,}" if self.total is None else f"{self.done:,} of {self.total:,}"
+        parts = [count, f"{self.done / max(spent, 1e-9):,.0f}/s"]
+        share = self._share if self.total is None else self.done / max(1, self.total)
+        if share is not None:
+            if self.total is None:
+                parts[0] += f" ({share:.0%} of the files)"
+            if 0.01 < share < 1:
+                parts.append(f"{_duration(spent * (1 - share) / share)} left")
+        return ", ".join([*parts, one_line(self._file, 40)] if self._file else parts)
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        if self._terminal:
+            if now - self._begun > SHOWN_AFTER:
+                self._bar.start()
+            share = self._share if self.total is None else self.done / max(1, self.total)
+            self._bar.update(self._task, total=None if share is None else 1.0, completed=share or 0, figures=self.figures())
+        elif now - self._said > LINE_EVERY:
+            self._said = now
+            say(f"{self.what}: {self.figures()}", err=True)
+
+
+@contextmanager
+def progress_bar(what: str, total: int | None = None) -> Iterator[Progress]:
+    """Progress with steps of one kind, ``total`` of them if that is known."""
+    progress = Progress(what, total)
+    try:
+        yield progress
+    finally:
+        progress.close()
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,104 @@
+"""What of the files came through: words of their pages, words that were read, and words left out on purpose."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from oreqa.core import Document, PageWords
+from oreqa.datasets.files import write_text
+from oreqa.index.generations import with_newest
+from oreqa.index.store import open_documents
+
+ENOUGH = 0.8
+"""The share of a page's words that must come through without a warning."""
+
+_FEW = 20
+"""Pages of fewer words are not warned of."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """A page of a document of the index; ``page.page`` is empty for a file without pages."""
+
+    document: str
+    page: PageWords
+
+
+def share(page: PageWords) -> float:
+    """The share of the words to be read that were read, at most 1; 1 for a page without any."""
+    wanted = page.source - sum(page.left_out.values())
+    return min(1.0, page.read / wanted) if wanted > 0 else 1.0
+
+
+def coverage_warnings(document: Document) -> list[str]:
+    """A line for pages that came through in part, and one for pages without text. Few words more or less are no matter."""
+    lines = []
+    low = [page for page in document.pages if page.source >= _FEW and share(page) < ENOUGH]
+    if low:
+        read = sum(page.read for page in low)
+        wanted = sum(page.source - sum(page.left_out.values()) for page in low)
+        lines.append(f"{_pages(low)}only {100 * read / wanted:.0f}% of the words came through ({read:,} of {wanted:,})")
+    empty = [page for page in document.pages if page.page and not page.source]
+    if empty and len(empty) < len(document.pages):
+        lines.append(f"{_pages(empty)}no text: scans?")
+    return lines
+
+
+def _pages(pages: Sequence[PageWords]) -> str:
+    """As "page 2: ", "pages 3 to 5, 9: ", "slides 1, 4: "; nothing for a file without pages."""
+    if not pages[0].page:
+        return ""
+    kind, _, first = pages[0].page.rpartition(" ")
+    numbers = [page.page.rpartition(" ")[2] for page in pages]
+    if not kind or not all(number.isdecimal() for number in numbers):
+        return f"{', '.join(page.page for page in pages[:5])}{', ...' if len(pages) > 5 else ''}: "
+    if len(numbers) == 1:
+        return f"{kind} {first}: "
+    return f"{kind}s {', '.join(_runs([int(number) for number in numbers]))}: "
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[str]:
+    """Neighbouring numbers as one: 3, 4, 5, 9 are "3 to 5", "9"."""
+    begin = 0
+    for place in range(1, len(numbers) + 1):
+        if place == len(numbers) or numbers[place] != numbers[place - 1] + 1:
+            first, last = numbers[begin], numbers[place - 1]
+            yield str(first) if first == last else f"{first} to {last}"
+            begin = place
+
+
+def read_coverage(folder: Path) -> list[PageRow]:
+    """Every page of an index's documents, in their order; rows of tables have none. Raises IndexStateError."""
+
+    def read(generation: Path) -> list[PageRow]:
+        database = open_documents(generation)
+        try:
+            rows = database.execute(
+                "SELECT key, page, pages.source, read, left_out FROM pages JOIN documents ON documents.id = document "
+                "ORDER BY key, pages.rowid"
+            )
+            return [
+                PageRow(key, PageWords(page, source, words, json.loads(left))) for key, page, source, words, left in rows
+            ]
+        finally:
+            database.close()
+
+    return with_newest(folder, read)
+
+
+def write_coverage(path: Path, rows: Iterable[PageRow]) -> None:
+    """A CSV file with a line a page: what it holds, what was read of it, what was left out and why."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("document", "page", "words", "read", "left out", "share read", "reasons"))
+    for row in rows:
+        page = row.page
+        reasons = "; ".join(f"{reason}: {count}" for reason, count in page.left_out.items())
+        counts = (page.source, page.read, sum(page.left_out.values()))
+        writer.writerow((row.document, page.page, *counts, f"{share(page):.3f}", reasons))
+    write_text(path, text.getvalue())

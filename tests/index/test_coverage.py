@@ -1,0 +1,86 @@
+"""Words of pages: kept with the index, reported, warned of where too few came through."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from oreqa.core import Document, PageWords
+from oreqa.index import ingest
+from oreqa.index.coverage import PageRow, coverage_warnings, read_coverage, share, write_coverage
+from oreqa.index.ingest import index_files
+from oreqa.index.store import Settings
+
+
+def lines(*pages: PageWords) -> list[str]:
+    return coverage_warnings(Document("d", "t", "x", pages=pages))
+
+
+def test_share_of_a_page() -> None:
+    assert share(PageWords("", 100, 40)) == 0.4
+    assert share(PageWords("", 100, 40, {"navigation": 50, "code": 10})) == 1.0
+    assert share(PageWords("", 10, 12)) == 1.0
+    assert share(PageWords("", 10, 0, {"navigation": 12})) == 1.0
+    assert share(PageWords("", 0, 0)) == 1.0
+
+
+def test_warnings() -> None:
+    assert lines() == []
+    assert lines(PageWords("", 100, 80), PageWords("", 19, 0)) == []
+    assert lines(PageWords("", 100, 45)) == ["only 45% of the words came through (45 of 100)"]
+    assert lines(PageWords("", 100, 20, {"navigation": 50})) == ["only 40% of the words came through (20 of 50)"]
+    good = PageWords("page 1", 50, 50)
+    assert lines(good, PageWords("page 2", 50, 10)) == ["page 2: only 20% of the words came through (10 of 50)"]
+    low = [PageWords(f"page {number}", 50, 10) for number in (2, 3, 4, 9)]
+    assert lines(good, *low) == ["pages 2 to 4, 9: only 20% of the words came through (40 of 200)"]
+    empty = [PageWords(f"page {number}", 0, 0) for number in (3, 4)]
+    assert lines(good, *empty) == ["pages 3 to 4: no text: scans?"]
+    assert lines(*empty) == []  # such a file is refused
+    sheets = [PageWords(f"sheet {name}", 50, 0) for name in "ABCDEF"]
+    assert lines(*sheets)[0].startswith("sheet A, sheet B, sheet C, sheet D, sheet E, ...: only 0%")
+
+
+def test_an_index_keeps_the_words_of_its_pages(tmp_path: Path, library: Path, tiny: Path) -> None:
+    (library / "tagged.md").write_text("# Wasps\n\nWasps [sting](http://wasps.org/stings).\n")
+    report = index_files(tmp_path / "kb", [library], Settings(model=str(tiny), passage_tokens=40))
+    rows = read_coverage(tmp_path / "kb")
+    (row,) = [row for row in rows if row.document.endswith("tagged.md")]
+    assert row.page == PageWords("", 7, 3, {"link targets": 4})
+    assert report.words.source == sum(row.page.source for row in rows)
+    assert report.words.left_out == {"link targets": 4}
+    again = index_files(tmp_path / "kb", [library])
+    assert again.words.source in (0, report.words.source)  # files written this moment are read once more
+    assert read_coverage(tmp_path / "kb") == rows
+    write_coverage(tmp_path / "out" / "report.csv", rows)
+    with (tmp_path / "out" / "report.csv").open() as file:
+        table = list(csv.reader(file))
+    assert table[0] == ["document", "page", "words", "read", "left out", "share read", "reasons"]
+    assert [row.document, "", "7", "3", "4", "1.000", "link targets: 4"] in table
+    assert len(table) == len(rows) + 1
+
+
+def test_files_of_which_too_little_comes_through_are_named(
+    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(path: Path, fields: object) -> list[Document]:
+        return [Document(str(path), "t", "Some text.", pages=(PageWords("", 200, 10),))]
+
+    monkeypatch.setattr(ingest, "read_documents", read)
+    told: list[str] = []
+    seen: list[tuple[str, int, int]] = []
+    settings = Settings(model=str(tiny), passage_tokens=40)
+    files = sorted(library.glob("*.txt"))
+    report = index_files(
+        tmp_path / "kb", files, settings,
+        on_warning=told.append, on_file=lambda path, done, total: seen.append((path.name, done, total)),
+    )  # fmt: skip
+    assert told == report.warnings == [f"{file}: only 5% of the words came through (10 of 200)" for file in files]
+    sizes = [file.stat().st_size for file in files]
+    assert seen == [(file.name, sum(sizes[:place]), sum(sizes)) for place, file in enumerate(files)]
+
+
+def test_rows_without_reasons(tmp_path: Path) -> None:
+    write_coverage(tmp_path / "r.csv", [PageRow('a,"b".pdf', PageWords("page 1", 5, 5))])
+    assert (tmp_path / "r.csv").read_text().splitlines()[1] == '"a,""b"".pdf",page 1,5,5,0,1.000,'
