@@ -57,7 +57,10 @@ PAIRS = [
     {"question": "who", "answer": "Bees hum.", "context": "Bees hum. Foxes run.", "title": "A", "weight": 0.5, "rank": 1,
      "source": "silver", "score": 0.5, "negatives": [{"answer": "Foxes run.", "context": "Foxes run.", "title": "A"}]}
 ]  # fmt: skip
-QUESTIONS = [{"id": "1", "question": "who", "answers": ["Bees"]}, {"question": "when", "pattern": "19.."}]
+QUESTIONS = [
+    {"id": "1", "question": "who", "answers": ["Bees"], "document": "bees.txt", "kind": "fact"},
+    {"question": "when", "pattern": "19.."},
+]
 PREDICTED = [
     {"id": "1", "question": "who", "passages": [["A", "Bees hum."]], "spans": [[0, 0, 4, 1.5]], "right": [True], "made": "x"}
 ]

@@ -220,6 +220,7 @@ def test_patterns_label_the_predictions_of_a_question_list(
 ) -> None:
     index = index_passages(tmp_path / "index", load_task(squad_file).passages, Settings(model=str(tiny)))
     rows = [{"question": "who jumps", "pattern": "DOG|fox|then it"}, {"question": "who sleeps", "answers": ["the bone"]}]
+    rows.append({"question": "who flies", "answers": []})  # nothing answers it: there is nothing to label
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     reader, out = PassageReader.load(tiny_reader), tmp_path / "p.jsonl"
     assert mine_predictions([tmp_path / "q.jsonl"], reader, out, passages=2, top=300, index=index) == 2

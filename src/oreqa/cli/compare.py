@@ -11,7 +11,7 @@ import typer
 from oreqa.cli import app
 from oreqa.cli.output import JsonFlag, one_line, print_json, visible
 
-_SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1")
+_SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1", "right", "refused")
 
 
 @app.command()

@@ -248,15 +248,19 @@ def finish(
     if as_json:
         print_json(summary)
         return
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from oreqa.cli.console import Console
 
     shown = [name for name in MEANING if name in summary]
-    table = Table()
-    for name in shown:
-        table.add_column(name, justify="right")
-    table.add_row(*(f"{summary[name]:.2f}" for name in shown))
+    console, values = Console(), [f"{summary[name]:.2f}" for name in shown]
+    if sum(len(name) + 3 for name in shown) < console.width:
+        table = Table(*(Column(name, justify="right") for name in shown))
+        table.add_row(*values)
+    else:  # long names are cut in columns
+        table = Table("metric", Column("percent", justify="right"))
+        for row in zip(shown, values, strict=True):
+            table.add_row(*row)
     say(f"{task} {mode}: {len(results):,} questions, {candidates:,} candidates")
-    Console().print(table)
+    console.print(table)
     say(f"written to {out}: metrics.json, per_question.jsonl, run.trec, report.html")

@@ -43,8 +43,9 @@ from oreqa.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from oreqa.answering.answerer import Answerer
     from oreqa.answering.combining import Candidate, Combination
-    from oreqa.core import Passage
+    from oreqa.core import Hit, Passage
     from oreqa.datasets.questions import OpenQuestion
     from oreqa.evaluation.openqa import Predicted
     from oreqa.index.search import Index
@@ -81,12 +82,14 @@ def openqa(
     """Answer questions from all paragraphs: EM, F1, and the accuracy of retrieval.
 
     Without an index, the paragraphs of the data are the collection. An index of your own is searched with --index; it is
-    needed for questions without paragraphs.
+    needed for questions without paragraphs. A list whose rows name a document, or have empty answers where nothing answers,
+    is asked as oreqa ask does, which may refuse.
 
     [bold]oreqa eval openqa --data dev.json --out runs/open[/bold]
     """
-    from oreqa.answering.answerer import read_answers
+    from oreqa.answering.answerer import Answerer, read_answers
     from oreqa.datasets.files import resume_rows
+    from oreqa.evaluation.asked import as_users_ask
     from oreqa.evaluation.openqa import evaluate_open, reranking_analysis
     from oreqa.runtime.reader import CHUNK, PassageReader
 
@@ -103,6 +106,15 @@ def openqa(
     second = load_classifier(classifier, rerank, device)
     texts = [question.text for question in asked]
     begun = time.monotonic()
+    more = {"data": data.name, "reader": reader, "reranker": reranker, "passages": passages, "gold": gold_passages,
+            "combination": asdict(weights), "null": null, "seed": seed,
+            **reranked_settings(classifier, rerank)}  # fmt: skip
+    mode = "reader" if reranker == "none" else "reader + re-ranker"
+    if not own and as_users_ask(asked):
+        documents = _collection(data, index, out, settings, device)
+        answerer = Answerer(documents, loaded, weights, passages=passages, classifier=second, rerank=rerank)
+        _finish_asked(answerer, asked, data, out, settings, begun, mode, more, as_json)
+        return
     if gold_passages:
         opened, read = None, [[passage] for passage in own]
         retrieval = [[0.0]] * len(asked)
@@ -128,11 +140,7 @@ def openqa(
         rows = [row if row["answers"] and row["passage"] >= null else {**row, "answers": []} for row in rows]
     predicted = [_predicted(*row) for row in zip(rows, read, retrieval, strict=True)]
     results = evaluate_open(asked, predicted)
-    more = {"data": data.name, "reader": reader, "reranker": reranker, "passages": passages, "gold": gold_passages,
-            "combination": asdict(weights), "null": null, "seed": seed,
-            **reranked_settings(classifier, rerank)}  # fmt: skip
     extra = {} if reranker == "none" else {"reranking": reranking_analysis(results, weights.reranked)}
-    mode = "reader" if reranker == "none" else "reader + re-ranker"
     count = opened.counts()["passages"] if opened else len({passage.text for passage in own})
     write_json(out / "predictions.json", {question.id: row.answers[0][0] if row.answers else ""
                                           for question, row in zip(asked, predicted, strict=True)})  # fmt: skip
@@ -218,6 +226,37 @@ def _collection(data: Path, index: Path | None, out: Path, settings: Settings, d
     passages = whole_passages(load_paragraphs(data), settings.language)
     with progress_bar("encoding passages", len(passages)) as advance:
         return index_passages(index or out / "index", passages, settings, device, advance)
+
+
+def _finish_asked(
+    answerer: Answerer,
+    asked: Sequence[OpenQuestion],
+    data: Path,
+    out: Path,
+    settings: Settings,
+    begun: float,
+    mode: str,
+    more: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Ask the questions as `oreqa ask` does, with its threshold, and write the run."""
+    from oreqa.evaluation.asked import DEPTH, ask_questions, asked_metrics, evaluate_asked, grouped_metrics
+
+    def search(texts: Sequence[str]) -> list[list[Hit]]:
+        hits = answerer.index.search(texts, max(DEPTH, answerer.rerank), "hybrid", "passage")
+        if answerer.classifier is not None:
+            hits = answerer.classifier.rerank(texts, hits, answerer.rerank)
+        return [found[:DEPTH] for found in hits]
+
+    with progress_bar("asking questions", len(asked)) as advance:
+        predicted = ask_questions(asked, answerer.ask_all, search, advance)
+    results = evaluate_asked(asked, predicted)
+    extra = {**asked_metrics(asked, results), "by": grouped_metrics(asked, results)}
+    more = {**more, "threshold": answerer.calibration.threshold}
+    write_json(out / "predictions.json", {question.id: row.answers[0][0] if row.answers else ""
+                                          for question, row in zip(asked, predicted, strict=True)})  # fmt: skip
+    count = answerer.index.counts()["passages"]
+    finish(out, "openqa", f"asked, {mode}", results, count, [data], settings, begun, more, as_json, extra)
 
 
 def _answer_row(ranked: Sequence[Candidate]) -> dict[str, Any]:

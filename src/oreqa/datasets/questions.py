@@ -1,4 +1,7 @@
-"""Questions to be answered from a collection, and lists of them: JSON lines of ``{question, answers | pattern}``."""
+"""Questions to be answered from a collection, and lists of them: JSON lines of ``{question, answers | pattern}``.
+
+A row may also name the ``document`` that holds the answer, the ``collection`` and the ``kind`` of question.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,18 @@ from oreqa.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question to be answered from a collection: its answers, or a regular expression that right ones match."""
+    """A question to be answered from a collection: its answers, or a regular expression that right ones match.
+
+    Without either the collection does not hold an answer. ``document`` is the end of a path, or a pattern with ``*``.
+    """
 
     id: str
     text: str
     answers: tuple[str, ...]
     pattern: str | None = None
+    document: str | None = None
+    collection: str | None = None
+    kind: str | None = None
 
 
 def is_question_list(path: Path) -> bool:
@@ -30,14 +39,18 @@ def is_question_list(path: Path) -> bool:
 
 
 def load_question_list(path: Path) -> list[OpenQuestion]:
-    """The questions of a list. Raises InputError that names the row of a mistake."""
+    """The questions of a list; those with an empty list of answers cannot be answered.
+
+    Raises InputError that names the row of a mistake.
+    """
     return [_open_question(row, f"{path}, line {number}", number) for number, row in read_jsonl(path)]
 
 
 def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuestion:
     text = need(row, "question", str, where)
     pattern = optional(row, "pattern", str, None, where)
-    answers = tuple(str(answer) for answer in optional(row, "answers", list, [], where))
-    if not answers and pattern is None:
+    answers = optional(row, "answers", list, None, where)
+    if answers is None and pattern is None:
         raise InputError(f"{where}: it has neither answers nor a pattern")
-    return OpenQuestion(str(row.get("id", number)), text, answers, pattern)
+    more = {name: optional(row, name, str, None, where) for name in ("document", "collection", "kind")}
+    return OpenQuestion(str(row.get("id", number)), text, tuple(map(str, answers or ())), pattern, **more)

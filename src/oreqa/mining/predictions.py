@@ -97,7 +97,8 @@ def _training_questions(file: Path, index: Index | None) -> tuple[list[OpenQuest
     if is_question_list(file):
         if index is None:
             raise InputError(f"{file}: its questions have no paragraphs; name the index to search with --index")
-        return [replace(question, id=f"{file.name}#{question.id}") for question in load_question_list(file)], []
+        listed = [question for question in load_question_list(file) if question.answers or question.pattern is not None]
+        return [replace(question, id=f"{file.name}#{question.id}") for question in listed], []
     paragraphs, _ = split_articles(load_paragraphs(file))
     asked = [question for paragraph in paragraphs for question in paragraph.questions if question.answers]
     return [OpenQuestion(q.id, q.text, tuple(gold.text for gold in q.answers)) for q in asked], paragraphs

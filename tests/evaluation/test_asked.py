@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oreqa.answering import Answerer
+from oreqa.cli import app
+from oreqa.core import Answer, Hit, Passage, Sentence
+from oreqa.datasets.questions import OpenQuestion, load_question_list
+from oreqa.errors import InputError
+from oreqa.evaluation.asked import (
+    as_users_ask,
+    ask_questions,
+    asked_metrics,
+    evaluate_asked,
+    grouped_metrics,
+    is_document,
+    is_right,
+    passage_rank,
+)
+from oreqa.evaluation.openqa import Predicted
+
+HEARTS = OpenQuestion("1", "How many hearts?", ("three", "3 hearts"), document="octopus.md", collection="sea", kind="fact")
+NOTHING = OpenQuestion("2", "How many ears?", (), collection="sea", kind="unanswerable")
+YEAR = OpenQuestion("3", "When?", (), r"19\d\d", collection="war", kind="fact")
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Three", True),
+        ("the three.", True),
+        ("has three hearts", True),  # as long as may be: three words
+        ("it has three hearts", False),
+        ("threefold", False),
+        ("all of its 3 hearts or", True),  # six words after normalisation, the answer has two
+        ("two", False),
+        ("", False),
+    ],
+)
+def test_an_answer_is_right_if_it_says_little_else(answer: str, right: bool) -> None:
+    assert is_right(answer, HEARTS) is right
+
+
+def test_patterns_and_answers_of_no_words() -> None:
+    assert is_right("1912", YEAR)
+    assert not is_right("in 1912", YEAR)
+    assert not is_right("anything", OpenQuestion("", "", ("the",)))
+    assert not is_right("three", NOTHING)
+
+
+def obviously_right(answer: str, accepted: Sequence[str]) -> bool:
+    words = [word for word in answer.lower().replace(".", "").split() if word not in ("a", "an", "the")]
+    for text in accepted:
+        own = [word for word in text.lower().replace(".", "").split() if word not in ("a", "an", "the")]
+        for start in range(len(words)):
+            if own and words[start : start + len(own)] == own and len(words) <= 3 * len(own):
+                return True
+    return False
+
+
+def test_right_answers_are_those_of_an_obvious_version() -> None:
+    draw = random.Random(0)
+    for _ in range(2000):
+        answer, *accepted = (" ".join(draw.choices(("a", "the", "b", "c.", "D"), k=draw.randint(0, 6))) for _ in range(3))
+        assert is_right(answer, OpenQuestion("", "", tuple(accepted))) == obviously_right(answer, accepted)
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "own"),
+    [
+        ("/home/me/sea/octopus.md", "octopus.md", True),
+        ("/home/me/sea/octopus.md", "sea/octopus.md", True),
+        ("/home/me/sea/octopus.md", "/home/me/sea/octopus.md", True),
+        ("octopus.md", "octopus.md", True),
+        ("/home/me/sea/an-octopus.md", "octopus.md", False),
+        ("/home/me/sea/octopus.md", "*/oct*", True),
+        ("/home/me/sea/octopus.md", "oct*", False),
+        ("/home/me/rows.csv#12", "rows.csv", True),
+        ("/home/me/c#/rows.csv", "rows.csv", True),
+        ("/home/me/rows.csv", "", False),
+    ],
+)
+def test_documents_are_known_by_the_end_of_their_path(name: str, document: str, own: bool) -> None:
+    assert is_document(name, document) is own
+
+
+def test_the_passage_must_stand_in_the_right_document() -> None:
+    passages = [("bees.txt", "three bees", 3.0), ("octopus.md", "two arms", 2.0), ("octopus.md", "three hearts", 1.0)]
+    assert passage_rank(HEARTS, Predicted([], "", passages)) == 3
+    assert passage_rank(YEAR, Predicted([], "", passages)) == math.inf
+    assert passage_rank(NOTHING, Predicted([], "", passages)) == math.inf
+
+
+def test_refusals_are_right_where_nothing_answers() -> None:
+    given, refused = Predicted([("three", 1.0)], "", []), Predicted([], "", [])
+    rows = evaluate_asked([HEARTS, HEARTS, NOTHING, NOTHING], [given, refused, given, refused])
+    assert [(row.metrics["right"], row.metrics["refused"]) for row in rows] == [(1, 0), (0, 1), (0, 0), (1, 1)]
+    assert [row.metrics["em"] for row in rows] == [1, 0, 0, 1]
+    assert rows[1].metrics["f1"] == 0
+
+
+def test_metrics_are_those_of_an_obvious_version() -> None:
+    draw = random.Random(1)
+    questions = [draw.choice((HEARTS, NOTHING, YEAR)) for _ in range(200)]
+    texts = [draw.choice(("three", "1914", "has three hearts", "no", None)) for _ in questions]
+    passages = [[("octopus.md", draw.choice(("three", "in 1914", "no")), 1.0) for _ in range(7)] for _ in questions]
+    given = [Predicted([] if text is None else [(text, 1.0)], "", own) for text, own in zip(texts, passages, strict=True)]
+    metrics = asked_metrics(questions, evaluate_asked(questions, given))
+    rows = [(q, t, [text for _, text, _ in own]) for q, t, own in zip(questions, texts, passages, strict=True)]
+    can = [row for row in rows if row[0] is not NOTHING]
+    cannot = [row for row in rows if row[0] is NOTHING]
+    right = {HEARTS.id: ("three", "has three hearts"), YEAR.id: ("1914",), NOTHING.id: ()}
+    exact = {HEARTS.id: "three", YEAR.id: "1914"}
+
+    def percent(part: int, whole: Sequence[object]) -> float:
+        return round(100 * part / len(whole), 2)
+
+    assert metrics == {
+        "answerable": len(can),
+        "unanswerable": len(cannot),
+        "answerable_em": percent(sum(t == exact[q.id] for q, t, _ in can), can),
+        "answerable_f1": metrics["answerable_f1"],
+        "answerable_right": percent(sum(t in right[q.id] for q, t, _ in can), can),
+        "acc@5": percent(sum(any(exact[q.id] in text for text in own[:5]) for q, _, own in can), can),
+        "refused_unanswerable": percent(sum(t is None for _, t, _ in cannot), cannot),
+        "refused_answerable": percent(sum(t is None for _, t, _ in can), can),
+        "precision": percent(sum(t in right[q.id] for q, t, _ in rows), [t for t in texts if t is not None]),
+    }
+    assert metrics["answerable_em"] <= metrics["answerable_f1"] <= metrics["answerable_right"]
+
+
+def test_groups_have_their_own_metrics_and_none_of_no_question() -> None:
+    questions = [HEARTS, NOTHING, YEAR, OpenQuestion("4", "?", ("x",))]
+    results = evaluate_asked(questions, [Predicted([("three", 1.0)], "", []), *[Predicted([], "", [])] * 3])
+    groups = grouped_metrics(questions, results)
+    assert list(groups) == ["collection", "kind"]
+    assert groups["collection"]["sea"] == asked_metrics(questions[:2], results[:2])
+    assert groups["kind"]["unanswerable"] == {"answerable": 0, "unanswerable": 1, "refused_unanswerable": 100.0}
+    assert grouped_metrics(questions[3:], results[3:]) == {}
+
+
+def test_questions_are_asked_in_order_and_refusals_are_empty() -> None:
+    def ask(texts: Sequence[str]) -> list[list[Answer]]:
+        sentence = Sentence("s", 0, 1)
+        return [[] if text == "q3" else [Answer(text, 0, 1, 0.5, sentence, _passage(text), 2.0, {})] for text in texts]
+
+    def search(texts: Sequence[str]) -> list[list[Hit]]:
+        return [[Hit(1.0, _passage(text), Sentence("s", 0, 1), 0, 0, {})] for text in texts]
+
+    steps: list[int] = []
+    questions = [OpenQuestion(str(n), f"q{n}", ()) for n in range(20)]
+    rows = ask_questions(questions, ask, search, steps.append)
+    assert sum(steps) == 20
+    assert [row.answers for row in rows] == [[] if n == 3 else [(f"q{n}", 2.0)] for n in range(20)]
+    assert rows[7].retrieved == [("of q7", "text", 1.0)]
+
+
+def _passage(name: str) -> Passage:
+    return Passage(f"of {name}", "", "", "text", 0, 4, ())
+
+
+def test_lists_say_what_is_to_be_refused(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_text(
+        '{"id": "1", "question": "a", "answers": ["b"], "document": "c.txt", "collection": "d", "kind": "e"}\n'
+        '{"id": "2", "question": "f", "answers": []}\n{"id": "3", "question": "g", "answers": ["h"]}\n'
+    )
+    told, refused, plain = load_question_list(path)
+    assert told == OpenQuestion("1", "a", ("b",), None, "c.txt", "d", "e")
+    assert refused == OpenQuestion("2", "f", ())
+    assert [as_users_ask([question]) for question in (told, refused, plain)] == [True, True, False]
+    path.write_text('{"question": "a", "answers": [], "document": 3}\n')
+    with pytest.raises(InputError, match="line 1"):
+        load_question_list(path)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_eval_openqa_answers_as_ask_does(library: Path, tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": "1",
+            "question": "hearts of the octopus",
+            "answers": ["three"],
+            "document": "octopus.md",
+            "collection": "sea",
+        },
+        {"id": "2", "question": "sting of drones", "answers": ["no"], "document": "bees.txt", "collection": "land"},
+        {"id": "3", "question": "price of the tent", "answers": [], "collection": "land"},
+    ]
+    data = tmp_path / "q.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run("index", library, "--index", tmp_path / "kb", "--model", tiny).exit_code == 0
+    common = ("eval", "openqa", "--data", data, "--reader", tiny_reader, "--reranker", "none", "--json")
+    done = run(*common, "--index", tmp_path / "kb", "--out", tmp_path / "o")
+    assert done.exit_code == 0, done.output
+    metrics = json.loads(done.stdout)
+    assert (metrics["questions"], metrics["answerable"], metrics["unanswerable"]) == (3, 2, 1)
+    assert set(metrics["by"]["collection"]) == {"land", "sea"}
+    given = Answerer.load(tmp_path / "kb", reader=tiny_reader, reranker=None).ask_all([str(row["question"]) for row in rows])
+    expected = {str(row["id"]): own[0].text if own else "" for row, own in zip(rows, given, strict=True)}
+    assert json.loads((tmp_path / "o" / "predictions.json").read_text()) == expected
+    assert run("compare", tmp_path / "o", tmp_path / "o").exit_code == 0
+    for more, message in (((), "name the index"), (("--index", tmp_path / "kb", "--gold-passages"), "have no paragraphs")):
+        wrong = run(*common, *more, "--out", tmp_path / "w")
+        assert wrong.exit_code == 2
+        assert message in wrong.output
