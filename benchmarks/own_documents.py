@@ -59,7 +59,7 @@ def index(source: Path, folder: Path, place: Path) -> dict[str, Any]:
     said = json.loads(done.stdout) if done.stdout.strip() else {}
     problems = [str(problem).replace(str(folder), folder.name) for problem in said.get("problems", ())]
     failed = done.returncode > 1 or not said.get("passages")
-    error = {"error": said.get("error", "nothing was indexed")} if failed else {}
+    error = {"error": str(said.get("error", "nothing was indexed")).replace(str(folder), folder.name)} if failed else {}
     return {"passages": said.get("passages", 0), "left_out": problems, **error}
 
 
