@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +16,8 @@ from oreqa.models.folders import find_model
 from oreqa.models.heads import READER, RERANKER, HeadFolder, read_head_folder
 from oreqa.models.inputs import InputMaker, Tokens, Window
 from oreqa.runtime.batches import by_length, check_finite
-from oreqa.runtime.spans import Logit, best_spans
+from oreqa.runtime.spans import Logit, TokenSpan, best_spans
+from oreqa.runtime.whole_words import long_words, whole_words
 
 CHUNK = 64
 """Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
@@ -101,7 +102,8 @@ class PassageReader:
         """The ``top`` best spans of every passage ``(title, text)`` of every question, all of a question best first.
 
         A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the passage's logit as
-        ``selection``. Offsets are characters of the passage's text.
+        ``selection``. Offsets are characters of the passage's text. Spans hold whole words, identifiers and paths among
+        them (``whole_words``).
         """
         if isinstance(questions, str) or len(questions) != len(passages):
             raise InputError("read takes a list of questions, and for each a list of passages")
@@ -135,8 +137,7 @@ class PassageReader:
         for group, own in zip(passages, logits, strict=True):
             own.sort(key=lambda logit: (logit.passage, logit.begin))
             spans = best_spans(own, top, self.folder.shared, self.folder.answer_tokens)
-            found.append([_characters(s.passage, group[s.passage][1], texts[group[s.passage][1]], s.first, s.last,
-                                      {"span": s.span, "selection": s.selection}) for s in spans])  # fmt: skip
+            found.append(_in_characters(spans, [text for _, text in group], texts))
         return found
 
     def rerank(
@@ -170,9 +171,18 @@ class PassageReader:
         return dict(zip(known, self._inputs.tokenize(known), strict=True))
 
 
-def _characters(place: int, text: str, tokens: Tokens, first: int, last: int, parts: dict[str, float]) -> Span:
-    start, end = int(tokens.offsets[first, 0]), int(tokens.offsets[last, 1])
-    return Span(text[start:end], start, end, place, parts["span"], parts)
+def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: Mapping[str, Tokens]) -> list[Span]:
+    """Spans in characters of their passages, in whole words; of those that become the same the first."""
+    words = {number: long_words(passages[number]) for number in {span.passage for span in spans}}
+    found: dict[tuple[int, int, int], Span] = {}
+    for span in spans:
+        text = passages[span.passage]
+        offsets = tokens[text].offsets
+        ends = int(offsets[span.first, 0]), int(offsets[span.last, 1])
+        start, end = whole_words(text, *ends, words[span.passage])
+        parts = {"span": span.span, "selection": span.selection}
+        found.setdefault((span.passage, start, end), Span(text[start:end], start, end, span.passage, span.span, parts))
+    return list(found.values())
 
 
 def window_batches(windows: Sequence[Window]) -> Iterator[HeadBatch]:
