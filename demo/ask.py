@@ -33,7 +33,7 @@ def main() -> None:
     for question, answers in zip(QUESTIONS, found, strict=True):
         console.print(f"[bold cyan]?[/] {question}")
         if answers:
-            console.print(render_answer(answers[0]))
+            console.print(render_answer(answers[0]), crop=False)
         else:
             console.print("     [bold yellow]no answer found[/]\n")
     console.print(f"{len(QUESTIONS)} questions in {seconds:.1f} seconds, model and index loaded from nothing.")

@@ -73,7 +73,17 @@ def test_search(kb: Path, unit: str) -> None:
     assert "waterproof" in run("search", "waterproof tent", "--index", kb, "--unit", unit).stdout
     only = run("search", "tent", "--index", kb, "--where", "kind=shoe", "--json")
     assert {hit["title"] for hit in json.loads(only.stdout)["hits"]} == {"Boots"}
-    assert run("search", "x", "--index", kb, "--where", "kind=none").stdout == "nothing found\n"
+    nothing = run("search", "x", "--index", kb, "--where", "kind=none")
+    assert (nothing.stdout, nothing.stderr) == ("nothing found\n", "no document matches --where kind=none\n")
+
+
+def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.txt").write_text("tent\n\nboots\n")
+    several = ("--questions", tmp_path / "q.txt", "--index", kb, "--mode", "sparse", "-k", 1)
+    report = json.loads(run("search", *several, "--json").stdout)
+    assert [row["question"] for row in report] == ["tent", "boots"]
+    assert [row["hits"][0]["title"] for row in report] == ["Tents", "Boots"]
+    assert re.match(r"tent\n  1 [^#]*rows\.jsonl#a\b.*\n\nboots\n  1 ", run("search", *several).stdout)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +93,10 @@ def test_search(kb: Path, unit: str) -> None:
         (["ask", " ", "--index", "KB"], "the question is empty"),
         (["search", "", "--index", "KB"], "the question is empty"),
         (["ask", "x", "--index", "KB", "--where", "oops"], "write it as field=value"),
+        (
+            ["ask", "x", "--index", "KB", "--where", "colour=x"],
+            "no document has a field 'colour'; fields are: kind, path, title",
+        ),
         (["index", "nowhere", "--index", "KB"], "nowhere: there is no such file"),
         (["index", "KB", "--index", "new", "--model", "nope"], "there is no model 'nope'"),
         (["index", "KB", "--index", "new2", "--factory", "Flatt"], "not a FAISS index description"),
@@ -222,6 +236,7 @@ def test_everything_imported_for_help_and_ask_is_light(kb: Path) -> None:
     for arguments, more in (
         (["--help"], {"numpy", "openvino", "faiss", "scipy"}),
         (["ask", "x", "--index", str(kb)], set()),
+        (["show", "octopus.md", "--index", str(kb)], {"openvino", "faiss", "scipy", "bm25s"}),
     ):
         out = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True).stdout
         loaded = set(out.splitlines()[-1].split())

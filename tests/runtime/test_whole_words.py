@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -81,7 +82,7 @@ def test_stops_and_lone_brackets_are_left_out(text: str, part: str, wanted: str)
 def test_a_stretch_stays_a_stretch_and_whole_words_stay(text: str, data: st.DataObject) -> None:
     words = long_words(text)
     assert all(0 <= start < end <= len(text) for start, end in words)
-    assert all(a[1] <= b[0] for a, b in zip(words, words[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in pairwise(words))
     if text:
         start = data.draw(st.integers(0, len(text) - 1))
         end = data.draw(st.integers(start + 1, len(text)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
@@ -27,6 +27,28 @@ READ = 5
 
 SPANS_READ = 10
 """Spans that are taken from each passage."""
+
+NEAREST = 3
+"""Passages that are shown in place of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
+
+    Without answers, ``nearest`` says what the documents hold that is most like one.
+    """
+
+    answers: tuple[Answer, ...]
+    hits: tuple[Hit, ...]
+
+    @property
+    def nearest(self) -> list[Hit]:
+        """The best passages, each once, with its best sentence."""
+        best: dict[int, Hit] = {}
+        for hit in self.hits:
+            best.setdefault(hit.passage_id, hit)
+        return list(best.values())[:NEAREST]
 
 
 class Answerer:
@@ -98,6 +120,16 @@ class Answerer:
         threshold: float | None = None,
     ) -> list[list[Answer]]:
         """The same for many questions, searched and read together."""
+        return [list(reply.answers) for reply in self.reply_all(questions, k, where, threshold)]
+
+    def reply_all(
+        self,
+        questions: Sequence[str],
+        k: int = 3,
+        where: Sequence[tuple[str, str]] = (),
+        threshold: float | None = None,
+    ) -> list[Reply]:
+        """The answers to many questions, each with the passages or sentences that it was answered from."""
         check_request(questions, k, "hybrid", "sentence")
         least = self.calibration.threshold if threshold is None else threshold
         if not 0 <= least <= 1:
@@ -105,6 +137,13 @@ class Answerer:
         depth = max(k, CONSIDERED) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
         hits = self.index.search(questions, max(depth, self.rerank), "hybrid", unit, where)
+        likely = self._likely(questions, hits, k, depth, least)
+        return [Reply(tuple(answers), tuple(found[:depth])) for answers, found in zip(likely, hits, strict=True)]
+
+    def _likely(
+        self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, depth: int, least: float
+    ) -> list[list[Answer]]:
+        """The answers whose probability is ``least`` or more, from the ``depth`` best hits; re-ranked, if that is wanted."""
         answers = self._answers(questions, [found[:depth] for found in hits], k)
         likely = [[answer for answer in found if (answer.confidence or 0.0) >= least] for found in answers]
         if self.classifier is None or not self.rerank:

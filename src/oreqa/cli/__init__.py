@@ -153,4 +153,4 @@ def main() -> None:
 
 
 # Importing a command's module adds it to the app; the order is that of the help page.
-from oreqa.cli import index, check, ask, search, evaluate, openqa, compare, train, mine, models  # noqa: E402, F401, I001
+from oreqa.cli import index, check, ask, search, show, evaluate, openqa, compare, train, mine, models  # noqa: E402, F401, I001

@@ -8,30 +8,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli import app
+from oreqa.cli.hits import hit_json, print_question, render_near
 from oreqa.cli.output import (
     ClassifierOption,
     DeviceOption,
     JsonFlag,
     PrecisionOption,
+    QuestionArgument,
+    QuestionsOption,
     RerankerOption,
     RerankOption,
-    need_text,
     one_line,
     parse_conditions,
     print_json,
+    progress_bar,
+    questions_of,
+    say,
     visible,
 )
+from oreqa.cli.places import SourceLine, names_of, place_json, place_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import RenderableType
 
+    from oreqa.answering.answerer import Answerer, Reply
     from oreqa.core import Answer
 
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="The question.", show_default=False)],
     index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
+    question: QuestionArgument = None,
+    questions: QuestionsOption = None,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many answers at the most.")] = 3,
     where: Annotated[list[str] | None, typer.Option(help="Only documents with field=value.")] = None,
     threshold: Annotated[
@@ -48,31 +58,67 @@ def ask(
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Answer a question from an index, with the sentence and the passage that prove it.
+    """Answer a question from an index, or each line of a file, with the sentence and the passage that prove it.
 
-    Says "no answer found" when the documents do not seem to hold one.
+    Says "no answer found" when the documents do not seem to hold one, and shows the passages that came nearest.
 
     [bold]oreqa ask "How tall is the tower?" --index kb[/bold]
+
+    [bold]oreqa ask --questions questions.txt --index kb --json[/bold]
     """
     from oreqa.answering import Answerer
 
-    need_text(question, "the question")
+    asked = questions_of(question, questions)
     conditions = parse_conditions(where or ())
     answerer = Answerer.load(index, device, _named(reader), _named(reranker), classifier if rerank else None, rerank)
-    answers = answerer.ask(question, k, conditions, threshold)
+    replies = _replies(answerer, asked, k, conditions, threshold)
+    if where and not any(reply.hits for reply in replies):
+        say(f"no document matches --where {' --where '.join(where)}", err=True)
     if as_json:
-        print_json({"question": question, "found": bool(answers), "answers": [answer_json(a) for a in answers]})
+        rows = [reply_json(text, reply) for text, reply in zip(asked, replies, strict=True)]
+        print_json(rows[0] if questions is None else rows)
         return
+    for text, reply in zip(asked, replies, strict=True):
+        if questions is not None:
+            print_question(text)
+        _print_reply(reply, explain)
+
+
+def _replies(
+    answerer: Answerer, questions: Sequence[str], k: int, where: Sequence[tuple[str, str]], threshold: float | None
+) -> list[Reply]:
+    """The replies to all questions, a batch at a time."""
+    from oreqa.runtime.reader import CHUNK
+
+    replies: list[Reply] = []
+    with progress_bar("answering questions", len(questions)) as advance:
+        for begin in range(0, len(questions), CHUNK):
+            batch = questions[begin : begin + CHUNK]
+            replies += answerer.reply_all(batch, k, where, threshold)
+            advance(len(batch))
+    return replies
+
+
+def _print_reply(reply: Reply, explain: bool) -> None:
     from oreqa.cli.console import Console
 
     console = Console()
-    if not answers:
+    if not reply.answers:
         console.print("no answer found", style="bold yellow")
-        console.print("--threshold 0 shows the best sentences all the same", style="dim")
-    for number, answer in enumerate(answers):
-        console.print(render_answer(answer, whole=number == 0))
+        if reply.nearest:
+            console.print("The nearest passages, which do not seem to hold one:", style="dim")
+        for hit in reply.nearest:
+            console.print(render_near(hit), crop=False)
+    for number, answer in enumerate(reply.answers):
+        console.print(render_answer(answer, whole=number == 0), crop=False)
         if explain:
             console.print(render_stages(answer))
+
+
+def reply_json(question: str, reply: Reply) -> dict[str, Any]:
+    """A reply as the JSON of the command line: answers, or the nearest passages."""
+    row = {"question": question, "found": bool(reply.answers), "answers": [answer_json(answer) for answer in reply.answers]}
+    return row if reply.answers else {**row, "nearest": [hit_json(rank, hit) for rank, hit in enumerate(reply.nearest, 1)]}
 
 
 def _named(model: str) -> str | None:
@@ -91,6 +137,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "document": passage.document,
         "title": passage.title,
         "heading": passage.heading,
+        "place": place_json(passage, answer.start, answer.end),
         "sentence": {"text": answer.sentence.text, "start": answer.sentence.start, "end": answer.sentence.end},
         "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
         "fields": dict(passage.fields),
@@ -99,7 +146,9 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 
 
 def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
-    """An answer for a terminal, with its sentence; in the ``whole`` passage, if that is wanted."""
+    """An answer for a terminal, with its sentence; in the ``whole`` passage, if that is wanted.
+
+    Print it with ``crop=False``: the place is never cut."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.table import Table
@@ -121,7 +170,7 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
         text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
         text.stylize("not dim bold underline", answer.start - passage.start, answer.end - passage.start)
         parts.append(Padding(text, (0, 0, 0, 5)))
-    parts.append(Padding(Text(visible(source_line(answer)), style="cyan"), (0, 0, 0, 5)))
+    parts.append(SourceLine(place_text(passage, answer.start), names_of(passage), 5))
     return Group(*parts, "")
 
 
@@ -156,14 +205,3 @@ _STAGES = {
     "merged": "score before re-ranking",
     "reranking": "re-ranker: log-probability among the best answers",
 }
-
-
-def source_line(answer: Answer) -> str:
-    """Where an answer stands: title, heading, document and character offsets."""
-    passage = answer.passage
-    names = " > ".join(name for name in (passage.title, passage.heading) if name)
-    path, mark, row = passage.document.partition("#")
-    if Path(path).is_relative_to(Path.cwd()):
-        path = str(Path(path).relative_to(Path.cwd()))
-    place = f"{path}{mark}{row}:{answer.start}-{answer.end}"
-    return f"{names} | {place}" if names else place

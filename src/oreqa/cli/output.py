@@ -41,6 +41,10 @@ RerankOption = Annotated[
     int, typer.Option("--rerank", min=0, max=1000, help="Let the classifier re-rank so many of the search's best.")
 ]
 ClassifierOption = Annotated[str, typer.Option(help="Classifier: a name or a folder.")]
+QuestionArgument = Annotated[str | None, typer.Argument(help="The question.", show_default=False)]
+QuestionsOption = Annotated[
+    Path | None, typer.Option("--questions", help="A file with a question a line; - is standard input.", show_default=False)
+]
 
 # What a terminal obeys, or what hides how a text reads: C0 and C1 controls, DEL, orders of direction; and what no encoding
 # holds, the halves of surrogate pairs that stand for bytes of file names.
@@ -110,14 +114,28 @@ def need_text(text: str, what: str) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file that are not empty. Raises InputError if it cannot be read, or has none."""
+    """The lines of a text file that are not empty, ``-`` for standard input. Raises InputError if it cannot be read, or has
+    none."""
+    name = "standard input" if str(path) == "-" else str(path)
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        lines = [line.strip() for line in data.decode("utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: it cannot be read ({error})") from error
+        raise InputError(f"{name}: it cannot be read ({error})") from error
     if not lines:
-        raise InputError(f"{path}: it has no line with a question")
+        raise InputError(f"{name}: it has no line with a question")
     return lines
+
+
+def questions_of(question: str | None, file: Path | None) -> list[str]:
+    """The question, or those of a file. Raises InputError where both are given, or neither, or there is nothing to ask."""
+    if (question is None) == (file is None):
+        raise InputError("give a question or a file of them with --questions, " + ("not both" if file else "one of both"))
+    if file is not None:
+        return read_lines(file)
+    if not need_text(question or "", "the question").strip():
+        raise InputError("the question is empty")
+    return [question or ""]
 
 
 def one_line(text: str, most: int | None = None) -> str:

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from oreqa.cli import app
+from oreqa.cli.hits import hit_json, print_question, render_hit
 from oreqa.cli.output import (
     ClassifierOption,
     DeviceOption,
     JsonFlag,
     PrecisionOption,
+    QuestionArgument,
+    QuestionsOption,
     RerankOption,
-    need_text,
-    one_line,
     parse_conditions,
     print_json,
+    questions_of,
     say,
-    visible,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oreqa.core import Hit
 
 
 class ModeName(StrEnum):
@@ -41,8 +47,9 @@ class UnitName(StrEnum):
 
 @app.command()
 def search(
-    question: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
     index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
+    question: QuestionArgument = None,
+    questions: QuestionsOption = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many.")] = 10,
     mode: Annotated[ModeName, typer.Option(help="BM25, vectors, or both.")] = ModeName.hybrid,
     unit: Annotated[UnitName, typer.Option(help="What is ranked.")] = UnitName.sentence,
@@ -56,51 +63,44 @@ def search(
     """List the sentences or passages of an index that match best, with their scores.
 
     [bold]oreqa search "height of the tower" --index kb --unit passage[/bold]
+
+    [bold]oreqa search --questions questions.txt --index kb --json[/bold]
     """
-    from oreqa.errors import InputError
     from oreqa.index.search import Index
 
-    if not need_text(question, "the question").strip():
-        raise InputError("the question is empty")
+    asked = questions_of(question, questions)
     conditions = parse_conditions(where or ())
-    rankings = Index.open(index, device).search([question], max(k, rerank), mode.value, unit.value, conditions)
+    rankings = Index.open(index, device).search(asked, max(k, rerank), mode.value, unit.value, conditions)
     if rerank:
         from oreqa.runtime.classifier import Classifier
 
-        rankings = Classifier.load(classifier, device).rerank([question], rankings, rerank)
-    hits = rankings[0][:k]
+        rankings = Classifier.load(classifier, device).rerank(asked, rankings, rerank)
+    rankings = [hits[:k] for hits in rankings]
+    if where and not any(rankings):
+        say(f"no document matches --where {' --where '.join(where)}", err=True)
     if as_json:
-        rows = [
-            {
-                "rank": rank,
-                "score": round(hit.score, 4),
-                "parts": {name: round(value, 4) for name, value in hit.parts.items()},
-                "document": hit.passage.document,
-                "title": hit.passage.title,
-                "heading": hit.passage.heading,
-                "sentence": {"text": hit.sentence.text, "start": hit.sentence.start, "end": hit.sentence.end},
-                "passage": {"text": hit.passage.text, "start": hit.passage.start, "end": hit.passage.end},
-                "fields": dict(hit.passage.fields),
-            }
-            for rank, hit in enumerate(hits, 1)
-        ]
-        print_json({"question": question, "mode": mode.value, "unit": unit.value, "hits": rows})
+        rows = [_ranking_json(text, hits, mode, unit) for text, hits in zip(asked, rankings, strict=True)]
+        print_json(rows[0] if questions is None else rows)
         return
-    from rich.table import Table
-    from rich.text import Text
+    for text, hits in zip(asked, rankings, strict=True):
+        if questions is not None:
+            print_question(text)
+        _print_ranking(hits, unit)
+        if questions is not None:
+            say("")
 
+
+def _ranking_json(question: str, hits: Sequence[Hit], mode: ModeName, unit: UnitName) -> dict[str, object]:
+    rows = [hit_json(rank, hit) for rank, hit in enumerate(hits, 1)]
+    return {"question": question, "mode": mode.value, "unit": unit.value, "hits": rows}
+
+
+def _print_ranking(hits: Sequence[Hit], unit: UnitName) -> None:
     from oreqa.cli.console import Console
 
     if not hits:
         say("nothing found")
-        return
-    table = Table(box=None, pad_edge=False, expand=True)
-    table.add_column("", justify="right", style="dim")
-    table.add_column("score", justify="right", style="green")
-    table.add_column(unit.value, ratio=3)
-    table.add_column("document", ratio=1, style="cyan", overflow="fold")
+    console = Console()
     for rank, hit in enumerate(hits, 1):
-        body = one_line(hit.sentence.text if unit is UnitName.sentence else hit.passage.text)
-        name = " > ".join(n for n in (hit.passage.title, hit.passage.heading) if n) or hit.passage.document
-        table.add_row(str(rank), f"{hit.score:.3f}", Text(body), Text(visible(name)))
-    Console().print(table)
+        body = hit.passage.text if unit is UnitName.passage else hit.sentence.text
+        console.print(render_hit(rank, hit, body), crop=False)

@@ -81,6 +81,18 @@ def field_filter(where: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     return " AND ".join(parts), values
 
 
+def check_fields(database: sqlite3.Connection, where: Sequence[tuple[str, str]]) -> None:
+    """Raise InputError for a condition on a field that no document has."""
+    rows = database.execute("SELECT DISTINCT j.key FROM documents, json_each(documents.fields) AS j")
+    fields = {"title", "path", *(row[0] for row in rows)}
+    for name, _ in where:
+        if name not in fields:
+            names = sorted(fields)
+            listed = ", ".join(names[:_FIELDS_LISTED]) + (", ..." if len(names) > _FIELDS_LISTED else "")
+            raise InputError(f"no document has a field {name!r}; fields are: {listed}")
+
+
+_FIELDS_LISTED = 30
 _LONGEST_CONDITION = 4096
 
 

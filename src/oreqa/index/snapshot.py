@@ -15,7 +15,7 @@ from oreqa.core import Passage, Sentence
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids
-from oreqa.index.documents import field_filter, read_passages
+from oreqa.index.documents import check_fields, field_filter, read_passages
 from oreqa.index.fusion import UNITS, Unit
 from oreqa.index.generations import DOCUMENTS, damage, damaged_files, generation_identity
 from oreqa.index.lexical import load_bm25
@@ -94,7 +94,10 @@ class Snapshot:
         return numbers
 
     def allowed(self, where: Sequence[tuple[str, str]]) -> NDArray[np.bool_] | None:
-        """Which sentences stand in documents that fulfil every condition; None where there is none."""
+        """Which sentences stand in documents that fulfil every condition; None where there is no condition.
+
+        Raises InputError if none does because no document has such a field.
+        """
         if not where:
             return None
         condition, values = field_filter(where)
@@ -103,6 +106,8 @@ class Snapshot:
             ids = np.fromiter((row[0] for row in self.documents.execute(query, values)), np.int64)
         except sqlite3.OperationalError as error:
             raise InputError(f"a condition cannot be understood ({error})") from error
+        if not len(ids):
+            check_fields(self.documents, where)
         allowed: NDArray[np.bool_] = np.isin(self.passage_ids, ids)[self.sentence_rows]
         return allowed
 

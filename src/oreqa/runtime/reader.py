@@ -103,7 +103,7 @@ class PassageReader:
 
         A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the passage's logit as
         ``selection``. Offsets are characters of the passage's text. Spans hold whole words, identifiers and paths among
-        them (``whole_words``).
+        them (``whole_words``); several may become the same.
         """
         if isinstance(questions, str) or len(questions) != len(passages):
             raise InputError("read takes a list of questions, and for each a list of passages")
@@ -172,17 +172,20 @@ class PassageReader:
 
 
 def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: Mapping[str, Tokens]) -> list[Span]:
-    """Spans in characters of their passages, in whole words; of those that become the same the first."""
+    """Spans in characters of their passages, in whole words.
+
+    Those that become the same stay apart: their probabilities add up, as those of equal answers do.
+    """
     words = {number: long_words(passages[number]) for number in {span.passage for span in spans}}
-    found: dict[tuple[int, int, int], Span] = {}
+    found = []
     for span in spans:
         text = passages[span.passage]
         offsets = tokens[text].offsets
         ends = int(offsets[span.first, 0]), int(offsets[span.last, 1])
         start, end = whole_words(text, *ends, words[span.passage])
         parts = {"span": span.span, "selection": span.selection}
-        found.setdefault((span.passage, start, end), Span(text[start:end], start, end, span.passage, span.span, parts))
-    return list(found.values())
+        found.append(Span(text[start:end], start, end, span.passage, span.span, parts))
+    return found
 
 
 def window_batches(windows: Sequence[Window]) -> Iterator[HeadBatch]:

@@ -1,0 +1,82 @@
+"""What a search found, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from oreqa.cli.output import one_line
+from oreqa.cli.places import SourceLine, names_of, place_json, place_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from oreqa.core import Hit
+
+EXTRACT = 240
+"""Characters of a passage that are shown around its best sentence."""
+
+
+def hit_json(rank: int, hit: Hit) -> dict[str, Any]:
+    """A hit as the JSON of the command line; the place is that of the sentence."""
+    passage, sentence = hit.passage, hit.sentence
+    return {
+        "rank": rank,
+        "score": round(hit.score, 4),
+        "parts": {name: round(value, 4) for name, value in hit.parts.items()},
+        "document": passage.document,
+        "title": passage.title,
+        "heading": passage.heading,
+        "place": place_json(passage, sentence.start, sentence.end),
+        "sentence": {"text": sentence.text, "start": sentence.start, "end": sentence.end},
+        "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
+        "fields": dict(passage.fields),
+    }
+
+
+def render_hit(rank: int, hit: Hit, body: str) -> RenderableType:
+    """A hit for a terminal: rank and score, the ``body`` that was ranked, and the place of its best sentence."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    head = Table.grid(padding=(0, 1))
+    head.add_column(justify="right", width=3)
+    head.add_column(width=7, justify="right")
+    head.add_row(Text(str(rank), "dim"), Text(f"{hit.score:.3f}", "green"), Text(one_line(body)))
+    return Group(head, SourceLine(place_text(hit.passage, hit.sentence.start), names_of(hit.passage), 12))
+
+
+def render_near(hit: Hit) -> RenderableType:
+    """An extract of a passage that is no answer, in dim letters."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    text = Padding(Text(extract(hit), "dim"), (0, 0, 0, 5))
+    place = place_text(hit.passage, hit.sentence.start)
+    return Group(text, SourceLine(place, names_of(hit.passage), 5, "dim cyan"), "")
+
+
+def extract(hit: Hit, most: int = EXTRACT) -> str:
+    """About ``most`` characters of a passage around its best sentence, cut between words."""
+    text = hit.passage.text
+    first, last = hit.sentence.start - hit.passage.start, hit.sentence.end - hit.passage.start
+    spare = max(0, most - (last - first)) // 2
+    begin = max(0, first - spare)
+    end = min(len(text), begin + most)
+    begin = max(0, min(begin, end - most))
+    before, body, behind = text[:begin], text[begin:end], text[end:]
+    if before and not before[-1].isspace():
+        body = body.partition(" ")[2] or body
+    if behind and not behind[0].isspace():
+        body = body.rpartition(" ")[0] or body
+    return one_line(("… " if before else "") + body.strip() + (" …" if behind else ""))
+
+
+def print_question(question: str) -> None:
+    """The heading over what belongs to one of several questions."""
+    from rich.text import Text
+
+    from oreqa.cli.console import Console
+
+    Console().print(Text(one_line(question), "bold cyan"))

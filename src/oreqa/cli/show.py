@@ -1,0 +1,114 @@
+"""``oreqa show``: a document as the index holds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oreqa.cli import app
+from oreqa.cli.output import JsonFlag, need_text, print_json, visible
+from oreqa.cli.places import SourceLine, place_json, place_text, shown_path
+from oreqa.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
+    from oreqa.core import Passage
+
+
+@app.command()
+def show(
+    document: Annotated[
+        str, typer.Argument(help="A document as other commands print it, a path, or the end of one.", show_default=False)
+    ],
+    index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
+    start: Annotated[
+        int | None, typer.Argument(min=0, help="Only the passages from this character on.", show_default=False)
+    ] = None,
+    end: Annotated[int | None, typer.Argument(min=0, help="The character behind the last.", show_default=False)] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Print a document's passages from an index, or those that hold a stretch of it, which is marked.
+
+    START and END are the offsets that --json prints.
+
+    [bold]oreqa show octopus.md --index kb[/bold]
+
+    [bold]oreqa show octopus.md 36 41 --index kb[/bold]
+    """
+    from oreqa.index.lookup import read_document
+
+    if (start is None) != (end is None) or (start is not None and end is not None and start >= end):
+        raise InputError("a stretch has a START and an END behind it, as in: oreqa show octopus.md 36 41")
+    stretch = None if start is None or end is None else (start, end)
+    passages = read_document(index, need_text(document, "the document"))
+    if stretch and passages:
+        whole, passages = passages, [p for p in passages if p.start < stretch[1] and stretch[0] < p.end]
+        if not passages:
+            ends = f"{whole[0].start}-{whole[-1].end}"
+            raise InputError(f"{document}: no passage stands at {stretch[0]}-{stretch[1]}; its passages stand at {ends}")
+    if as_json:
+        print_json(_document_json(document, passages, stretch))
+    else:
+        _print(passages, stretch)
+
+
+def _document_json(name: str, passages: Sequence[Passage], stretch: tuple[int, int] | None) -> dict[str, Any]:
+    rows = [
+        {
+            "heading": passage.heading,
+            "text": passage.text,
+            "start": passage.start,
+            "end": passage.end,
+            "place": place_json(passage, passage.start, passage.end),
+            "sentences": [{"start": sentence.start, "end": sentence.end} for sentence in passage.sentences],
+        }
+        for passage in passages
+    ]
+    return {
+        "document": passages[0].document if passages else name,
+        "title": passages[0].title if passages else "",
+        "fields": dict(passages[0].fields) if passages else {},
+        "marked": {"start": stretch[0], "end": stretch[1]} if stretch else None,
+        "passages": rows,
+    }
+
+
+def _print(passages: Sequence[Passage], stretch: tuple[int, int] | None) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from oreqa.cli.console import Console
+
+    console = Console()
+    if not passages:
+        console.print("no passages: the document has no text", style="bold yellow")
+        return
+    first = passages[0]
+    console.print(Text(visible(first.title), "bold"))
+    console.print(SourceLine(shown_path(first.document), "", 0), crop=False)
+    for name, value in first.fields.items():
+        console.print(Text(visible(f"{name}: {value}"), "dim"))
+    heading = ""
+    for passage in passages:
+        console.print()
+        if passage.heading and passage.heading != heading:
+            console.print(Text(visible(passage.heading), "bold"))
+        heading = passage.heading
+        console.print(Padding(_marked(passage, stretch), (0, 0, 0, 2)))
+        place = place_text(passage, passage.start)
+        console.print(SourceLine(place, f"{passage.start}-{passage.end}", 2), crop=False)
+
+
+def _marked(passage: Passage, stretch: tuple[int, int] | None) -> Text:
+    """A passage's text with the part of the stretch in it underlined."""
+    from rich.text import Text
+
+    text = Text(visible(passage.text, lines=True))
+    if stretch:
+        text.stylize("bold underline", max(0, stretch[0] - passage.start), max(0, stretch[1] - passage.start))
+    return text

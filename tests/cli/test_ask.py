@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oreqa.cli import app
+
+
+def run(*arguments: object, given: str | None = None) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=given)
+
+
+@pytest.fixture
+def kb(tmp_path: Path, library: Path, tiny: Path) -> Path:
+    assert run("index", library, "--index", tmp_path / "kb", "--model", tiny).exit_code == 0
+    return tmp_path / "kb"
+
+
+def test_places_are_those_of_the_file(kb: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(library.parent)
+    asked = ("ask", "drones sting", "--index", kb, "--reader", "none", "--threshold", 0, "-k", 9)
+    assert "library/bees.txt:3" in run(*asked).stdout
+    answers = json.loads(run(*asked, "--json").stdout)["answers"]
+    text = (library / "bees.txt").read_text()
+    of_bees = [answer for answer in answers if answer["document"].endswith("bees.txt")]
+    assert len(of_bees) == 3
+    for answer in of_bees:
+        place = answer["place"]
+        assert text[place["source"]["start"] : place["source"]["end"]] == answer["text"]
+        assert text.splitlines()[place["line"] - 1].find(answer["text"]) >= 0
+
+
+def test_a_refusal_shows_what_is_near(kb: Path) -> None:
+    asked = ("ask", "octopus hearts", "--index", kb, "--threshold", 1)
+    for more in ((), ("--reader", "none")):
+        shown = run(*asked, *more).stdout
+        assert shown.startswith("no answer found\nThe nearest passages, which do not seem to hold one:\n")
+        assert "octopus.md" in shown
+        report = json.loads(run(*asked, *more, "--json").stdout)
+        assert (report["found"], report["answers"]) == (False, [])
+        texts = [hit["passage"]["text"] for hit in report["nearest"]]
+        assert len(texts) == len(set(texts)) == 3
+        hits = json.loads(run("search", "octopus hearts", "--index", kb, "--json").stdout)["hits"]
+        assert report["nearest"][0].keys() == hits[0].keys()
+    assert "nearest" not in json.loads(run("ask", "octopus", "--index", kb, "--threshold", 0, "--json").stdout)
+
+
+def test_conditions_that_nothing_fulfils_are_named(kb: Path) -> None:
+    asked = ("ask", "tent", "--index", kb, "--where")
+    nobody = run(*asked, "kind=house")
+    assert (nobody.exit_code, nobody.stdout) == (0, "no answer found\n")
+    assert nobody.stderr == "no document matches --where kind=house\n"
+    assert json.loads(run(*asked, "kind=house", "--json").stdout)["nearest"] == []
+    unknown = run(*asked, "kind=tent", "--where", "colour=red")
+    assert unknown.exit_code == 2
+    assert unknown.stderr == "error: no document has a field 'colour'; fields are: kind, path, title\n"
+
+
+def test_many_questions(kb: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.txt").write_text("\ufeffhow many hearts\r\n\n where are flowers \n", encoding="utf-8")
+    more = ("--index", kb, "--threshold", 0, "-k", 1)
+    report = json.loads(run("ask", "--questions", tmp_path / "q.txt", *more, "--json").stdout)
+    alone = [json.loads(run("ask", q, *more, "--json").stdout) for q in ("how many hearts", "where are flowers")]
+    assert [row["question"] for row in report] == [row["question"] for row in alone]
+    assert [row["answers"][0]["text"] for row in report] == [row["answers"][0]["text"] for row in alone]
+    piped = run("ask", "--questions", "-", *more, given="how many hearts\nwhere are flowers\n")
+    assert piped.exit_code == 0
+    assert piped.stdout.startswith("how many hearts\n")
+    assert "\n\nwhere are flowers\n" in piped.stdout
+    one = run("ask", "--questions", "-", *more, "--json", given="hearts\n")
+    assert len(json.loads(one.stdout)) == 1
+    empty = run("ask", "--questions", "-", *more, given="\n")
+    assert (empty.exit_code, empty.stderr) == (2, "error: standard input: it has no line with a question\n")
