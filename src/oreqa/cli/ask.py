@@ -21,12 +21,12 @@ from oreqa.cli.output import (
     one_line,
     parse_conditions,
     print_json,
-    progress_bar,
     questions_of,
     say,
     visible,
 )
 from oreqa.cli.places import SourceLine, names_of, place_json, place_text
+from oreqa.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
