@@ -38,12 +38,12 @@ def show(
 
     [bold]oreqa show octopus.md --index kb[/bold]
 
-    [bold]oreqa show octopus.md 36 41 --index kb[/bold]
+    [bold]oreqa show octopus.md 27 32 --index kb[/bold]
     """
     from oreqa.index.lookup import read_document
 
     if (start is None) != (end is None) or (start is not None and end is not None and start >= end):
-        raise InputError("a stretch has a START and an END behind it, as in: oreqa show octopus.md 36 41")
+        raise InputError("a stretch has a START and an END behind it, as in: oreqa show octopus.md 27 32")
     stretch = None if start is None or end is None else (start, end)
     passages = read_document(index, need_text(document, "the document"))
     if stretch and passages:
