@@ -74,29 +74,37 @@ class TextBuilder:
         else:
             self.add_block(text)
 
-    def add_heading(self, level: int, text: str, place: str | Sequence[Place] = "") -> None:
-        """Begin a section under the headings of smaller levels. What is too long for a heading is a block."""
+    def add_heading(
+        self, level: int, text: str, place: str | Sequence[Place] = "", *, added: bool = False
+    ) -> None:
+        """Begin a section under the headings of smaller levels. What is too long for a heading is a block.
+
+        A heading that is ``added``, such as "slide 3", does not stand in the file: it is no text, and no word of the source.
+        """
         text = " ".join(text.split())
         if not is_heading(text):
             self.add_block(text, place)
             return
         self._end_section(level)
-        self._read += count_words(text)
         self._headings = [pair for pair in self._headings if pair[0] < level] + [(level, text)]
-        self._unused = [*(row for row in self._unused if row[0] < level), (level, text, place)]
+        self._unused = [row for row in self._unused if row[0] < level]
+        if not added:
+            self._read += count_words(text)
+            self._unused.append((level, text, place))
 
-    def add_block(self, text: str, place: str | Sequence[Place] = "", *, joined: bool = False) -> None:
+    def add_block(self, text: str, place: str | Sequence[Place] = "", *, joined: bool = False, mark: str = "") -> None:
         """A paragraph, an item of a list, a row of a table or code, and the place where it stands.
 
         Several places begin at characters of ``text``. A ``joined`` block stays with the one before, if that is of the same
-        section.
+        section. A ``mark``, such as the number of an item of a list, is put before the text, and is no word of the source's.
         """
         stripped = text.strip()
         if not stripped:
             return
         self._unused.clear()
         self._read += count_words(stripped)
-        self._append(stripped, place, joined, text[: len(text) - len(text.lstrip())])
+        skipped = text[: len(text) - len(text.lstrip())]
+        self._append(f"{mark} {stripped}" if mark else stripped, place, joined, skipped)
 
     def leave_out(self, reason: str, text: str) -> None:
         """Count the words of what is not read on purpose, such as navigation."""

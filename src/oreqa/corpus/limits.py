@@ -6,10 +6,10 @@ TEXT_FILE_BYTES = 16 << 20
 """Of a plain text or Markdown file."""
 
 PARSED_FILE_BYTES = 64 << 20
-"""Of a web page, a PDF or a Word document."""
+"""Of a web page, a PDF, an Office or OpenDocument file."""
 
 UNPACKED_BYTES = 256 << 20
-"""Of all that a Word document packs."""
+"""Of all that an Office or OpenDocument file packs."""
 
 TEXT_CHARACTERS = 16 << 20
 """Of the text of one document."""

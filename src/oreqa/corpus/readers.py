@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import stat
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from oreqa.core import Document, Section
 from oreqa.corpus import limits, process, worker
@@ -30,9 +32,11 @@ _TEXTS: dict[str, Callable[[bytes, Path], Document]] = {
     ".text": text.read_text,
     ".rst": text.read_text,
 }
-_ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".jsonl.gz")
+_ROWS = (".csv", ".tsv", ".jsonl", ".ndjson")
+_PACKED = (*_TEXTS, ".html", ".htm", ".xhtml", *_ROWS)
+"""What may be gzipped: text, in whatever format."""
 
-SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS)
+SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS, *(f"{suffix}.gz" for suffix in _PACKED))
 
 _WORD = re.compile(r"\w")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -75,18 +79,22 @@ def read_documents(path: Path, fields: Fields | None = None) -> Iterator[Documen
 
 
 def _documents(path: Path, fields: Fields) -> Iterator[Document]:
-    name, suffix = path.name.lower(), path.suffix.lower()
     if _SURROGATE.search(str(path)):
         raise DocumentError("its name is not UTF-8: rename it")
-    if name.endswith(_ROWS):
+    packed = path.name.lower().endswith(".gz")
+    inner = path.with_suffix("") if packed else path
+    suffix = inner.suffix.lower()
+    if not known(path):
+        raise DocumentError(f"files of this kind cannot be read; known: {', '.join(SUFFIXES)}")
+    if suffix in _ROWS:
         with open_file(path) as file:
             yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
-    elif suffix in _TEXTS:
-        yield _TEXTS[suffix](_read(path, limits.TEXT_FILE_BYTES), path)
-    elif suffix in worker.PARSERS:
-        yield process.parse(path, _read(path, limits.PARSED_FILE_BYTES))
+        return
+    if suffix in _TEXTS:
+        document = _TEXTS[suffix](_read(path, limits.TEXT_FILE_BYTES, packed), inner)
     else:
-        raise DocumentError(f"files of this kind cannot be read; known: {', '.join(SUFFIXES)}")
+        document = process.parse(inner, _read(path, limits.PARSED_FILE_BYTES, packed))
+    yield replace(document, key=str(path))
 
 
 def open_file(path: Path) -> IO[bytes]:
@@ -98,11 +106,18 @@ def open_file(path: Path) -> IO[bytes]:
     raise DocumentError("it is not a regular file")
 
 
-def _read(path: Path, limit: int) -> bytes:
+def _read(path: Path, limit: int, packed: bool) -> bytes:
+    """A file's bytes, unpacked if it is ``packed``: neither form may be larger than ``limit``."""
     with open_file(path) as file:
-        data = file.read(limit + 1)
+        try:
+            data = cast(IO[bytes], gzip.open(file)).read(limit + 1) if packed else file.read(limit + 1)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DocumentError(f"it is a damaged gzip file ({error})") from error
     if len(data) > limit:
-        raise DocumentError(f"it is larger than {limit >> 20} MB, the limit for {path.suffix.lower()} files: split it")
+        raise DocumentError(
+            f"it {'unpacks to more' if packed else 'is larger'} than {limit >> 20} MB, "
+            f"the limit for {path.suffix.lower()} files: split it"
+        )
     return data
 
 

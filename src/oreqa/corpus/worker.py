@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from oreqa.core import Document
-from oreqa.corpus.formats import docx, html, markdown, pdf
+from oreqa.corpus.formats import docx, html, markdown, odf, pdf, pptx, xlsx
 from oreqa.errors import DocumentError, describe
 
 PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
@@ -31,6 +31,11 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".xhtml": html.read_html,
     ".pdf": pdf.read_pdf,
     ".docx": docx.read_docx,
+    ".pptx": pptx.read_pptx,
+    ".xlsx": xlsx.read_xlsx,
+    ".odt": odf.read_odf,
+    ".ods": odf.read_odf,
+    ".odp": odf.read_odf,
 }
 
 _LENGTH = struct.Struct(">Q")

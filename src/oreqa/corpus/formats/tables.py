@@ -1,13 +1,20 @@
-"""Tables whose rows are documents: CSV, TSV and JSON lines, plain or gzipped, read a row at a time."""
+"""Tables whose rows are documents: CSV, TSV and JSON lines, plain or gzipped, read a row at a time.
+
+A row with one of the usual text fields, or the one named, has that for its text; any other row has all of its columns, each
+with its name.
+"""
 
 from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import os
+import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -20,20 +27,27 @@ TEXT_FIELDS = ("text", "content", "contents", "body", "passage", "context", "par
 TITLE_FIELDS = ("title", "name", "headline")
 ID_FIELDS = ("_id", "id", "key", "doc_id", "docid")
 
+_DELIMITERS = ",;\t|"
+_SAMPLE_LINES, _SAMPLE_CHARACTERS = 20, 1 << 16
+_SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # that Excel writes for itself
+_SHORT_TITLE = range(3, 61)
+_LONG_VALUE = 100
+"""Characters of a value from which on each column of a row stands on a line of its own."""
+
 
 def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, key: str | None) -> Iterator[Document]:
     """A document for each row: ``text`` and ``title`` name its fields, ``key`` the one that identifies it.
 
-    Without names the usual ones are looked for. A row without an identifier is known by its number, from 1. All other
-    fields are kept, as strings, to filter by. Raises DocumentError that names the row.
+    Without names the usual ones are looked for. A row without a text field says all of its columns ("country: Bhutan;
+    capital: Thimphu"), one without a title has its first short name for it, and one without an identifier is known by its
+    number, from 1. All other fields are kept, as strings, to filter by. Raises DocumentError that names the row.
     """
     seen: set[str] = set()
     for number, row in enumerate(_rows(file, path.name.lower()), 1):
         body = _pick(row, text, TEXT_FIELDS)
-        if body is None:
+        if body is None and text is not None:
             raise DocumentError(
-                f"row {number} has no {f'field {text!r}' if text else 'text field'}; "
-                f"its fields are {_some(row) or 'none'}: name one with --text-field"
+                f"row {number} has no field {text!r}; its fields are {_some(row) or 'none'}: name one with --text-field"
             )
         identifier = _pick(row, key, ID_FIELDS)
         name = str(number) if identifier is None else str(row[identifier])
@@ -46,10 +60,11 @@ def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, 
             raise DocumentError(f"row {number} repeats the identifier {name!r}: name another field with --id-field")
         seen.add(name)
         heading = _pick(row, title, TITLE_FIELDS)
-        content = _string(row[body])
+        content = _named_columns(row) if body is None else _string(row[body])
         if content.strip():
             fields = {k: _string(v) for k, v in row.items() if k not in (body, heading, identifier) and v is not None}
-            yield Document(f"{path}#{name}", _string(row[heading]) if heading else "", content, (), fields)
+            shown = _string(row[heading]) if heading else _short_title(row, identifier) if body is None else ""
+            yield Document(f"{path}#{name}", shown, content, (), fields)
 
 
 def _pick(row: Mapping[str, Any], named: str | None, usual: tuple[str, ...]) -> str | None:
@@ -64,6 +79,30 @@ def _string(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
+def _named_columns(row: Mapping[str, Any]) -> str:
+    """A row's columns with their names, the empty ones left out."""
+    values = [(name.strip(), _value(value)) for name, value in row.items()]
+    filled = [(name, value) for name, value in values if value]
+    gap = "\n" if any(len(value) > _LONG_VALUE or "\n" in value for _, value in filled) else "; "
+    return gap.join(f"{name}: {value}" if name else value for name, value in filled)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list) and not any(isinstance(item, list | dict) for item in value):
+        return ", ".join(filter(None, map(_value, value)))
+    return _string(value).strip()
+
+
+def _short_title(row: Mapping[str, Any], identifier: str | None) -> str:
+    """The first value that may name what the row is about: short, and with letters."""
+    values = (value.strip() for name, value in row.items() if name != identifier and isinstance(value, str))
+    return next((value for value in values if len(value) in _SHORT_TITLE and _named(value)), "")
+
+
+def _named(value: str) -> bool:
+    return value[0].isalpha() and "\n" not in value and "://" not in value and "@" not in value
+
+
 def _some(row: Mapping[str, Any]) -> str:
     """The names of a row's first fields."""
     names = ", ".join(repr(name[:40]) for name in list(row)[:10])
@@ -72,11 +111,15 @@ def _some(row: Mapping[str, Any]) -> str:
 
 def _rows(file: IO[bytes], name: str) -> Iterator[dict[str, Any]]:
     try:
-        lines = _unpacked_lines(file) if name.endswith(".gz") else _lines(file)
-        if name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+        name, packed = name.removesuffix(".gz"), name.endswith(".gz")
+        json_lines = name.endswith((".jsonl", ".ndjson"))
+        lines = _unpacked_lines(file, not json_lines) if packed else _lines(file, not json_lines)
+        if json_lines:
             yield from _json_rows(lines)
+        elif name.endswith(".tsv"):
+            yield from _separated_rows(lines, "\t")
         else:
-            yield from _separated_rows(lines, "\t" if name.endswith(".tsv") else ",")
+            yield from _separated_rows(*_sniffed(lines))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DocumentError(f"it is a damaged gzip file ({error})") from error
 
@@ -92,6 +135,40 @@ def _json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
         if not isinstance(row, dict):
             raise DocumentError(f"line {number} is a JSON {type(row).__name__}, not an object with fields")
         yield row
+
+
+def _sniffed(lines: Iterator[str]) -> tuple[Iterator[str], str]:
+    """The lines, and what parts their columns: what the first rows agree upon best, a comma if nothing does."""
+    sample: list[str] = []
+    for line in islice(lines, _SAMPLE_LINES):
+        sample.append(line)
+        if sum(map(len, sample)) > _SAMPLE_CHARACTERS:
+            break
+    stated = _SEPARATOR_LINE.fullmatch(sample[0]) if sample else None
+    if stated:
+        return chain(sample[1:], lines), stated.group(1)
+    return chain(sample, lines), max(_DELIMITERS, key=lambda delimiter: _agreement(sample, delimiter))
+
+
+def _agreement(sample: Sequence[str], delimiter: str) -> tuple[float, int]:
+    """How large a part of the first rows has as many columns as the first one, and how many; zero for a single column."""
+    try:
+        counts = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
+    except csv.Error:
+        counts = []
+    if not counts or counts[0] < 2:
+        return 0, 0
+    return sum(count == counts[0] for count in counts) / len(counts), counts[0]
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    """Names of columns, those that come again with their number: "price", "price 2"."""
+    seen: dict[str, int] = {}
+    unique: list[str] = []
+    for name in (name.strip() for name in names):
+        seen[name] = seen.get(name, 0) + 1
+        unique.append(f"{name} {seen[name]}" if name and seen[name] > 1 else name or f"column {len(unique) + 1}")
+    return unique
 
 
 def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, Any]]:
@@ -115,7 +192,7 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
             if len(row) > limits.ROW_FIELDS:
                 raise DocumentError(f"line {reader.line_num} has more than {limits.ROW_FIELDS:,} fields")
             if not header:
-                header = row
+                header = _unique(row)
             elif row:
                 named: dict[str, Any] = dict(zip(header, row, strict=False))
                 yield {**named, "extra": row[len(header) :]} if len(row) > len(header) else named
@@ -125,24 +202,28 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
         raise DocumentError(f"line {reader.line_num} is not a row of this table ({error})") from error
 
 
-def _unpacked_lines(file: IO[bytes]) -> Iterator[str]:
+def _unpacked_lines(file: IO[bytes], guess: bool) -> Iterator[str]:
     most = limits.GZIP_RATIO * os.fstat(file.fileno()).st_size + limits.PARSED_FILE_BYTES
     unpacked = cast(IO[bytes], gzip.open(file))
-    for line in _lines(unpacked):
+    for line in _lines(unpacked, guess):
         if unpacked.tell() > most:
             raise DocumentError(f"it unpacks to more than {limits.GZIP_RATIO} times its size")
         yield line
 
 
-def _lines(file: IO[bytes]) -> Iterator[str]:
-    """Lines of a file of unknown encoding, none longer than a row may be."""
+def _lines(file: IO[bytes], guess: bool) -> Iterator[str]:
+    """Lines of a file of unknown encoding, none longer than a row may be.
+
+    With ``guess`` the first line that is not ASCII tells the encoding, else the first one.
+    """
     encoding = ""
     number = 0
     while line := file.readline(limits.ROW_BYTES + 1):
         number += 1
         if len(line) > limits.ROW_BYTES:
             raise DocumentError(f"line {number} is longer than {limits.ROW_BYTES >> 20} MB: split it")
-        encoding = encoding or detect_encoding(line)
+        if not encoding or (encoding == "ascii" and not line.isascii()):
+            encoding = "ascii" if guess and line.isascii() and b"\0" not in line else _encoding(line, file)
         if encoding in ("utf-16", "utf-32"):
             raise DocumentError(f"it is encoded as {encoding}: save it as UTF-8")
         try:
@@ -151,3 +232,9 @@ def _lines(file: IO[bytes]) -> Iterator[str]:
             raise DocumentError(f"line {number} is not {encoding}: save the file as UTF-8") from None
         if encoding == "utf-8-sig":
             encoding = "utf-8"
+
+
+def _encoding(line: bytes, file: IO[bytes]) -> str:
+    """Of a file, by a line and, where only a guess is left, by what the file's buffer holds of the lines after it."""
+    encoding = detect_encoding(line)
+    return encoding if encoding.startswith("utf") else detect_encoding(line + cast(io.BufferedReader, file).peek(1))

@@ -1,0 +1,186 @@
+"""Word, OpenDocument, PowerPoint and Excel files of the Debian archive, for extraction.py.
+
+Real files, as they were attached to reports of bugs, come with the sources of Apache POI and of ODFDOM, small ones for each
+feature with those of pandoc; manuals in HTML that LibreOffice has turned into Word files add longer texts. The references are
+pandoc's plain text, python-pptx's text frames, tables and notes, and the tables that xlsx2csv writes. None of them reads headers
+and footers, nor pandoc text boxes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from extraction import Page, fetch
+
+from oreqa.core import Document
+from oreqa.corpus.readers import read_documents
+from oreqa.errors import DocumentError
+
+SOURCES = {"libapache-poi-java": ("docx", "pptx", "xlsx"), "libodfdom-java": ("odt",), "pandoc": ("docx", "odt")}
+MANUALS = {"debian-faq": "usr/share/doc/debian/FAQ", "developers-reference": "usr/share/doc/developers-reference"}
+ADDED = "Headers and footers"
+"""The section that oreqa makes for what the references do not read."""
+
+
+def word_pages(work: Path) -> Iterator[Page]:
+    """A page for each file that both can read, with words in it."""
+    for package, kinds in SOURCES.items():
+        folder = fetch_source(package, work)
+        for kind in kinds:
+            yield from _pages(f"{kind}, {package}", sorted(folder.rglob(f"*.{kind}")), work)
+    for package, place in MANUALS.items():
+        files = sorted((fetch(package, work) / place).rglob("*.html"))
+        yield from _pages(
+            f"docx, {package}",
+            _converted([file for file in files if file.name.count(".") == 1], work / "docx" / package),
+            work,
+        )
+
+
+def fetch_source(package: str, work: Path) -> Path:
+    """The folder of an unpacked source package, fetched with lists of its own, as few machines have those of sources."""
+    folder = work / "sources" / package
+    if folder.exists():
+        return folder
+    lists, downloads = work / "apt", work / "downloads" / f"{package}-source"
+    for part in (lists / "state/lists/partial", lists / "cache/archives/partial", downloads):
+        part.mkdir(parents=True, exist_ok=True)
+    (lists / "sources.list").write_text("deb-src http://deb.debian.org/debian bookworm main\n")
+    settings = {
+        "Dir::State": lists / "state",
+        "Dir::State::status": "/var/lib/dpkg/status",
+        "Dir::Cache": lists / "cache",
+        "Dir::Etc::sourcelist": lists / "sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+    }
+    command = ["apt-get", "-q", *(option for key, value in settings.items() for option in ("-o", f"{key}={value}"))]
+    subprocess.run([*command, "update"], check=True, capture_output=True)
+    subprocess.run([*command, "source", "--download-only", package], cwd=downloads, check=True, capture_output=True)
+    draft = folder.with_suffix(".draft")
+    draft.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["tar", "-xf", str(next(downloads.glob("*.orig.tar.*"))), "-C", str(draft)], check=True)
+    draft.rename(folder)
+    return folder
+
+
+def _converted(files: list[Path], folder: Path) -> list[Path]:
+    """Word files that LibreOffice makes of web pages."""
+    if not folder.exists():
+        draft = folder.with_suffix(".draft")
+        command = [
+            "soffice",
+            "--headless",
+            "--convert-to",
+            "docx:MS Word 2007 XML",
+            "--infilter=HTML (StarWriter)",
+            "--outdir",
+        ]
+        subprocess.run([*command, str(draft), *map(str, files)], check=True, capture_output=True, timeout=1800)
+        draft.rename(folder)
+    return sorted(folder.glob("*.docx"))
+
+
+def _pages(collection: str, files: list[Path], work: Path) -> Iterator[Page]:
+    for file in files:
+        reference = _reference(file, work)
+        if not re.search(r"\w", reference):
+            continue
+        try:
+            (document,) = read_documents(file)
+        except DocumentError as error:
+            if "encrypted" not in str(error):
+                yield Page(collection, file.name, reference, "", {}, True)
+            continue
+        counts = [(page.source, page.read + sum(page.left_out.values())) for page in document.pages]
+        left_out: dict[str, int] = {}
+        for page in document.pages:
+            for reason, number in page.left_out.items():
+                left_out[reason] = left_out.get(reason, 0) + number
+        warned = any(source >= 20 and said < 0.95 * source for source, said in counts)
+        yield Page(collection, file.name, reference, _own(document, reference), left_out, warned)
+
+
+def _own(document: Document, reference: str) -> str:
+    """A document's text with each heading where its section begins, and its title if the reference has that, too."""
+    pieces = [document.title] if " ".join(document.title.split()) in " ".join(reference.split()) else []
+    if not document.sections:
+        pieces.append(document.text)
+    above: list[str] = []
+    for section in document.sections:
+        path = section.heading.split(" > ") if section.heading else []
+        same = next((n for n, (a, b) in enumerate(zip(path, above, strict=False)) if a != b), min(len(path), len(above)))
+        above = path
+        if path != [ADDED]:
+            pieces += [*path[same:], document.text[section.start : section.end]]
+    return "\n".join(pieces)
+
+
+def _reference(file: Path, work: Path) -> str:
+    """What another extractor says; "" if it cannot read the file."""
+    kept = work / "references" / "/".join(file.parts[-3:])
+    kept = kept.with_name(f"{kept.name}.txt")
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(
+            _slides(file) if file.suffix == ".pptx" else _sheets(file, work) if file.suffix == ".xlsx" else _plain(file)
+        )
+    return kept.read_text()
+
+
+def _plain(file: Path) -> str:
+    try:
+        done = subprocess.run(
+            ["pandoc", "-t", "plain", "--wrap=none", str(file)], capture_output=True, text=True, timeout=120
+        )
+    except (subprocess.TimeoutExpired, UnicodeDecodeError):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _slides(file: Path) -> str:
+    from pptx import Presentation
+    from pptx.enum.shapes import PP_PLACEHOLDER as KINDS
+
+    counters = (KINDS.SLIDE_NUMBER, KINDS.DATE, KINDS.FOOTER, KINDS.HEADER)
+
+    def texts(shapes: object) -> Iterator[str]:
+        for shape in shapes:  # type: ignore[attr-defined]
+            if shape.is_placeholder and shape.placeholder_format.type in counters:
+                continue
+            if hasattr(shape, "shapes"):
+                yield from texts(shape.shapes)
+            elif getattr(shape, "has_table", False):
+                yield from (cell.text for row in shape.table.rows for cell in row.cells)
+            elif shape.has_text_frame:
+                yield shape.text_frame.text
+
+    try:
+        slides = list(Presentation(str(file)).slides)
+        return "\n".join(
+            text
+            for slide in slides
+            for part in (slide, *([slide.notes_slide] if slide.has_notes_slide else []))
+            for text in texts(part.shapes)
+        )
+    except Exception as error:
+        print(f"{file.name}: {error!r}", file=sys.stderr)
+        return ""
+
+
+def _sheets(file: Path, work: Path) -> str:
+    """Every sheet's cells; a name of a column once for each row, as oreqa says it."""
+    program = next(fetch("xlsx2csv", work).rglob("xlsx2csv*.py"), None)
+    if program is None:
+        return ""
+    done = subprocess.run(
+        [sys.executable, str(program), "-a", "-e", str(file)], capture_output=True, text=True, errors="replace"
+    )
+    if done.returncode:
+        return ""
+    return "\n".join(" ".join(row) for row in csv.reader(io.StringIO(done.stdout.replace("\0", ""))))

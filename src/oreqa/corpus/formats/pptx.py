@@ -1,0 +1,143 @@
+"""PowerPoint presentations. Offsets point into the extracted text.
+
+Read from the XML itself, as the library for these files leaves out what newer versions write as alternatives, and diagrams.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from oreqa.core import Document
+from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.formats.packed import (
+    all_text,
+    alternative_of,
+    attribute,
+    below,
+    child,
+    core_title,
+    local,
+    office_reader,
+    open_archive,
+    optional_part,
+    parse_part,
+    relations,
+    tidy,
+)
+
+_TITLES = ("title", "ctrTitle")
+_COUNTERS = ("sldNum", "dt")
+_REPEATED = ("ftr", "hdr")
+
+
+@office_reader
+def read_pptx(data: bytes, path: Path) -> Document:
+    """A presentation: a section for each slide under its title, with tables, diagrams and notes.
+
+    Numbers of slides and dates are left out, and footers but for the first time.
+    """
+    archive = open_archive(data)
+    deck = _Deck(archive, TextBuilder(path))
+    for number, name in enumerate(_slides(archive), 1):
+        deck.add_slide(number, name)
+    return deck.builder.document(deck.builder.title or core_title(archive))
+
+
+def _slides(archive: zipfile.ZipFile) -> Iterator[str]:
+    """The parts of the slides, in the order in which they are shown."""
+    main = next((part for _, kind, part in relations(archive, "") if kind == "officeDocument"), "ppt/presentation.xml")
+    parts = {key: part for key, kind, part in relations(archive, main) if kind == "slide"}
+    slides = child(parse_part(archive, main), "sldIdLst")
+    for slide in () if slides is None else slides:
+        # Not its own "id", which has no namespace.
+        keys = [value for name, value in slide.items() if name.endswith("}id")]
+        if keys and keys[0] in parts:
+            yield parts[keys[0]]
+
+
+class _Deck:
+    def __init__(self, archive: zipfile.ZipFile, builder: TextBuilder) -> None:
+        self._archive = archive
+        self.builder = builder
+        self._footers: set[str] = set()
+
+    def add_slide(self, number: int, name: str) -> None:
+        place = f"slide {number}"
+        slide = optional_part(self._archive, name)
+        related = relations(self._archive, name)
+        notes = [root for _, kind, part in related if kind == "notesSlide" for root in self._root(part)]
+        self._diagrams = {key: part for key, kind, part in related if kind == "diagramData"}
+        if slide is None:
+            self.builder.start_page(place, 0)
+            return
+        shapes = list(_shapes(slide))
+        diagrams = [root for part in dict.fromkeys(self._diagrams.values()) for root in self._root(part)]
+        self.builder.start_page(place, sum(count_words(all_text(root)) for root in (slide, *notes, *diagrams)))
+        titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
+        title = " ".join(all_text(titles[0]).split()) if titles else ""
+        if title and number == 1:
+            self.builder.add_title(title)
+        else:
+            self.builder.add_heading(1, title or place, place, added=not title)
+        for shape in shapes:
+            if not title or shape is not titles[0]:
+                self._add_shape(shape, place)
+        for root in notes:
+            for shape in _shapes(root):
+                self._add_shape(shape, f"{place}, notes")
+
+    def _root(self, part: str) -> Iterator[Any]:
+        root = optional_part(self._archive, part)
+        if root is not None:
+            yield root
+
+    def _add_shape(self, shape: Any, place: str) -> None:
+        kind = _placeholder(shape)
+        text = _lines(shape)
+        if kind in _COUNTERS or (kind in _REPEATED and text in self._footers):
+            self.builder.leave_out("headers and footers", text)
+            return
+        if kind in _REPEATED:
+            self._footers.add(text)
+        if local(shape) != "graphicFrame":
+            self.builder.add_block(text, place)
+            return
+        joined = False
+        for row in below(shape, "tr"):
+            cells = [" ".join(_lines(cell).split()) for cell in row if local(cell) == "tc"]
+            self.builder.add_block(" | ".join(cell for cell in cells if cell), place, joined=joined)
+            joined = joined or any(cells)
+        for identifiers in below(shape, "relIds"):
+            for root in self._root(self._diagrams.get(attribute(identifiers, "dm") or "", "")):
+                self.builder.add_block(_lines(root), place)
+
+
+def _shapes(parent: Any) -> Iterator[Any]:
+    """Shapes with text, tables and diagrams in the order of reading, out of their groups."""
+    for part in parent:
+        name = local(part)
+        if name in ("sp", "cxnSp", "graphicFrame"):
+            yield part
+        elif name == "AlternateContent":
+            # A diagram has no text of its own, so that any alternative may be the one.
+            alternative = alternative_of(part)
+            yield from _shapes(alternative if alternative is not None else part[:1])
+        else:
+            yield from _shapes(part)
+
+
+def _placeholder(shape: Any) -> str:
+    """What a placeholder is for; "" for other shapes."""
+    for properties in shape:
+        mark = child(child(properties, "nvPr"), "ph")
+        if mark is not None:
+            return attribute(mark, "type") or "body"
+    return ""
+
+
+def _lines(shape: Any) -> str:
+    """The paragraphs of a shape, each on its line."""
+    return "\n".join(text for paragraph in below(shape, "p") if (text := tidy(all_text(paragraph))))
