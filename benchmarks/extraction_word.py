@@ -30,6 +30,7 @@ ADDED = "Headers and footers"
 
 def word_pages(work: Path) -> Iterator[Page]:
     """A page for each file that both can read, with words in it."""
+    (work / "packages").mkdir(parents=True, exist_ok=True)
     for package, kinds in SOURCES.items():
         folder = fetch_source(package, work)
         for kind in kinds:

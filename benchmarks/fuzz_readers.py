@@ -23,6 +23,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from common import report
 
@@ -32,7 +33,15 @@ from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
 
-READERS = ("txt", "md", "html", "pdf", "docx", "csv", "tsv", "jsonl", "jsonl.gz")
+READERS = ("txt", "md", "html", "pdf", "docx", "pptx", "xlsx", "odt", "ods", "csv", "tsv", "jsonl", "jsonl.gz")
+PACKED = {
+    "docx": "word/document.xml",
+    "pptx": "ppt/slides/slide1.xml",
+    "xlsx": "xl/worksheets/sheet1.xml",
+    "odt": "content.xml",
+    "ods": "content.xml",
+}
+"""Formats that are archives, with the part that holds the text."""
 LARGEST_SEED = 200_000
 PATIENCE, SLACK = 5, 30
 """A file hangs when it takes longer than so often its seconds of processor time, which is what its limit allows on the clock, and
@@ -69,6 +78,9 @@ TOKENS: dict[str, tuple[bytes, ...]] = {
     "html": (b"<div>", b"<p>", b"</p>", b"<table><tr><td>", b"<ul><li>", b"<style>", b"<script>", b"<!--", b"<![CDATA[", b"&#1;", b"&#xD800;", b"<h1>", b"<a href=", b"<svg>", b"<textarea>", b"<head>", b"\"'"),
     "pdf": (b"<<", b">>", b"[", b"]", b"(", b")", b"/Title 5", b"/Length 999999999", b"/Kids [1 0 R]", b"/Count -1", b"1 0 R", b"/Type /Pages", b"endstream", b"Tj", b"BT", b"ET", b"/Filter [/FlateDecode /LZWDecode]", b"/Prev 0", b"startxref\n0", b"T*", b"/Encrypt 3 0 R"),
     "docx": (b'<w:gridSpan w:val="60000000"/>', b"<w:p>", b"</w:p>", b"<w:tbl>", b"<w:tr><w:tc>", b'<w:pStyle w:val="Heading1"/>', b"<!DOCTYPE x>", b"&lt;", b"w:", b"<w:vMerge/>", b'xmlns:w="x"', b"<dc:title>"),
+    "pptx": (b"<a:p>", b"</a:p>", b"<p:sp>", b"<p:grpSp>", b'<p:ph type="title"/>', b"<a:tbl><a:tr><a:tc>", b"<!DOCTYPE x>", b"<mc:AlternateContent>", b"a:"),
+    "xlsx": (b"<row>", b"<c>", b'<c r="XFD1048576">', b't="s"', b't="inlineStr"', b"<v>", b"</v>", b'r="A', b"<f>", b"<!DOCTYPE x>", b'ref="A1:XFD1048576"'),
+    "odt": (b"<text:p>", b"</text:p>", b"<text:h>", b"<text:list>", b"<text:list-item>", b"<table:table>", b"<table:table-row>", b'table:number-columns-repeated="99999999"', b'table:number-rows-repeated="99999999"', b"<!DOCTYPE x>", b"<text:note>"),
     "csv": (b'"', b",", b"\n", b'""', b",,,,,,,,", b"\t", b"text"),
     "jsonl": (b"{", b"}", b"[", b"]", b'"', b"\\ud800", b"\\u0000", b"9" * 5000, b"1e999", b"NaN", b"null", b"-", b'"text":', b'"id":'),
 }  # fmt: skip
@@ -121,6 +133,53 @@ def _docx(rng: random.Random) -> bytes:
         source.add_paragraph(paragraph)
     cells = source.add_table(2, 2).rows[0].cells
     cells[0].merge(cells[1]).text = "merged"
+    return _saved(source)
+
+
+def _pptx(rng: random.Random) -> bytes:
+    from pptx import Presentation
+
+    deck = Presentation()
+    for _ in range(rng.randint(1, 4)):
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text = rng.choice(WORDS), _text(rng)
+        slide.shapes.add_table(2, 2, 0, 0, 99, 99).table.cell(0, 1).text = rng.choice(WORDS)
+        slide.notes_slide.notes_text_frame.text = rng.choice(WORDS)
+    return _saved(deck)
+
+
+def _xlsx(rng: random.Random) -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["name", "price", "text"])
+    for number in range(rng.randint(1, 9)):
+        book.active.append([rng.choice(WORDS), number, _text(rng)])
+    return _saved(book)
+
+
+def _odt(rng: random.Random) -> bytes:
+    import odfdo
+
+    source = odfdo.Document("text")
+    source.body.append(odfdo.Header(rng.randint(1, 3), "Octopus"))
+    source.body.append(odfdo.List([rng.choice(WORDS) for _ in range(3)]))
+    for paragraph in _text(rng).split("\n\n"):
+        source.body.append(odfdo.Paragraph(paragraph))
+    return _saved(source)
+
+
+def _ods(rng: random.Random) -> bytes:
+    import odfdo
+
+    source = odfdo.Document("spreadsheet")
+    table = odfdo.Table("Octopus")
+    table.set_values([["name", "price"], *([rng.choice(WORDS), n] for n in range(rng.randint(1, 9)))])
+    source.body.append(table)
+    return _saved(source)
+
+
+def _saved(source: Any) -> bytes:
     buffer = io.BytesIO()
     source.save(buffer)
     return buffer.getvalue()
@@ -149,6 +208,10 @@ _SEEDS: dict[str, Callable[[random.Random], bytes]] = {
     "html": _html,
     "pdf": _pdf,
     "docx": _docx,
+    "pptx": _pptx,
+    "xlsx": _xlsx,
+    "odt": _odt,
+    "ods": _ods,
     "csv": _separated(","),
     "tsv": _separated("\t"),
     "jsonl": _rows,
@@ -160,16 +223,16 @@ def damage(data: bytes, kind: str, others: list[bytes], rng: random.Random) -> b
     """A damaged copy; packed formats are mostly damaged inside, where their own checks do not notice."""
     if kind == "jsonl.gz" and rng.random() < 0.5:
         return gzip.compress(_damage(gzip.decompress(data), "jsonl", others, rng))
-    if kind == "docx" and rng.random() < 0.8:
-        return _damage_part(data, rng)
+    if kind in PACKED and rng.random() < 0.8:
+        return _damage_part(data, kind, rng)
     return _damage(data, kind, others, rng)
 
 
-def _damage_part(data: bytes, rng: random.Random) -> bytes:
+def _damage_part(data: bytes, kind: str, rng: random.Random) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    name = rng.choice(["word/document.xml", *parts])
-    parts[name] = _damage(parts.get(name, b""), "docx", [], rng)
+    name = rng.choice([PACKED[kind], *parts])
+    parts[name] = _damage(parts.get(name, b""), kind, [], rng)
     if rng.random() < 0.1:
         del parts[rng.choice(list(parts))]
     buffer = io.BytesIO()
@@ -181,7 +244,7 @@ def _damage_part(data: bytes, rng: random.Random) -> bytes:
 
 def _damage(data: bytes, kind: str, others: list[bytes], rng: random.Random) -> bytes:
     out = bytearray(data)
-    tokens = TOKENS["text"] + TOKENS.get({"tsv": "csv", "jsonl.gz": "jsonl"}.get(kind, kind), ())
+    tokens = TOKENS["text"] + TOKENS.get({"tsv": "csv", "jsonl.gz": "jsonl", "ods": "odt"}.get(kind, kind), ())
     for _ in range(rng.choice((1, 1, 2, 4, 16))):
         a = rng.randrange(len(out) + 1)
         b = min(len(out), a + int(rng.paretovariate(0.5)))

@@ -137,7 +137,7 @@ def all_text(root: Any) -> str:
                 alternative = alternative_of(part)
                 walk(() if alternative is None else alternative)
             else:
-                if name in ("p", "tab", "br", "cr"):
+                if name in ("p", "tab", "br", "cr", "noBreakHyphen"):
                     pieces.append("\n" if name == "br" else " ")
                 walk(part)
 

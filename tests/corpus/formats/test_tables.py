@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from oreqa.core import Document
+from oreqa.corpus import limits
+from oreqa.corpus.readers import Fields, read_documents
+from oreqa.errors import DocumentError
+
+
+def read(path: Path, content: bytes | str) -> list[Document]:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return list(read_documents(path))
+
+
+def test_csv_and_tsv(tmp_path: Path) -> None:
+    (a, b) = read(tmp_path / "a.csv", 'id,text,kind\n1,"One, with\na comma",x\n2,Two,y\n')
+    assert (a.key.rsplit("#")[-1], a.text, a.fields) == ("1", "One, with\na comma", {"kind": "x"})
+    assert b.text == "Two"
+    path = tmp_path / "b.tsv"
+    path.write_text("sku\tdescription\tproduct\n7\tA tent.\tTent\n")
+    (row,) = read_documents(path, Fields("description", "product", "sku"))
+    assert (row.key.rsplit("#")[-1], row.text, row.title, row.fields) == ("7", "A tent.", "Tent", {})
+
+
+def test_jsonl(tmp_path: Path) -> None:
+    lines = '{"text": "One.", "n": 5, "tags": ["a"]}\n\n{"text": "  "}\n{"text": "Two.", "title": "T"}\n'
+    rows = read(tmp_path / "a.jsonl", lines)
+    assert [(r.key.rsplit("#")[-1], r.title, r.text, r.fields) for r in rows] == [
+        ("1", "", "One.", {"n": "5", "tags": '["a"]'}),
+        ("3", "T", "Two.", {}),
+    ]
+    assert len(read(tmp_path / "b.jsonl.gz", gzip.compress(lines.encode()))) == 2
+
+
+def test_an_overlong_line_is_refused_before_it_fills_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ROW_BYTES", 1000)
+    with pytest.raises(DocumentError, match="line 2 is longer"):
+        read(tmp_path / "a.jsonl", '{"text": "ok"}\n{"text": "' + "x" * 2000 + '"}\n')
+
+
+def test_text_is_unicode_whatever_a_table_holds(tmp_path: Path) -> None:
+    line = r'{"id": "k\ud800", "title": "t\udfff", "text": "a\ud800b \ud83d\ude00", "f\ud800": ["\udc00"], "g": "\ud800"}'
+    (row,) = read(tmp_path / "a.jsonl", line)
+    assert (row.title, row.text, row.fields) == ("t\ufffd", "a\ufffdb 😀", {"f\ufffd": '["\ufffd"]', "g": "\ufffd"})
+    assert row.key.endswith("#k\ufffd")
+
+
+def test_a_row_may_spread_over_lines_within_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ROW_BYTES", 1000)
+    with pytest.raises(DocumentError, match=r"line \d+ is in a row of more than"):
+        read(tmp_path / "a.csv", 'text,b\n"' + "x" * 8 + '"\n"' + "x" * 9 + "\nx" * 5000)
+
+
+def test_short_and_long_rows_of_a_csv(tmp_path: Path) -> None:
+    rows = read(tmp_path / "a.csv", "\nid,text,kind\n\n1,One.\n2,Two.,x,more,again\n")
+    assert [(row.text, row.fields) for row in rows] == [("One.", {}), ("Two.", {"kind": "x", "extra": '["more", "again"]'})]
+
+
+def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PARSED_FILE_BYTES", 1000)
+    with pytest.raises(DocumentError, match="more than 200 times its size"):
+        read(tmp_path / "a.jsonl.gz", gzip.compress(b"\n" * 1_000_000))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.jsonl", b"{oops\n", "line 1 is not JSON"),
+        ("a.jsonl", b"[1]\n", "line 1 is a JSON list"),
+        ("a.jsonl", b'{"id": 1, "text": "x"}\n{"id": 1, "text": "y"}\n', "row 2 repeats the identifier '1'"),
+        ("a.jsonl", b'{"text": "ok"}\n{"text": "\xff\xfe"}\n', "line 2 is not utf-8"),
+        ("a.jsonl.gz", b"\x1f\x8bnot", "gzip"),
+        ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n')[:14] + b"\xff" * 20, "gzip"),
+        ("a.csv", b"text," + b"a," * 12_000 + b"\nx\n", "line 1 has more than 10,000 fields"),
+        ("a.jsonl", b'{"text": "x", "n": ' + b"9" * 5000 + b"}", "line 1 is not JSON"),
+        ("a.jsonl", b'{"text": ' + b"[" * 50_000, "line 1 is not JSON"),
+        ("a.jsonl", b'{"text": "x", "id": "' + b"9" * 501 + b'"}', "row 1 has an identifier of 501 characters"),
+        ("a.csv", b"", "no text"),
+        ("a.csv", b"id,text\n", "no text"),
+        ("a.jsonl", b"\n", "no text"),
+        ("a.jsonl.gz", gzip.compress(b""), "no text"),
+        ("a.csv.gz", gzip.compress(b"a,b\n1,2\n" * 99)[:20], "damaged gzip"),
+        ("a.txt.gz", b"text", "damaged gzip"),
+        ("a.csv", b"a\0b,c\n", "binary"),
+    ],
+)
+def test_bad_tables_are_named_in_one_line(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError, match=reason) as caught:
+        read(tmp_path / name, content)
+    assert "\n" not in str(caught.value)
+
+
+def test_rows_with_plain_columns_name_them(tmp_path: Path) -> None:
+    rows = read(tmp_path / "a.csv", "code,country,capital,area\nBT,Bhutan,Thimphu,\nTD,Chad,N’Djamena,1284000\n,,,\n")
+    assert [(row.key.rsplit("#")[-1], row.title, row.text) for row in rows] == [
+        ("1", "Bhutan", "code: BT; country: Bhutan; capital: Thimphu"),
+        ("2", "Chad", "code: TD; country: Chad; capital: N’Djamena; area: 1284000"),
+    ]
+    assert rows[1].fields["capital"] == "N’Djamena"
+    (row,) = read(tmp_path / "b.tsv", "id\tname\tprice\n7\tTent\t80\n")
+    assert (row.key.rsplit("#")[-1], row.title, row.text) == ("7", "Tent", "id: 7; name: Tent; price: 80")
+
+
+def test_long_values_stand_on_lines_of_their_own(tmp_path: Path) -> None:
+    (row,) = read(tmp_path / "a.csv", f"day,remark\n2024-01-05,{'It rained. ' * 12}\n")
+    assert row.text == "day: 2024-01-05\nremark: " + ("It rained. " * 12).strip()
+    assert row.title == ""
+
+
+def test_json_rows_without_a_text_field(tmp_path: Path) -> None:
+    line = '{"country": "Bhutan", "people": 777000, "towns": ["Thimphu", "Paro"], "at": {"lat": 27}, "none": null, "flag": true}'
+    (row,) = read(tmp_path / "a.jsonl", line)
+    assert row.text == 'country: Bhutan; people: 777000; towns: Thimphu, Paro; at: {"lat": 27}; flag: true'
+    assert row.title == "Bhutan"
+
+
+def test_a_named_text_field_must_be_there(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DocumentError, match="row 1 has no field 'c'; its fields are 'a', 'b': name one with --text-field"):
+        list(read_documents(tmp_path / "a.csv", Fields("c")))
+    (row,) = read_documents(tmp_path / "a.csv", Fields("b"))
+    assert (row.text, row.fields) == ("2", {"a": "1"})
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "country;capital\nBhutan;Thimphu, or so\nChad;N'Djamena\n",
+        "country\tcapital\nBhutan\tThimphu, or so\n",
+        "country|capital\nBhutan|Thimphu, or so\n",
+        "sep=;\ncountry;capital\nBhutan;Thimphu, or so\n",
+        'country,capital\nBhutan,"Thimphu, or so"\n',
+        'country;capital\nBhutan;"Thimphu, or so"\n"Two; lines\n";x\n',
+    ],
+)
+def test_what_parts_the_columns_is_found(tmp_path: Path, table: str) -> None:
+    assert read(tmp_path / "a.csv", table)[0].text == "country: Bhutan; capital: Thimphu, or so"
+
+
+def test_a_single_column_is_not_parted(tmp_path: Path) -> None:
+    assert [row.text for row in read(tmp_path / "a.csv", "text\nOne; two; three.\nFour.\n")] == ["One; two; three.", "Four."]
+    assert read(tmp_path / "b.csv", "word\none\n")[0].text == "word: one"
+
+
+def test_columns_of_the_same_name_and_of_none(tmp_path: Path) -> None:
+    (row,) = read(tmp_path / "a.csv", "price,,price\n1,2,3\n")
+    assert row.text == "price: 1; column 2: 2; price 2: 3"
+
+
+def test_a_table_of_western_windows(tmp_path: Path) -> None:
+    lines = [
+        "Land;Hauptstadt",
+        *("Chile;Santiago" for _ in range(30)),
+        *("Österreich;Köln und Düsseldorf" for _ in range(9)),
+    ]
+    rows = read(tmp_path / "a.csv", "\n".join(lines).encode("cp1252"))
+    assert rows[-1].text == "Land: Österreich; Hauptstadt: Köln und Düsseldorf"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.rst", "a.html", "a.csv", "a.tsv", "a.jsonl", "a.ndjson"])
+def test_gzipped_text_reads_as_the_text(tmp_path: Path, name: str) -> None:
+    content = '{"text": "One, two."}\n' if "json" in name else "text\nOne two.\n"
+    plain = read(tmp_path / name, content)
+    packed = read(tmp_path / f"{name}.gz", gzip.compress(content.encode()))
+    assert [(d.title, d.text, d.sections, d.places) for d in packed] == [
+        (d.title, d.text, d.sections, d.places) for d in plain
+    ]
+    assert packed[0].key.startswith(str(tmp_path / f"{name}.gz"))
+
+
+def test_a_gzipped_text_may_not_unpack_to_more_than_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TEXT_FILE_BYTES", 1 << 20)
+    with pytest.raises(DocumentError, match=r"it unpacks to more than 1 MB, the limit for \.gz files"):
+        read(tmp_path / "a.txt.gz", gzip.compress(b"x" * ((1 << 20) + 1)))
