@@ -13,6 +13,7 @@ import io
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,10 @@ from oreqa.errors import DocumentError
 SOURCES = {"libapache-poi-java": ("docx", "pptx", "xlsx"), "libodfdom-java": ("odt",), "pandoc": ("docx", "odt")}
 MANUALS = {"debian-faq": "usr/share/doc/debian/FAQ", "developers-reference": "usr/share/doc/developers-reference"}
 ADDED = "Headers and footers"
-"""The section that oreqa makes for what the references do not read."""
+ADDED_SLIDE = re.compile(r"slide \d+")
+"""Headings that oreqa makes: of what the references do not read, and of slides without a title."""
+WITHOUT_PICTURES = "function Image() return {} end"
+"""For pandoc: descriptions of pictures, which oreqa counts as left out, are no text of its references either."""
 
 
 def word_pages(work: Path) -> Iterator[Page]:
@@ -116,9 +120,14 @@ def _own(document: Document, reference: str) -> str:
     for section in document.sections:
         path = section.heading.split(" > ") if section.heading else []
         same = next((n for n, (a, b) in enumerate(zip(path, above, strict=False)) if a != b), min(len(path), len(above)))
+        if path == above:  # two slides of the same title
+            same = max(0, len(path) - 1)
         above = path
         if path != [ADDED]:
-            pieces += [*path[same:], document.text[section.start : section.end]]
+            pieces += [
+                *(name for name in path[same:] if not ADDED_SLIDE.fullmatch(name)),
+                document.text[section.start : section.end],
+            ]
     return "\n".join(pieces)
 
 
@@ -136,9 +145,11 @@ def _reference(file: Path, work: Path) -> str:
 
 def _plain(file: Path) -> str:
     try:
-        done = subprocess.run(
-            ["pandoc", "-t", "plain", "--wrap=none", str(file)], capture_output=True, text=True, timeout=120
-        )
+        with tempfile.NamedTemporaryFile("w", suffix=".lua") as without:
+            without.write(WITHOUT_PICTURES)
+            without.flush()
+            command = ["pandoc", "-t", "plain", "--wrap=none", f"--lua-filter={without.name}", str(file)]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     except (subprocess.TimeoutExpired, UnicodeDecodeError):
         return ""
     return done.stdout if done.returncode == 0 else ""
@@ -179,9 +190,11 @@ def _sheets(file: Path, work: Path) -> str:
     program = next(fetch("xlsx2csv", work).rglob("xlsx2csv*.py"), None)
     if program is None:
         return ""
-    done = subprocess.run(
-        [sys.executable, str(program), "-a", "-e", str(file)], capture_output=True, text=True, errors="replace"
-    )
+    command = [sys.executable, str(program), "-a", "-e", str(file)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
+    except subprocess.TimeoutExpired:  # of a file that expands its entities without end
+        return ""
     if done.returncode:
         return ""
     return "\n".join(" ".join(row) for row in csv.reader(io.StringIO(done.stdout.replace("\0", ""))))
