@@ -232,7 +232,7 @@ def test_mining_judging_and_re_ranking(
 
 def test_everything_imported_for_help_and_ask_is_light(kb: Path) -> None:
     code = "import sys; from oreqa.cli import app\ntry: app(sys.argv[1:])\nexcept SystemExit: pass\nprint(*sys.modules)"
-    heavy = {"torch", "transformers", "sentence_transformers", "pandas", "numba", "matplotlib", "trafilatura", "sklearn"}
+    heavy = {"torch", "transformers", "sentence_transformers", "pandas", "numba", "matplotlib", "lxml", "sklearn"}
     for arguments, more in (
         (["--help"], {"numpy", "openvino", "faiss", "scipy"}),
         (["ask", "x", "--index", str(kb)], set()),

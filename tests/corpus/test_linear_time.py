@@ -9,7 +9,6 @@ from growth import growth
 
 from oreqa.core import Document
 from oreqa.corpus.chunks import split_passages
-from oreqa.corpus.formats.html import read_html
 from oreqa.corpus.formats.markdown import read_markdown
 from oreqa.corpus.formats.pdf import _unwrap
 from oreqa.corpus.sentences import split_sentences
@@ -54,8 +53,3 @@ def test_passages(unit: str) -> None:
         split_passages(Document("d", "t", text), lambda texts: [len(text.split()) for text in texts], 50)
 
     assert growth(cut, lambda n: unit * n, 4_000) < FACTOR
-
-
-@pytest.mark.parametrize("unit", ["<div><p>a", "<b>", "<!--"])
-def test_nested_html(unit: str) -> None:
-    assert growth(lambda text: read_html(text.encode(), Path("a.html")), lambda n: unit * n, 5_000) < FACTOR

@@ -35,25 +35,6 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     assert read(tmp_path / "a.txt", text.encode(encoding))[0].text == text
 
 
-def test_html(tmp_path: Path) -> None:
-    paragraphs = "".join(
-        f"<p>This is sentence number {i} of a page about lighthouses and their keepers.</p>" for i in range(9)
-    )
-    page = f"""<html><head><title>Lighthouses</title><style>p {{color: red}}</style></head>
-    <body><nav>Home | About</nav><article><h1>Lighthouses</h1>{paragraphs}<h2>Keepers</h2>
-    <p>The keepers lived in the tower all year round with their families and goats.</p></article></body></html>"""
-    (document,) = read(tmp_path / "a.html", page)
-    assert document.title == "Lighthouses"
-    assert "number 8" in document.text
-    assert "color" not in document.text
-    assert any(heading.endswith("Keepers") and "goats" in text for heading, text in parts(document))
-
-
-def test_html_without_main_text_gives_all_text(tmp_path: Path) -> None:
-    (document,) = read(tmp_path / "a.html", "<p>Just <b>this</b>.</p><script>var x</script>")
-    assert "".join(document.text.split()) == "Justthis."
-
-
 def pdf(pages: list[str], password: str = "") -> bytes:
     from reportlab.lib.pdfencrypt import StandardEncryption
     from reportlab.pdfgen.canvas import Canvas
@@ -176,30 +157,6 @@ def test_what_a_library_raises_is_the_files_error(tmp_path: Path, monkeypatch: p
             read(tmp_path / "a.csv", "text\nx\n")
         assert "\n" not in str(caught.value)
         str(caught.value).encode()
-
-
-def test_deeply_nested_html_keeps_its_text(tmp_path: Path) -> None:
-    for depth in (300, 5000):
-        (document,) = read(tmp_path / "a.html", "".join(f"<div><p>Text {n} is here.</p>" for n in range(depth)))
-        assert f"Text {depth - 1} is here." in document.text
-
-
-@pytest.mark.parametrize(
-    ("page", "text"),
-    [
-        (b"<p>hi<style>a</style>&#1;x</p>", "hi\n\x01x"),
-        (b"<p>a\x00b</p><b>c", None),
-        (b"<title>t</title>only this", "only this"),
-        (b"no markup", "no markup"),
-    ],
-)
-def test_odd_html(tmp_path: Path, page: bytes, text: str | None) -> None:
-    try:
-        (document,) = read(tmp_path / "a.html", page)
-    except DocumentError as error:
-        assert text is None and "binary" in str(error)  # noqa: PT018, PT017
-    else:
-        assert document.text == text
 
 
 def test_pdf_with_a_number_for_a_title(tmp_path: Path) -> None:

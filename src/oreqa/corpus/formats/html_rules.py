@@ -1,0 +1,198 @@
+"""What the elements of a web page are: blocks, parts that nobody sees, and navigation as sites and generators mark it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import unescape
+
+from oreqa.corpus.builder import count_words
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+UNSEEN = _names("script style template noscript annotation annotation-xml metadata defs rp")
+"""Elements whose text belongs to nobody's page."""
+
+BLOCKS = _names(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset"
+    " figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu"
+    " nav noframes ol optgroup option p plaintext pre search section summary table tbody td tfoot th thead tr ul"
+    " xmp"
+)
+INSIDE_WORDS = _names(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark math mi mn mo ms msub"
+    " msup mrow mtext nobr output q rb rt rtc ruby s samp semantics slot small span strike strong sub sup time"
+    " tt u var wbr"
+)
+"""Elements that part no words; others do."""
+
+LINKS = frozenset(("a", "option", "button"))
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+CODE = frozenset(("pre", "listing", "xmp", "plaintext"))
+OWN_TEXT = frozenset(("article", "section", "main", "blockquote", "aside", "figure", "dialog", "td", "th", "li", "dd"))
+"""Elements whose header and footer are not the page's."""
+
+_TAGS = {
+    "nav": "navigation",
+    "search": "navigation",
+    **dict.fromkeys(("select", "button", "textarea", "datalist", "option", "optgroup"), "form controls"),
+    **dict.fromkeys(("iframe", "video", "audio", "canvas", "noembed", "applet"), "hidden"),
+}
+_ROLES = {
+    **dict.fromkeys(("navigation", "banner", "contentinfo", "search", "menu", "menubar", "toolbar"), "navigation"),
+    **dict.fromkeys(("doc-toc", "doc-pagelist", "directory"), "contents"),
+    **dict.fromkeys(("button", "checkbox", "slider", "listbox"), "form controls"),
+}
+_EVERYWHERE = {
+    "navigation": (
+        # anchors at headings, links around them, what only a screen needs
+        "headerlink permalink copiable-link copiable-anchor anchorjs-link header-anchor anchor-link viewcode-link"
+        " viewcode-back"
+        " linkback skip-link skiplink skipnav skip-to-content mw-jump-link mw-editsection noprint copybtn copy-button"
+        # Sphinx
+        " div.related sphinxsidebar sphinxsidebarwrapper mobile-nav menu-wrapper rst-versions wy-nav-side"
+        " wy-breadcrumbs bd-sidebar toc-drawer sidebar-drawer mobile-header related-pages prev-next-area"
+        " version_switcher_placeholder"
+        # Texinfo, DocBook, gtk-doc
+        " nav-panel navheader navfooter navigation nav-header nav-footer"
+        # Doxygen, Javadoc
+        " navpath nav-path tablist titlearea main-nav side-nav msearchbox msearchselectwindow"
+        " msearchresultswindow topnav subnav bottomnav navbar top-nav sub-nav"
+        # Apache, MkDocs, Wikipedia, others
+        " toplang bottomlang quickview comments_thread md-header md-sidebar md-footer md-nav md-skip md-tabs"
+        " rst-footer-buttons wm-toc-pane mw-navigation mw-panel catlinks printfooter navbox ul.nav bs-sidebar"
+        " mainmenu main-menu searchmenu nosearch breadcrumb breadcrumbs pagination pager navbar-nav site-nav"
+        " site-header site-footer sidebar-nav nav-links"
+    ),
+    "contents": (
+        "toc fancy_toc toc_sub toc-list article-toc page-toc toc_container toc-container ez-toc-container"
+        " toctree-wrapper shortcontents region-contents region-shortcontents element-contents mini-toc section-toc"
+        " sec_contents sec_shortcontents sec_overview ul.menu table.menu detailmenu list-of-figures list-of-tables"
+        " list-of-examples list-of-equations list-of-titles table-of-contents tableofcontents"
+        " contentstable contents-heading shortcontents-heading toc-title toctitle localtoc local-toc lof lot"
+    ),
+    "index": (
+        "indextable genindextable modindextable genindex-jumpbox modindex-jumpbox printindex indexdiv index-cp"
+        " index-fn index-vr index-ky index-pg index-tp cp-entries-printindex fn-entries-printindex"
+        " vr-entries-printindex ky-entries-printindex pg-entries-printindex tp-entries-printindex"
+    ),
+    "line numbers": "linenos lineno linenodiv listing_lines line-numbers",
+    "hidden": "ttc",
+}
+_NAMES = {name: reason for reason, names in _EVERYWHERE.items() for name in names.split()}
+_OF_THE_PAGE = {
+    "header": "header",
+    "footer": "footer",
+    "page-header": "header",
+    "page-footer": "footer",
+    "footer-text": "footer",
+    "site-info": "footer",
+    "toplinks": "header",
+    "path": "header",
+}
+"""Classes, identifiers and tags that are navigation beside a page's text and not within it."""
+
+ANNOUNCING = frozenset(("admonition-title", "title", "caption", "toc-caption"))
+"""Classes of a paragraph that is the title of the next."""
+
+_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+PLAIN_WORDS = 150
+"""What is marked as navigation and holds more words than these beside its links is text after all."""
+
+_MARKED = frozenset(("navigation", "contents", "header", "footer"))
+_TO_THE_TOP = ("#top", "#page-header", "#__top", "#pagetop")
+_NEVER = frozenset(("html", "body", "main", "article"))
+_ANY_TAG = re.compile(r"<[A-Za-z/!][^<>]*>")
+_BOOK_LINKS = re.compile(r"\W*(?:Node|Next|Previous|Prev|Up|Back|Home|Top|Forward)\b")
+_BOOK_RELATIONS = frozenset(("next", "prev", "previous", "up", "start", "first", "last", "contents", "index"))
+
+
+def left_out_as(tag: str, attributes: Mapping[str, str], of_the_page: bool) -> str:
+    """Why an element is no part of the text, "" if it is one. ``of_the_page``: it stands in no article, section or cell.
+
+    "header" is for parts that may hold the page's title: text from their first heading on belongs to the page.
+    """
+    reason = _TAGS.get(tag, "")
+    if not attributes:
+        return reason or (tag if of_the_page and tag in ("header", "footer") else "")
+    if tag not in _NEVER:
+        if attributes.get("hidden", "until-found") != "until-found" or attributes.get("aria-hidden") == "true":
+            return "hidden"
+        if tag == "dialog" and "open" not in attributes:
+            return "hidden"
+        if "style" in attributes and _HIDING.search(attributes["style"]):
+            return "hidden"
+        return reason or _marked(tag, attributes, of_the_page)
+    return reason
+
+
+def _marked(tag: str, attributes: Mapping[str, str], of_the_page: bool) -> str:
+    role = attributes.get("role", "")
+    if role in _ROLES:
+        return _ROLES[role]
+    identifier = attributes.get("id", "")
+    if tag == "a" and attributes.get("href") in _TO_THE_TOP:
+        return "navigation"
+    names = [name.lower() for name in attributes.get("class", "").split()]
+    if any("footnote" in name for name in names) or role in ("doc-endnotes", "doc-footnote"):
+        return ""
+    if tag not in ("a", "span", "section", "p", "li", "dt"):  # there an identifier is a chapter's or an entry's name
+        names.append(identifier.lower())
+        if tag == "ul" and identifier == "index":  # of Perl's manuals
+            return "contents"
+    for name in names:
+        if reason := _NAMES.get(name) or _NAMES.get(f"{tag}.{name}"):
+            return reason
+    if "contents" in names and ("topic" in names or "local" in names):  # of docutils
+        return "contents"
+    if of_the_page and tag in ("header", "footer", "div", "address", "table"):
+        for name in (tag, *names):
+            if name in _OF_THE_PAGE:
+                return _OF_THE_PAGE[name]
+    return ""
+
+
+def is_text_after_all(reason: str, plain: str) -> bool:
+    """Whether a part left out for its marks holds so much beside its links, ``plain``, that its marks mislead."""
+    return reason in _MARKED and len(plain) > PLAIN_WORDS and count_words(plain) > PLAIN_WORDS
+
+
+def without_tags(markup: str) -> str:
+    """The text of markup that the parser takes for text, as it does in ``<noframes>``."""
+    return unescape(_ANY_TAG.sub(" ", markup))
+
+
+def begins_text(tag: str, attributes: Mapping[str, str]) -> bool:
+    """Whether an element of a page's header is its title."""
+    return tag in HEADINGS or attributes.get("class", "") in ("title", "headertitle")
+
+
+def is_book_link(attributes: Mapping[str, str]) -> bool:
+    """Whether a link leads to the next or to another page of a book."""
+    return attributes.get("rel", "").lower() in _BOOK_RELATIONS or attributes.get("accesskey", "").lower() in ("n", "p", "u")
+
+
+def is_book_line(text: str) -> bool:
+    """Whether a paragraph with such links holds nothing else, as in "Next: Files, Up: Top"."""
+    return len(text) < 500 and bool(_BOOK_LINKS.match(text))
+
+
+def place_name(tag: str, attributes: Mapping[str, str]) -> str:
+    """The name by which a browser finds an element, "" if it has none."""
+    name = attributes.get("id", "") or (attributes.get("name", "") if tag == "a" else "")
+    return "" if any(character.isspace() for character in name) else name
+
+
+def heading_level(tag: str, attributes: Mapping[str, str]) -> int:
+    """The level of a heading, 0 for any other element."""
+    if tag in HEADINGS:
+        return HEADINGS[tag]
+    if not attributes:
+        return 0
+    if attributes.get("role") == "heading":
+        level = attributes.get("aria-level", "2")
+        return int(level) if level in "123456" and level else 2
+    return int(attributes.get("class") == "headertitle")  # Doxygen
