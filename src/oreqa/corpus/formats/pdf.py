@@ -1,52 +1,204 @@
-"""PDFs. Offsets point into the extracted text."""
+"""PDFs: their text without running heads and tables of contents, under their headings, with the page of every paragraph."""
 
 from __future__ import annotations
 
-import io
-import logging
 import re
-import string
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
-from oreqa.core import Document
-from oreqa.corpus.formats.text import join_parts
+import pypdfium2 as pdfium
+import pypdfium2.raw as pdfium_c
+
+from oreqa.core import Document, PageWords, Place
+from oreqa.corpus import limits
+from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.formats.pdf_furniture import HEADS, find_contents, find_heads
+from oreqa.corpus.formats.pdf_headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
+from oreqa.corpus.formats.pdf_lines import Line, read_lines
+from oreqa.corpus.formats.pdf_paragraphs import join, measure, split_blocks, words_of
 from oreqa.errors import DocumentError, describe
 
-_LETTERS = frozenset(string.ascii_lowercase)
-_ITEM = re.compile(r"(?:[-*•‣◦]|\d{1,3}[.)])(?:\s|\Z)")
+_NO_TITLE = re.compile(
+    r"untitled.*|\(?anonymous\)?|document\d*|presentation\d*|powerpoint presentation|slide \d+|title|microsoft word - .*"
+    r"|microsoft powerpoint - .*|.*\.(?:docx?|odt|rtf|tex|dvi|ps|indd|pptx?|xlsx?|pdf|html?|md|qxd|fm|pmd|wpd)",
+    re.I,
+)
+_PICTURES = (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_FORM)
+_OBJECTS = 1000
+"""Of a page: so many are asked whether they are pictures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Characters of a document's text from ``start`` on that are a line's first ``length``."""
+
+    start: int
+    page: int
+    line: int
+    length: int
+
+
+@dataclass(slots=True)
+class _Pages:
+    """What a PDF holds: the lines of its pages, by the page."""
+
+    lines: list[list[Line]] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+    pictures: list[bool] = field(default_factory=list)
 
 
 def read_pdf(data: bytes, path: Path) -> Document:
-    """A PDF, its pages as sections ("page 3"). Raises DocumentError if it is encrypted or damaged."""
-    from pypdf import PdfReader
+    """A PDF, its places the pages: "page 3" counts from 1 in the file.
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its warnings name no file
+    Raises DocumentError if it is encrypted or damaged.
+    """
+    return trace_pdf(data, path)[0]
+
+
+def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
+    """The same, and the lines that its text is made of, in the order of the text."""
     try:
-        reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise DocumentError("it is encrypted: save a copy without its password")
-        pages = [(f"page {n}", _unwrap(page.extract_text() or "")) for n, page in enumerate(reader.pages, 1)]
-        title = (reader.metadata.get("/Title") if reader.metadata else None) or ""
-    except (DocumentError, MemoryError):
-        raise
-    except Exception as error:  # a damaged file can fail anywhere inside the parser
+        pdf = open_pdf(data)
+        try:
+            pages = _read_pages(pdf)
+            outline = read_outline(pdf)
+            title = " ".join(pdf.get_metadata_value("Title").split())
+        finally:
+            pdf.close()
+    except pdfium.PdfiumError as error:  # a damaged file can fail anywhere inside the library
         raise DocumentError(f"it is not a readable PDF ({describe(error)})") from error
-    return join_parts(path, str(title).strip(), pages)
+    left_out = _leave_out(pages.lines)
+    lines = [[line for line in page if (line.page, line.number) not in left_out] for page in pages.lines]
+    for page in lines:
+        measure(page)
+    _forget_mono(lines)
+    headings = outline_headings(outline, lines) if outline else numbered_headings(lines)
+    builder = TextBuilder(path)
+    read, stretches = _build(builder, lines, headings)
+    for number, page in enumerate(pages.lines):
+        if not pages.words[number] and not pages.pictures[number]:
+            continue
+        reasons: Counter[str] = Counter()
+        for line in page:
+            if reason := left_out.get((line.page, line.number)):
+                reasons[reason] += count_words(line.text)
+        builder.add_page(PageWords(_name(number), pages.words[number], read[number], dict(reasons)))
+    if _NO_TITLE.fullmatch(title) or title == path.stem:
+        title = ""
+    return builder.document(title or biggest_line(lines)), stretches
 
 
-def _unwrap(page: str) -> str:
-    """Join the lines that a page's layout broke: words across a hyphen, sentences across line ends."""
-    pieces: list[str] = []
-    above = ""
-    for line in page.replace("\r\n", "\n").replace("\0", "").split("\n"):
-        line = line.strip(" \t")
-        if above and line and not _ITEM.match(line):
-            if above[-1] == "-" and above[-2:-1] in _LETTERS and line[0] in _LETTERS:
-                pieces[-1] = above[:-1]
-            else:
-                pieces.append(" ")
+def open_pdf(data: bytes) -> pdfium.PdfDocument:
+    """Raises DocumentError if ``data`` is encrypted with a password or is no PDF."""
+    try:
+        pdf = pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as error:
+        if error.err_code in (pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY):
+            raise DocumentError("it is encrypted: save a copy without its password") from error
+        raise DocumentError(f"it is not a readable PDF ({describe(error)})") from error
+    if len(pdf) > limits.SECTIONS:
+        pdf.close()
+        raise DocumentError(f"it has more than {limits.SECTIONS:,} pages: split it")
+    return pdf
+
+
+def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
+    pages = _Pages()
+    characters = failed = 0
+    for number in range(len(pdf)):
+        lines: list[Line] = []
+        words, pictures = 0, True
+        try:
+            page = pdf[number]
+        except pdfium.PdfiumError:
+            failed += 1
         else:
-            pieces.append("\n")
-        pieces.append(line)
-        above = line
-    return "".join(pieces).strip()
+            text = page.get_textpage()
+            lines = [line for line, _ in read_lines(page, text, number)]
+            # PDFium's own text of the page; its mark for a hyphen at the end of a line is not the end of a word
+            words = count_words(text.get_text_bounded().replace("\x02", ""))
+            pictures = bool(words) or _shows_pictures(page)
+            text.close()
+            page.close()
+        characters += sum(len(line.text) for line in lines)
+        if characters > limits.TEXT_CHARACTERS:
+            raise DocumentError(f"its text is longer than {limits.TEXT_CHARACTERS // 10**6} million characters: split it")
+        pages.lines.append(lines)
+        pages.words.append(words)
+        pages.pictures.append(pictures)
+    if failed == len(pdf):
+        raise DocumentError("it is not a readable PDF (none of its pages can be read)")
+    return pages
+
+
+def _shows_pictures(page: pdfium.PdfPage) -> bool:
+    count = min(pdfium_c.FPDFPage_CountObjects(page), _OBJECTS)
+    kinds = (pdfium_c.FPDFPageObj_GetType(pdfium_c.FPDFPage_GetObject(page, i)) for i in range(count))
+    return any(kind in _PICTURES for kind in kinds)
+
+
+def _leave_out(pages: Sequence[Sequence[Line]]) -> dict[tuple[int, int], str]:
+    """The lines that are not text of the document, and why."""
+    reasons = dict.fromkeys(find_heads(pages), HEADS)
+    for page in pages:
+        marks, reason = find_contents([line for line in page if (line.page, line.number) not in reasons])
+        reasons.update(dict.fromkeys(marks, reason))
+    return reasons
+
+
+def _forget_mono(pages: Sequence[Sequence[Line]]) -> None:
+    """Where most of the text is typewritten, it is not code."""
+    letters = sum(len(line.text) for page in pages for line in page)
+    if 2 * sum(len(line.text) for page in pages for line in page if line.mono) > letters:
+        for page in pages:
+            for line in page:
+                line.mono = False
+
+
+def _build(
+    builder: TextBuilder, pages: Sequence[Sequence[Line]], headings: Sequence[Heading]
+) -> tuple[list[int], list[Stretch]]:
+    """Add headings and paragraphs; the words that were read by page, and the lines of the text."""
+    words = words_of(line for page in pages for line in page)
+    read = [0] * len(pages)
+    stretches: list[Stretch] = []
+    for heading, lines in _sections(pages, headings):
+        if heading is not None:
+            builder.add_heading(heading.level, heading.text, _name(heading.page))
+            if heading.lines:
+                read[heading.page] += count_words(heading.text)
+        for block in split_blocks(lines):
+            text, starts = join(block.lines, words)
+            firsts = [starts[0], *(b for a, b in pairwise(starts) if b[1].page != a[1].page)]
+            ends = [*(start for start, _, _ in firsts[1:]), len(text)]
+            for (start, line, _), end in zip(firsts, ends, strict=True):
+                read[line.page] += count_words(text[start:end])
+            builder.add_block(text, [Place(start, _name(line.page)) for start, line, _ in firsts], joined=block.joined)
+            begin = builder.length - len(text)
+            stretches += [Stretch(begin + start, line.page, line.number, length) for start, line, length in starts]
+    return read, stretches
+
+
+def _sections(pages: Sequence[Sequence[Line]], headings: Sequence[Heading]) -> Iterator[tuple[Heading | None, list[Line]]]:
+    """Each heading with the lines up to the next one, over as many pages as it takes."""
+    lines: list[Line] = []
+    heading: Heading | None = None
+    ahead = iter(headings)
+    following = next(ahead, None)
+    for number, page in enumerate(pages):
+        at = 0
+        while following is not None and following.page == number:
+            lines += page[at : following.before]
+            yield heading, lines
+            heading, lines = following, []
+            at = following.before + following.lines
+            following = next(ahead, None)
+        lines += page[at:]
+    yield heading, lines
+
+
+def _name(number: int) -> str:
+    return f"page {number + 1}"

@@ -1,0 +1,180 @@
+"""What stands on a PDF's pages beside its text: running heads and feet, tables of contents, indexes."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, takewhile
+
+from oreqa.corpus.formats.pdf_lines import Line, body_size
+
+HEADS, CONTENTS, INDEX = "running heads", "table of contents", "index"
+
+Mark = tuple[int, int]
+"""A line, by its page and its number there."""
+
+_Key = tuple[str, int]
+"""A row's text and its height."""
+
+_DEPTH = 8
+"""Rows at each end of a page that can be running heads."""
+_REPEATS = 3
+_FEW = 10
+"""Pages: in shorter files what repeats to the letter need do so only once."""
+_NEAR = 2
+"""Pages: a running head is repeated so near, as left and right pages can differ."""
+_LARGER = 1.15
+"""Than the text: lines that are have to repeat with their numbers, as "Example 2" and "Example 3" are headings."""
+_ROMAN = re.compile(r"[ivxlc]+", re.I)
+_ENTRY = re.compile(r"(?:^|[\s.…,])(\d{1,4}|[ivxlc]{1,7})[.,;]?$")
+_LISTED = re.compile(r"[^\W\d_]{3}.*,\s\d{1,4}$")
+_CONTENTS_TITLE = re.compile(r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matières|índice|sommaire", re.I)
+
+
+@dataclass(slots=True)
+class _Repeats:
+    """What the tops of a document's pages, or their bottoms, have in common."""
+
+    pages: int
+    large: float
+    rows: dict[_Key, list[int]] = field(default_factory=dict)
+    """The pages, in order, that have a row there, numbers aside."""
+    texts: dict[_Key, list[int]] = field(default_factory=dict)
+    """The same for its text to the letter."""
+    shifts: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """How often numbers at a height are so far from the page's own."""
+
+    def add(self, page: int, rows: Sequence[Sequence[Line]]) -> None:
+        for row in rows:
+            text = _text(row)
+            for height in _heights(row):
+                for pages, key in ((self.rows, self.pattern(row)), (self.texts, text)):
+                    numbers = pages.setdefault((key, height), [])
+                    if not numbers or numbers[-1] != page:
+                        numbers.append(page)
+        self.shifts.update({shift for row in rows[:2] for shift in _shifts(row)})
+
+    def pattern(self, row: Sequence[Line]) -> str:
+        """A row's text without its numbers, "" if it has no more than a number."""
+        text = _text(row)
+        if len(row) == 1 and (row[0].size > self.large or row[0].bold):
+            return text
+        bare = re.sub(r"[\d\W_]+", " ", text.casefold()).strip()
+        return "" if _ROMAN.fullmatch(bare) else bare
+
+    def have(self, row: Sequence[Line]) -> bool:
+        """Whether ``row`` is a running head."""
+        page, text, pattern = row[0].page, _text(row), self.pattern(row)
+        if any(self.shifts[shift] >= max(_REPEATS, self.pages // 5) for shift in _shifts(row)):
+            return True
+        bare = text.strip(" -–—")
+        if not pattern and bare == str(page + 1):
+            return True
+        if not pattern and not bare.isdigit() and not _ROMAN.fullmatch(bare):
+            return False
+        needed = 2 if self.pages < _FEW else _REPEATS
+        return any(
+            _is_repeated(page, self.rows[pattern, height], _REPEATS) or _is_repeated(page, self.texts[text, height], needed)
+            for height in _heights(row)
+        )
+
+
+def find_heads(pages: Sequence[Sequence[Line]]) -> set[Mark]:
+    """Lines at the tops and bottoms of pages that repeat, numbers aside, at one height; and numbers of pages there."""
+    marks: set[Mark] = set()
+    large = _LARGER * body_size(pages)
+    for down in (True, False):
+        ends = [list(_rows(lines, down)) for lines in pages]
+        repeats = _Repeats(len(pages), large)
+        for number, rows in enumerate(ends):
+            repeats.add(number, rows)
+        for rows in ends:
+            heads = takewhile(repeats.have, rows)
+            marks.update((line.page, line.number) for row in heads for line in row)
+    return marks
+
+
+def _rows(lines: Sequence[Line], down: bool) -> Iterator[list[Line]]:
+    """The outermost rows of a page, from its edge inwards."""
+    ordered = sorted(lines, key=lambda line: -line.base if down else line.base)
+    row: list[Line] = []
+    rows = 0
+    for line in ordered:
+        if row and abs(line.base - row[0].base) > 2:
+            yield row
+            rows += 1
+            row = []
+            if rows == _DEPTH:
+                return
+        row.append(line)
+    if row:
+        yield row
+
+
+def _text(row: Sequence[Line]) -> str:
+    return " ".join(line.text for line in row)
+
+
+def _heights(row: Sequence[Line]) -> tuple[int, int]:
+    """A row's height by two rules of 4 points each, one of which gives near heights the same number."""
+    return int(row[0].base // 4), int((row[0].base + 2) // 4) - 100_000
+
+
+def _shifts(row: Sequence[Line]) -> set[tuple[int, int]]:
+    """How far the numbers that lines begin and end with are from the page's own, at this height."""
+    words = {word for line in row for word in (line.text.split(" ", 1)[0], line.text.rsplit(" ", 1)[-1])}
+    height = round(row[0].base)
+    numbers = {int(word) for word in words if word.isascii() and word.isdigit() and len(word) <= 4}
+    return {(row[0].page - number, height + d) for number in numbers for d in (-1, 0, 1)}
+
+
+def _is_repeated(page: int, numbers: Sequence[int], needed: int) -> bool:
+    """Whether one of at least so many pages, in order, is near ``page``, itself among them."""
+    at = bisect_left(numbers, page)
+    return len(numbers) >= needed and any(
+        0 <= i < len(numbers) and abs(numbers[i] - page) <= _NEAR for i in (at - 1, at + 1)
+    )
+
+
+def find_contents(lines: Sequence[Line]) -> tuple[set[Mark], str]:
+    """The lines of one page, without its running heads, that are of a table of contents or an index, and which."""
+    entries = [(at, match[1]) for at, line in enumerate(lines) if (match := _ENTRY.search(line.text))]
+    leaders = sum(lines[at].leaders for at, _ in entries)
+    titled = any(_CONTENTS_TITLE.fullmatch(line.text.strip()) for line in lines[:3])
+    if len(entries) < 4 or not (leaders >= 3 or (titled and 2 * len(entries) > len(lines))):
+        commas = sum(_LISTED.search(lines[at].text) is not None for at, _ in entries)
+        if commas >= 15 and 2 * commas > len(lines) and _alphabetical([lines[at] for at, _ in entries]):
+            return _between(lines, entries), INDEX
+        return set(), ""
+    numbers = [int(number) for _, number in entries if number.isdigit()]
+    if _share(a <= b for a, b in pairwise(numbers)) >= 0.9:
+        return _between(lines, entries), CONTENTS
+    if _alphabetical([lines[at] for at, _ in entries]):
+        return _between(lines, entries), INDEX
+    return set(), ""
+
+
+def _between(lines: Sequence[Line], entries: Sequence[tuple[int, str]]) -> set[Mark]:
+    """Entries, and the lines between them where few part them."""
+    marks: set[Mark] = set()
+    last: int | None = None
+    if 0 < entries[0][0] <= 2:  # what stands above is its title
+        marks.update((line.page, line.number) for line in lines[: entries[0][0]] if len(line.text.split()) <= 3)
+    for at, _ in entries:
+        first = at if last is None or at - last > 6 else last + 1
+        marks.update((line.page, line.number) for line in lines[first : at + 1])
+        last = at
+    return marks
+
+
+def _alphabetical(lines: Sequence[Line]) -> bool:
+    letters = [found[0].casefold() for line in lines if (found := re.search(r"[^\W\d_]", line.text))]
+    return len(letters) >= 4 and _share(a <= b for a, b in pairwise(letters)) >= 0.85
+
+
+def _share(tests: Iterator[bool]) -> float:
+    results = list(tests)
+    return sum(results) / len(results) if results else 1.0
