@@ -10,7 +10,6 @@ from growth import growth
 from oreqa.core import Document
 from oreqa.corpus.chunks import split_passages
 from oreqa.corpus.formats.markdown import read_markdown
-from oreqa.corpus.formats.pdf import _unwrap
 from oreqa.corpus.sentences import split_sentences
 
 FACTOR = 9
@@ -40,11 +39,6 @@ def test_markdown(before: str, unit: str, after: str, size: int) -> None:
 @pytest.mark.parametrize("unit", ["1.\n", "1. ", "你好。", "“Hi. ", "| a |\n", "a. ", "\n", "- ", "(", "e.g. "])
 def test_sentences(unit: str) -> None:
     assert growth(split_sentences, lambda n: unit * n, 5_000) < FACTOR
-
-
-@pytest.mark.parametrize("unit", [" \n", "\n", "a\n", "a-\n", "1.\n", "-"])
-def test_lines_of_a_page(unit: str) -> None:
-    assert growth(_unwrap, lambda n: unit * n, 50_000) < FACTOR
 
 
 @pytest.mark.parametrize("unit", ["word ", "\n \n", "x", "a.\n\n", "\u200b", "\u200b a"])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from oreqa.core import Document
 from oreqa.corpus import limits
 from oreqa.corpus.formats import tables
-from oreqa.corpus.formats.pdf import _unwrap
 from oreqa.corpus.readers import known, read_documents
 from oreqa.errors import DocumentError
 
@@ -35,48 +33,12 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     assert read(tmp_path / "a.txt", text.encode(encoding))[0].text == text
 
 
-def pdf(pages: list[str], password: str = "") -> bytes:
-    from reportlab.lib.pdfencrypt import StandardEncryption
-    from reportlab.pdfgen.canvas import Canvas
-
-    buffer = io.BytesIO()
-    canvas = Canvas(buffer, encrypt=StandardEncryption(password, canPrint=0) if password else None)
-    for page in pages:
-        for number, line in enumerate(page.split("\n")):
-            canvas.drawString(72, 720 - 14 * number, line)
-        canvas.showPage()
-    canvas.save()
-    return buffer.getvalue()
-
-
-def test_pdf_pages_are_sections_and_lines_are_joined(tmp_path: Path) -> None:
-    (document,) = read(tmp_path / "a.pdf", pdf(["The first page is bro-\nken over\nthree lines.", "Second page."]))
-    assert parts(document) == [("page 1", "The first page is broken over three lines."), ("page 2", "Second page.")]
-
-
-@pytest.mark.parametrize(
-    ("page", "text"),
-    [
-        ("one-\ntwo", "onetwo"),
-        ("One-\nTwo", "One- Two"),
-        ("-\na", "- a"),
-        ("a\n \nb", "a\n\nb"),
-        ("a\n- b\n12. c\n-", "a\n- b\n12. c\n-"),
-        ("  a  \r\n\tb\0", "a b"),
-    ],
-)
-def test_lines_of_a_pdf_page(page: str, text: str) -> None:
-    assert _unwrap(page) == text
-
-
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
         ("a.txt", b"", "no text"),
         ("a.txt", b" \n", "no text"),
         ("a.txt", b"MZ\0\0\0binary", "binary"),
-        ("a.pdf", b"%PDF-1.4 broken", "PDF"),
-        ("a.pdf", b"", "PDF"),
         ("a.xyz", b"what", "cannot be read; known"),
         ("a.txt", "\u200b\x01\n".encode(), "no text"),
     ],
@@ -85,11 +47,6 @@ def test_bad_files_are_named_in_one_line(tmp_path: Path, name: str, content: byt
     with pytest.raises(DocumentError, match=reason) as caught:
         read(tmp_path / name, content)
     assert "\n" not in str(caught.value)
-
-
-def test_encrypted_pdf(tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match="encrypted"):
-        read(tmp_path / "a.pdf", pdf(["Secret."], "word"))
 
 
 def test_known() -> None:
@@ -157,10 +114,3 @@ def test_what_a_library_raises_is_the_files_error(tmp_path: Path, monkeypatch: p
             read(tmp_path / "a.csv", "text\nx\n")
         assert "\n" not in str(caught.value)
         str(caught.value).encode()
-
-
-def test_pdf_with_a_number_for_a_title(tmp_path: Path) -> None:
-    content = pdf(["Text."])
-    assert b"/Title (untitled)" in content
-    (document,) = read(tmp_path / "a.pdf", content.replace(b"/Title (untitled)", b"/Title 5         "))
-    assert (document.title, parts(document)) == ("5", [("page 1", "Text.")])

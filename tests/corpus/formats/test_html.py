@@ -174,7 +174,7 @@ def test_text_that_looks_like_navigation_is_kept(page: str) -> None:
     document = read(f"<p>text</p>{page}")
     assert page.count("keep ") <= document.text.count("keep") or "keep" in document.title
     assert not document.pages[0].left_out
-    assert PLAIN_WORDS < 20 * count_words(PLAIN)
+    assert 20 * count_words(PLAIN) > PLAIN_WORDS
 
 
 def test_a_page_of_nothing_but_contents_is_read() -> None:
@@ -201,8 +201,8 @@ def test_places() -> None:
         ('<?xml version="1.0" encoding="iso-8859-2"?><p>žába</p>'.encode("iso-8859-2"), "žába"),
         ("<meta charset=iso-8859-1><p>“a”</p>".encode("cp1252"), "“a”"),
         (f"<meta charset=utf-8><p>{FRENCH}</p>".encode("cp1252"), FRENCH),
-        ("<meta charset=rot13><p>plain</p>".encode(), "plain"),
-        ("<meta charset=nonsense><p>plain</p>".encode(), "plain"),
+        (b"<meta charset=rot13><p>plain</p>", "plain"),
+        (b"<meta charset=nonsense><p>plain</p>", "plain"),
     ],
 )
 def test_encodings(data: bytes, text: str) -> None:

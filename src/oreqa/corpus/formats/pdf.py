@@ -48,6 +48,7 @@ class _Pages:
     lines: list[list[Line]] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
     pictures: list[bool] = field(default_factory=list)
+    heights: list[float] = field(default_factory=list)
 
 
 def read_pdf(data: bytes, path: Path) -> Document:
@@ -70,7 +71,7 @@ def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
             pdf.close()
     except pdfium.PdfiumError as error:  # a damaged file can fail anywhere inside the library
         raise DocumentError(f"it is not a readable PDF ({describe(error)})") from error
-    left_out = _leave_out(pages.lines)
+    left_out = _leave_out(pages.lines, pages.heights)
     lines = [[line for line in page if (line.page, line.number) not in left_out] for page in pages.lines]
     for page in lines:
         measure(page)
@@ -110,13 +111,14 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
     characters = failed = 0
     for number in range(len(pdf)):
         lines: list[Line] = []
-        words, pictures = 0, True
+        words, pictures, height = 0, True, 0.0
         try:
             page = pdf[number]
         except pdfium.PdfiumError:
             failed += 1
         else:
             text = page.get_textpage()
+            height = page.get_height()
             lines = [line for line, _ in read_lines(page, text, number)]
             # PDFium's own text of the page; its mark for a hyphen at the end of a line is not the end of a word
             words = count_words(text.get_text_bounded().replace("\x02", ""))
@@ -129,6 +131,7 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
         pages.lines.append(lines)
         pages.words.append(words)
         pages.pictures.append(pictures)
+        pages.heights.append(height)
     if failed == len(pdf):
         raise DocumentError("it is not a readable PDF (none of its pages can be read)")
     return pages
@@ -140,9 +143,9 @@ def _shows_pictures(page: pdfium.PdfPage) -> bool:
     return any(kind in _PICTURES for kind in kinds)
 
 
-def _leave_out(pages: Sequence[Sequence[Line]]) -> dict[tuple[int, int], str]:
+def _leave_out(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> dict[tuple[int, int], str]:
     """The lines that are not text of the document, and why."""
-    reasons = dict.fromkeys(find_heads(pages), HEADS)
+    reasons = dict.fromkeys(find_heads(pages, heights), HEADS)
     for page in pages:
         marks, reason = find_contents([line for line in page if (line.page, line.number) not in reasons])
         reasons.update(dict.fromkeys(marks, reason))

@@ -21,6 +21,8 @@ _Key = tuple[str, int]
 
 _DEPTH = 8
 """Rows at each end of a page that can be running heads."""
+_ZONE = 0.2
+"""Of a page's height, at each end: running heads stand there."""
 _REPEATS = 3
 _FEW = 10
 """Pages: in shorter files what repeats to the letter need do so only once."""
@@ -82,24 +84,32 @@ class _Repeats:
         )
 
 
-def find_heads(pages: Sequence[Sequence[Line]]) -> set[Mark]:
-    """Lines at the tops and bottoms of pages that repeat, numbers aside, at one height; and numbers of pages there."""
+def find_heads(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> set[Mark]:
+    """Lines at the tops and bottoms of pages that repeat, numbers aside, at one height; and numbers of pages there.
+
+    A page of nothing else keeps its lines. ``heights`` are the pages' own.
+    """
     marks: set[Mark] = set()
     large = _LARGER * body_size(pages)
     for down in (True, False):
-        ends = [list(_rows(lines, down)) for lines in pages]
+        ends = [list(_rows(lines, height, down)) for lines, height in zip(pages, heights, strict=True)]
         repeats = _Repeats(len(pages), large)
         for number, rows in enumerate(ends):
             repeats.add(number, rows)
         for rows in ends:
             heads = takewhile(repeats.have, rows)
             marks.update((line.page, line.number) for row in heads for line in row)
+    for lines in pages:
+        own = {(line.page, line.number) for line in lines}
+        if own <= marks:
+            marks -= {(line.page, line.number) for line in lines if not line.text.strip(" -–—").isdigit()}
     return marks
 
 
-def _rows(lines: Sequence[Line], down: bool) -> Iterator[list[Line]]:
+def _rows(lines: Sequence[Line], height: float, down: bool) -> Iterator[list[Line]]:
     """The outermost rows of a page, from its edge inwards."""
-    ordered = sorted(lines, key=lambda line: -line.base if down else line.base)
+    zone = [line for line in lines if (line.base > (1 - _ZONE) * height if down else line.base < _ZONE * height)]
+    ordered = sorted(zone, key=lambda line: -line.base if down else line.base)
     row: list[Line] = []
     rows = 0
     for line in ordered:

@@ -19,10 +19,13 @@ _PREFIX = re.compile(
     r"\A(?:(?:chapter|appendix|section|part)\s+)?(?:\d{1,3}|[A-Z]|[IVXLC]{1,6})(?:\.\d{1,3}){0,5}[.:]?\s+", re.I
 )
 _PAGE = re.compile(r"page\s+\S+|\d+|cover|title page|slide\s+\d+", re.I)
+_NO_LETTERS = re.compile(r"[\W_]+")
 _TALLER = 1.1
 _MOST_LINES = 3
 """Of a heading."""
 _LONGEST = 120
+_LONGEST_PREFIX = 40
+"""Of a title's number, such as "Chapter 3", and blanks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def _find(mark: Bookmark, lines: Sequence[Line], first: int) -> tuple[int, int]:
         text = ""
         for count in range(1, min(_MOST_LINES, len(lines) - at) + 1):
             text = f"{text} {lines[at + count - 1].text}".strip()
-            if len(text) > limits.TITLE_CHARACTERS:
+            if len(text) > len(mark.title) + _LONGEST_PREFIX:
                 break
             if _letters(text) in (wanted, bare) or _letters(_PREFIX.sub("", text, count=1)) == bare:
                 matches.append((at, count))
@@ -111,7 +114,7 @@ def _find(mark: Bookmark, lines: Sequence[Line], first: int) -> tuple[int, int]:
 
 
 def _letters(text: str) -> str:
-    return "".join(char for char in text.casefold() if char.isalnum())
+    return _NO_LETTERS.sub("", text.casefold())
 
 
 def numbered_headings(pages: Sequence[Sequence[Line]]) -> list[Heading]:

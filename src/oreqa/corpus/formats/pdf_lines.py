@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import itertools
 import math
+import operator
 import re
 import unicodedata
 from collections import Counter
@@ -84,7 +84,9 @@ def read_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> I
     codes, boxes = _characters(text)
     rotation = page.get_rotation()
     width, height = page.get_size()
-    turned = [_turn(box, rotation, width, height) for box in boxes] if rotation else boxes
+    left, bottom, *_ = page.get_bbox()
+    if rotation or left or bottom:
+        boxes = [_turn((a - left, b - bottom, c - left, d - bottom), rotation, width, height) for a, b, c, d in boxes]
     rows: list[list[int]] = [[]]
     for i, code in enumerate(codes):
         if code in (0x0A, 0x0D):
@@ -97,7 +99,7 @@ def read_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> I
     last: tuple[Line, list[int]] | None = None
     count = 0
     for row in rows:
-        line = _line(text, codes, turned, row, number, rotation)
+        line = _line(text, codes, boxes, row, number, None if rotation else bottom)
         if line is None or line[0].right < 0 or line[0].top < 0 or line[0].left > width or line[0].bottom > height:
             continue
         if last is not None and _same_row(last[0], line[0]):
@@ -134,6 +136,8 @@ def _characters(text: pdfium.PdfTextPage) -> tuple[list[int], list[Box]]:
 def _turn(box: Box, rotation: int, width: float, height: float) -> Box:
     """A box as it lies on the page that is shown, of ``width`` and ``height``."""
     left, bottom, right, top = box
+    if rotation == 0:
+        return box
     if rotation == 90:
         return bottom, height - right, top, height - left
     if rotation == 180:
@@ -142,14 +146,20 @@ def _turn(box: Box, rotation: int, width: float, height: float) -> Box:
 
 
 def _line(
-    text: pdfium.PdfTextPage, codes: list[int], boxes: list[Box], row: list[int], number: int, rotation: int
+    text: pdfium.PdfTextPage, codes: list[int], boxes: list[Box], row: list[int], number: int, origin: float | None
 ) -> tuple[Line, list[int]] | None:
-    """The clean text of a row of characters; None if nothing of it shows."""
+    """The clean text of a row of characters; None if nothing of it shows. ``origin`` is the page's lower end, None of
+    a page that is turned."""
     chars: list[str] = []
     places: list[int] = []
     hyphen = False
     for i in row:
         code = codes[i]
+        if 0x20 < code < 0x7F:
+            chars.append(chr(code))
+            places.append(i)
+            hyphen = False
+            continue
         clean = "-" if code == _HYPHEN else _clean(code)
         if code in (_HYPHEN, 0xAD):
             hyphen = True
@@ -175,13 +185,13 @@ def _line(
         return None
     clean_text, places, leaders = _without_leaders("".join(chars), places)
     letters = [i for i, char in zip(places, clean_text, strict=True) if char != " "]
-    seen = [boxes[i] for i in letters]
-    bottom, top = min(box[1] for box in seen), max(box[3] for box in seen)
-    size, base = _measure(text, letters, rotation, top - bottom, bottom)
+    lefts, bottoms, rights, tops = zip(*(boxes[i] for i in letters), strict=True)
+    bottom, top = min(bottoms), max(tops)
+    size, base = _measure(text, letters, origin, top - bottom, bottom)
     bold, mono = _font(text, letters)
-    gap = max((b[0] - a[2] for a, b in itertools.pairwise(seen)), default=0.0)
+    gap = max(map(operator.sub, lefts[1:], rights), default=0.0)
     return Line(
-        number, 0, clean_text, min(box[0] for box in seen), bottom, max(box[2] for box in seen), top, base, size,
+        number, 0, clean_text, min(lefts), bottom, max(rights), top, base, size,
         gapped=gap > _WIDE_GAP * size, hyphen=hyphen, leaders=leaders, bold=bold, mono=mono,
     ), places  # fmt: skip
 
@@ -202,17 +212,17 @@ def _without_leaders(text: str, places: list[int]) -> tuple[str, list[int], bool
 
 
 def _measure(
-    text: pdfium.PdfTextPage, places: list[int], rotation: int, height: float, bottom: float
+    text: pdfium.PdfTextPage, places: list[int], origin: float | None, height: float, bottom: float
 ) -> tuple[float, float]:
     """The size of a line's letters, by three of them, and the height that they stand on."""
     size = sorted(_size(text, places[at]) for at in (0, len(places) // 2, -1))[1]
     if not 0 < size < 1000:
         size = max(height, 1.0)
-    if rotation:
+    if origin is None:
         return size, bottom
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium_c.FPDFText_GetCharOrigin(text.raw, places[0], x, y)
-    return size, y.value
+    return size, y.value - origin
 
 
 def _size(text: pdfium.PdfTextPage, char: int) -> float:
