@@ -158,12 +158,10 @@ def page_texts(document: Document) -> dict[str, str]:
     path: list[str] = []
     for section in document.sections:
         names = section.heading.split(" > ") if section.heading else []
-        new = names if names[: len(path)] != path or not path else names[len(path) :]
         shared = 0
         while shared < min(len(names), len(path)) and names[shared] == path[shared]:
             shared += 1
-        new = names[shared:]
-        path = names
         place = max((place for place in document.places if place.start <= section.start), key=lambda place: place.start)
-        pieces.setdefault(place.name, []).append("\n".join(new))
+        pieces.setdefault(place.name, []).append("\n".join(names[shared:]))
+        path = names
     return {name: "\n".join(parts) for name, parts in pieces.items()}

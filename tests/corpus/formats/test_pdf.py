@@ -271,17 +271,29 @@ def test_characters_come_out_clean(char: str, clean: str) -> None:
     assert _clean(ord(char)) == clean
 
 
-def test_turned_pages_and_turned_text() -> None:
+@pytest.mark.parametrize("rotation", [90, 180, 270])
+def test_pages_that_are_shown_turned(rotation: int) -> None:
     def draw(canvas: Canvas, number: int) -> None:
-        if number:
-            canvas.rotate(90)
-            canvas.drawString(300, -400, "Text that stands upright.")
-        else:
-            canvas.setPageRotation(90)
+        canvas.translate(*{90: (595, 0), 180: (595, 842), 270: (0, 842)}[rotation])
+        canvas.rotate(rotation)
+        for line, content in enumerate((*PROSE, "", "A short line.", "Another line.")):
+            canvas.drawString(72, 520 - 14 * line, content)
 
-    document = read(["\n".join(PROSE), "Lying."], draw=draw)
-    assert document.text.startswith(" ".join(PROSE))
-    assert "Text that stands upright." in document.text
+    source = pypdfium2.PdfDocument(pdf([""], draw=draw))
+    source[0].set_rotation(rotation)
+    buffer = io.BytesIO()
+    source.save(buffer)
+    document = read_pdf(buffer.getvalue(), Path("a.pdf"))
+    assert document.text == " ".join(PROSE) + "\n\nA short line.\n\nAnother line."
+
+
+def test_text_that_stands_upright_and_text_off_the_page() -> None:
+    def draw(canvas: Canvas, number: int) -> None:
+        canvas.drawString(72, 900, "Off the page.")
+        canvas.rotate(90)
+        canvas.drawString(300, -400, "Text that stands upright.")
+
+    assert read(["Text."], draw=draw).text == "Text that stands upright.\n\nText."
 
 
 def test_boxes_hold_the_words_of_their_span(tmp_path: Path) -> None:

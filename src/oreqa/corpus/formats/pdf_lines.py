@@ -29,6 +29,8 @@ _BOLD = re.compile(rb"bold|black|heavy|-bd|cmbx|cmssbx|cmcsb|sfbx|sfsx", re.I)
 _MONO = re.compile(rb"mono|courier|cmtt|sltt|sftt|typewriter|consol|fixed", re.I)
 _FIXED_PITCH, _FORCE_BOLD = 1, 1 << 18
 """Flags of a font (ISO 32000, table 121)."""
+_SIGN = re.compile(r"(?:^|\W)\w{1,3}\Z")
+"""A letter or number at the end of a line, that can have an index; a word has a footnote's mark at most."""
 _NO_GAP = 0.2
 _SCRIPT = 0.9
 """Of a letter's size: smaller ones so near are its index or exponent."""
@@ -258,7 +260,7 @@ def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, l
     (first, places), (second, more) = a, b
     size = max(first.size, second.size)
     longer = first if len(first.text) >= len(second.text) else second
-    near = abs(second.left - first.right) < _NO_GAP * size
+    near = abs(second.left - first.right) < _NO_GAP * size and _SIGN.search(first.text) is not None
     gap = "" if near and _size(text, more[0]) < _SCRIPT * _size(text, places[-1]) else " "
     return Line(
         first.page, 0, f"{first.text}{gap}{second.text}", min(first.left, second.left), min(first.bottom, second.bottom),
