@@ -8,8 +8,6 @@ and footers, nor pandoc text boxes.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import subprocess
 import sys
@@ -108,7 +106,8 @@ def _pages(collection: str, files: list[Path], work: Path) -> Iterator[Page]:
             for reason, number in page.left_out.items():
                 left_out[reason] = left_out.get(reason, 0) + number
         warned = any(source >= 20 and said < 0.95 * source for source, said in counts)
-        yield Page(collection, file.name, reference, _own(document, reference), left_out, warned)
+        own = _own(document, reference)
+        yield Page(collection, file.name, reference, _distinct(own) if file.suffix == ".xlsx" else own, left_out, warned)
 
 
 def _own(document: Document, reference: str) -> str:
@@ -155,6 +154,11 @@ def _plain(file: Path) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
+def _distinct(text: str) -> str:
+    """Each word of letters once: how numbers and dates are shown, and how often names of columns, differs between readers."""
+    return " ".join(dict.fromkeys(word for word in re.findall(r"\w+", text.lower()) if word.isalpha()))
+
+
 def _slides(file: Path) -> str:
     from pptx import Presentation
     from pptx.enum.shapes import PP_PLACEHOLDER as KINDS
@@ -186,15 +190,15 @@ def _slides(file: Path) -> str:
 
 
 def _sheets(file: Path, work: Path) -> str:
-    """Every sheet's cells; a name of a column once for each row, as oreqa says it."""
+    """The different words of all sheets that are not hidden."""
     program = next(fetch("xlsx2csv", work).rglob("xlsx2csv*.py"), None)
     if program is None:
         return ""
-    command = [sys.executable, str(program), "-a", "-e", str(file)]
+    command = [sys.executable, str(program), "-a", "-e", "--exclude_hidden_sheets", str(file)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
     except subprocess.TimeoutExpired:  # of a file that expands its entities without end
         return ""
     if done.returncode:
         return ""
-    return "\n".join(" ".join(row) for row in csv.reader(io.StringIO(done.stdout.replace("\0", ""))))
+    return _distinct("\n".join(line for line in done.stdout.splitlines() if not line.startswith("-------- ")))
