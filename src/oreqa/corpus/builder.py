@@ -79,9 +79,7 @@ class TextBuilder:
         else:
             self.add_block(text)
 
-    def add_heading(
-        self, level: int, text: str, place: str | Sequence[Place] = "", *, added: bool = False
-    ) -> None:
+    def add_heading(self, level: int, text: str, place: str | Sequence[Place] = "", *, added: bool = False) -> None:
         """Begin a section under the headings of smaller levels. What is too long for a heading is a block.
 
         A heading that is ``added``, such as "slide 3", does not stand in the file: it is no text, and no word of the source.
