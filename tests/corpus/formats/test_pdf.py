@@ -338,5 +338,18 @@ def test_many_lines_take_time_in_proportion(text: str) -> None:
     assert growth(layout, work, 5_000) < FACTOR
 
 
+@pytest.mark.parametrize("unit", ["a", "a-", "a ", ". ", ".", "1 ", ", 1", "aaa, 1 "])
+def test_a_long_line_takes_time_in_proportion(unit: str) -> None:
+    def layout(text: str) -> None:
+        lines = [line(text), line(text, 1)]
+        find_heads([lines], [800])
+        find_contents(lines)
+        paragraphs(lines)
+        numbered_headings([lines])
+        outline_headings([Bookmark(1, "Title", 0, None)], [lines])
+
+    assert growth(layout, lambda size: unit * size, 10_000) < FACTOR
+
+
 def test_a_hundred_thousand_blank_lines() -> None:
     assert read(["\n" * 100_000 + "Text."]).pages == ()

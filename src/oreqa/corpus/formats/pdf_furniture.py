@@ -32,7 +32,7 @@ _LARGER = 1.15
 """Than the text: lines that are have to repeat with their numbers, as "Example 2" and "Example 3" are headings."""
 _ROMAN = re.compile(r"[ivxlc]+", re.I)
 _ENTRY = re.compile(r"(?:^|[\s.…,])(\d{1,4}|[ivxlc]{1,7})[.,;]?$")
-_LISTED = re.compile(r"[^\W\d_]{3}.*,\s\d{1,4}$")
+_LISTED = re.compile(r",\s\d{1,4}$")
 _CONTENTS_TITLE = re.compile(r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matières|índice|sommaire", re.I)
 
 

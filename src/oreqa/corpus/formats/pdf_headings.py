@@ -23,6 +23,8 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 _TALLER = 1.1
 _MOST_LINES = 3
 """Of a heading."""
+_MOST_SEARCHED = 400
+"""Lines of a page that a title is looked for in."""
 _LONGEST = 120
 _LONGEST_PREFIX = 40
 """Of a title's number, such as "Chapter 3", and blanks."""
@@ -95,7 +97,7 @@ def _find(mark: Bookmark, lines: Sequence[Line], first: int) -> tuple[int, int]:
     wanted = _letters(mark.title)
     bare = _letters(_PREFIX.sub("", mark.title, count=1))
     matches = []
-    for at in range(first, len(lines)):
+    for at in range(first, min(len(lines), first + _MOST_SEARCHED)):
         text = ""
         for count in range(1, min(_MOST_LINES, len(lines) - at) + 1):
             text = f"{text} {lines[at + count - 1].text}".strip()

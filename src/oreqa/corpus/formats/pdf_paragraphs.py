@@ -15,6 +15,7 @@ _BULLET = re.compile(r"(?:[-–—*•‣◦▪●○■□]|\(?\d{1,3}[.)]|\(?[
 _BROKEN = re.compile(r"([^\W\d_]+)[-‐]\Z")
 _FIRST = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_LONGEST_WORD = 100
 _APART = 1.4
 """Of the pitch of lines: a larger step parts paragraphs."""
 _INDENT = 0.8
@@ -132,11 +133,17 @@ def words_of(lines: Iterable[Line]) -> Counter[str]:
         text = line.text.casefold()
         if broken:
             text = text.partition(" ")[2]
-        broken = _BROKEN.search(text) is not None
+        broken = bool(_broken_word(text))
         if broken:
             text = text.rpartition(" ")[0]
         counts.update(_WORD.findall(text))
     return counts
+
+
+def _broken_word(text: str) -> str:
+    """The letters in front of a hyphen that ends a line; "" if there are none."""
+    match = _BROKEN.search(text[-_LONGEST_WORD:]) if text.endswith(("-", "‐")) else None
+    return match[1] if match else ""
 
 
 def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[int, Line, int]]]:
@@ -148,8 +155,8 @@ def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[in
         text = line.text
         after = lines[at + 1].text if at + 1 < len(lines) else ""
         gap = " " if after else ""
-        if after and (broken := _BROKEN.search(text)) and (rest := _FIRST.match(after)):
-            if _is_whole(broken[1], rest[0], line.hyphen, words, text):
+        if after and (broken := _broken_word(text)) and (rest := _FIRST.match(after)):
+            if _is_whole(broken, rest[0], line.hyphen, words, text):
                 text = text[:-1]
             gap = ""
         starts.append((length, line, len(text)))
