@@ -37,7 +37,8 @@ def test_warnings() -> None:
     assert lines(good, *low) == ["pages 2 to 4, 9: only 20% of the words came through (40 of 200)"]
     empty = [PageWords(f"page {number}", 0, 0) for number in (3, 4)]
     assert lines(good, *empty) == ["pages 3 to 4: no text: scans?"]
-    assert lines(*empty) == []  # such a file is refused
+    assert lines(good, empty[1]) == ["page 4: no text: a scan?"]
+    assert lines(PageWords("slide 1", 0, 0)) == []
     sheets = [PageWords(f"sheet {name}", 50, 0) for name in "ABCDEF"]
     assert lines(*sheets)[0].startswith("sheet A, sheet B, sheet C, sheet D, sheet E, ...: only 0%")
 

@@ -181,16 +181,3 @@ def clip_places(places: Sequence[Place], start: int, text: str, end: float = mat
 def join_headings(path: Sequence[tuple[int, str]]) -> str:
     """A section's heading: those it stands under, outermost first."""
     return " > ".join(name for _, name in path)[: limits.TITLE_CHARACTERS]
-
-
-def pages_without_text(pages: Sequence[PageWords]) -> str:
-    """The pages whose source has no words at all, as scanned ones: "page 3", "pages 3 to 64, 70"; "" if there are none."""
-    numbers = [int(page.page.removeprefix("page ")) for page in pages if not page.source and page.page.startswith("page ")]
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1] = [runs[-1][0], number]
-        else:
-            runs.append([number, number])
-    names = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in runs)
-    return f"page{'s' if len(numbers) > 1 else ''} {names}" if names else ""

@@ -33,7 +33,7 @@ _TEXTS: dict[str, Callable[[bytes, Path], Document]] = {
     ".rst": text.read_text,
 }
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson")
-_PACKED = (*_TEXTS, ".html", ".htm", ".xhtml", *_ROWS)
+_PACKED = (*_TEXTS, ".md", ".markdown", ".html", ".htm", ".xhtml", *_ROWS)
 """What may be gzipped: text, in whatever format."""
 
 SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS, *(f"{suffix}.gz" for suffix in _PACKED))

@@ -43,9 +43,9 @@ def coverage_warnings(document: Document) -> list[str]:
         read = sum(page.read for page in low)
         wanted = sum(page.source - sum(page.left_out.values()) for page in low)
         lines.append(f"{_pages(low)}only {100 * read / wanted:.0f}% of the words came through ({read:,} of {wanted:,})")
-    empty = [page for page in document.pages if page.page and not page.source]
-    if empty and len(empty) < len(document.pages):
-        lines.append(f"{_pages(empty)}no text: scans?")
+    scans = [page for page in document.pages if page.page.startswith("page ") and not page.source]
+    if scans:
+        lines.append(f"{_pages(scans)}no text: {'scans' if len(scans) > 1 else 'a scan'}?")
     return lines
 
 

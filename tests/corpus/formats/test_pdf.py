@@ -17,7 +17,6 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from oreqa.core import Document
-from oreqa.corpus.builder import pages_without_text
 from oreqa.corpus.formats.pdf import read_pdf
 from oreqa.corpus.formats.pdf_boxes import find_boxes
 from oreqa.corpus.formats.pdf_furniture import find_contents, find_heads
@@ -226,9 +225,7 @@ def test_pages_that_are_pictures_are_named() -> None:
 
     document = read(["Text.", "", "", "", "More.", ""], draw=draw)
     assert [page.page for page in document.pages] == ["page 1", "page 3", "page 4", "page 5", "page 6"]
-    assert pages_without_text(document.pages) == "pages 3 to 4, 6"
-    assert pages_without_text(document.pages[:2]) == "page 3"
-    assert pages_without_text(document.pages[:1]) == ""
+    assert [page.page for page in document.pages if not page.source] == ["page 3", "page 4", "page 6"]
 
 
 @pytest.mark.parametrize(
