@@ -39,6 +39,9 @@ def test_index(kb: Path, library: Path) -> None:
     assert "2 files of other kinds passed over: 1 .py, 1 without a suffix" in told.stdout
     assert "notes.md,,6,5,1,1.000,link targets: 1" in (library / "words.csv").read_text()
     (library / "words.csv").unlink()
+    (library / "notes.md").write_text("Six other words [of](text) stand here.")
+    words = json.loads(run("index", library, "--index", kb, "--json").stdout)["words"]
+    assert words["left_out"] == {"link targets": 1}
     (library / "bees.txt").unlink()
     assert "--prune removes them" in run("index", library, "--index", kb).stdout
 

@@ -95,7 +95,8 @@ def _summary(index: Path, report: Report) -> list[str]:
     lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {report.passages:,} passages in all"]
     words = report.words
     if words.source:
-        left = "".join(f", {count:,} {reason}" for reason, count in words.left_out.most_common(6))
+        reasons = sorted(words.left_out.items(), key=lambda pair: -pair[1])
+        left = "".join(f", {count:,} {reason}" for reason, count in reasons[:6])
         lines.append(f"{words.read:,} of {words.source:,} words read{'; left out' + left[1:] if left else ''}")
     if report.mended:
         lines.append(f"{_counted(len(report.mended), 'damaged search file')} made anew: {', '.join(report.mended)}")

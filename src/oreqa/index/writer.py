@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,13 +47,14 @@ class Words:
 
     source: int = 0
     read: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def add(self, pages: Iterable[PageWords]) -> None:
         for page in pages:
             self.source += page.source
             self.read += page.read
-            self.left_out.update(page.left_out)
+            for reason, count in page.left_out.items():
+                self.left_out[reason] = self.left_out.get(reason, 0) + count
 
 
 @dataclass
