@@ -33,9 +33,26 @@ from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
 
-READERS = ("txt", "md", "html", "pdf", "docx", "pptx", "xlsx", "odt", "ods", "csv", "tsv", "jsonl", "jsonl.gz")
+READERS = (
+    "txt",
+    "md",
+    "html",
+    "epub",
+    "eml",
+    "pdf",
+    "docx",
+    "pptx",
+    "xlsx",
+    "odt",
+    "ods",
+    "csv",
+    "tsv",
+    "jsonl",
+    "jsonl.gz",
+)
 PACKED = {
     "docx": "word/document.xml",
+    "epub": "o.opf",
     "pptx": "ppt/slides/slide1.xml",
     "xlsx": "xl/worksheets/sheet1.xml",
     "odt": "content.xml",
@@ -76,6 +93,8 @@ TOKENS: dict[str, tuple[bytes, ...]] = {
     "text": (b"\n", b"\r", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", "\u200b\u0301\u2028".encode(), b"\x1b]52;", b" ", b"\t"),
     "md": (b"# ", b"###### ", b"---\n", b"===\n", b"```", b"title: ", b"| a | b |\n", b"1.\n", b"- ", b"> ", b"   "),
     "html": (b"<div>", b"<p>", b"</p>", b"<table><tr><td>", b"<ul><li>", b"<style>", b"<script>", b"<!--", b"<![CDATA[", b"&#1;", b"&#xD800;", b"<h1>", b"<a href=", b"<svg>", b"<textarea>", b"<head>", b"\"'"),
+    "epub": (b"<itemref/>", b'<item id="a" href="../x"/>', b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"&a;", b"<h1>", b"<table>", b"<nav>", b"#", b"%00", b"<![CDATA["),
+    "eml": (b"\n\n", b"--b\n", b"--b--\n", b"Content-Type: ", b"multipart/mixed; boundary=b\n", b"message/rfc822\n\n", b"text/html; charset=x\n", b"=?utf-8?b?", b"Content-Transfer-Encoding: base64\n", b"filename*=utf-8''%ff", b"=\n", b": ", b";"),
     "pdf": (b"<<", b">>", b"[", b"]", b"(", b")", b"/Title 5", b"/Length 999999999", b"/Kids [1 0 R]", b"/Count -1", b"1 0 R", b"/Type /Pages", b"endstream", b"Tj", b"BT", b"ET", b"/Filter [/FlateDecode /LZWDecode]", b"/Prev 0", b"startxref\n0", b"T*", b"/Encrypt 3 0 R"),
     "docx": (b'<w:gridSpan w:val="60000000"/>', b"<w:p>", b"</w:p>", b"<w:tbl>", b"<w:tr><w:tc>", b'<w:pStyle w:val="Heading1"/>', b"<!DOCTYPE x>", b"&lt;", b"w:", b"<w:vMerge/>", b'xmlns:w="x"', b"<dc:title>"),
     "pptx": (b"<a:p>", b"</a:p>", b"<p:sp>", b"<p:grpSp>", b'<p:ph type="title"/>', b"<a:tbl><a:tr><a:tc>", b"<!DOCTYPE x>", b"<mc:AlternateContent>", b"a:"),
@@ -108,6 +127,32 @@ def _html(rng: random.Random) -> bytes:
     body = "".join(f"<h2>{rng.choice(WORDS)}</h2><p>{_text(rng)}</p><ul><li>{rng.choice(WORDS)}</ul>" for _ in range(4))
     table = "<table><tr><td>left<td>right</table>"
     return f"<!doctype html><html><head><title>A</title></head><body><article>{body}{table}</article></body></html>".encode()
+
+
+def _epub(rng: random.Random) -> bytes:
+    names = [f"c{number}.xhtml" for number in range(rng.randint(1, 4))]
+    items = "".join(f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(names))
+    spine = "".join(f'<itemref idref="i{n}"/>' for n in range(len(names)))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("META-INF/container.xml", '<container><rootfile full-path="o.opf"/></container>')
+        archive.writestr("o.opf", f"<package><title>T</title><manifest>{items}</manifest><spine>{spine}</spine></package>")
+        for name in names:
+            archive.writestr(name, _html(rng))
+    return buffer.getvalue()
+
+
+def _eml(rng: random.Random) -> bytes:
+    from email.message import EmailMessage
+
+    message = EmailMessage()
+    message["Subject"], message["From"], message["Date"] = "Ein Käfer", "a@b.org", "Mon, 02 Jan 2023 10:00:00 +0100"
+    message.set_content(_text(rng))
+    if rng.random() < 0.5:
+        message.add_alternative(_html(rng).decode(), subtype="html")
+    if rng.random() < 0.5:
+        message.add_attachment(b"x" * 50, maintype="image", subtype="png", filename="ä.png")
+    return bytes(message)
 
 
 def _pdf(rng: random.Random) -> bytes:
@@ -206,6 +251,8 @@ _SEEDS: dict[str, Callable[[random.Random], bytes]] = {
     "txt": lambda rng: _text(rng).encode(),
     "md": _markdown,
     "html": _html,
+    "epub": _epub,
+    "eml": _eml,
     "pdf": _pdf,
     "docx": _docx,
     "pptx": _pptx,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from oreqa.core import Document
-from oreqa.corpus.formats import docx, html, markdown, odf, pdf, pptx, xlsx
+from oreqa.corpus.formats import docx, epub, html, mail, markdown, odf, pdf, pptx, xlsx
 from oreqa.errors import DocumentError, describe
 
 PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
@@ -29,6 +29,8 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".html": html.read_html,
     ".htm": html.read_html,
     ".xhtml": html.read_html,
+    ".epub": epub.read_epub,
+    ".eml": mail.read_mail,
     ".pdf": pdf.read_pdf,
     ".docx": docx.read_docx,
     ".pptx": pptx.read_pptx,

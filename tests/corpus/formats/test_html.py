@@ -187,7 +187,7 @@ def test_places() -> None:
         """<title>T</title><section id=s><h2>One</h2><p>a</p><p id=p2>b</p></section><a name=two></a><h2>Two</h2>c
         <h2>Three<a class=headerlink id=three href="#three">#</a></h2><p>d<dl><dt id=f>f()<dd>e</dl><p id="no good">g"""
     )
-    assert places(document) == [("#s", "a"), ("#p2", "b"), ("#two", "c"), ("#f", "f()")]
+    assert places(document) == [("#s", "a"), ("#p2", "b"), ("#two", "c"), ("#three", "d"), ("#f", "f()")]
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,8 @@ class PageReading:
             if reason and reason not in self._kept and not (attributes and marks_of(tag, attributes) in self._believed_not):
                 if tag in rules.BLOCKS:
                     self._break()
+                elif tag in ("a", "span"):
+                    self._mark(tag, attributes)  # the sign of a link to a heading may be what that link leads to
                 self._skipped = Skipped(len(self._open), reason, marks_of(tag, attributes))
             else:
                 self._start(tag, attributes)
@@ -184,6 +186,7 @@ class PageReading:
         elif tag == "tr":
             self._end_row()
         elif tag in ("td", "th") and self._tables:
+            self._end_cell()  # if it was not closed
             self._tables[-1].cell = []
         elif tag == "p" and self._tables and self._tables[-1].cell:
             self._free_cell()  # it has several paragraphs

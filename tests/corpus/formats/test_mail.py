@@ -1,0 +1,94 @@
+"""E-mails: the text that people read, the fields of the header, and the names of what is attached."""
+
+from __future__ import annotations
+
+import contextlib
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oreqa.core import Document
+from oreqa.corpus.formats.mail import read_mail
+from oreqa.errors import DocumentError
+
+
+def read(message: EmailMessage | bytes) -> Document:
+    return read_mail(bytes(message), Path("some_mail.eml"))
+
+
+def mail(text: str = "Hello.\n\nSee the\nplan.\n-- \nAnna Smith") -> EmailMessage:
+    message = EmailMessage()
+    message["Subject"] = "Plän for  Monday"
+    message["From"] = "Anna <anna@example.org>"
+    message["To"] = "bob@example.org"
+    message["Date"] = "Mon, 02 Jan 2023 10:00:00 +0100"
+    message.set_content(text)
+    return message
+
+
+def test_a_message() -> None:
+    document = read(mail())
+    assert (document.title, document.text) == ("Plän for Monday", "Hello.\n\nSee the\nplan.")
+    assert document.fields == {
+        "from": "Anna <anna@example.org>",
+        "to": "bob@example.org",
+        "date": "Mon, 02 Jan 2023 10:00:00 +0100",
+    }
+    (page,) = document.pages
+    assert (page.source, page.read, page.left_out) == (6, 4, {"signature": 2})
+
+
+def test_plain_text_is_preferred_and_attachments_are_named() -> None:
+    message = mail("Plain.")
+    message.add_alternative("<p>Marked <b>up</b>.", subtype="html")
+    message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="plan ä.pdf")
+    message.add_attachment("a,b", subtype="csv", filename="rows.csv")
+    assert read(message).text == "Plain.\n\nAttachments: plan ä.pdf, rows.csv"
+
+
+def test_html_is_read_as_a_page() -> None:
+    message = mail("")
+    message.add_alternative("<nav>x</nav><h2>Dates</h2><ul><li>one</ul>", subtype="html")
+    document = read(message)
+    assert [(s.heading, document.text[s.start : s.end]) for s in document.sections] == [("Dates", "- one")]
+    assert document.pages[0].left_out == {"navigation": 1}
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "text"),
+    [
+        ("Content-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: quoted-printable", b"caf=E9 au=\n lait", "café au lait"),
+        ("Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64", b"Y2Fmw6k=", "café"),
+        ("Content-Type: text/plain; charset=nonsense", "café".encode(), "café"),
+        ("Content-Type: text/plain; charset=us-ascii", "café".encode(), "café"),
+        ("X: y", b"plain", "plain"),
+        ("Content-Type: multipart/mixed", b"no boundary", "no boundary"),
+        ("Content-Type: text/calendar", b"BEGIN", "Attachments: text/calendar"),
+        ('Content-Type: multipart/mixed; boundary="b"', b"--b\n\none\n--b\n\ntwo", "one\n\ntwo"),
+    ],
+)  # fmt: skip
+def test_encodings(header: str, body: bytes, text: str) -> None:
+    assert read(f"Subject: s\n{header}\n\n".encode() + body).text == text
+
+
+def test_a_forwarded_message_is_named() -> None:
+    message = mail("See below.")
+    message.add_attachment(mail("Inner."))
+    assert read(message).text == "See below.\n\nAttachments: Plän for Monday"
+
+
+def test_what_is_no_message_is_refused() -> None:
+    with pytest.raises(DocumentError, match="no header"):
+        read(b"\n\nJust text.")
+
+
+@given(
+    st.binary(max_size=300),
+    st.sampled_from(["Subject: ", "Content-Type: multipart/mixed; boundary=b\n\n--b\n", "To: ", "Date: "]),
+)
+def test_any_bytes(data: bytes, head: str) -> None:
+    with contextlib.suppress(DocumentError):
+        read(head.encode() + data)
