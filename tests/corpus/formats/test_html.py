@@ -241,7 +241,7 @@ def test_deep_nesting_keeps_its_text(unit: str) -> None:
 @pytest.mark.parametrize(
     "unit",
     ["<div><p>a", "<b>", "<!--", "<ul><li>a", "<table><tr><td>a", "<dl><dd>a", "<nav>a", "<div class=header>a", "<![CDATA[", "<a ",
-     "<script>", "<title>", "<p>a</p>", "a &amp; ", "<br>", '<a id="x">a</a>', "<noframes>", "<pre><div>", "<svg>", "<td>a", "'\"<a b='"],
+     "<script>", "<title>", "<p>a</p>", "a &amp; ", "<br>", '<a id="x">a</a>', "<noframes>", "<pre><div>", "<svg>", "<td>a", "<a href=\"'", "'\"<a href=", "'\"<a b='"],
 )  # fmt: skip
 def test_linear_time(unit: str) -> None:
     for name in ("a.html", "a.xhtml"):

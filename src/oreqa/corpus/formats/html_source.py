@@ -24,7 +24,7 @@ _EMPTY = re.compile(r"<([A-Za-z][\w:-]*)((?:\s[^<>]*)?)/>")
 _VOID = re.compile("area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr", re.I)
 
 _UNSEEN = re.compile(r"<(script|style|template|head|title)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.I | re.S)
-_TAG = re.compile(r"""<(/?[A-Za-z][\w:-]*|[!?])(?:"[^"<>]*"|'[^'<>]*'|[^<>"']|["'])*>""")
+_TAG = re.compile(r"<(/?[A-Za-z][\w:-]*|[!?])[^<>]*>")
 _INSIDE_WORDS = re.compile(
     "/?(?:a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|mark|nobr|q|s|samp|small|span|strike|strong|sub"
     "|sup|tt|u|var|wbr)",
