@@ -46,7 +46,8 @@ def fetch(package: str, work: Path) -> Path:
         downloads = work / "downloads" / package
         downloads.mkdir(parents=True, exist_ok=True)
         subprocess.run(["apt-get", "download", "-q", package], cwd=downloads, check=True, capture_output=True)
-        draft = folder.with_suffix(".draft")
+        draft = folder.with_name(f"{package}.draft")
+        draft.mkdir(parents=True, exist_ok=True)
         subprocess.run(["dpkg", "-x", str(next(downloads.glob("*.deb"))), str(draft)], check=True)
         draft.rename(folder)
     return folder

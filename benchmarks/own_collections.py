@@ -58,7 +58,6 @@ def lay_out(name: str, work: Path) -> Path:
     draft = folder.with_name(f"{name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
-    (work / "packages").mkdir(exist_ok=True)
     for package, patterns in COLLECTIONS[name].items():
         unpacked = fetch(package, work)
         for pattern in patterns:

@@ -42,8 +42,9 @@ def index_command(
 ) -> None:
     """Add documents to an index, or refresh it; what did not change is not encoded again.
 
-    Reads .txt, .md, .html, .pdf, .docx, and the rows of .csv, .tsv and .jsonl. Files that cannot be read are named and
-    left out, and the exit code is 1. A folder's .oreqaignore lists what not to read.
+    Reads text, Markdown, web pages, PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, e-mail, and the rows of .csv, .tsv and
+    .jsonl. Files that cannot be read are named and left out, and the exit code is 1. A folder's .oreqaignore lists what not
+    to read.
 
     [bold]oreqa index docs/ notes.pdf --index kb[/bold]
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 TEXT_FILE_BYTES = 16 << 20
-"""Of a plain text or Markdown file."""
+"""Of a plain text file."""
 
 PARSED_FILE_BYTES = 64 << 20
 """Of a web page, a PDF, an Office or OpenDocument file."""
@@ -30,7 +30,7 @@ GZIP_RATIO = 200
 """How many times its own size a gzipped table may unpack to, beyond its first 64 MB."""
 
 PARSE_SECONDS = 60
-"""Of the processor's time, for the libraries that parse one web page, PDF or Word document ..."""
+"""Of the processor's time, for the libraries that parse one file ..."""
 
 PARSE_SECONDS_PER_MB = 20
 """... and as many more for each MB of the file: a manual of 3,600 pages has 6 MB and takes 100 seconds."""
