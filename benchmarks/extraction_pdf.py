@@ -107,9 +107,10 @@ def pdf_pages(work: Path) -> Iterator[Page]:
 
 def manual_file(manual: Manual, work: Path) -> Path:
     """The manual as a .pdf file, unpacked if need be."""
-    packed = fetch(manual.package, work) / manual.file
-    if packed.suffix != ".gz":
-        return packed
+    file = fetch(manual.package, work) / manual.file
+    packed = file if file.suffix == ".gz" else file.with_name(f"{file.name}.gz")
+    if not packed.exists():
+        return file
     file = work / "unpacked" / packed.stem
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
