@@ -11,6 +11,7 @@ pages, poppler's pdftotext for PDFs, pandoc or LibreOffice for Word. What a coll
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import subprocess
 from collections import Counter
@@ -19,6 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import report
+
+EARLIER = Path(__file__).parent.parent / "results" / "extraction.json"
+"""Collections that are not read now keep their rows."""
 
 _WORD = re.compile(r"\w+")
 
@@ -92,7 +96,7 @@ def main() -> None:
     for name, row in rows.items():
         values = list(row.values())
         print(f"{name:<24}{values[0]:>7,}{values[1]:>11,}{values[2]:>9}{values[3]:>11}{values[4]:>11}{values[5]:>11}")
-    report("extraction", rows)
+    report("extraction", {**(json.loads(EARLIER.read_bytes()) if EARLIER.exists() else {}), **rows})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """Word, OpenDocument, PowerPoint and Excel files of the Debian archive, for extraction.py.
 
 Real files, as they were attached to reports of bugs, come with the sources of Apache POI and of ODFDOM, small ones for each
-feature with those of pandoc; manuals in HTML that LibreOffice has turned into Word files add longer texts. The references are
-pandoc's plain text, python-pptx's text frames, tables and notes, and the tables that xlsx2csv writes. None of them reads headers
-and footers, nor pandoc text boxes.
+feature with those of pandoc. The references are pandoc's plain text, python-pptx's text frames, tables and notes, and the tables that
+xlsx2csv writes. None of them reads headers and footers, nor pandoc text boxes.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
 
 SOURCES = {"libapache-poi-java": ("docx", "pptx", "xlsx"), "libodfdom-java": ("odt",), "pandoc": ("docx", "odt")}
-MANUALS = {"debian-faq": "usr/share/doc/debian/FAQ", "developers-reference": "usr/share/doc/developers-reference"}
 ADDED = "Headers and footers"
 ADDED_SLIDE = re.compile(r"slide \d+")
 """Headings that oreqa makes: of what the references do not read, and of slides without a title."""
@@ -32,18 +30,10 @@ WITHOUT_PICTURES = "function Image() return {} end"
 
 def word_pages(work: Path) -> Iterator[Page]:
     """A page for each file that both can read, with words in it."""
-    (work / "packages").mkdir(parents=True, exist_ok=True)
     for package, kinds in SOURCES.items():
         folder = fetch_source(package, work)
         for kind in kinds:
             yield from _pages(f"{kind}, {package}", sorted(folder.rglob(f"*.{kind}")), work)
-    for package, place in MANUALS.items():
-        files = sorted((fetch(package, work) / place).rglob("*.html"))
-        yield from _pages(
-            f"docx, {package}",
-            _converted([file for file in files if file.name.count(".") == 1], work / "docx" / package),
-            work,
-        )
 
 
 def fetch_source(package: str, work: Path) -> Path:
@@ -70,23 +60,6 @@ def fetch_source(package: str, work: Path) -> Path:
     subprocess.run(["tar", "-xf", str(next(downloads.glob("*.orig.tar.*"))), "-C", str(draft)], check=True)
     draft.rename(folder)
     return folder
-
-
-def _converted(files: list[Path], folder: Path) -> list[Path]:
-    """Word files that LibreOffice makes of web pages."""
-    if not folder.exists():
-        draft = folder.with_suffix(".draft")
-        command = [
-            "soffice",
-            "--headless",
-            "--convert-to",
-            "docx:MS Word 2007 XML",
-            "--infilter=HTML (StarWriter)",
-            "--outdir",
-        ]
-        subprocess.run([*command, str(draft), *map(str, files)], check=True, capture_output=True, timeout=1800)
-        draft.rename(folder)
-    return sorted(folder.glob("*.docx"))
 
 
 def _pages(collection: str, files: list[Path], work: Path) -> Iterator[Page]:
