@@ -54,7 +54,8 @@ def fetch_source(package: str, work: Path) -> Path:
     }
     command = ["apt-get", "-q", *(option for key, value in settings.items() for option in ("-o", f"{key}={value}"))]
     subprocess.run([*command, "update"], check=True, capture_output=True)
-    subprocess.run([*command, "source", "--download-only", package], cwd=downloads, check=True, capture_output=True)
+    # The packaging beside the original archive is not needed, and is not there for every version.
+    subprocess.run([*command, "source", "--download-only", package], cwd=downloads, check=False, capture_output=True)
     draft = folder.with_suffix(".draft")
     draft.mkdir(parents=True, exist_ok=True)
     subprocess.run(["tar", "-xf", str(next(downloads.glob("*.orig.tar.*"))), "-C", str(draft)], check=True)
