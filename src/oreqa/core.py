@@ -19,8 +19,8 @@ class Section:
 class Place:
     """Where the text from ``start`` on, up to the next place, stands in its file, as a person finds it there.
 
-    ``name`` is "page 3", "slide 2", or "#anchor" of a web page. Of text files ``line`` is the line that it begins in, from
-    1, and ``source`` the character of the file that it begins at; both go on as the text does.
+    ``name`` is "page 3", "slide 2", or "#anchor" of a web page. In text files ``line`` is the line where it begins, from 1,
+    and ``source`` the character, counted in the decoded file with every line end as one; both advance with the text.
     """
 
     start: int

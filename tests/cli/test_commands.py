@@ -39,6 +39,10 @@ def test_index(kb: Path, library: Path) -> None:
     assert "2 files of other kinds passed over: 1 .py, 1 without a suffix" in told.stdout
     assert "notes.md,,6,5,1,1.000,link targets: 1" in (library / "words.csv").read_text()
     (library / "words.csv").unlink()
+    for place in (library, library / "notes.md" / "words.csv"):
+        refused = run("index", library, "--index", kb, "--report", place)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "it cannot be written there; name another file" in refused.stderr
     (library / "notes.md").write_text("Six other words [of](text) stand here.")
     words = json.loads(run("index", library, "--index", kb, "--json").stdout)["words"]
     assert words["left_out"] == {"link targets": 1}

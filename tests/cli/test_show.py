@@ -38,6 +38,10 @@ def test_a_document_by_any_of_its_names(kb: Path, library: Path, monkeypatch: py
         "octopus.md:5",
         f"{octopus}:5",
         "octopus.md#arms",
+        "octopus.md#arms/2",
+        "octopus.md, sheet Prices, row 4",
+        "octopus.md, a.xhtml#q",
+        "octopus.md, slide 3, notes",
     ):
         report = shown(kb, name)
         assert (report["document"], report["title"]) == (str(octopus), "Octopus")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.core import PageWords, Place
+from oreqa.core import PageWords, Place, Section
 from oreqa.corpus import limits
 from oreqa.corpus.builder import TextBuilder, clip_places, count_words, file_title
 from oreqa.errors import DocumentError
@@ -73,10 +73,25 @@ def test_words_of_pages(builder: TextBuilder) -> None:
     )
 
 
-def test_a_second_title_is_text(builder: TextBuilder) -> None:
-    builder.add_title("One")
-    builder.add_title("Two")
-    assert (builder.document().title, builder.document().text) == ("One", "Two")
+def test_a_second_title_is_a_heading(builder: TextBuilder) -> None:
+    for text in ("One", "One", "Two"):
+        builder.add_title(text)
+        builder.add_block(text.lower())
+    document = builder.document()
+    assert document.title == "One"
+    assert [(s.heading, document.text[s.start : s.end]) for s in document.sections] == [
+        ("", "one"),
+        ("One", "one"),
+        ("Two", "two"),
+    ]
+
+
+def test_a_title_alone_is_the_text(builder: TextBuilder) -> None:
+    builder.start_page("", 1)
+    builder.add_title("Alone")
+    document = builder.document()
+    assert (document.title, document.text, document.sections) == ("Alone", "Alone", (Section(0, 5, ""),))
+    assert document.pages == (PageWords("", 1, 1),)
 
 
 def test_what_is_too_long_for_a_heading_is_text(builder: TextBuilder) -> None:

@@ -146,20 +146,31 @@ def test_groups_have_their_own_metrics_and_none_of_no_question() -> None:
     assert grouped_metrics(questions[3:], results[3:]) == {}
 
 
-def test_questions_are_asked_in_order_and_refusals_are_empty() -> None:
-    def ask(texts: Sequence[str]) -> list[list[Answer]]:
-        sentence = Sentence("s", 0, 1)
-        return [[] if text == "q3" else [Answer(text, 0, 1, 0.5, sentence, _passage(text), 2.0, {})] for text in texts]
+def test_questions_are_asked_in_order_and_refusals_are_empty(tmp_path: Path) -> None:
+    asked: list[str] = []
 
-    def search(texts: Sequence[str]) -> list[list[Hit]]:
-        return [[Hit(1.0, _passage(text), Sentence("s", 0, 1), 0, 0, {})] for text in texts]
+    def ask(texts: Sequence[str]) -> list[tuple[list[Answer], list[Hit]]]:
+        if "q16" in texts and not asked[16:]:
+            asked.append("interrupted")
+            raise KeyboardInterrupt
+        asked.extend(texts)
+        sentence = Sentence("s", 0, 1)
+        hits = [Hit(1.0, _passage(text), sentence, 0, 0, {}) for text in texts]
+        answers = [[] if t == "q3" else [Answer(t, 0, 1, 0.5, sentence, _passage(t), 2.0, {})] for t in texts]
+        return [(given, [hit] * 9) for given, hit in zip(answers, hits, strict=True)]
 
     steps: list[int] = []
     questions = [OpenQuestion(str(n), f"q{n}", ()) for n in range(20)]
-    rows = ask_questions(questions, ask, search, steps.append)
+    with pytest.raises(KeyboardInterrupt):
+        ask_questions(questions, ask, tmp_path / "asking.jsonl", "stamp", steps.append)
+    steps.clear()
+    rows = ask_questions(questions, ask, tmp_path / "asking.jsonl", "stamp", steps.append)
+    assert asked == [f"q{n}" for n in range(16)] + ["interrupted"] + [f"q{n}" for n in range(16, 20)]  # none twice
     assert sum(steps) == 20
     assert [row.answers for row in rows] == [[] if n == 3 else [(f"q{n}", 2.0)] for n in range(20)]
-    assert rows[7].retrieved == [("of q7", "text", 1.0)]
+    assert rows[7].retrieved == [("of q7", "text", 1.0)] * 5
+    ask_questions(questions, ask, tmp_path / "asking.jsonl", "another", steps.append)
+    assert len(asked) == 41
 
 
 def _passage(name: str) -> Passage:

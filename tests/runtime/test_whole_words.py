@@ -103,3 +103,20 @@ def test_time_is_linear(unit: str) -> None:
     begun = time.perf_counter()
     whole_words(text, 0, len(text), long_words(text))
     assert time.perf_counter() - begun < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("yes/no", []),
+        ("he/she and/or", []),
+        ("his/10-year-old", []),
+        ("/etc/fstab", ["/etc/fstab"]),
+        ("src/oreqa/core", ["src/oreqa/core"]),
+        ("docs/a.md", ["docs/a.md"]),
+        ("10/12", ["10/12"]),
+        ("Trail/SW well-known", []),
+    ],
+)
+def test_slashes_of_paths_and_of_prose(text: str, words: list[str]) -> None:
+    assert [text[start:end] for start, end in long_words(text)] == words

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli import app
-from oreqa.cli.output import DeviceOption, JsonFlag, PrecisionOption, need_text, print_json, say
+from oreqa.cli.output import DeviceOption, JsonFlag, PrecisionOption, need_text, need_writable, print_json, say
 from oreqa.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def index_command(
     settings = replace(
         existing_settings(index) or Settings(), **{name: value for name, value in given.items() if value is not None}
     )
+    if report is not None:
+        need_writable(report, "--report")
     with progress_bar("passages") as advance:
         result = index_files(
             index, paths, settings,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from oreqa.answering.answerer import Answerer
     from oreqa.answering.combining import Candidate, Combination
-    from oreqa.core import Hit, Passage
+    from oreqa.core import Answer, Hit, Passage
     from oreqa.datasets.questions import OpenQuestion
     from oreqa.evaluation.openqa import Predicted
     from oreqa.index.search import Index
@@ -240,23 +240,24 @@ def _finish_asked(
     as_json: bool,
 ) -> None:
     """Ask the questions as `oreqa ask` does, with its threshold, and write the run."""
-    from oreqa.evaluation.asked import DEPTH, ask_questions, asked_metrics, evaluate_asked, grouped_metrics
+    from oreqa.evaluation.asked import ask_questions, asked_metrics, evaluate_asked, grouped_metrics
 
-    def search(texts: Sequence[str]) -> list[list[Hit]]:
-        hits = answerer.index.search(texts, max(DEPTH, answerer.rerank), "hybrid", "passage")
-        if answerer.classifier is not None:
-            hits = answerer.classifier.rerank(texts, hits, answerer.rerank)
-        return [found[:DEPTH] for found in hits]
+    def ask(texts: Sequence[str]) -> list[tuple[Sequence[Answer], Sequence[Hit]]]:
+        return [(reply.answers, reply.hits) for reply in answerer.reply_all(texts)]
 
+    index, reader = answerer.index, answerer.reader
+    given = [[question.text for question in asked], index.content_stamp, reader.stamp if reader else None, more]
+    partial, stamp = out / "asking.jsonl", hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
     with progress_bar("asking questions", len(asked)) as advance:
-        predicted = ask_questions(asked, answerer.ask_all, search, advance)
+        predicted = ask_questions(asked, ask, partial, stamp, advance)
     results = evaluate_asked(asked, predicted)
     extra = {**asked_metrics(asked, results), "by": grouped_metrics(asked, results)}
     more = {**more, "threshold": answerer.calibration.threshold}
     write_json(out / "predictions.json", {question.id: row.answers[0][0] if row.answers else ""
                                           for question, row in zip(asked, predicted, strict=True)})  # fmt: skip
-    count = answerer.index.counts()["passages"]
+    count = index.counts()["passages"]
     finish(out, "openqa", f"asked, {mode}", results, count, [data], settings, begun, more, as_json, extra)
+    partial.unlink(missing_ok=True)
 
 
 def _answer_row(ranked: Sequence[Candidate]) -> dict[str, Any]:

@@ -113,6 +113,13 @@ def need_text(text: str, what: str) -> str:
     return text
 
 
+def need_writable(path: Path, what: str) -> None:
+    """A file that is written when long work is done. Raises InputError at once if it could not be."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(f"{what} {path}: it cannot be written there; name another file")
+
+
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file that are not empty, ``-`` for standard input. Raises InputError if it cannot be read, or has
     none."""

@@ -71,13 +71,13 @@ class TextBuilder:
         self._pages.append(page)
 
     def add_title(self, text: str) -> None:
-        """A title that stands in the text: it counts as read, and is the document's unless that has one."""
-        if is_heading(text):
-            self.title = self.title or text
-        if self.title == text:
-            self._read += count_words(text)
+        """A title that stands in the text: it counts as read, and is the document's unless that has one. A second one is a
+        heading."""
+        if self.title or not is_heading(text):
+            self.add_heading(1, text)
         else:
-            self.add_block(text)
+            self.title = text
+            self._read += count_words(text)
 
     def add_heading(self, level: int, text: str, place: str | Sequence[Place] = "", *, added: bool = False) -> None:
         """Begin a section under the headings of smaller levels. What is too long for a heading is a block.
@@ -118,6 +118,9 @@ class TextBuilder:
         """What was collected. Its title is ``title``, that of ``add_title``, or the file's name."""
         self._end_section(0)
         self._end_page()
+        if not self._pieces and self.title:  # nothing else can be found of it
+            self._append(self.title, "", joined=False)
+            self._end_section(0)
         text = "".join(self._pieces)
         return Document(
             str(self.path), title or self.title or file_title(self.path), text, tuple(self._sections), {},

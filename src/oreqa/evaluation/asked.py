@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from oreqa.core import Answer, Hit
 from oreqa.datasets.answers import normalize_answer
+from oreqa.datasets.files import resume_rows
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.answers import Score
 from oreqa.evaluation.openqa import Predicted, has_answer, score_open
@@ -39,19 +42,31 @@ def is_answerable(question: OpenQuestion) -> bool:
 
 def ask_questions(
     questions: Sequence[OpenQuestion],
-    ask: Callable[[Sequence[str]], Sequence[Sequence[Answer]]],
-    search: Callable[[Sequence[str]], Sequence[Sequence[Hit]]],
+    ask: Callable[[Sequence[str]], Sequence[tuple[Sequence[Answer], Sequence[Hit]]]],
+    partial: Path,
+    stamp: str,
     progress: Callable[[int], None],
 ) -> list[Predicted]:
-    """What ``ask`` answers to each question, none if it refuses, and the passages that ``search`` finds, best first."""
-    predicted = []
-    for begin in range(0, len(questions), _CHUNK):
-        texts = [question.text for question in questions[begin : begin + _CHUNK]]
-        for answers, hits in zip(ask(texts), search(texts), strict=True):
-            passages = [(hit.passage.document, hit.passage.text, hit.score) for hit in hits]
-            predicted.append(Predicted([(answer.text, answer.score) for answer in answers], "", passages))
-        progress(len(texts))
-    return predicted
+    """The answers to each question, none if it is refused, and the passages that they come from, best first.
+
+    They are kept in the file ``partial`` as they come: an interrupted run with the same ``stamp`` goes on from there.
+    """
+    texts = [question.text for question in questions]
+
+    def answer(begin: int, end: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "answers": [[answer.text, answer.score] for answer in answers],
+                "passages": [[hit.passage.document, hit.passage.text, hit.score] for hit in hits[:DEPTH]],
+            }
+            for answers, hits in ask(texts[begin:end])
+        ]
+
+    rows = resume_rows(partial, stamp, len(texts), _CHUNK, answer, progress)
+    return [
+        Predicted([(text, score) for text, score in row["answers"]], "", [tuple(passage) for passage in row["passages"]])
+        for row in rows
+    ]
 
 
 def is_right(answer: str, question: OpenQuestion) -> bool:

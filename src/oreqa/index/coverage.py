@@ -36,7 +36,8 @@ def share(page: PageWords) -> float:
 
 
 def coverage_warnings(document: Document) -> list[str]:
-    """A line for pages that came through in part, and one for pages without text. Few words more or less are no matter."""
+    """A line for pages that came through in part, and one for pages without text. Pages of fewer than 20 words are
+    ignored."""
     lines = []
     low = [page for page in document.pages if page.source >= _FEW and share(page) < ENOUGH]
     if low:

@@ -18,8 +18,8 @@ from oreqa.index.store import open_documents
 _NAMED = 5
 """Documents that an error names."""
 
-# What is printed behind a document's name to say where in it something stands.
-_PLACE = re.compile(r"(:\d+|, [a-z]+ \d+|#[^#/]+)$")
+# Where a place can begin that is printed behind a document's name: ":12", ", page 3", "#anchor".
+_PLACE = re.compile(r":(?=\d+$)|, |#")
 
 
 def read_document(folder: Path, name: str) -> list[Passage]:
@@ -47,7 +47,8 @@ def _read(generation: Path, name: str) -> list[Passage]:
 
 def _find(database: sqlite3.Connection, name: str) -> int:
     """The id of the document that is named."""
-    for tried in dict.fromkeys((name, _PLACE.sub("", name))):
+    shorter = [name[: mark.start()] for mark in _PLACE.finditer(name)]
+    for tried in (name, *reversed(shorter)):
         for condition, value in (
             ("key = ?", tried),
             ("key = ?", _absolute(tried)),

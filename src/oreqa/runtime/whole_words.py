@@ -24,6 +24,10 @@ _CHAIN = re.compile(f"(?:(?<![^\\s(\\[{{\"'“‘`<,;=|]){_FRONT})?{_RUN}(?:{_JO
 # like UTF-8 or a date.
 _MACHINE = re.compile(r"^-|[_/@\\]|[a-z]\.[a-z0-9]|(?<![^\W\d_])[A-Za-z]+\d|(?<!\w)[A-Z]+-\d|^\d+(?:-\d+){2,}$")
 
+# A slash makes one word of what begins like a path, holds digits, dots or underscores, has several, or is like AC/DC; not of
+# "yes/no".
+_PATH = re.compile(r"^[~./]|[\d._@\\]|/.*/|\b[A-Z]+/[A-Z]+\b")
+
 _PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "‘": "’", "«": "»"}
 _CLOSERS = {closer: opener for opener, closer in _PAIRS.items()}
 _QUOTES = "\"`'"
@@ -31,16 +35,22 @@ _QUOTES = "\"`'"
 
 def long_words(text: str) -> list[tuple[int, int]]:
     """Where the words stand that punctuation is part of, in order: ``text[start:end]``. Takes linear time."""
-    found = []
+    words = []
     for match in _CHAIN.finditer(text):
         chain, begin = match.group(), match.start()
         if chain.isalnum():
             continue
-        for part in [chain] if "-" not in chain or _MACHINE.search(chain) else chain.split("-"):
+        for part in _parts(chain):
             if len(part) <= LONGEST and not part.isalnum():
-                found.append((begin, begin + len(part)))
+                words.append((begin, begin + len(part)))
             begin += len(part) + 1
-    return found
+    return words
+
+
+def _parts(chain: str) -> list[str]:
+    """A chain whole if it was made for machines, else its words: between slashes, and between hyphens."""
+    halves = chain.split("/") if "/" in chain and not _PATH.search(chain) else [chain]
+    return [part for half in halves for part in ([half] if "-" not in half or _MACHINE.search(half) else half.split("-"))]
 
 
 def whole_words(text: str, start: int, end: int, words: Sequence[tuple[int, int]]) -> tuple[int, int]:

@@ -109,6 +109,21 @@ def test_lists_and_code_stay_with_the_sentence_before_them() -> None:
     assert body("Sizes:\n\n| a |\n|---|\n| 1 |") == "Sizes:\na\n1"
 
 
+def test_a_line_of_dashes_is_no_front_matter() -> None:
+    assert body("---\n\nIntro that matters.\n\n---\n\nRest.") == "Intro that matters.\n\nRest."
+    assert body("---\nIntro: yes\n---\n\nRest.") == "Rest."
+    assert body("---\n# a comment\ntitle: T\n---\n\nRest.") == "Rest."
+    assert parts(read("---\nJust text\n---\n\nRest.")) == [("Just text", "Rest.")]
+
+
+def test_lines_end_at_line_feeds_alone() -> None:
+    text = "# A\n\na\x0cb\u2028c\n\nsecond para\n\nthird\n"
+    document = read(text)
+    for words in ("second", "third"):
+        (place,) = [place for place in document.places if document.text[place.start :].startswith(words)]
+        assert (place.source, place.line) == (text.index(words), text[: text.index(words)].count("\n") + 1)
+
+
 def test_what_is_left_out_is_counted() -> None:
     (page,) = read("---\ntitle: Big cats\n---\n# Lions\n\nSee [this](http://a.b/c) <b>lion</b>.\n").pages
     assert (page.source, page.read) == (13, 4)
@@ -145,7 +160,7 @@ def _headings(document: Document) -> list[str]:
         shared = next((i for i, (a, b) in enumerate(zip(path, before, strict=False)) if a != b), min(len(path), len(before)))
         headings += path[shared:]
         before = path
-    return headings + ([document.title] if document.title != "some name" else [])
+    return headings + ([document.title] if document.title not in ("some name", document.text) else [])
 
 
 @pytest.mark.parametrize(

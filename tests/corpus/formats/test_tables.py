@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from oreqa.core import Document
 from oreqa.corpus import limits
@@ -176,3 +179,30 @@ def test_a_gzipped_text_may_not_unpack_to_more_than_a_text(tmp_path: Path, monke
     monkeypatch.setattr(limits, "TEXT_FILE_BYTES", 1 << 20)
     with pytest.raises(DocumentError, match=r"it unpacks to more than 1 MB, the limit for \.gz files"):
         read(tmp_path / "a.txt.gz", gzip.compress(b"x" * ((1 << 20) + 1)))
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ("price,price,price 2\n1,2,3\n", "price: 1; price 3: 2; price 2: 3"),
+        ("column 2,,x\n1,2,3\n", "column 2: 1; column 3: 2; x: 3"),
+        ("a,extra\n1,IMPORTANT,3,4\n", "a: 1; extra: IMPORTANT; extra 2: 3, 4"),
+        ("name,text,capital\nBhutan,,Thimphu\n", "name: Bhutan; capital: Thimphu"),
+        ('sep="\na,b\n1,2\n', None),
+    ],
+)
+def test_no_cell_is_lost(tmp_path: Path, table: str, text: str | None) -> None:
+    row = read(tmp_path / "a.csv", table)[-1]
+    assert text is None or row.text == text
+    assert all(cell in row.text for cell in table.split("\n")[-2].split(","))
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "", "a 2", "column 2", "extra", "extra 2", "title"]), min_size=2, max_size=6),
+    st.integers(2, 9),
+)
+def test_every_cell_is_in_the_text_of_its_row(header: list[str], width: int) -> None:
+    cells = [f"cell{number}" for number in range(width)]
+    with tempfile.TemporaryDirectory() as folder:
+        (row,) = read(Path(folder) / "a.tsv", "\t".join(["x", *header]) + "\n" + "\t".join(cells) + "\n")
+    assert all(cell in row.text for cell in cells)

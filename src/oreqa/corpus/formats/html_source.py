@@ -23,7 +23,7 @@ _XHTML = re.compile(r"\s*<\?xml|[^<]*<!DOCTYPE[^>]*XHTML|[^>]{0,500}<html[^>]*/1
 _EMPTY = re.compile(r"<([A-Za-z][\w:-]*)((?:\s[^<>]*)?)/>")
 _VOID = re.compile("area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr", re.I)
 
-_UNSEEN = re.compile(r"<(script|style|template|head|title)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.I | re.S)
+_UNSEEN = re.compile(r"<(script|style|template|noscript|head|title)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.I | re.S)
 _TAG = re.compile(r"<(/?[A-Za-z][\w:-]*|[!?])[^<>]*>")
 _INSIDE_WORDS = re.compile(
     "/?(?:a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|mark|nobr|q|s|samp|small|span|strike|strong|sub"
@@ -82,7 +82,10 @@ def _with_end(match: re.Match[str]) -> str:
 
 
 def visible_words(page: str) -> int:
-    """The words of a page without its tags, comments, scripts and styles, hidden parts and navigation included."""
+    """The words of a page without its tags, comments, styles, scripts and what stands in for them.
+
+    Hidden parts and navigation count.
+    """
     return count_words(unescape(_TAG.sub(_gap, _UNSEEN.sub(" ", page))).replace("\xad", "").replace("\u200b", ""))
 
 

@@ -1,4 +1,4 @@
-"""Markdown (CommonMark with tables): the text without its markup. Every character keeps its place in the file."""
+"""Markdown (CommonMark with tables): the text without its markup. Every part of it says where it stands in the file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from oreqa.corpus.decode import decode
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-# Linear: blanks at the ends are stripped afterwards.
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+# Linear: blanks at the ends are stripped afterwards. A line that is no YAML key makes the first one a thematic break.
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w#\"'][^\n:]*:|#)(?:.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 _TAG = re.compile(r"<!--.*?(?:-->|\Z)|<[^<>]*>", re.DOTALL)
 _INLINE = re.compile(r"</?(?:a|abbr|b|code|em|i|kbd|mark|s|small|span|strong|sub|sup|u)\b", re.IGNORECASE)
@@ -44,7 +44,8 @@ class _Reading:
         self.builder = TextBuilder(path)
         self.builder.start_page("", count_words(text))
         self.title = ""
-        self.lines = [0, *accumulate(len(line) for line in text.splitlines(keepends=True))]
+        # Not splitlines, which breaks lines at form feeds and the like as well.
+        self.lines = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
         self.cursor = 0  # characters of the file that are done
         self.lists = 0  # open ones
         self.goes_on = False  # whether the next text of a list stays with what is before it

@@ -13,8 +13,8 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -29,7 +29,7 @@ ID_FIELDS = ("_id", "id", "key", "doc_id", "docid")
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 20, 1 << 16
-_SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # that Excel writes for itself
+_SEPARATOR_LINE = re.compile(r"sep=([,;\t|:^~ ])\s*", re.IGNORECASE)  # that Excel writes for itself
 _SHORT_TITLE = range(3, 61)
 _LONG_VALUE = 100
 """Characters of a value from which on each column of a row stands on a line of its own."""
@@ -38,9 +38,10 @@ _LONG_VALUE = 100
 def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, key: str | None) -> Iterator[Document]:
     """A document for each row: ``text`` and ``title`` name its fields, ``key`` the one that identifies it.
 
-    Without names the usual ones are looked for. A row without a text field says all of its columns ("country: Bhutan;
-    capital: Thimphu"), one without a title has its first short name for it, and one without an identifier is known by its
-    number, from 1. All other fields are kept, as strings, to filter by. Raises DocumentError that names the row.
+    Without names the usual ones are looked for. A row whose text field is missing or empty says all of its columns
+    ("country: Bhutan; capital: Thimphu"), one without a title has its first short name for it, and one without an identifier
+    is known by its number, from 1. All other fields are kept, as strings, to filter by. Raises DocumentError that names the
+    row.
     """
     seen: set[str] = set()
     for number, row in enumerate(_rows(file, path.name.lower()), 1):
@@ -49,6 +50,8 @@ def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, 
             raise DocumentError(
                 f"row {number} has no field {text!r}; its fields are {_some(row) or 'none'}: name one with --text-field"
             )
+        if body is not None and text is None and not _string(row[body]).strip():
+            body = None  # the other columns say something
         identifier = _pick(row, key, ID_FIELDS)
         name = str(number) if identifier is None else str(row[identifier])
         if len(name) > limits.TITLE_CHARACTERS:
@@ -162,13 +165,19 @@ def _agreement(sample: Sequence[str], delimiter: str) -> tuple[float, int]:
 
 
 def _unique(names: Iterable[str]) -> list[str]:
-    """Names of columns, those that come again with their number: "price", "price 2"."""
-    seen: dict[str, int] = {}
+    """Names of columns, those that come again with a number: "price", "price 2"; those without a name by their place."""
+    given = [name.strip() for name in names]
+    taken = set(given)
     unique: list[str] = []
-    for name in (name.strip() for name in names):
-        seen[name] = seen.get(name, 0) + 1
-        unique.append(f"{name} {seen[name]}" if name and seen[name] > 1 else name or f"column {len(unique) + 1}")
+    for place, name in enumerate(given, 1):
+        first = name and name not in unique
+        unique.append(name if first else _free_name(name or "column", 2 if name else place, taken))
+        taken.add(unique[-1])
     return unique
+
+
+def _free_name(name: str, number: int, taken: Set[str]) -> str:
+    return next(f"{name} {n}" for n in count(number) if f"{name} {n}" not in taken)
 
 
 def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, Any]]:
@@ -186,6 +195,7 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
 
     reader = csv.reader(counted(), delimiter=delimiter)
     header: list[str] = []
+    extra = ""
     try:
         for row in reader:
             taken = 0
@@ -193,9 +203,10 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
                 raise DocumentError(f"line {reader.line_num} has more than {limits.ROW_FIELDS:,} fields")
             if not header:
                 header = _unique(row)
+                extra = "extra" if "extra" not in header else _free_name("extra", 2, set(header))
             elif row:
                 named: dict[str, Any] = dict(zip(header, row, strict=False))
-                yield {**named, "extra": row[len(header) :]} if len(row) > len(header) else named
+                yield {**named, extra: row[len(header) :]} if len(row) > len(header) else named
     except csv.Error as error:
         if "universal-newline" in str(error):
             raise DocumentError("its lines end in carriage returns alone: save it with the usual line ends") from error
