@@ -24,9 +24,9 @@ _CHAIN = re.compile(f"(?:(?<![^\\s(\\[{{\"'“‘`<,;=|]){_FRONT})?{_RUN}(?:{_JO
 # like UTF-8 or a date.
 _MACHINE = re.compile(r"^-|[_/@\\]|[a-z]\.[a-z0-9]|(?<![^\W\d_])[A-Za-z]+\d|(?<!\w)[A-Z]+-\d|^\d+(?:-\d+){2,}$")
 
-# A slash makes one word of what begins like a path, holds digits, dots or underscores, has several, or is like AC/DC; not of
+# A slash makes one word of what begins like a path, holds dots, underscores or digits behind letters, has several, or is like AC/DC; not of
 # "yes/no".
-_PATH = re.compile(r"^[~./]|[\d._@\\]|/.*/|\b[A-Z]+/[A-Z]+\b")
+_PATH = re.compile(r"^[~./]|[._@\\]|[A-Za-z]\d|/.*/|^\d+/\d+$|\b[A-Z]+/[A-Z]+\b")
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "‘": "’", "«": "»"}
 _CLOSERS = {closer: opener for opener, closer in _PAIRS.items()}
