@@ -3,7 +3,7 @@
 Run:  python benchmarks/answers.py --data ../shared/data --work runs/answers      (keeps what it has read in --work)
 
 Every question of the held-out articles is asked twice: of all paragraphs, and of all but those of its own article, which
-cannot answer it. SQuAD dev is only measured on.
+cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. SQuAD dev is only measured on.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from oreqa.index.search import Index
 from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.runtime.reader import PassageReader
 
-TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human")
+TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
 COLLECTION = 1500
 RERANKED = 8
 SELECTION, RETRIEVAL = (0, 0.25, 0.5, 0.75, 1.0, 1.5), (0, 1, 2, 4, 8, 12)
@@ -60,7 +60,7 @@ def collect(name: str, path: Path, options: argparse.Namespace, reader: PassageR
     chosen = rng.sample(chosen, min(options.questions * (5 if test else 1), len(chosen)))
     rest = [p for p in paragraphs if p not in asked]
     collection = list(asked) + rng.sample(rest, min(len(rest), max(0, COLLECTION - len(asked))))
-    index = index_passages(options.work / "index" / name, whole_passages(collection))
+    index = index_passages(options.work / "index" / name, whole_passages(collection), device=options.device)
     if test:  # SQuAD 2.0 has its own unanswerable questions
         rows = answer_all(index, reader, chosen, apart=False)
     else:
@@ -201,8 +201,9 @@ def main() -> None:
     )
     parser.add_argument("--reader", default=DEFAULT_READER)
     parser.add_argument("--reranker", default=DEFAULT_RERANKER)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
-    reader = PassageReader.load(options.reader, None if options.reranker == "none" else options.reranker)
+    reader = PassageReader.load(options.reader, None if options.reranker == "none" else options.reranker, options.device)
     sets = {}
     for name in TUNED:
         sets[name] = collect(name, options.data / "extractive" / f"{name}.json.gz", options, reader)

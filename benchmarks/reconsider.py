@@ -47,7 +47,7 @@ def collect(name: str, options: argparse.Namespace, reader: PassageReader) -> li
     asked = split_articles(paragraphs)[1] if "held out" in name else paragraphs
     chosen = [(p, q) for p in asked for q in p.questions if q.answers]
     chosen = random.Random(0).sample(chosen, min(options.questions, len(chosen)))
-    index = index_passages(options.work / "index" / saved.stem, whole_passages(paragraphs))
+    index = index_passages(options.work / "index" / saved.stem, whole_passages(paragraphs), device=options.device)
     rows = answer_all(index, reader, chosen, apart=False)
     write_json(saved, rows)
     return rows
@@ -61,8 +61,9 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
     parser.add_argument("--reader", default=DEFAULT_READER)
     parser.add_argument("--reranker", default=DEFAULT_RERANKER)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
-    reader = PassageReader.load(options.reader, options.reranker)
+    reader = PassageReader.load(options.reader, options.reranker, options.device)
     plain = Combination(selection=1.0, retrieval=0.0, reranking=0.0, aggregate=False)
     untuned = Combination(selection=1.0, retrieval=1.0, reranking=1.0)
     variants = {

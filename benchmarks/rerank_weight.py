@@ -33,12 +33,13 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/rerank_weight"))
     parser.add_argument("--classifier", default=DEFAULT_CLASSIFIER)
     parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
-    classifier = Classifier.load(options.classifier)
+    classifier = Classifier.load(options.classifier, options.device)
     result: dict[str, Any] = {"questions": options.questions}
     for name in SETS:
         task = load_task(options.data / "extractive" / f"{name}.json.gz", held_out=True)
-        index = index_passages(options.work / name, task.passages)
+        index = index_passages(options.work / name, task.passages, device=options.device)
         task = draw_questions(task, options.questions, 0)
         candidates = task_candidates(task)
         scores = list(index.score_all(task.questions, SENTENCE_WEIGHTS))

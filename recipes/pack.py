@@ -1,10 +1,11 @@
 """Rebuild the models that come with oreqa from the recipes beside this file.
 
-Run:  python recipes/pack.py --data ../shared/data --work runs/pack      (hours on two cores; goes on when interrupted)
+Run:  python recipes/pack.py --data ../shared/data --work runs/pack      (a quarter of an hour on an H100, a day or two on
+two cores; goes on when interrupted)
 
-Trains the reader, keeps it as a difference from its backbone, mines its predictions, trains the re-ranker on them and keeps
-it as a difference from the reader; draws negatives, trains the classifier on them and keeps it the same way; all under
-src/oreqa/models/pack. The cards there (README.md) are written by hand.
+Trains two readers, keeps the mean of their weights as a difference from their backbone, mines its predictions, trains the
+re-ranker on them and keeps it as a difference from the reader; draws negatives, trains two classifiers on them and keeps
+their mean the same way; all under src/oreqa/models/pack. The cards there (README.md) are written by hand.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from oreqa.models.folders import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
@@ -20,8 +23,11 @@ from oreqa.models.pack import pack_model
 
 ROOT = Path(__file__).parent.parent
 PACK = ROOT / "src" / "oreqa" / "models" / "pack"
-MINED = (("squad-train-pieces", 2500), ("qed-nq-train", 600))
-JUDGED = (("squad-train-pieces", 12000), ("qed-nq-train", 4000))
+READERS = ("reader.toml", "reader-negatives.toml")
+CLASSIFIERS: tuple[tuple[str, ...], ...] = ((), ("optimiser.learning_rate=2e-4", "dropout=0.1"))
+MINED = (("squad-train-pieces", 4500), ("squad-train-more", 4500), ("qed-nq-train", 2500))
+JUDGED = ("squad-train-pieces", "squad-train-more", "qed-nq-train")
+DRAWS = (0, 1)
 LICENCE = "CC BY-SA 4.0"
 
 
@@ -29,33 +35,39 @@ def oreqa(*arguments: object) -> None:
     subprocess.run([sys.executable, "-m", "oreqa", *map(str, arguments)], check=True)
 
 
+def train(kind: str, recipe: Path, settings: Sequence[str], out: Path) -> None:
+    if not (out / "run.json").is_file():
+        oreqa("train", kind, "--recipe", recipe, *(part for text in settings for part in ("--set", text)), "--out", out)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/pack"))
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where the miners' models run")
     options = parser.parse_args()
-    small, root = ROOT / "recipes" / "small", f"data_root={options.data}"
-    reader, mined, reranker = options.work / "reader", options.work / "predictions.jsonl", options.work / "reranker"
-    if not (reader / "run.json").is_file():
-        oreqa("train", "reader", "--recipe", small / "reader.toml", "--set", root, "--out", reader)
-    pack_model(reader, "reader", DEFAULT_ENCODER, PACK / DEFAULT_READER, LICENCE)
+    small, device = ROOT / "recipes" / "small", ("--device", options.device)
+    readers = [options.work / f"reader-{number}" for number in range(len(READERS))]
+    for recipe, out in zip(READERS, readers, strict=True):
+        train("reader", small / recipe, [f"data_root={options.data}"], out)
+    pack_model(readers, "reader", DEFAULT_ENCODER, PACK / DEFAULT_READER, LICENCE)
+    mined, reranker = options.work / "predictions.jsonl", options.work / "reranker"
     for name, questions in MINED:
         file = options.data / "extractive" / f"{name}.json.gz"
-        oreqa("mine", "predictions", "--data", file, "--questions", questions, "--out", mined)
-    if not (reranker / "run.json").is_file():
-        oreqa("train", "reranker", "--recipe", small / "reranker.toml", "--set", f"predictions={mined}", "--out", reranker)
+        oreqa("mine", "predictions", "--data", file, "--questions", questions, "--top", 40, "--out", mined, *device)
+    train("reranker", small / "reranker.toml", [f"predictions={mined}"], reranker)
     pack_model(reranker, "reranker", DEFAULT_READER, PACK / DEFAULT_RERANKER, LICENCE)
-    classifier, pairs = options.work / "classifier", []
-    for name, questions in JUDGED:
-        file = options.data / "extractive" / f"{name}.json.gz"
-        pairs.append(f"{name}-pairs.jsonl")
-        if not (options.work / pairs[-1]).is_file():
-            oreqa("mine", "negatives", "--data", file, "--draw", questions, "--out", options.work / pairs[-1])
-    if not (classifier / "run.json").is_file():
-        settings = (f"data_root={options.work}", f"data={json.dumps(pairs)}")
-        chosen = [part for setting in settings for part in ("--set", setting)]
-        oreqa("train", "classifier", "--recipe", small / "classifier.toml", *chosen, "--out", classifier)
-    pack_model(classifier, "classifier", DEFAULT_READER, PACK / DEFAULT_CLASSIFIER, LICENCE)
+    pairs = [f"{name}-{draw}.jsonl" for name in JUDGED for draw in DRAWS]
+    for name, draw in product(JUDGED, DRAWS):
+        file, out = options.data / "extractive" / f"{name}.json.gz", options.work / f"{name}-{draw}.jsonl"
+        if not out.is_file():
+            work = options.work / f"{name}.index"
+            oreqa("mine", "negatives", "--data", file, "--seed", draw, "--work", work, "--out", out, *device)
+    classifiers = [options.work / f"classifier-{number}" for number in range(len(CLASSIFIERS))]
+    for settings, out in zip(CLASSIFIERS, classifiers, strict=True):
+        given = [f"data_root={options.work}", f"data={json.dumps(pairs)}", *settings]
+        train("classifier", small / "classifier.toml", given, out)
+    pack_model(classifiers, "classifier", DEFAULT_READER, PACK / DEFAULT_CLASSIFIER, LICENCE)
 
 
 if __name__ == "__main__":

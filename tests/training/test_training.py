@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.datasets.reqa import load_paragraphs  # noqa: E402
 from oreqa.datasets.splits import is_held_out, split_articles  # noqa: E402
+from oreqa.datasets.squad import Asked, Gold, Paragraph, save_squad  # noqa: E402
 from oreqa.datasets.tasks import load_task  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
@@ -69,6 +70,29 @@ def test_groups_mark_the_answers(squad_file: Path, tiny: Path) -> None:
     assert all(len(window.ids) <= 48 for group in groups for window in group.windows)
     again = reader_groups(reader_recipe(squad_file, tiny), inputs)
     assert [g.windows[0].ids for g in again] == [g.windows[0].ids for g in groups]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answerable"), [("all", {True, False}), ("answerable", {True}), ("unanswerable", {False})]
+)
+def test_a_part_of_a_files_questions_is_taken(tmp_path: Path, tiny: Path, asked: str, answerable: set[bool]) -> None:
+    text = "The brown fox runs home."
+    questions = (Asked("1", "Who runs?", (Gold("fox", 10),)), Asked("2", "Who swims?", ()))
+    save_squad(tmp_path / "part.json", [Paragraph(f"T{n}", f"{text} {n}", questions) for n in range(6)], "2.0")
+    changes = {"data": [{"file": str(tmp_path / "part.json"), "asked": asked}], "negatives": 0, "unanswerable": 0}
+    groups = reader_groups(reader_recipe(tmp_path, tiny, **changes), InputMaker(tiny / "tokenizer.json", 48, 8))
+    assert {any(group.spans) for group in groups} == answerable
+
+
+def test_an_epoch_is_drawn_alike_however_many_there_are(squad_file: Path, tiny: Path) -> None:
+    inputs = InputMaker(tiny / "tokenizer.json", 48, 8)
+    once, twice = (
+        reader_groups(reader_recipe(squad_file, tiny, data=[{"file": str(squad_file), "epochs": epochs}]), inputs)
+        for epochs in (1, 2)
+    )
+    first, second = ([group.windows for group in part] for part in (twice[: len(once)], twice[len(once) :]))
+    assert first == [group.windows for group in once]
+    assert first != second
 
 
 @pytest.mark.parametrize("supervision", ["given", "distant"])
@@ -289,11 +313,14 @@ def test_the_papers_train_every_weight_and_the_pack_keeps_what_it_kept() -> None
         assert (recipe.freeze_embeddings, recipe.frozen_layers) == (False, 0)
     for name, kind in (("reranker", RerankerRecipe), ("classifier", ClassifierRecipe)):
         recipe = load_recipe(kind, recipes / "small" / f"{name}.toml")
-        assert (recipe.freeze_embeddings, recipe.frozen_layers) == (True, 3)
+        assert (recipe.freeze_embeddings, recipe.frozen_layers) == (True, 3 if kind is RerankerRecipe else 0)
     dpr = load_recipe(ReaderRecipe, recipes / "papers" / "dpr-reader.toml")
     assert (dpr.max_tokens, dpr.read_tokens, dpr.answer_tokens) == (350, None, 10)
     small = load_recipe(ReaderRecipe, recipes / "small" / "reader.toml")
-    assert (small.max_tokens, small.read_tokens, small.answer_tokens) == (160, 256, 16)
+    assert (small.max_tokens, small.read_tokens, small.answer_tokens) == (256, 256, 16)
+    other = load_recipe(ReaderRecipe, recipes / "small" / "reader-negatives.toml")
+    assert [part.file for part in other.data] == [part.file for part in small.data]
+    assert [part.file.name for part in small.data if part.asked == "unanswerable"] == ["squad2-train-part.json.gz"]
 
 
 def test_a_reader_reads_as_its_recipe_says(squad_file: Path, tiny: Path, tmp_path: Path) -> None:

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from safetensors.numpy import save
 
 from oreqa.datasets.files import read_json, write_bytes, write_json
 from oreqa.models.differences import pack_difference
 from oreqa.models.folders import find_model, read_json_file
-from oreqa.models.heads import load_weights, read_head_folder
+from oreqa.models.heads import Weights, load_weights, read_head_folder
 
 
-def pack_model(folder: Path, kind: str, base: str, out: Path, licence: str) -> int:
-    """Write a trained reader or re-ranker to ``out`` as its difference from the model ``base``; returns its bytes.
+def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, licence: str) -> int:
+    """Write a trained reader, re-ranker or classifier to ``out`` as its difference from ``base``; returns its bytes.
 
-    The folder has config.json, difference.safetensors and run.json; the tokenizer is the base's.
+    Of several ``folders``, trained from the same weights, the mean is written (model soups, Wortsman et al. 2022). ``out``
+    has config.json, difference.safetensors and run.json; the tokenizer is the base's.
     """
-    weights = load_weights(read_head_folder(folder, kind).path)
-    weights = {name: value for name, value in weights.items() if not name.startswith("pooler.")}
-    packed = pack_difference(weights, load_weights(find_model(base)))
+    trained = [folders] if isinstance(folders, Path) else list(folders)
+    packed = pack_difference(_mean([_weights(folder, kind) for folder in trained]), load_weights(find_model(base)))
     write_bytes(out / "difference.safetensors", save(packed))
-    config = read_json_file(folder / "config.json")
+    config = read_json_file(trained[0] / "config.json")
     config["oreqa"] |= {"kind": kind, "difference_from": base, "base": base, "licence": licence}
     write_json(out / "config.json", config)
-    if (folder / "run.json").is_file():
-        write_json(out / "run.json", read_json(folder / "run.json"))
+    records = [read_json(folder / "run.json") for folder in trained if (folder / "run.json").is_file()]
+    if records:
+        write_json(out / "run.json", records[0] if len(trained) == 1 else {"mean_of": records})
     return sum(file.stat().st_size for file in out.iterdir())
+
+
+def _weights(folder: Path, kind: str) -> Weights:
+    weights = load_weights(read_head_folder(folder, kind).path)
+    return {name: value for name, value in weights.items() if not name.startswith("pooler.")}
+
+
+def _mean(models: Sequence[Weights]) -> Weights:
+    return {name: np.mean([weights[name] for weights in models], axis=0, dtype=np.float32) for name in models[0]}

@@ -51,7 +51,15 @@ def usable_device(device: str) -> Any:
         raise ModelError("a GPU needs torch: pip install 'oreqa[train]'") from error
     if device == "cuda" and not torch.cuda.is_available():
         raise ModelError("torch finds no GPU here: use --device cpu")
+    plan_no_attention()
     return torch
+
+
+def plan_no_attention() -> None:
+    """Keep torch from cuDNN's attention, which is planned anew, in a tenth of a second, for every shape of a batch."""
+    import torch
+
+    torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def torch_precision(device: str, precision: str | None) -> Any:

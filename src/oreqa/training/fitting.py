@@ -28,6 +28,7 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from oreqa.errors import InputError
 from oreqa.runtime.precision import chosen_precision, encoder_precision
+from oreqa.runtime.torch_session import plan_no_attention
 from oreqa.training.recipes import Optimiser
 
 Loss = Callable[[Any, dict[str, Tensor]], Tensor]
@@ -65,6 +66,7 @@ def fit(
     if optimiser.tensorboard and find_spec("tensorboard") is None:
         raise InputError("optimiser.tensorboard: the package is missing; pip install tensorboard, or set it to false")
     keep_memory()
+    plan_no_attention()
     checkpoints = out / "checkpoints"
     arguments = TrainingArguments(
         output_dir=str(checkpoints),
@@ -83,6 +85,7 @@ def fit(
         remove_unused_columns=False,
         ddp_broadcast_buffers=False,  # they never change, and processes may call the model a different number of times
         dataloader_pin_memory=torch.cuda.is_available(),
+        dataloader_num_workers=2 if torch.cuda.is_available() else 0,  # a GPU would wait for batches to be padded
         report_to=["tensorboard"] if optimiser.tensorboard else [],
         seed=seed,
         **({} if measure is None else _MEASURED | {"eval_steps": optimiser.checkpoint_steps}),

@@ -32,22 +32,32 @@ class Group:
 
 
 def reader_groups(recipe: ReaderRecipe, inputs: InputMaker, progress: Callable[[int], None] | None = None) -> list[Group]:
-    """All groups of a run in the order in which they are seen, drawn by the recipe's seed.
+    """All groups of a run in the order in which they are seen: those of one epoch after those of another."""
+    epochs = range(max(part.epochs for part in recipe.data))
+    parts = data_parts(recipe, inputs)
+    return [group for epoch in epochs for group in epoch_groups(recipe, parts, epoch, progress)]
+
+
+def epoch_groups(
+    recipe: ReaderRecipe, parts: Sequence[DataFile], epoch: int, progress: Callable[[int], None] | None = None
+) -> list[Group]:
+    """The groups of one epoch, drawn by the recipe's seed and the epoch's number alone.
 
     Groups of like length stand together, in runs of one batch; the runs are in random order.
     """
-    rng = random.Random(recipe.seed)
-    parts = [_Part(part, recipe, inputs) for part in recipe.data]
-    ordered: list[Group] = []
-    for epoch in range(max(part.data.epochs for part in parts)):
-        drawn = [group for part in parts if epoch < part.data.epochs for group in part.draw(rng, progress)]
-        rng.shuffle(drawn)
-        batches = batches_by_length(drawn, lambda group: (group.tokens, len(group.windows)), recipe.optimiser.batch, rng)
-        ordered += [group for found in batches for group in found]
-    return ordered
+    rng = random.Random(f"{recipe.seed} {epoch}")
+    drawn = [group for part in parts if epoch < part.data.epochs for group in part.draw(rng, progress)]
+    rng.shuffle(drawn)
+    batches = batches_by_length(drawn, lambda group: (group.tokens, len(group.windows)), recipe.optimiser.batch, rng)
+    return [group for found in batches for group in found]
 
 
-class _Part:
+def data_parts(recipe: ReaderRecipe, inputs: InputMaker) -> list[DataFile]:
+    """The recipe's data files, made ready."""
+    return [DataFile(part, recipe, inputs) for part in recipe.data]
+
+
+class DataFile:
     """A data file made ready: its paragraphs and questions as tokens, and the passages retrieved for each question."""
 
     def __init__(self, data: DataPart, recipe: ReaderRecipe, inputs: InputMaker) -> None:
@@ -57,7 +67,12 @@ class _Part:
         self.texts = inputs.tokenize([paragraph.text for paragraph in self.paragraphs])
         titles = inputs.tokenize([readable_title(paragraph.title) for paragraph in self.paragraphs])
         self.titles: Sequence[Tokens | None] = titles if data.titles else [None] * len(titles)
-        asked = [(place, question) for place, paragraph in enumerate(self.paragraphs) for question in paragraph.questions]
+        asked = [
+            (place, question)
+            for place, paragraph in enumerate(self.paragraphs)
+            for question in paragraph.questions
+            if data.asked == "all" or bool(question.answers) == (data.asked == "answerable")
+        ]
         self.asked = [(p, q, t) for (p, q), t in zip(asked, inputs.tokenize([q.text for _, q in asked]), strict=True)]
 
     def draw(self, rng: random.Random, progress: Callable[[int], None] | None) -> list[Group]:

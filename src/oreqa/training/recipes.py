@@ -24,13 +24,15 @@ class _Checked(BaseModel):
 class DataPart(_Checked):
     """A training file (SQuAD or MRQA) and how often its questions are seen.
 
-    ``questions`` of them are drawn anew for each epoch, all of them if it is left out. ``titles`` says whether the
-    paragraphs' titles mean anything to a reader.
+    ``questions`` of them are drawn anew for each epoch, all of them if it is left out. ``asked`` says which questions are
+    taken: all, or only those that their paragraph answers, or does not. ``titles`` says whether the paragraphs' titles mean
+    anything to a reader.
     """
 
     file: Path
     epochs: Annotated[int, Field(ge=1)] = 1
     questions: Annotated[int, Field(ge=1)] | None = None
+    asked: Literal["all", "answerable", "unanswerable"] = "all"
     titles: bool = True
 
 
