@@ -24,8 +24,8 @@ _CHAIN = re.compile(f"(?:(?<![^\\s(\\[{{\"'“‘`<,;=|]){_FRONT})?{_RUN}(?:{_JO
 # like UTF-8 or a date.
 _MACHINE = re.compile(r"^-|[_/@\\]|[a-z]\.[a-z0-9]|(?<![^\W\d_])[A-Za-z]+\d|(?<!\w)[A-Z]+-\d|^\d+(?:-\d+){2,}$")
 
-# A slash makes one word of what begins like a path, holds dots, underscores or digits behind letters, has several, or is like AC/DC; not of
-# "yes/no".
+# A slash makes one word of what begins like a path, holds dots, underscores or digits behind letters, has several, or is
+# like AC/DC; not of "yes/no".
 _PATH = re.compile(r"^[~./]|[._@\\]|[A-Za-z]\d|/.*/|^\d+/\d+$|\b[A-Z]+/[A-Z]+\b")
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "‘": "’", "«": "»"}
