@@ -95,17 +95,20 @@ class TextBuilder:
             self._read += count_words(text)
             self._unused.append((level, text, place))
 
-    def add_block(self, text: str, place: str | Sequence[Place] = "", *, joined: bool = False, mark: str = "") -> None:
+    def add_block(
+        self, text: str, place: str | Sequence[Place] = "", *, joined: bool = False, mark: str = "", added: bool = False
+    ) -> None:
         """A paragraph, an item of a list, a row of a table or code, and the place where it stands.
 
         Several places begin at characters of ``text``. A ``joined`` block stays with the one before, if that is of the same
         section. A ``mark``, such as the number of an item of a list, is put before the text, and is no word of the source's.
+        A block that is ``added``, such as the names of an e-mail's attachments, is no word of the source's at all.
         """
         stripped = text.strip()
         if not stripped:
             return
         self._unused.clear()
-        self._read += count_words(stripped)
+        self._read += 0 if added else count_words(stripped)
         skipped = text[: len(text) - len(text.lstrip())]
         self._append(f"{mark} {stripped}" if mark else stripped, place, joined, skipped)
 

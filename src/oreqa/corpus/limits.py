@@ -17,6 +17,9 @@ TEXT_CHARACTERS = 16 << 20
 SECTIONS = 100_000
 """Of one document: those with headings, or pages."""
 
+MESSAGE_PARTS = 1000
+"""Of an e-mail: its texts, attachments, and the parts that hold them."""
+
 TITLE_CHARACTERS = 500
 """Of a title, a heading or a row's identifier. Titles and headings are read with every passage."""
 

@@ -42,11 +42,61 @@ def test_a_message() -> None:
 
 
 def test_plain_text_is_preferred_and_attachments_are_named() -> None:
-    message = mail("Plain.")
+    message = mail("Plain text.")
     message.add_alternative("<p>Marked <b>up</b>.", subtype="html")
     message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="plan ä.pdf")
     message.add_attachment("a,b", subtype="csv", filename="rows.csv")
-    assert read(message).text == "Plain.\n\nAttachments: plan ä.pdf, rows.csv"
+    assert read(message).text == "Plain text.\n\nAttachments: plan ä.pdf, rows.csv"
+
+
+def two_forms(plain: str, page: str) -> EmailMessage:
+    message = mail(plain)
+    message.add_alternative(page, subtype="html")
+    return message
+
+
+@pytest.mark.parametrize(
+    ("plain", "page", "text"),
+    [
+        ("Look in a browser", "<p>The plan of the whole next week.", "The plan of the whole next week."),
+        ("Look in a browser", "<p>One two three four five six.", "Look in a browser"),  # not more than 1.5 times
+        ("Look in a browser", "<p>Look.", "Look in a browser"),
+        (" ", "<p>Look.", "Look."),
+        ("Plain.", "<p> </p>", "Plain."),
+    ],
+)
+def test_a_page_that_says_clearly_more_is_read(plain: str, page: str, text: str) -> None:
+    assert read(two_forms(plain, page)).text == text
+
+
+def test_the_form_that_is_not_read_is_counted() -> None:
+    (page,) = read(two_forms("Look in a browser", "<nav>Menu</nav><p>The plan of the whole next week.")).pages
+    assert (page.source, page.read, page.left_out) == (12, 7, {"navigation": 1, "other form of the message": 4})
+    (page,) = read(two_forms("All of it.", "<p>All <b>of</b> it.")).pages
+    assert (page.source, page.read, page.left_out) == (6, 3, {"other form of the message": 3})
+
+
+def test_a_page_that_comes_with_its_pictures_or_an_invitation() -> None:
+    message = two_forms("Look in a browser", "<p>The plan of the whole next week.")
+    message.get_payload(1).add_related(b"PNG", maintype="image", subtype="png", filename="logo.png")
+    assert read(message).text == "The plan of the whole next week.\n\nAttachments: logo.png"
+    message = two_forms("", "<p>The plan.")
+    message.add_alternative("BEGIN", subtype="calendar")
+    assert read(message).text == "The plan."
+
+
+def test_names_of_attachments_do_not_count_as_read() -> None:
+    message = mail("See the plan.")
+    message.add_attachment("a,b", subtype="csv", filename="rows of it.csv")
+    (page,) = read(message).pages
+    assert (page.source, page.read) == (3, 3)
+
+
+def test_parts_are_bounded() -> None:
+    head = b'Subject: s\nContent-Type: multipart/mixed; boundary="b"\n\n'
+    assert read(head + b"--b\n\none\n" * 999).text.count("one") == 999
+    with pytest.raises(DocumentError, match="more than 1,000 parts"):
+        read(head + b"--b\n\none\n" * 1000)
 
 
 def test_html_is_read_as_a_page() -> None:

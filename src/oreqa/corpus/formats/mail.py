@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
+from itertools import islice
 from pathlib import Path
 
 from oreqa.core import Document
@@ -15,62 +16,116 @@ from oreqa.corpus.formats.html import read_page
 from oreqa.corpus.formats.html_source import as_html, decode_page, visible_words
 from oreqa.errors import DocumentError
 
+_TEXTS = ("text/plain", "text/html")
 _FIELDS = {"From": "from", "To": "to", "Cc": "cc", "Date": "date"}
-_PARTS = 1000
-"""Of one message, at the most."""
+_CLEARLY_MORE = 1.5
+"""How many times the words of the plain text a web page must have to be read in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text of a message: plain, or a web page."""
+
+    text: str
+    is_page: bool
+
+    @property
+    def words(self) -> int:
+        return visible_words(self.text) if self.is_page else count_words(self.text)
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What a message holds: the texts to be read, those that say the same in another form, and the names of all else."""
+
+    texts: list[_Text] = field(default_factory=list)
+    other_forms: list[_Text] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)
 
 
 def read_mail(data: bytes, path: Path) -> Document:
-    """A message. Its title is the subject; plain text is preferred to HTML; attachments are named, and not read."""
+    """A message. Its title is the subject; attachments are named, and not read.
+
+    Of a text that comes as plain text and as a web page one is read, the plain one unless the page says clearly more.
+    Raises DocumentError if there is no header, or if there are too many parts.
+    """
     message = BytesParser(policy=policy.default).parsebytes(data)
     if not message.keys():
         raise DocumentError("it is not a readable e-mail: it has no header")
     builder = TextBuilder(path)
-    texts, attachments = _parts(message)
-    pages = [(text, as_html(text) if kind == "html" else "") for kind, text in texts]
-    builder.start_page("", sum(visible_words(page) if page else count_words(text) for text, page in pages))
-    for text, page in pages:
-        if page:
-            read_page(page).fill(builder)
+    parts = _parts(message)
+    unread = sum(text.words for text in parts.other_forms)
+    builder.start_page("", unread + sum(text.words for text in parts.texts))
+    for text in parts.texts:
+        if text.is_page:
+            read_page(text.text).fill(builder)
         else:
-            _add_plain(builder, text)
-    if attachments:
-        builder.add_block("Attachments: " + ", ".join(attachments))
+            _add_plain(builder, text.text)
+    if parts.attachments:
+        builder.add_block("Attachments: " + ", ".join(parts.attachments), added=True)
     document = builder.document(_header(message, "Subject"))
     fields = {name: value for header, name in _FIELDS.items() if (value := _header(message, header))}
-    return replace(document, fields=fields)
+    (page,) = document.pages
+    left_out = {**page.left_out, "other form of the message": unread} if unread else page.left_out
+    return replace(document, fields=fields, pages=(replace(page, left_out=left_out),))
 
 
-def _parts(message: EmailMessage) -> tuple[list[tuple[str, str]], list[str]]:
-    """The texts of a message with their kinds, and the names of all else."""
-    texts: list[tuple[str, str]] = []
-    attachments: list[str] = []
+def _parts(message: EmailMessage) -> _Parts:
+    parts = _Parts()
     waiting: list[EmailMessage] = [message]
-    for _ in range(_PARTS):
-        if not waiting:
-            break
+    looked_at = 0
+    while waiting:
+        looked_at += 1
+        if looked_at > limits.MESSAGE_PARTS:
+            raise DocumentError(f"it has more than {limits.MESSAGE_PARTS:,} parts: split it")
         part = waiting.pop(0)
         kind = part.get_content_type()
         children = [child for child in part.iter_parts() if isinstance(child, EmailMessage)] if part.is_multipart() else []
         if kind == "multipart/alternative" and children:
-            waiting.insert(0, _preferred(children))
+            preferred, others = _preferred(children)
+            waiting.insert(0, preferred)
+            parts.other_forms += others
         elif kind == "message/rfc822" and part is not message:
-            attachments.append((_header(children[0], "Subject") if children else "") or "a message")
+            parts.attachments.append((_header(children[0], "Subject") if children else "") or "a message")
         elif children:
             waiting[:0] = children
-        elif kind in ("text/plain", "text/html") and not part.is_attachment():
-            texts.append((kind.removeprefix("text/"), _text(part)))
+        elif kind in _TEXTS and not part.is_attachment():
+            parts.texts.append(_read_text(part))
         elif kind.startswith("multipart/"):  # damaged: its parts cannot be told apart
-            texts.append(("plain", _text(part)))
+            parts.texts.append(_Text(_text(part), is_page=False))
         else:
-            attachments.append(_file_name(part) or kind)
-    return texts, attachments
+            parts.attachments.append(_file_name(part) or kind)
+    return parts
 
 
-def _preferred(children: list[EmailMessage]) -> EmailMessage:
-    """Of several forms of one text the plain one, if it says anything."""
-    plain = [child for child in children if child.get_content_type() == "text/plain" and _text(child).strip()]
-    return plain[0] if plain else children[-1]
+def _preferred(forms: list[EmailMessage]) -> tuple[EmailMessage, list[_Text]]:
+    """Of several forms of one text the one to be read, and the texts of the others.
+
+    It is the plain one if it says anything. Some messages only say there that they are to be read as a web page: that is
+    the one then, or the last, which is the one that the sender likes best.
+    """
+    texts = {number: text for number, form in enumerate(forms) if (text := _first_text(form))}
+    plain = [number for number, text in texts.items() if not text.is_page and text.words]
+    pages = [number for number, text in texts.items() if text.is_page]
+    if plain and not (pages and texts[pages[-1]].words > _CLEARLY_MORE * texts[plain[0]].words):
+        chosen = plain[0]
+    else:
+        chosen = pages[-1] if pages else len(forms) - 1
+    return forms[chosen], [text for number, text in texts.items() if number != chosen]
+
+
+def _first_text(form: EmailMessage) -> _Text | None:
+    """The text of one form of a message, which pictures may come with: its first web page, or else its first plain text."""
+    inside = islice(form.walk(), limits.MESSAGE_PARTS)
+    found = {part.get_content_type(): part for part in reversed([*inside]) if not part.is_attachment()}
+    part = next((found[kind] for kind in reversed(_TEXTS) if kind in found), None)
+    return None if part is None else _read_text(part)
+
+
+def _read_text(part: EmailMessage) -> _Text:
+    text = _text(part)
+    is_page = part.get_content_type() == "text/html"
+    return _Text(as_html(text) if is_page else text, is_page)
 
 
 def _text(part: EmailMessage) -> str:
