@@ -39,6 +39,11 @@ def place_after(place: Place, text: str) -> Place:
     )
 
 
+MISSING = "missing"
+"""The reason of a page, chapter or sheet that the file names and that cannot be read, or only in part. Nobody can count its
+words: it stands in ``PageWords.left_out`` with 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class PageWords:
     """What came through of a page, or of a file without pages: words of the source by a count that knows nothing of how it

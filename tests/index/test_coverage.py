@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.core import Document, PageWords
+from oreqa.core import MISSING, Document, PageWords
 from oreqa.index import ingest
 from oreqa.index.coverage import PageRow, coverage_warnings, read_coverage, share, write_coverage
 from oreqa.index.ingest import index_files
@@ -41,6 +41,16 @@ def test_warnings() -> None:
     assert lines(PageWords("slide 1", 0, 0)) == []
     sheets = [PageWords(f"sheet {name}", 50, 0) for name in "ABCDEF"]
     assert lines(*sheets)[0].startswith("sheet A, sheet B, sheet C, sheet D, sheet E, ...: only 0%")
+
+
+def test_what_cannot_be_read_is_warned_of() -> None:
+    missing = [PageWords(name, 0, 0, {MISSING: 0}) for name in ("two.xhtml", "map.svg")]
+    assert lines(PageWords("one.xhtml", 50, 50), *missing) == ["two.xhtml, map.svg: cannot be read, or only in part"]
+    low = PageWords("sheet Prices", 50, 10, {MISSING: 0})
+    assert lines(low) == [
+        "sheet Prices: only 20% of the words came through (10 of 50)",
+        "sheet Prices: cannot be read, or only in part",
+    ]
 
 
 def test_an_index_keeps_the_words_of_its_pages(tmp_path: Path, library: Path, tiny: Path) -> None:
@@ -85,3 +95,8 @@ def test_files_of_which_too_little_comes_through_are_named(
 def test_rows_without_reasons(tmp_path: Path) -> None:
     write_coverage(tmp_path / "r.csv", [PageRow('a,"b".pdf', PageWords("page 1", 5, 5))])
     assert (tmp_path / "r.csv").read_text().splitlines()[1] == '"a,""b"".pdf",page 1,5,5,0,1.000,'
+
+
+def test_a_reason_without_words(tmp_path: Path) -> None:
+    write_coverage(tmp_path / "r.csv", [PageRow("a.epub", PageWords("two.xhtml", 0, 0, {MISSING: 0}))])
+    assert (tmp_path / "r.csv").read_text().splitlines()[1] == "a.epub,two.xhtml,0,0,0,1.000,missing"

@@ -99,7 +99,7 @@ def _summary(index: Path, report: Report) -> list[str]:
     words = report.words
     if words.source:
         reasons = sorted(words.left_out.items(), key=lambda pair: -pair[1])
-        left = "".join(f", {count:,} {reason}" for reason, count in reasons[:6])
+        left = "".join(f", {count:,} {reason}" for reason, count in reasons[:6] if count)
         lines.append(f"{words.read:,} of {words.source:,} words read{'; left out' + left[1:] if left else ''}")
     if report.mended:
         lines.append(f"{_counted(len(report.mended), 'damaged search file')} made anew: {', '.join(report.mended)}")

@@ -9,7 +9,7 @@ PARSED_FILE_BYTES = 64 << 20
 """Of a web page, a PDF, an Office or OpenDocument file."""
 
 UNPACKED_BYTES = 256 << 20
-"""Of all that an Office or OpenDocument file packs."""
+"""Of all that an Office, OpenDocument or EPUB file packs."""
 
 TEXT_CHARACTERS = 16 << 20
 """Of the text of one document."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from oreqa.core import Document, PageWords
+from oreqa.core import MISSING, Document, PageWords
 from oreqa.datasets.files import write_text
 from oreqa.index.generations import with_newest
 from oreqa.index.store import open_documents
@@ -36,8 +36,10 @@ def share(page: PageWords) -> float:
 
 
 def coverage_warnings(document: Document) -> list[str]:
-    """A line for pages that came through in part, and one for pages without text. Pages of fewer than 20 words are
-    ignored."""
+    """A line for pages that came through in part, one for pages without text, and one for those that cannot be read.
+
+    Pages of fewer than 20 words are ignored.
+    """
     lines = []
     low = [page for page in document.pages if page.source >= _FEW and share(page) < ENOUGH]
     if low:
@@ -47,6 +49,9 @@ def coverage_warnings(document: Document) -> list[str]:
     scans = [page for page in document.pages if page.page.startswith("page ") and not page.source]
     if scans:
         lines.append(f"{_pages(scans)}no text: {'scans' if len(scans) > 1 else 'a scan'}?")
+    missing = [page for page in document.pages if MISSING in page.left_out]
+    if missing:
+        lines.append(f"{_pages(missing)}cannot be read, or only in part")
     return lines
 
 
@@ -99,7 +104,7 @@ def write_coverage(path: Path, rows: Iterable[PageRow]) -> None:
     writer.writerow(("document", "page", "words", "read", "left out", "share read", "reasons"))
     for row in rows:
         page = row.page
-        reasons = "; ".join(f"{reason}: {count}" for reason, count in page.left_out.items())
+        reasons = "; ".join(f"{reason}: {count}" if count else reason for reason, count in page.left_out.items())
         counts = (page.source, page.read, sum(page.left_out.values()))
         writer.writerow((row.document, page.page, *counts, f"{share(page):.3f}", reasons))
     write_text(path, text.getvalue())

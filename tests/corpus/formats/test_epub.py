@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.core import Document
+from oreqa.core import MISSING, Document
 from oreqa.corpus import limits
 from oreqa.corpus.formats.epub import read_epub
 from oreqa.errors import DocumentError
@@ -66,7 +66,21 @@ def test_a_book() -> None:
         ("nav.xhtml", 1, 0, {"contents": 1}),
         ("one.xhtml", 3, 3, {}),
         ("two b.xhtml", 4, 5, {}),
+        ("cover.png", 0, 0, {MISSING: 0}),
+        ("gone", 0, 0, {MISSING: 0}),
     ]
+
+
+def test_chapters_that_are_not_in_the_file() -> None:
+    data = book(book=PACKAGE.replace("two%20b.xhtml", "three.xhtml"))
+    missing = [page.page for page in read(data).pages if MISSING in page.left_out]
+    assert missing == ["cover.png", "gone", "three.xhtml"]
+    with pytest.raises(DocumentError, match="none of its chapters"):
+        read(book(book=PACKAGE.replace("application/xhtml+xml", "application/x-other")))
+
+
+def test_damaged_contents_are_read_as_far_as_they_go() -> None:
+    assert read(book(nav=NAV.replace("First", "First&nbsp;one").replace("</nav>", ""))).text == read(book()).text
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from oreqa.corpus.formats.packed import (
     child,
     core_title,
     local,
-    office_reader,
     open_archive,
     optional_part,
+    packed_reader,
     parse_part,
     relations,
     tidy,
@@ -37,7 +37,7 @@ _LAYOUT_CELL = 300
 """A table of one row with a cell of so many characters is there for its looks: its cells are read one after the other."""
 
 
-@office_reader
+@packed_reader
 def read_docx(data: bytes, path: Path) -> Document:
     """A Word document: paragraphs, lists, tables, text boxes and notes in order, its headings as sections.
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
-from oreqa.core import Document
-from oreqa.corpus import limits
+from oreqa.core import MISSING, Document, PageWords
 from oreqa.corpus.builder import TextBuilder
 from oreqa.corpus.formats.html import read_page
 from oreqa.corpus.formats.html_source import as_html, decode_page, visible_words
-from oreqa.errors import DocumentError, describe
+from oreqa.corpus.formats.packed import attribute, below, local, open_archive, packed_reader, parse_part
+from oreqa.errors import DocumentError
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -36,53 +34,57 @@ class _Item:
     properties: str
 
 
+@packed_reader
 def read_epub(data: bytes, path: Path) -> Document:
-    """A book. Places are "chapter.xhtml#anchor"; every file of it is a page of the report on words."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return _read(archive, path)
-    except (DocumentError, MemoryError):
-        raise
-    except Exception as error:  # zipfile and lxml each raise their own
-        raise DocumentError(f"it is not a readable .epub file ({describe(error)})") from error
+    """A book. Places are "chapter.xhtml#anchor"; every file of it is a page of the report on words.
 
-
-def _read(archive: zipfile.ZipFile, path: Path) -> Document:
-    if sum(part.file_size for part in archive.infolist()) > limits.UNPACKED_BYTES:
-        raise DocumentError(f"it unpacks to more than {limits.UNPACKED_BYTES >> 20} MB: split it")
+    A chapter that is missing, or of a kind that is not read, is a page of the reason MISSING. Raises DocumentError if there
+    is no other chapter.
+    """
+    archive = open_archive(data)
     _refuse_encrypted(archive)
-    package_name = _attribute(_xml(archive.read(_CONTAINER)), "rootfile", "full-path")
-    package = _xml(archive.read(package_name))
+    files = below(parse_part(archive, _CONTAINER, recover=True), "rootfile")
+    package_name = next((attribute(file, "full-path") or "" for file in files), "")
+    package = parse_part(archive, package_name, recover=True)
     folder = posixpath.dirname(package_name)
     items = {
         element.get("id", ""): _Item(
             _join(folder, element.get("href", "")), element.get("media-type", ""), element.get("properties") or ""
         )
-        for element in _named(package, "item")
+        for element in below(package, "item")
     }
     names = set(archive.namelist())
     chapters = _chapter_titles(archive, items, names)
     builder = TextBuilder(path)
-    for identifier in dict.fromkeys(reference.get("idref", "") for reference in _named(package, "itemref")):
+    missing: list[PageWords] = []
+    read = 0
+    for identifier in dict.fromkeys(reference.get("idref", "") for reference in below(package, "itemref")):
         item = items.get(identifier)
         if item is None or item.kind not in _PAGES or item.name not in names:
+            missing.append(PageWords(posixpath.basename(item.name) if item else identifier, 0, 0, {MISSING: 0}))
             continue
-        data = archive.read(item.name)
-        page = as_html(decode_page(data), ".xhtml")
+        page = as_html(decode_page(archive.read(item.name)), ".xhtml")
         name = posixpath.basename(item.name)
         builder.start_page(name, visible_words(page))
         if "nav" in item.properties.split():
-            builder.leave_out("contents", " ".join(title for _, title in _nav_links(data)))
+            builder.leave_out("contents", " ".join(title for _, title in _nav_links(archive, item.name)))
         else:
+            read += 1
             read_page(page, name, chapters.get(item.name, "")).fill(builder)
-    title = next((" ".join("".join(element.itertext()).split()) for element in _named(package, "title")), "")
-    return builder.document(title)
+    if missing and not read:
+        raise DocumentError("none of its chapters can be read: they are missing, or no web pages")
+    titles = (" ".join("".join(element.itertext()).split()) for element in below(package, "title"))
+    document = builder.document(next(titles, ""))
+    return replace(document, pages=(*document.pages, *missing))
 
 
 def _refuse_encrypted(archive: zipfile.ZipFile) -> None:
     names = archive.namelist()
     if _ENCRYPTION in names:
-        methods = {element.get("Algorithm", "") for element in _named(_xml(archive.read(_ENCRYPTION)), "EncryptionMethod")}
+        methods = {
+            element.get("Algorithm", "")
+            for element in below(parse_part(archive, _ENCRYPTION, recover=True), "EncryptionMethod")
+        }
         if methods - set(_FONTS):
             raise DocumentError("it is encrypted (DRM): only its own reading software can open it")
     if any(part.flag_bits & 1 for part in archive.infolist()):
@@ -96,9 +98,9 @@ def _chapter_titles(archive: zipfile.ZipFile, items: dict[str, _Item], names: se
         if item.name not in names:
             continue
         if "nav" in item.properties.split():
-            links = _nav_links(archive.read(item.name))
+            links = _nav_links(archive, item.name)
         elif item.kind == "application/x-dtbncx+xml":
-            links = _ncx_links(archive.read(item.name))
+            links = _ncx_links(archive, item.name)
         else:
             continue
         for target, title in links:
@@ -106,37 +108,18 @@ def _chapter_titles(archive: zipfile.ZipFile, items: dict[str, _Item], names: se
     return titles
 
 
-def _nav_links(data: bytes) -> Iterator[tuple[str, str]]:
-    for link in _named(_xml(data), "a"):
+def _nav_links(archive: zipfile.ZipFile, name: str) -> Iterator[tuple[str, str]]:
+    for link in below(parse_part(archive, name, recover=True), "a"):
         yield link.get("href") or "", " ".join("".join(link.itertext()).split())
 
 
-def _ncx_links(data: bytes) -> Iterator[tuple[str, str]]:
+def _ncx_links(archive: zipfile.ZipFile, name: str) -> Iterator[tuple[str, str]]:
     title = ""
-    for element in _xml(data).iter("{*}text", "{*}content", "text", "content"):
-        if str(element.tag).endswith("text"):
+    for element in parse_part(archive, name, recover=True).iter("{*}text", "{*}content"):
+        if local(element) == "text":
             title = " ".join((element.text or "").split())
         else:
             yield element.get("src") or "", title
-
-
-def _xml(data: bytes) -> Any:
-    """The root of an XML file, damaged or not; no entity is fetched or expanded."""
-    from lxml import etree
-
-    root = etree.fromstring(data, etree.XMLParser(recover=True, resolve_entities=False, no_network=True, huge_tree=False))
-    if root is None:
-        raise DocumentError("its list of contents is damaged")
-    return root
-
-
-def _named(root: Any, name: str) -> list[Any]:
-    """The elements of a name, in any namespace."""
-    return list(root.iter(f"{{*}}{name}"))
-
-
-def _attribute(root: Any, element: str, name: str) -> str:
-    return next((found.get(name) or "" for found in _named(root, element)), "")
 
 
 def _join(folder: str, target: str) -> str:

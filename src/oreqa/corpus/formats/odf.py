@@ -14,9 +14,9 @@ from oreqa.corpus.formats.packed import (
     attribute,
     child,
     local,
-    office_reader,
     open_archive,
     optional_part,
+    packed_reader,
     parse_part,
     real_title,
     tidy,
@@ -45,7 +45,7 @@ _MOST_REPEATED = 1000
 """Columns: a cell can say that it stands for the sixteen thousand that follow."""
 
 
-@office_reader
+@packed_reader
 def read_odf(data: bytes, path: Path) -> Document:
     """An .odt, .ods or .odp file: its headings, sheets or slides as sections.
 

@@ -1,4 +1,4 @@
-"""What Word, PowerPoint, Excel and OpenDocument files share: zip archives of XML parts.
+"""What Word, PowerPoint, Excel, OpenDocument and EPUB files share: zip archives of XML parts.
 
 Names are compared without their namespaces, which differ between the two dialects of Office files.
 """
@@ -26,7 +26,7 @@ _MADE_UP_TITLE = re.compile(
 Reader = Callable[[bytes, Path], Document]
 
 
-def office_reader(read: Reader) -> Reader:
+def packed_reader(read: Reader) -> Reader:
     """``read``, with whatever zipfile, lxml and the libraries raise as DocumentError."""
 
     @wraps(read)
@@ -54,14 +54,25 @@ def open_archive(data: bytes) -> zipfile.ZipFile:
     return archive
 
 
-def parse_part(archive: zipfile.ZipFile, name: str) -> Any:
-    """The root element of a part. No entity is expanded, nothing else is loaded, and lxml bounds the nesting."""
+def parse_part(archive: zipfile.ZipFile, name: str, *, recover: bool = False) -> Any:
+    """The root element of a part. No entity is expanded, nothing else is loaded, and lxml bounds the nesting.
+
+    With ``recover`` what can be made out of a damaged part is. Raises DocumentError if that is nothing.
+    """
     from lxml import etree
 
     parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, collect_ids=False, remove_comments=True, remove_pis=True
+        resolve_entities=False,
+        no_network=True,
+        collect_ids=False,
+        remove_comments=True,
+        remove_pis=True,
+        recover=recover,
     )
-    return etree.fromstring(archive.read(name), parser)
+    root = etree.fromstring(archive.read(name), parser)
+    if root is None:
+        raise DocumentError(f"its part {name} is damaged")
+    return root
 
 
 def optional_part(archive: zipfile.ZipFile, name: str) -> Any | None:

@@ -20,9 +20,9 @@ from oreqa.corpus.formats.packed import (
     child,
     core_title,
     local,
-    office_reader,
     open_archive,
     optional_part,
+    packed_reader,
     parse_part,
     relations,
     tidy,
@@ -33,7 +33,7 @@ _COUNTERS = ("sldNum", "dt")
 _REPEATED = ("ftr", "hdr")
 
 
-@office_reader
+@packed_reader
 def read_pptx(data: bytes, path: Path) -> Document:
     """A presentation: a section for each slide under its title, with tables, diagrams and notes.
 

@@ -17,9 +17,9 @@ from oreqa.corpus.formats.packed import (
     below,
     core_title,
     local,
-    office_reader,
     open_archive,
     optional_part,
+    packed_reader,
     relations,
     tidy,
 )
@@ -27,7 +27,7 @@ from oreqa.corpus.formats.sheets import Cell, Sheet
 from oreqa.errors import DocumentError
 
 
-@office_reader
+@packed_reader
 def read_xlsx(data: bytes, path: Path) -> Document:
     """A workbook: a section for each sheet that is not hidden, its rows as blocks that name their columns."""
     import openpyxl
