@@ -18,11 +18,11 @@ from oreqa.corpus.formats.packed import (
     optional_part,
     packed_reader,
     parse_part,
-    real_title,
     tidy,
 )
 from oreqa.corpus.formats.sheets import Cell, Sheet
 from oreqa.corpus.formats.word_styles import format_number
+from oreqa.corpus.titles import real_title
 from oreqa.errors import DocumentError
 
 _WITHOUT_TEXT = ("forms", "event-listeners", "ruby-text", "note-citation", "variable-decls", "sequence-decls")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import posixpath
-import re
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -16,12 +15,10 @@ from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus import limits
+from oreqa.corpus.titles import real_title
 from oreqa.errors import DocumentError, describe
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_MADE_UP_TITLE = re.compile(
-    r"microsoft (word|powerpoint|excel) - .*|powerpoint[- ]pr.sentation|untitled|document ?\d*|[^ ]*\.\w{3,4}", re.IGNORECASE
-)
 
 Reader = Callable[[bytes, Path], Document]
 
@@ -161,12 +158,6 @@ def core_title(archive: zipfile.ZipFile) -> str:
     names = [part for _, kind, part in relations(archive, "") if kind == "core-properties"]
     root = optional_part(archive, names[0]) if names else None
     return real_title(getattr(child(root, "title"), "text", "") or "")
-
-
-def real_title(title: str) -> str:
-    """A title on one line; "" for one that a program made up."""
-    title = " ".join(title.split())
-    return "" if _MADE_UP_TITLE.fullmatch(title) else title
 
 
 def tidy(text: str) -> str:

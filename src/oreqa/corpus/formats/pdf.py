@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +18,9 @@ from oreqa.corpus.formats.pdf_furniture import HEADS, find_contents, find_heads
 from oreqa.corpus.formats.pdf_headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
 from oreqa.corpus.formats.pdf_lines import Line, read_lines
 from oreqa.corpus.formats.pdf_paragraphs import join, measure, split_blocks, words_of
+from oreqa.corpus.titles import real_title
 from oreqa.errors import DocumentError, describe
 
-_NO_TITLE = re.compile(
-    r"untitled.*|\(?anonymous\)?|document\d*|presentation\d*|powerpoint presentation|slide \d+|title|microsoft word - .*"
-    r"|microsoft powerpoint - .*|.*\.(?:docx?|odt|rtf|tex|dvi|ps|indd|pptx?|xlsx?|pdf|html?|md|qxd|fm|pmd|wpd)",
-    re.I,
-)
 _PICTURES = (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_FORM)
 _OBJECTS = 1000
 """Of a page: so many are asked whether they are pictures."""
@@ -66,7 +61,7 @@ def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
         try:
             pages = _read_pages(pdf)
             outline = read_outline(pdf)
-            title = " ".join(pdf.get_metadata_value("Title").split())
+            title = real_title(pdf.get_metadata_value("Title"))
         finally:
             pdf.close()
     except pdfium.PdfiumError as error:  # a damaged file can fail anywhere inside the library
@@ -87,7 +82,7 @@ def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
             if reason := left_out.get((line.page, line.number)):
                 reasons[reason] += count_words(line.text)
         builder.add_page(PageWords(_name(number), pages.words[number], read[number], dict(reasons)))
-    if _NO_TITLE.fullmatch(title) or title == path.stem:
+    if title == path.stem:
         title = ""
     return builder.document(title or biggest_line(lines)), stretches
 
