@@ -8,8 +8,9 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from oreqa.core import Document
+from oreqa.core import MISSING, Document, PageWords
 from oreqa.corpus import limits
+from oreqa.corpus.formats.sheets import Sheet
 from oreqa.corpus.formats.xlsx import read_xlsx
 from oreqa.errors import DocumentError
 
@@ -97,6 +98,64 @@ def test_strict_and_damaged_workbooks() -> None:
         )
     with pytest.raises(DocumentError, match=r"not a readable \.xlsx"):
         read([["a"]], b"<sheetData>", b"<sheetData")
+
+
+def changed(data: bytes, part: str, content: bytes | None) -> bytes:
+    """A workbook of which one part is another, or missing."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(target, "w") as archive:
+        for name in source.namelist():
+            if name != part or content is not None:
+                archive.writestr(name, content if name == part and content is not None else source.read(name))
+    return target.getvalue()
+
+
+def two_sheets() -> openpyxl.Workbook:
+    book = openpyxl.Workbook()
+    book.active.title = "One"
+    book.active.append(["first"])
+    book.create_sheet("Two").append(["second"])
+    return book
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, "second"),
+        (b"<worksheet", "second"),
+        (
+            b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData><row r="1"><c r="A1"'
+            b' t="str"><v>begun</v></c></row><row r="2"><c r="A2" t="s"><v>999</v></c></row></sheetData></worksheet>',
+            "begun\n\nsecond",
+        ),
+    ],
+)
+def test_a_damaged_sheet_is_named_and_the_others_read(content: bytes | None, text: str) -> None:
+    document = read_xlsx(changed(saved(two_sheets()), "xl/worksheets/sheet1.xml", content), Path("a.xlsx"))
+    assert document.text == text
+    read = text.count("begun")
+    assert document.pages == (PageWords("sheet One", read, read, {MISSING: 0}), PageWords("sheet Two", 1, 1))
+
+
+def test_a_chart_without_a_drawing_loses_no_sheet() -> None:
+    book = two_sheets()
+    book.create_chartsheet("Chart")
+    data = changed(saved(book), "xl/chartsheets/_rels/sheet1.xml.rels", None)
+    assert read_xlsx(data, Path("a.xlsx")).text == "first\n\nsecond"
+
+
+def test_formulas_without_a_result_are_counted() -> None:
+    (page,) = read([["two words", "=1+1"], [None, "=A1"]]).pages
+    assert (page.source, page.read, page.left_out) == (4, 2, {"formulas without a result": 2})
+    (page,) = read([["a", "=1+1"]], b"</f>", b"</f><v>2</v>").pages
+    assert (page.source, page.read, page.left_out) == (1, 1, {})
+
+
+def test_a_row_costs_its_cells_and_not_its_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(Sheet, "add_row", lambda self, number, cells: sizes.append(len(cells)))
+    read([["a"], ["b"]], b'r="A2"', b'r="XFD2"')
+    assert sizes == [1, 1]
 
 
 def test_text_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -281,7 +281,8 @@ class _File:
         sheet = Sheet(self._builder, name)
         number, words = 1, 0
         for row in _rows(table):
-            cells: list[Cell] = []
+            cells: list[tuple[int, Cell]] = []
+            column = 0
             for part in row:
                 if local(part) not in ("table-cell", "covered-table-cell"):
                     continue
@@ -291,7 +292,8 @@ class _File:
                 repeated = attribute(part, "number-columns-repeated") or "1"
                 times = min(int(repeated), _MOST_REPEATED) if repeated.isdecimal() and len(repeated) < 9 else 1
                 words += (times - 1) * count_words(text) if cell.words else 0
-                cells += [cell] * times
+                cells += [(column + n, cell) for n in range(times if text else 0)]
+                column += times
             sheet.add_row(number, cells)
             repeated = attribute(row, "number-rows-repeated") or "1"
             number += int(repeated) if repeated.isdecimal() and len(repeated) < 9 else 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from oreqa.core import PageWords
+from oreqa.core import MISSING, PageWords
 from oreqa.corpus.builder import TextBuilder, count_words
 
 _LONGEST_NAME = 60
@@ -36,9 +36,9 @@ class Sheet:
         self._read = 0
         builder.add_heading(1, name, added=True)
 
-    def add_row(self, number: int, cells: Sequence[Cell]) -> None:
-        """The next row that is not empty; ``number`` counts from 1."""
-        filled = [(column, cell) for column, cell in enumerate(cells) if cell.text]
+    def add_row(self, number: int, cells: Sequence[tuple[int, Cell]]) -> None:
+        """The next row, its cells with their columns in order; empty ones may be missing. ``number`` counts from 1."""
+        filled = [(column, cell) for column, cell in cells if cell.text]
         if not filled:
             return
         gap = self._last + 1 < number or not self._last
@@ -57,10 +57,14 @@ class Sheet:
         else:
             self._block(number, " | ".join(cell.text for _, cell in filled))
 
-    def end(self, source: int) -> None:
+    def end(self, source: int, left_out: Mapping[str, int] | None = None) -> None:
         """``source`` is the number of words in the text cells of the file, counted independently."""
         self._end_header()
-        self._builder.add_page(PageWords(f"sheet {self._name}", source, self._read))
+        self._builder.add_page(PageWords(f"sheet {self._name}", source, self._read, left_out or {}))
+
+    def end_damaged(self) -> None:
+        """The rest of the sheet cannot be read, nor its words be counted."""
+        self.end(self._read, {MISSING: 0})
 
     def _end_header(self) -> None:
         if self._waiting:

@@ -8,6 +8,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from oreqa.core import Document
@@ -26,37 +27,85 @@ from oreqa.corpus.formats.packed import (
 from oreqa.corpus.formats.sheets import Cell, Sheet
 from oreqa.errors import DocumentError
 
+_NO_RESULT = "formulas without a result"
+
 
 @packed_reader
 def read_xlsx(data: bytes, path: Path) -> Document:
-    """A workbook: a section for each sheet that is not hidden, its rows as blocks that name their columns."""
-    import openpyxl
+    """A workbook: a section for each sheet that is not hidden, its rows as blocks that name their columns.
 
+    A damaged sheet is a page of the reason MISSING. Raises DocumentError if no sheet can be read.
+    """
     archive = open_archive(data)
     if b"http://purl.oclc.org/ooxml/" in archive.read(_main_part(archive))[:2000]:
         raise DocumentError("it is saved as Strict Open XML: save it as a usual Excel workbook")
     builder = TextBuilder(path)
     words = _SourceWords(archive)
+    read = 0
+    errors: list[Exception] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about styles, which change no text
-        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-        for source in book.worksheets:
-            if source.sheet_state != "visible":
+        book = _Book(data)
+        for name, part in book.sheets():
+            sheet = Sheet(builder, name)
+            try:
+                for cells in book.rows(part):
+                    sheet.add_row(cells[0].row, [(cell.column, _cell(cell)) for cell in cells])
+                count, formulas = words.of(part)
+            except (DocumentError, MemoryError):
+                raise
+            except Exception as error:  # zipfile, lxml and openpyxl each raise their own
+                errors.append(error)
+                sheet.end_damaged()
                 continue
-            source.reset_dimensions()  # what the file says of them may be wrong
-            sheet = Sheet(builder, source.title)
-            for row in source.iter_rows():
-                filled = [cell for cell in row if cell.value is not None]
-                if filled:
-                    cells = [Cell("")] * filled[-1].column
-                    for cell in filled:
-                        cells[cell.column - 1] = _cell(cell)
-                    sheet.add_row(filled[0].row, cells)
-            part = source._worksheet_path.lstrip("/")
-            sheet.end(words.of(part))
+            read += 1
+            # Nobody can know the words of a result: each counts as one of the source.
+            sheet.end(count + formulas, {_NO_RESULT: formulas} if formulas else {})
             for text in _drawn(archive, part):
-                builder.add_block(text, f"sheet {source.title}")
+                builder.add_block(text, f"sheet {name}")
+    if errors and not read:
+        raise errors[0]
     return builder.document(core_title(archive))
+
+
+class _Book:
+    """A workbook as openpyxl reads it, sheet by sheet.
+
+    ``load_workbook`` fails where one sheet is damaged, or a sheet that is a chart, and fills up rows to their last column.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        from openpyxl.reader.excel import ExcelReader
+        from openpyxl.styles.stylesheet import apply_stylesheet
+
+        self._reader = ExcelReader(io.BytesIO(data), read_only=True, data_only=True)
+        self._reader.read_manifest()
+        self._reader.read_strings()
+        self._reader.read_workbook()
+        apply_stylesheet(self._reader.archive, self._reader.wb)
+
+    def sheets(self) -> Iterator[tuple[str, str]]:
+        """The names and parts of the sheets that have rows and are not hidden."""
+        for sheet, relation in self._reader.parser.find_sheets():
+            if sheet.state == "visible" and "chartsheet" not in relation.Type:
+                yield sheet.name, relation.target
+
+    def rows(self, part: str) -> Iterator[list[Any]]:
+        """The cells of a sheet's rows, those without a value left out."""
+        from openpyxl.cell.read_only import ReadOnlyCell
+        from openpyxl.worksheet._reader import WorkSheetParser
+
+        book = self._reader.wb
+        sheet = SimpleNamespace(parent=book)  # cells look for their styles there
+        with self._reader.archive.open(part) as source:
+            parser = WorkSheetParser(
+                source, self._reader.shared_strings, data_only=True, epoch=book.epoch,
+                date_formats=book._date_formats, timedelta_formats=book._timedelta_formats,
+            )  # fmt: skip
+            for _, row in parser.parse():
+                cells = [ReadOnlyCell(sheet, **cell) for cell in row if cell["value"] is not None]
+                if cells:
+                    yield cells
 
 
 def _cell(cell: Any) -> Cell:
@@ -94,14 +143,17 @@ class _SourceWords:
         shared = optional_part(archive, names[0]) if names else None
         self._shared = [] if shared is None else [count_words(_plain(item)) for item in shared if local(item) == "si"]
 
-    def of(self, name: str) -> int:
+    def of(self, name: str) -> tuple[int, int]:
+        """The words of a sheet, and its formulas that no result is stored of."""
         from lxml import etree
 
-        total = 0
+        total = formulas = 0
         with self._archive.open(name) as part:
             for _, cell in etree.iterparse(part, tag="{*}c", resolve_entities=False, no_network=True):
                 text = "".join(piece.text or "" for piece in cell if local(piece) == "v")
                 kind = cell.get("t")
+                # a result that is an empty text has the kind "str"
+                formulas += not text and kind != "str" and any(local(piece) == "f" for piece in cell)
                 if kind == "s" and text.strip().isdigit() and int(text) < len(self._shared):
                     total += self._shared[int(text)]
                 elif kind == "str":
@@ -109,7 +161,7 @@ class _SourceWords:
                 elif kind == "inlineStr":
                     total += count_words(_plain(cell))
                 cell.clear()
-        return total
+        return total, formulas
 
 
 def _plain(item: Any) -> str:
