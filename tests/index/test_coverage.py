@@ -93,7 +93,8 @@ def test_files_of_which_too_little_comes_through_are_named(
 
 
 def test_rows_without_reasons(tmp_path: Path) -> None:
-    write_coverage(tmp_path / "r.csv", [PageRow('a,"b".pdf', PageWords("page 1", 5, 5))])
+    write_coverage(tmp_path / "r.csv", [PageRow('a,"b".pdf', PageWords("page 1", 5, 5))], ["c.pdf: it is encrypted: no"])
+    assert (tmp_path / "r.csv").read_text().splitlines()[2] == "c.pdf,,,,,,skipped: it is encrypted: no"
     assert (tmp_path / "r.csv").read_text().splitlines()[1] == '"a,""b"".pdf",page 1,5,5,0,1.000,'
 
 

@@ -107,6 +107,14 @@ def test_approximate_search_scores_its_candidates_exactly(index: Index, tiny: Pa
     assert other.recall(["fox", "dog"], 3) == {"passage": 1.0, "sentence": 1.0}
 
 
+def test_a_filter_that_no_document_fulfils_with_an_approximate_index(tmp_path: Path, library: Path, tiny: Path) -> None:
+    index_files(tmp_path / "kb", [library], Settings(str(tiny), factory="HNSW8"))
+    index = Index.open(tmp_path / "kb")
+    for unit in ("sentence", "passage"):
+        assert index.search(["tent"], 9, "hybrid", unit, [("path", "nowhere")]) == [[]]
+        assert index.search(["tent"], 9, "hybrid", unit, [("kind", "shoe")])[0]
+
+
 def test_filters(tmp_path: Path, library: Path, tiny: Path) -> None:
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     index = Index.open(tmp_path / "kb")
@@ -115,7 +123,9 @@ def test_filters(tmp_path: Path, library: Path, tiny: Path) -> None:
     assert found[0].passage.fields == {"kind": "shoe"}
     assert index.search(["tent"], 9, where=[("kind", "shoe"), ("title", "Tents")]) == [[]]
     assert len(index.search(["tent"], 9, where=[("path", "*rows.jsonl")])[0]) == 2
-    assert index.search(["tent"], 9, where=[("nothing", "x' OR 1=1 --")]) == [[]]
+    assert index.search(["tent"], 9, where=[("kind", "x' OR 1=1 --")]) == [[]]
+    with pytest.raises(InputError, match="no document has a field 'nothing'; fields are: kind, path, title"):
+        index.search(["tent"], 9, where=[("nothing", "x' OR 1=1 --")])
     with pytest.raises(InputError, match="quotation mark"):
         index.search(["tent"], 9, where=[('a"b', "x")])
     with pytest.raises(InputError, match="a condition has 60,004 characters; it may have 4,096"):

@@ -361,7 +361,7 @@ def test_bad_recipes(tmp_path: Path, text: str, changes: list[str], message: str
 def test_frozen_layers_need_frozen_embeddings() -> None:
     path = Path(__file__).parents[2] / "recipes" / "small" / "classifier.toml"
     with pytest.raises(InputError, match=r"frozen layers need .*; set freeze_embeddings=true, or frozen_layers=0"):
-        load_recipe(ClassifierRecipe, path, ["freeze_embeddings=false"])
+        load_recipe(ClassifierRecipe, path, ["freeze_embeddings=false", "frozen_layers=2"])
     assert load_recipe(ClassifierRecipe, path, ["freeze_embeddings=false", "frozen_layers=0"]).frozen_layers == 0
 
 

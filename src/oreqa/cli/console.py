@@ -20,7 +20,14 @@ class Console(rich.console.Console):
 
     def print(self, *objects: Any, **settings: Any) -> None:
         with writing():
-            super().print(*objects, **settings)
+            if self.is_terminal:
+                super().print(*objects, **settings)
+                return
+            with self.capture() as capture:
+                super().print(*objects, **settings)
+            lines = capture.get().split("\n")
+            self.file.write("\n".join(line.rstrip(" ") for line in lines))  # rich fills lines with blanks
+            self.file.flush()
 
     def render_str(self, text: str, **settings: Any) -> Text:
         return super().render_str(visible(text, lines=True), **settings)

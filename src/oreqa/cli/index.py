@@ -75,7 +75,7 @@ def index_command(
             on_file=advance.file,
         )  # fmt: skip
     if report is not None:
-        write_coverage(report, read_coverage(index))
+        write_coverage(report, read_coverage(index), result.problems)
     if as_json:
         print_json({"index": str(index), **asdict(result)})
     else:

@@ -97,8 +97,11 @@ def read_coverage(folder: Path) -> list[PageRow]:
     return with_newest(folder, read)
 
 
-def write_coverage(path: Path, rows: Iterable[PageRow]) -> None:
-    """A CSV file with a line a page: what it holds, what was read of it, what was left out and why."""
+def write_coverage(path: Path, rows: Iterable[PageRow], skipped: Iterable[str] = ()) -> None:
+    """A CSV file with a line a page: what it holds, what was read of it, what was left out and why.
+
+    Files that were ``skipped``, as "FILE: reason", have a line without counts.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("document", "page", "words", "read", "left out", "share read", "reasons"))
@@ -107,4 +110,7 @@ def write_coverage(path: Path, rows: Iterable[PageRow]) -> None:
         reasons = "; ".join(f"{reason}: {count}" if count else reason for reason, count in page.left_out.items())
         counts = (page.source, page.read, sum(page.left_out.values()))
         writer.writerow((row.document, page.page, *counts, f"{share(page):.3f}", reasons))
+    for line in skipped:
+        name, _, reason = line.partition(": ")
+        writer.writerow((name, "", "", "", "", "", f"skipped: {reason}"))
     write_text(path, text.getvalue())

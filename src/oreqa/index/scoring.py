@@ -72,6 +72,8 @@ def best_sentences(total: Scores, k: int) -> NDArray[np.intp]:
 
 def best_passages(total: Scores, owner: NDArray[np.intp], k: int) -> list[int]:
     """Places of the best sentence of each of the ``k`` best passages, best first."""
+    if not len(total):
+        return []
     starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
     ends = np.r_[starts[1:], len(owner)]
     passages = best_sentences(np.maximum.reduceat(total, starts), k)

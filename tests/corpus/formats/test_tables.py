@@ -206,3 +206,14 @@ def test_every_cell_is_in_the_text_of_its_row(header: list[str], width: int) -> 
     with tempfile.TemporaryDirectory() as folder:
         (row,) = read(Path(folder) / "a.tsv", "\t".join(["x", *header]) + "\n" + "\t".join(cells) + "\n")
     assert all(cell in row.text for cell in cells)
+
+
+def test_a_quote_that_is_never_closed_is_named(tmp_path: Path) -> None:
+    table = 'sku,description\nS1,one\nS2,"unclosed lamp\nS3,three\nS4,four\n'
+    with pytest.raises(DocumentError, match="line 3 opens a quote that is never closed"):
+        read(tmp_path / "a.csv", table)
+    with pytest.raises(DocumentError, match="line 3 opens a quote"):
+        read(tmp_path / "b.csv", table.replace("S3,three\nS4,four\n", ""))
+    rows = read(tmp_path / "c.csv", table.replace("lamp", 'lamp"'))
+    assert len(rows) == 4
+    assert len(read(tmp_path / "d.csv", 'a,b\n1,"two\nlines"\n3,"last\none"\n')) == 2

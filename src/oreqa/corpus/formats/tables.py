@@ -182,23 +182,26 @@ def _free_name(name: str, number: int, taken: Set[str]) -> str:
 
 def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, Any]]:
     csv.field_size_limit(max(csv.field_size_limit(), limits.ROW_BYTES))
-    taken = 0  # of the row that is being read, which quotes may spread over many lines
+    taken: list[str] = []  # lines of the row that is being read, over which quotes may spread
 
     def counted() -> Iterator[str]:
-        nonlocal taken
+        size = 0
         for line in lines:
-            taken += len(line)
-            if taken > limits.ROW_BYTES:
+            size = size + len(line) if taken else len(line)
+            taken.append(line)
+            if size > limits.ROW_BYTES:
                 most = f"{limits.ROW_BYTES >> 20} MB"
                 raise DocumentError(f"line {reader.line_num + 1} is in a row of more than {most}: is a quote left open?")
             yield line
 
     reader = csv.reader(counted(), delimiter=delimiter)
     header: list[str] = []
+    last: list[str] = []
     extra = ""
     try:
         for row in reader:
-            taken = 0
+            last = taken.copy()
+            taken.clear()
             if len(row) > limits.ROW_FIELDS:
                 raise DocumentError(f"line {reader.line_num} has more than {limits.ROW_FIELDS:,} fields")
             if not header:
@@ -207,10 +210,22 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
             elif row:
                 named: dict[str, Any] = dict(zip(header, row, strict=False))
                 yield {**named, extra: row[len(header) :]} if len(row) > len(header) else named
+        if not _closed(last, delimiter):  # all lines behind the quote have become one cell
+            begin = reader.line_num - len(last) + 1
+            raise DocumentError(f"line {begin} opens a quote that is never closed: close it, or double it")
     except csv.Error as error:
         if "universal-newline" in str(error):
             raise DocumentError("its lines end in carriage returns alone: save it with the usual line ends") from error
         raise DocumentError(f"line {reader.line_num} is not a row of this table ({error})") from error
+
+
+def _closed(row: Sequence[str], delimiter: str) -> bool:
+    """Whether the lines of a row close every quote that they open."""
+    try:
+        list(csv.reader(row, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        return "unexpected end" not in str(error)
+    return True
 
 
 def _unpacked_lines(file: IO[bytes], guess: bool) -> Iterator[str]:
