@@ -215,6 +215,11 @@ def test_a_table_of_contents_without_an_end_ends_at_the_next_heading() -> None:
     assert document.text == "Text."
 
 
+def test_a_page_number_without_an_end_ends_with_its_paragraph() -> None:
+    opened = field("PAGE", "3").rsplit("<w:r>", 1)[0]
+    assert read(f"<w:p>{opened}</w:p>" + p("Real text here.")).text == "Real text here."
+
+
 def test_headers_and_footers_once() -> None:
     source = docx.Document()
     source.core_properties.title = "The Report"

@@ -88,6 +88,12 @@ def test_titles_notes_boxes_and_what_is_left_out() -> None:
     assert balanced(document)
 
 
+def test_the_field_of_the_title_is_text() -> None:
+    document = read("<text:p>Welcome to <text:title>Annual Budget Plan</text:title> of 2024</text:p>")
+    assert document.text == "Welcome to Annual Budget Plan of 2024"
+    assert document.pages[0].left_out == {}
+
+
 def test_a_spreadsheet() -> None:
     source = odfdo.Document("spreadsheet")
     source.body.clear()

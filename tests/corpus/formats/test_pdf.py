@@ -327,7 +327,7 @@ def test_many_lines_take_time_in_proportion(text: str) -> None:
 
     def layout(lines: list[Line]) -> None:
         find_heads([lines], [800])
-        find_contents(lines)
+        find_contents(lines, 100)
         paragraphs(lines)
         numbered_headings([lines])
         outline_headings([Bookmark(1, "Title", 0, None)] * 10, [lines])
@@ -340,7 +340,7 @@ def test_a_long_line_takes_time_in_proportion(unit: str) -> None:
     def layout(text: str) -> None:
         lines = [line(text), line(text, 1)]
         find_heads([lines], [800])
-        find_contents(lines)
+        find_contents(lines, 100)
         paragraphs(lines)
         numbered_headings([lines])
         outline_headings([Bookmark(1, "Title", 0, None)], [lines])
@@ -350,3 +350,18 @@ def test_a_long_line_takes_time_in_proportion(unit: str) -> None:
 
 def test_a_hundred_thousand_blank_lines() -> None:
     assert read(["\n" * 100_000 + "Text."]).pages == ()
+
+
+def test_a_bibliography_is_no_index() -> None:
+    letters = "ABCDEFGHIJKLMNOPQR"
+    page = "\n".join(
+        f"{letter}dler, K.: The history of town {letter}, Oxford, {1960 + n}" for n, letter in enumerate(letters)
+    )
+    (counts,) = read([page]).pages
+    assert counts.left_out == {}
+    assert counts.read == counts.source
+
+
+def test_a_hyphen_before_a_conjunction_stays() -> None:
+    text = read(["The rules come with short-\nand long-term contracts of every kind that one\ncan think of."]).text
+    assert "short- and long-term" in text

@@ -8,7 +8,7 @@ import pytest
 from pptx import Presentation
 from pptx.util import Inches
 
-from oreqa.core import Document
+from oreqa.core import MISSING, Document, PageWords
 from oreqa.corpus.formats.pptx import read_pptx
 from oreqa.errors import DocumentError
 
@@ -89,7 +89,9 @@ def test_damaged_slides() -> None:
     deck = Presentation()
     deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = "One"
     deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = "Two"
-    assert read(deck, slide1=(b"<p:cSld", b"<<<")).text == "Two"
+    document = read(deck, slide1=(b"<p:cSld", b"<<<"))
+    assert document.text == "Two"
+    assert document.pages[0] == PageWords("slide 1", 0, 0, {MISSING: 0})
     assert read(Presentation()).text == ""
     with pytest.raises(DocumentError, match=r"not a readable \.pptx"):
         read_pptx(b"PK", Path("a.pptx"))

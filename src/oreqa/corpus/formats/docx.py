@@ -124,6 +124,7 @@ class _Word:
         role = self._styles.role(paragraph)
         if role.level is not None:
             self._fields.clear()  # no field goes on over a heading, unless its end is missing
+        self._fields = [field for field in self._fields if field.kind() not in _PAGE_FIELDS]  # nor these over a paragraph
         content = self._content(paragraph)
         text = content.text()
         if role.contents:

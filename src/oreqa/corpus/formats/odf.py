@@ -125,6 +125,8 @@ class _File:
 
     def _skipped(self, part: Any) -> bool:
         name = local(part)
+        if name == "title" and ":text:" in part.tag:  # a field that shows the document's title
+            return False
         if name in _LEFT_OUT:
             self._builder.leave_out(_LEFT_OUT[name], _source(part))
         return not name or name in _LEFT_OUT or name in _WITHOUT_TEXT

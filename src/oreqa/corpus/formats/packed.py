@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import posixpath
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
@@ -78,7 +79,7 @@ def optional_part(archive: zipfile.ZipFile, name: str) -> Any | None:
 
     try:
         return parse_part(archive, name)
-    except (KeyError, ValueError, etree.XMLSyntaxError, zipfile.BadZipFile):
+    except (KeyError, ValueError, EOFError, zlib.error, etree.XMLSyntaxError, zipfile.BadZipFile):
         return None
 
 

@@ -142,7 +142,7 @@ def _leave_out(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> dic
     """The lines that are not text of the document, and why."""
     reasons = dict.fromkeys(find_heads(pages, heights), HEADS)
     for page in pages:
-        marks, reason = find_contents([line for line in page if (line.page, line.number) not in reasons])
+        marks, reason = find_contents([line for line in page if (line.page, line.number) not in reasons], len(pages))
         reasons.update(dict.fromkeys(marks, reason))
     return reasons
 

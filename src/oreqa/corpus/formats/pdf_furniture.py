@@ -32,6 +32,8 @@ _LARGER = 1.15
 """Than the text: lines that are have to repeat with their numbers, as "Example 2" and "Example 3" are headings."""
 _ROMAN = re.compile(r"[ivxlc]+", re.I)
 _ENTRY = re.compile(r"(?:^|[\s.…,])(\d{1,4}|[ivxlc]{1,7})[.,;]?$")
+_SLACK = 50
+"""Pages: a chapter of a book keeps the book's numbers."""
 _LISTED = re.compile(r",\s\d{1,4}$")
 _CONTENTS_TITLE = re.compile(r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matières|índice|sommaire", re.I)
 
@@ -149,9 +151,17 @@ def _is_repeated(page: int, numbers: Sequence[int], needed: int) -> bool:
     )
 
 
-def find_contents(lines: Sequence[Line]) -> tuple[set[Mark], str]:
-    """The lines of one page, without its running heads, that are of a table of contents or an index, and which."""
-    entries = [(at, match[1]) for at, line in enumerate(lines) if (match := _ENTRY.search(line.text))]
+def find_contents(lines: Sequence[Line], pages: int) -> tuple[set[Mark], str]:
+    """The lines of one page, without its running heads, that are of a table of contents or an index, and which.
+
+    Numbers that a file of so many ``pages`` cannot have are years, prices or telephone numbers.
+    """
+    most = 2 * pages + _SLACK
+    entries = [
+        (at, match[1])
+        for at, line in enumerate(lines)
+        if (match := _ENTRY.search(line.text)) and not (match[1].isdigit() and int(match[1]) > most)
+    ]
     leaders = sum(lines[at].leaders for at, _ in entries)
     titled = any(_CONTENTS_TITLE.fullmatch(line.text.strip()) for line in lines[:3])
     if len(entries) < 4 or not (leaders >= 3 or (titled and 2 * len(entries) > len(lines))):

@@ -64,7 +64,8 @@ def read_outline(pdf: pdfium.PdfDocument) -> list[Bookmark]:
         if page is None or page < 0 or not is_heading(title) or _PAGE.fullmatch(title):
             continue
         mode, view = dest.get_view()
-        top = view[1] if mode == pdfium.raw.PDFDEST_VIEW_XYZ and len(view) > 1 else None
+        # PDFium gives 0 where the file says nothing.
+        top = (view[1] or None) if mode == pdfium.raw.PDFDEST_VIEW_XYZ and len(view) > 1 else None
         entries.append(Bookmark(mark.level + 1, title, page, top))
         if len(entries) > limits.SECTIONS:
             break

@@ -146,6 +146,9 @@ def _broken_word(text: str) -> str:
     return match[1] if match else ""
 
 
+_CONJUNCTIONS = {"and", "or", "to", "und", "oder", "bzw", "et", "ou"}
+
+
 def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[int, Line, int]]]:
     """The text of a paragraph, and of each line where it begins there and how many of its characters are in it."""
     pieces: list[str] = []
@@ -155,7 +158,9 @@ def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[in
         text = line.text
         after = lines[at + 1].text if at + 1 < len(lines) else ""
         gap = " " if after else ""
-        if after and (broken := _broken_word(text)) and (rest := _FIRST.match(after)):
+        rest = _FIRST.match(after)
+        # Not of "short- and long-term".
+        if rest and rest[0] not in _CONJUNCTIONS and (broken := _broken_word(text)):
             if _is_whole(broken, rest[0], line.hyphen, words, text):
                 text = text[:-1]
             gap = ""

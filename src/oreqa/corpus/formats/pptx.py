@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from oreqa.core import Document
+from oreqa.core import MISSING, Document, PageWords
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.formats.packed import (
     all_text,
@@ -71,7 +71,7 @@ class _Deck:
         notes = [root for _, kind, part in related if kind == "notesSlide" for root in self._root(part)]
         self._diagrams = {key: part for key, kind, part in related if kind == "diagramData"}
         if slide is None:
-            self.builder.start_page(place, 0)
+            self.builder.add_page(PageWords(place, 0, 0, {MISSING: 0}))
             return
         shapes = list(_shapes(slide))
         diagrams = [root for part in dict.fromkeys(self._diagrams.values()) for root in self._root(part)]
