@@ -257,9 +257,8 @@ def test_help_shows_defaults_in_paragraphs(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_shells_complete_commands() -> None:
-    assert (
-        "_OREQA_COMPLETE=complete_bash" in CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="oreqa").stdout
-    )
+    asked = {"_OREQA_COMPLETE": "complete_bash", "COMP_WORDS": "oreqa sea", "COMP_CWORD": "1"}
+    assert CliRunner().invoke(app, [], prog_name="oreqa", env=asked).stdout.split() == ["search"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
