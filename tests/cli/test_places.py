@@ -49,17 +49,17 @@ def test_the_place_as_json() -> None:
 
 def test_paths_are_the_shortest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
-    (home / "work" / "deep" / "er").mkdir(parents=True)
+    (home / "files" / "deep" / "er").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.chdir(home / "work")
-    assert shown_path(f"{home}/work/docs/a.md") == "docs/a.md"
-    assert shown_path(f"{home}/work/t.jsonl#a/../b") == "t.jsonl#a/../b"
+    monkeypatch.chdir(home / "files")
+    assert shown_path(f"{home}/files/docs/a.md") == "docs/a.md"
+    assert shown_path(f"{home}/files/t.jsonl#a/../b") == "t.jsonl#a/../b"
     assert shown_path(f"{home}/b.md") == "~/b.md"
     assert shown_path(f"{tmp_path}/c.md") == "../../c.md"
     assert shown_path("/d.md") == "/d.md"
     assert shown_path("a task's passage") == "a task's passage"
-    monkeypatch.chdir(home / "work" / "deep" / "er")
-    assert shown_path(f"{home}/work/b.md") == "../../b.md"
+    monkeypatch.chdir(home / "files" / "deep" / "er")
+    assert shown_path(f"{home}/files/b.md") == "../../b.md"
     assert shown_path(f"{home}/b.md") == "~/b.md"
 
 

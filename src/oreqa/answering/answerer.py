@@ -131,21 +131,21 @@ class Answerer:
     ) -> list[Reply]:
         """The answers to many questions, each with the passages or sentences that it was answered from."""
         check_request(questions, k, "hybrid", "sentence")
-        least = self.calibration.threshold if threshold is None else threshold
-        if not 0 <= least <= 1:
-            raise InputError(f"the threshold is {least}; it must lie between 0 and 1")
+        threshold = self.calibration.threshold if threshold is None else threshold
+        if not 0 <= threshold <= 1:
+            raise InputError(f"the threshold is {threshold}; it must lie between 0 and 1")
         depth = max(k, CONSIDERED) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
         hits = self.index.search(questions, max(depth, self.rerank), "hybrid", unit, where)
-        likely = self._likely(questions, hits, k, depth, least)
+        likely = self._likely(questions, hits, k, depth, threshold)
         return [Reply(tuple(answers), tuple(found[:depth])) for answers, found in zip(likely, hits, strict=True)]
 
     def _likely(
-        self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, depth: int, least: float
+        self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, depth: int, threshold: float
     ) -> list[list[Answer]]:
-        """The answers whose probability is ``least`` or more, from the ``depth`` best hits; re-ranked, if that is wanted."""
+        """The answers whose probability is ``threshold`` or more, from the ``depth`` best hits; re-ranked if asked."""
         answers = self._answers(questions, [found[:depth] for found in hits], k)
-        likely = [[answer for answer in found if (answer.confidence or 0.0) >= least] for found in answers]
+        likely = [[answer for answer in found if (answer.confidence or 0.0) >= threshold] for found in answers]
         if self.classifier is None or not self.rerank:
             return likely
         # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from oreqa.core import MISSING, Document, PageWords
@@ -27,6 +27,22 @@ class PageRow:
 
     document: str
     page: PageWords
+
+
+@dataclass
+class Words:
+    """Words of files, as ``PageWords`` counts them."""
+
+    source: int = 0
+    read: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def add(self, pages: Iterable[PageWords]) -> None:
+        for page in pages:
+            self.source += page.source
+            self.read += page.read
+            for reason, count in page.left_out.items():
+                self.left_out[reason] = self.left_out.get(reason, 0) + count
 
 
 def share(page: PageWords) -> float:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oreqa.core import Document, PageWords, Passage
+from oreqa.core import Document, Passage
 from oreqa.corpus.chunks import split_passages
 from oreqa.errors import DocumentError, IndexStateError
 from oreqa.index import store
+from oreqa.index.coverage import Words
 from oreqa.index.dense import check_factory
 from oreqa.index.documents import document_hash, insert_document, read_passages
 from oreqa.index.encodings import Encodings, passage_hash
@@ -39,22 +40,6 @@ BATCH_PASSAGES = 512
 """Passages that are encoded and committed together: what an interruption loses at the most."""
 
 Progress = Callable[[int], None]
-
-
-@dataclass
-class Words:
-    """Words of files, as ``PageWords`` counts them."""
-
-    source: int = 0
-    read: int = 0
-    left_out: dict[str, int] = field(default_factory=dict)
-
-    def add(self, pages: Iterable[PageWords]) -> None:
-        for page in pages:
-            self.source += page.source
-            self.read += page.read
-            for reason, count in page.left_out.items():
-                self.left_out[reason] = self.left_out.get(reason, 0) + count
 
 
 @dataclass

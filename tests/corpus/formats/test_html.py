@@ -289,3 +289,9 @@ def test_any_bytes(data: bytes, head: bytes) -> None:
         read(head + data)
     except DocumentError:
         pass
+
+
+def test_numbers_of_lists_are_no_words_of_the_source() -> None:
+    document = read("<p>x:<ol><li>alpha<li>beta</ol>")
+    assert document.text == "x:\n1. alpha\n2. beta"
+    assert [(page.source, page.read) for page in document.pages] == [(3, 3)]

@@ -277,8 +277,8 @@ class PageReading:
     def _emit(self, text: str, place: str) -> None:
         if self._first_heading:
             self._add_heading(1, self._first_heading, self._base)
-        text, joined = self._marker + text, self._joins
-        self._parts.append(lambda builder: builder.add_block(text, place, joined=joined))
+        mark, joined = self._marker.strip(), self._joins
+        self._parts.append(lambda builder: builder.add_block(text, place, joined=joined, mark=mark))
         self.blocks += 1
         self._marker = ""
         self._joins = self._together > 0 or self._announces
