@@ -22,14 +22,15 @@ from answers import answer_all, is_right, ranked
 from common import report
 
 from oreqa.answering.combining import COMBINATION
-from oreqa.datasets.files import read_json, write_json, write_text
-from oreqa.datasets.provenance import data_hash
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.significance import paired_difference
+from oreqa.files import read_json, write_json, write_text
 from oreqa.index.passages import index_passages
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.folders import DEFAULT_READER
-from oreqa.runtime.reader import PassageReader
+from oreqa.models.reader.reader import Reader
+from oreqa.provenance import data_hash
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "small" / "reranker.toml"
 BASE = "M = 6, marked"
@@ -65,13 +66,14 @@ def main() -> None:
     paragraphs = load_paragraphs(file)
     chosen = random.Random(0).sample([(p, q) for p in paragraphs for q in p.questions], options.asked)
     index = index_passages(options.work / "index", whole_passages(paragraphs))
+    reader = Reader.load(DEFAULT_READER)
     right: dict[str, dict[str, list[float]]] = {}
     for name, settings in VARIANTS.items():
         folder = options.work / name.replace(" ", "").replace(",", "-").replace("=", "")
         train(settings, learned, folder)
         saved = folder / "rows.json"
         if not saved.is_file():
-            write_json(saved, answer_all(index, PassageReader.load(DEFAULT_READER, folder), chosen, apart=False))
+            write_json(saved, answer_all(index, reader, CrossEncoder.load(folder), chosen, apart=False))
         rows: list[dict[str, Any]] = read_json(saved)
         right[name] = {order: [is_right(row, ranked(row, w, True)) for row in rows] for order, w in ORDERS.items()}
         print(name, {order: round(100 * float(np.mean(values)), 1) for order, values in right[name].items()}, flush=True)

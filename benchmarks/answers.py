@@ -21,12 +21,11 @@ from common import report
 from confidence import best_threshold, fit, probabilities
 from confidence import report as summary
 
-from oreqa.answering.answerer import READ, SPANS_READ
+from oreqa.answering.answerer import READ, SPANS_READ, rerank_spans
 from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
 from oreqa.answering.confidence import SPANS, Calibration, span_features
 from oreqa.core import Hit, Span
 from oreqa.corpus.chunks import passage_head
-from oreqa.datasets.files import read_json, write_json
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
@@ -35,10 +34,12 @@ from oreqa.evaluation.answers import exact_match, f1_score
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.metrics import mean_metrics
 from oreqa.evaluation.openqa import has_answer
+from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
-from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.runtime.reader import PassageReader
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER, RERANKER
+from oreqa.models.reader.reader import Reader
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
 COLLECTION = 1500
@@ -47,7 +48,9 @@ SELECTION, RETRIEVAL = (0, 0.25, 0.5, 0.75, 1.0, 1.5), (0, 1, 2, 4, 8, 12)
 """Weights that are tried: whatever they put among the ``RERANKED`` best is scored by the re-ranker."""
 
 
-def collect(name: str, path: Path, options: argparse.Namespace, reader: PassageReader) -> list[dict[str, Any]]:
+def collect(
+    name: str, path: Path, options: argparse.Namespace, reader: Reader, reranker: CrossEncoder | None
+) -> list[dict[str, Any]]:
     """Rows of one data set: each question with the spans that were read, and what the search and the re-ranker said."""
     saved = options.work / f"{name}.json"
     if saved.is_file():
@@ -62,15 +65,17 @@ def collect(name: str, path: Path, options: argparse.Namespace, reader: PassageR
     collection = list(asked) + rng.sample(rest, min(len(rest), max(0, COLLECTION - len(asked))))
     index = index_passages(options.work / "index" / name, whole_passages(collection), device=options.device)
     if test:  # SQuAD 2.0 has its own unanswerable questions
-        rows = answer_all(index, reader, chosen, apart=False)
+        rows = answer_all(index, reader, reranker, chosen, apart=False)
     else:
-        rows = answer_all(index, reader, chosen, apart=False) + answer_all(index, reader, chosen, apart=True)
+        rows = answer_all(index, reader, reranker, chosen, apart=False) + answer_all(
+            index, reader, reranker, chosen, apart=True
+        )
     write_json(saved, rows)
     return rows
 
 
 def answer_all(
-    index: Index, reader: PassageReader, chosen: list[tuple[Paragraph, Any]], apart: bool
+    index: Index, reader: Reader, reranker: CrossEncoder | None, chosen: list[tuple[Paragraph, Any]], apart: bool
 ) -> list[dict[str, Any]]:
     """Search and read; ``apart`` leaves the passages of the question's own article out."""
     questions = [question.text for _, question in chosen]
@@ -85,7 +90,7 @@ def answer_all(
     spans = reader.read(questions, texts, SPANS_READ)
     retrieval = [[h.score for h in hits] for hits in found]
     best = [[own[i] for i in dict.fromkeys(reconsidered(own, r))] for own, r in zip(spans, retrieval, strict=True)]
-    scores = reader.rerank(questions, texts, best) if reader.reranker else [[] for _ in questions]
+    scores = rerank_spans(reranker, questions, texts, best) if reranker else [[] for _ in questions]
     rows = []
     for (_, question), own, hits, first, again in zip(chosen, spans, found, best, scores, strict=True):
         golds = [] if apart else [gold.text for gold in question.answers]
@@ -95,7 +100,7 @@ def answer_all(
             "spans": [[s.text, s.start, s.end, s.passage, s.parts["span"], s.parts["selection"]] for s in own],
             "holds": [bool(golds) and has_answer(h.passage.text, OpenQuestion("", "", tuple(golds))) for h in hits],
             "hits": [[h.score, dict(h.parts)] for h in hits],
-            "rescored": {_key(s): float(r) for s, r in zip(first, again, strict=bool(reader.reranker))},
+            "rescored": {_key(s): float(r) for s, r in zip(first, again, strict=bool(reranker))},
         })  # fmt: skip
     return rows
 
@@ -203,12 +208,13 @@ def main() -> None:
     parser.add_argument("--reranker", default=DEFAULT_RERANKER)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
-    reader = PassageReader.load(options.reader, None if options.reranker == "none" else options.reranker, options.device)
+    reader = Reader.load(options.reader, options.device)
+    reranker = None if options.reranker == "none" else CrossEncoder.load(options.reranker, options.device, kind=RERANKER)
     sets = {}
     for name in TUNED:
-        sets[name] = collect(name, options.data / "extractive" / f"{name}.json.gz", options, reader)
+        sets[name] = collect(name, options.data / "extractive" / f"{name}.json.gz", options, reader, reranker)
         print(name, len(sets[name]), flush=True)
-    again = reader.reranker is not None
+    again = reranker is not None
     plain, plain_em = best_weights(sets, False, replace(COMBINATION, aggregate=False))
     result: dict[str, Any] = {"questions": {name: len(rows) // 2 for name, rows in sets.items()}}
     result["em"] = {
@@ -246,7 +252,10 @@ def main() -> None:
     result |= {"combination": {n: getattr(best, n) for n in best.__slots__},
                "calibration": {"weights": dict(shipped.weights), "bias": shipped.bias, "threshold": shipped.threshold}}  # fmt: skip
     test = features(
-        collect("squad-v2.0-dev", options.data / "squad" / "squad-v2.0-dev.json.gz", options, reader), best, again, names
+        collect("squad-v2.0-dev", options.data / "squad" / "squad-v2.0-dev.json.gz", options, reader, reranker),
+        best,
+        again,
+        names,
     )
     p = probabilities(test, np.array([shipped.weights[n] for n in names]), shipped.bias)
     pages = Path(__file__).parent.parent / "docs" / "results"

@@ -22,10 +22,10 @@ import numpy as np
 from common import report
 
 from oreqa.datasets.beir import Beir, load_beir, save_beir
-from oreqa.datasets.files import read_json, read_jsonl, write_jsonl
 from oreqa.datasets.splits import is_held_out_name
 from oreqa.evaluation.runs import Run, load_run
 from oreqa.evaluation.significance import paired_difference
+from oreqa.files import read_json, read_jsonl, write_jsonl
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "small" / "retriever.toml"
 GOLD, UNWEIGHTED = "gold", "+ silver, w = 1"

@@ -23,7 +23,7 @@ from typing import Any
 
 from own_collections import COLLECTIONS, lay_out
 
-from oreqa.datasets.files import read_jsonl, write_jsonl
+from oreqa.files import read_jsonl, write_jsonl
 
 QUESTIONS = Path(__file__).parent / "questions"
 HALVES = ("tuning", "reporting")

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from oreqa.datasets.files import write_json
 from oreqa.datasets.squad import Paragraph, load_squad
+from oreqa.files import write_json
 
 # Benchmarks share crashes, forks and tiny models with the tests.
 sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))

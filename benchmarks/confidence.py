@@ -20,8 +20,8 @@ from oreqa.answering.answerer import CONSIDERED, Answerer
 from oreqa.answering.confidence import SENTENCES as CALIBRATION
 from oreqa.answering.confidence import Calibration
 from oreqa.answering.confidence import sentence_features as features
-from oreqa.datasets.files import write_json
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
+from oreqa.files import write_json
 from oreqa.index.passages import index_passages
 
 FITTED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "fairytaleqa", "covidqa-passages", "timeqa-human")

@@ -13,7 +13,7 @@ from common import paired, report, squad
 from sentence_transformers import SentenceTransformer
 
 from oreqa.datasets.reqa import build_reqa
-from oreqa.runtime.encoder import Encoder
+from oreqa.models.encoder.encoder import Encoder
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 
-from oreqa.datasets.files import write_json
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
+from oreqa.files import write_json
 from oreqa.index.fusion import Weights
 from oreqa.index.passages import index_passages
 

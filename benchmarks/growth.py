@@ -160,7 +160,7 @@ def search_alone(data: Path, index: Path) -> None:
 
 def script_alone(data: Path, index: Path) -> None:
     """In a process of its own: what memory the script's ten searches take, its index made from texts and vectors in a file."""
-    from oreqa.runtime.encoder import Encoder
+    from oreqa.models.encoder.encoder import Encoder
 
     questions = [p.questions[0].text for p in squad(data) if p.questions][:10]
     texts = [json.loads(line)["text"] for file in sorted((index.parent / "texts").glob("*.jsonl")) for line in file.open()]

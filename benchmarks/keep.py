@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from oreqa.datasets.files import write_json, write_jsonl
 from oreqa.evaluation.runs import load_run
+from oreqa.files import write_json, write_jsonl
 
 
 def main() -> None:

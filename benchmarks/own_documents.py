@@ -21,11 +21,11 @@ from typing import Any
 from common import report
 from own_collections import COLLECTIONS, lay_out
 
-from oreqa.datasets.provenance import data_hash
 from oreqa.datasets.questions import OpenQuestion, load_question_list
 from oreqa.evaluation.asked import DEPTH, asked_metrics, evaluate_asked, grouped_metrics
 from oreqa.evaluation.openqa import Predicted
 from oreqa.evaluation.runs import QuestionResult
+from oreqa.provenance import data_hash
 
 QUESTIONS = Path(__file__).parent / "questions"
 OURS = Path(__file__).parent.parent / "src"

@@ -24,7 +24,7 @@ from oreqa.corpus.chunks import passage_head
 from oreqa.evaluation.answers import exact_match
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.index.passages import index_passages
-from oreqa.runtime.reader import PassageReader
+from oreqa.models.reader.reader import Reader
 
 QUESTION = "Which NFL team represented the AFC at Super Bowl 50?"
 ANSWER = "Denver Broncos"
@@ -108,7 +108,7 @@ def main() -> None:
     pipeline = [str(options.other), "-c", COLD, str(one), str(options.reader)]
     of_one = cold(ours, pipeline, options.rounds, ANSWER)
 
-    loaded = PassageReader.load(options.reader)
+    loaded = Reader.load(options.reader)
     texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in own] for own in hits[1:]]
     loaded.read([text for text, _ in asked[:2]], texts[:2])
     golds = [gold for _, gold in asked]

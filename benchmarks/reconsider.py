@@ -20,15 +20,16 @@ from common import report
 
 from oreqa.answering.answerer import READ
 from oreqa.answering.combining import COMBINATION, Combination
-from oreqa.datasets.files import read_json, write_json
-from oreqa.datasets.provenance import data_hash
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.significance import paired_difference
+from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
-from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.runtime.reader import PassageReader
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER, RERANKER
+from oreqa.models.reader.reader import Reader
+from oreqa.provenance import data_hash
 
 SETS = {
     "squad-v1.1-dev": "squad/squad-v1.1-dev.json.gz",
@@ -39,7 +40,7 @@ SETS = {
 UNTUNED, TUNED = (f"reader + retrieval + aggregation, {how}" for how in ("every weight 1", "tuned"))
 
 
-def collect(name: str, options: argparse.Namespace, reader: PassageReader) -> list[dict[str, Any]]:
+def collect(name: str, options: argparse.Namespace, reader: Reader, reranker: CrossEncoder) -> list[dict[str, Any]]:
     saved = options.work / f"{name.split(',')[0]}.json"
     if saved.is_file():
         return list(read_json(saved))
@@ -48,7 +49,7 @@ def collect(name: str, options: argparse.Namespace, reader: PassageReader) -> li
     chosen = [(p, q) for p in asked for q in p.questions if q.answers]
     chosen = random.Random(0).sample(chosen, min(options.questions, len(chosen)))
     index = index_passages(options.work / "index" / saved.stem, whole_passages(paragraphs), device=options.device)
-    rows = answer_all(index, reader, chosen, apart=False)
+    rows = answer_all(index, reader, reranker, chosen, apart=False)
     write_json(saved, rows)
     return rows
 
@@ -63,7 +64,8 @@ def main() -> None:
     parser.add_argument("--reranker", default=DEFAULT_RERANKER)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
-    reader = PassageReader.load(options.reader, options.reranker, options.device)
+    reader = Reader.load(options.reader, options.device)
+    reranker = CrossEncoder.load(options.reranker, options.device, kind=RERANKER)
     plain = Combination(selection=1.0, retrieval=0.0, reranking=0.0, aggregate=False)
     untuned = Combination(selection=1.0, retrieval=1.0, reranking=1.0)
     variants = {
@@ -78,7 +80,7 @@ def main() -> None:
     }
     result: dict[str, Any] = {}
     for name in options.sets:
-        rows = collect(name, options, reader)
+        rows = collect(name, options, reader, reranker)
         found = {
             label: {
                 metric: np.array([is_right(row, ranked(row, weights, again), metric) for row in rows])

@@ -14,16 +14,16 @@ import time
 from pathlib import Path
 
 import numpy as np
+import sentence_transformers
 from common import paired, report, squad
 from safetensors.numpy import save_file
-from sentence_transformers import CrossEncoder
 
-from oreqa.datasets.files import read_json, write_json
 from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.reqa import build_reqa
+from oreqa.files import read_json, write_json
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.folders import find_model
-from oreqa.models.heads import find_tokenizer, load_weights
-from oreqa.runtime.classifier import Classifier
+from oreqa.models.graph.weights import find_tokenizer, load_weights
 
 SENTENCES = 50
 
@@ -55,7 +55,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
         save_whole(find_model(options.classifier), folder)
-        ours, theirs = Classifier.load(folder), CrossEncoder(str(folder), device="cpu")
+        ours = CrossEncoder.load(folder)
+        theirs = sentence_transformers.CrossEncoder(str(folder), device="cpu")
         found: dict[str, list[float]] = {}
 
         def run_ours() -> float:

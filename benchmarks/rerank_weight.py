@@ -19,8 +19,9 @@ from oreqa.datasets.tasks import draw_questions, load_task
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.passages import index_passages
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.cross_encoder.reranking import rerank_scores
 from oreqa.models.folders import DEFAULT_CLASSIFIER
-from oreqa.runtime.classifier import Classifier, rerank_scores
 
 SETS = ("squad-train-pieces", "qed-nq-train", "afriqa-en")
 WEIGHTS = (0.0, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 10.0)
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
-    classifier = Classifier.load(options.classifier, options.device)
+    classifier = CrossEncoder.load(options.classifier, options.device)
     result: dict[str, Any] = {"questions": options.questions}
     for name in SETS:
         task = load_task(options.data / "extractive" / f"{name}.json.gz", held_out=True)

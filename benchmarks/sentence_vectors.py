@@ -17,7 +17,7 @@ from common import report
 
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
 from oreqa.evaluation.metrics import gold_ranks
-from oreqa.runtime.encoder import Encoder
+from oreqa.models.encoder.encoder import Encoder
 
 SETS = ("covidqa-passages", "timeqa-human")
 

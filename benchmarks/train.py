@@ -23,8 +23,8 @@ from sentence_transformers import (
 )
 from sentence_transformers.losses import MultipleNegativesRankingLoss
 
-from oreqa.datasets.files import write_jsonl
 from oreqa.datasets.pairs import Candidate, Pair, pair_row
+from oreqa.files import write_jsonl
 from oreqa.models.folders import DEFAULT_ENCODER, find_model
 from oreqa.training.data import load_gold
 from oreqa.training.fitting import keep_memory, uses_bf16

@@ -19,7 +19,7 @@ from itertools import product
 from pathlib import Path
 
 from oreqa.models.folders import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.models.pack import pack_model
+from oreqa.models.pack.packing import pack_model
 
 ROOT = Path(__file__).parent.parent
 PACK = ROOT / "src" / "oreqa" / "models" / "pack"

@@ -12,16 +12,18 @@ if TYPE_CHECKING:
     from oreqa.answering import Answerer
     from oreqa.index.ingest import index_files
     from oreqa.index.search import Index
-    from oreqa.runtime.encoder import Encoder
-    from oreqa.runtime.reader import PassageReader
+    from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+    from oreqa.models.encoder.encoder import Encoder
+    from oreqa.models.reader.reader import Reader
 
-__all__ = ["Answerer", "Encoder", "Index", "PassageReader", "index_files"]
+__all__ = ["Answerer", "CrossEncoder", "Encoder", "Index", "Reader", "index_files"]
 
 _HOMES = {
     "Answerer": "oreqa.answering",
-    "Encoder": "oreqa.runtime.encoder",
+    "Encoder": "oreqa.models.encoder.encoder",
     "Index": "oreqa.index.search",
-    "PassageReader": "oreqa.runtime.reader",
+    "Reader": "oreqa.models.reader.reader",
+    "CrossEncoder": "oreqa.models.cross_encoder.cross_encoder",
     "index_files": "oreqa.index.ingest",
 }
 

@@ -15,8 +15,9 @@ from oreqa.core import Span
 from oreqa.errors import InputError
 from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
-from oreqa.runtime.classifier import Classifier
-from oreqa.runtime.reader import PassageReader
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.cross_encoder.reranking import rerank_hits
+from oreqa.models.reader.reader import Reader
 
 SUM = Calibration({"sentence_cosine": 1.0, "margin": 2.0}, -0.5, 0.4)
 
@@ -112,9 +113,10 @@ def test_spans_that_overlap_are_one_answer(answerer: Answerer) -> None:
 def test_re_ranked_answers_have_no_confidence_and_the_others_decide_whether_there_are_any(
     answerer: Answerer, tiny_reader: Path, tiny_classifier: Path, read: bool
 ) -> None:
-    reader = PassageReader.load(tiny_reader) if read else None
+    reader = Reader.load(tiny_reader) if read else None
+    classifier = CrossEncoder.load(tiny_classifier)
     plain = Answerer(answerer.index, reader, passages=2)
-    again = Answerer(answerer.index, reader, passages=2, classifier=Classifier.load(tiny_classifier), rerank=6)
+    again = Answerer(answerer.index, reader, passages=2, classifier=classifier, rerank=6)
     questions = ["leather boots", "where are flowers", "eight arms"]
     best = [answers[0].confidence or 0.0 for answers in plain.ask_all(questions, threshold=0)]
     middle = sorted(best)[1]
@@ -124,12 +126,12 @@ def test_re_ranked_answers_have_no_confidence_and_the_others_decide_whether_ther
     assert all(answer.confidence is None for found in answers for answer in found)
     unit = "passage" if read else "sentence"
     for question, found in zip(questions, answers, strict=True):
-        hits = again.classifier.rerank([question], again.index.search([question], 10, unit=unit), 6)[0]  # type: ignore[union-attr]
+        hits = rerank_hits(classifier, [question], again.index.search([question], 10, unit=unit), 6)[0]
         if found and reader is None:
             assert [answer.text for answer in found] == [hit.sentence.text for hit in hits[:3]]
         elif found:
             texts, scores = [hit.passage for hit in hits[:2]], [hit.score for hit in hits[:2]]
-            (ranked,) = read_answers(reader, [question], [texts], [scores])
+            (ranked,) = read_answers(reader, None, [question], [texts], [scores])
             assert found[0].text == ranked[0].span.text
 
 

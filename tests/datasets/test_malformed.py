@@ -15,7 +15,6 @@ import pytest
 from oreqa.cli.output import read_lines
 from oreqa.datasets.beir import load_beir
 from oreqa.datasets.dpr import load_dpr
-from oreqa.datasets.files import append_jsonl, read_json, read_jsonl, resume_rows, write_json
 from oreqa.datasets.mrqa import load_mrqa
 from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.reqa import build_reqa, load_boundaries
@@ -26,6 +25,7 @@ from oreqa.evaluation.answers import score_predictions
 from oreqa.evaluation.compare import compare_runs
 from oreqa.evaluation.openqa import load_open_questions
 from oreqa.evaluation.runs import load_run
+from oreqa.files import append_jsonl, read_json, read_jsonl, resume_rows, write_json
 from oreqa.mining.predictions import load_predictions
 
 SQUAD = {

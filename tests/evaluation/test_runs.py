@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.datasets.files import resume_rows
-from oreqa.datasets.provenance import data_hash
 from oreqa.errors import InputError
 from oreqa.evaluation.compare import compare_runs
 from oreqa.evaluation.metrics import mean_metrics, question_metrics
 from oreqa.evaluation.papers import published_rows
 from oreqa.evaluation.report import write_report
 from oreqa.evaluation.runs import QuestionResult, load_run, save_run
+from oreqa.files import resume_rows
+from oreqa.provenance import data_hash
 
 
 def results(ranks: list[list[float]]) -> list[QuestionResult]:

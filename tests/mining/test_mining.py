@@ -19,7 +19,7 @@ from oreqa.index.store import Settings
 from oreqa.mining import silver as mining
 from oreqa.mining.negatives import DEPTH, best_candidates, mine_negatives
 from oreqa.mining.silver import Asked, asked_of, mine_silver
-from oreqa.runtime.classifier import Classifier
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 
 
 @pytest.fixture
@@ -87,18 +87,18 @@ def test_silver_goes_on_after_an_interruption(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mining, "CHUNK", 8)
-    asked, classifier = asked_of(load_task(squad_file)), Classifier.load(tiny_classifier)
+    asked, classifier = asked_of(load_task(squad_file)), CrossEncoder.load(tiny_classifier)
     whole = mine_silver(asked, mined_index, classifier, tmp_path / "whole.jsonl", 5, least=0)
     scored: list[int] = []
-    score = Classifier.score
+    score = CrossEncoder.score
 
-    def fail_later(self: Classifier, questions: list[str], *rest: object) -> object:
+    def fail_later(self: CrossEncoder, questions: list[str], *rest: object) -> object:
         scored.append(len(questions))
         if len(scored) == 3:
             raise KeyboardInterrupt
         return score(self, questions, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Classifier, "score", fail_later)
+    monkeypatch.setattr(CrossEncoder, "score", fail_later)
     out = tmp_path / "silver.jsonl"
     with pytest.raises(KeyboardInterrupt):
         mine_silver(asked, mined_index, classifier, out, 5, least=0)
@@ -121,7 +121,7 @@ def test_silver_goes_on_after_an_interruption(
 def test_only_probable_pairs_are_kept_and_none_that_is_gold(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path
 ) -> None:
-    asked, classifier = asked_of(load_task(squad_file)), Classifier.load(tiny_classifier)
+    asked, classifier = asked_of(load_task(squad_file)), CrossEncoder.load(tiny_classifier)
     every = mine_silver(asked, mined_index, classifier, tmp_path / "every.jsonl", 10, least=0)
     scores = sorted({row["score"] for row in every if row["source"] == "silver"})
     middle = (scores[len(scores) // 2 - 1] + scores[len(scores) // 2]) / 2  # files hold rounded probabilities
@@ -135,11 +135,11 @@ def test_a_probability_of_exactly_the_least_is_kept(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logits = np.array([0.0, -1e-3, 1e-3, 0.0], np.float32)  # p of a half, less, more, a half
-    monkeypatch.setattr(Classifier, "score", lambda *_: [logits])
-    rows = mine_silver([Asked("who")], mined_index, Classifier.load(tiny_classifier), tmp_path / "s.jsonl", 4)
+    monkeypatch.setattr(CrossEncoder, "score", lambda *_: [logits])
+    rows = mine_silver([Asked("who")], mined_index, CrossEncoder.load(tiny_classifier), tmp_path / "s.jsonl", 4)
     assert [row["rank"] for row in rows] == [1, 3, 4]
-    monkeypatch.setattr(Classifier, "score", lambda *_: [np.full(4, 1000, np.float32)])
-    sure = mine_silver([Asked("who")], mined_index, Classifier.load(tiny_classifier), tmp_path / "t.jsonl", 4, least=1)
+    monkeypatch.setattr(CrossEncoder, "score", lambda *_: [np.full(4, 1000, np.float32)])
+    sure = mine_silver([Asked("who")], mined_index, CrossEncoder.load(tiny_classifier), tmp_path / "t.jsonl", 4, least=1)
     assert [row["weight"] for row in sure] == [1.0] * 4
 
 
@@ -148,10 +148,10 @@ def test_silver_begins_anew_when_the_index_has_changed(
 ) -> None:
     monkeypatch.setattr(mining, "CHUNK", 1)
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
-    asked, out, classifier = [Asked("boots"), Asked("tents")], tmp_path / "s.jsonl", Classifier.load(tiny_classifier)
-    stamps, score = [], Classifier.score
+    asked, out, classifier = [Asked("boots"), Asked("tents")], tmp_path / "s.jsonl", CrossEncoder.load(tiny_classifier)
+    stamps, score = [], CrossEncoder.score
 
-    def stop_at_tents(self: Classifier, questions: list[str], *rest: object) -> object:
+    def stop_at_tents(self: CrossEncoder, questions: list[str], *rest: object) -> object:
         if questions == ["tents"]:
             raise KeyboardInterrupt
         return score(self, questions, *rest)  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def test_silver_begins_anew_when_the_index_has_changed(
             stamps.append(index.content_stamp)
             assert index.content_stamp == stamps[-1]
             if text == "leather":
-                patch.setattr(Classifier, "score", stop_at_tents)
+                patch.setattr(CrossEncoder, "score", stop_at_tents)
                 with pytest.raises(KeyboardInterrupt):
                     mine_silver(asked, index, classifier, out, 9, least=0)
             else:
@@ -176,7 +176,7 @@ def test_silver_begins_anew_when_the_index_has_changed(
 
 def test_questions_without_answers(mined_index: Index, tiny_classifier: Path, tmp_path: Path) -> None:
     rows = mine_silver(
-        [Asked("who eats the bone")], mined_index, Classifier.load(tiny_classifier), tmp_path / "s.jsonl", 4, least=0
+        [Asked("who eats the bone")], mined_index, CrossEncoder.load(tiny_classifier), tmp_path / "s.jsonl", 4, least=0
     )
     assert [row["rank"] for row in rows] == [1, 2, 3, 4]
     assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == rows

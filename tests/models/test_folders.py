@@ -8,7 +8,8 @@ import pytest
 from tiny_models import make_model
 
 from oreqa.errors import ModelError
-from oreqa.models.folders import find_model, fingerprint, read_encoder_folder
+from oreqa.models.encoder.folder import read_encoder_folder
+from oreqa.models.folders import find_model, fingerprint
 
 
 def test_names_and_paths(tiny: Path) -> None:

@@ -9,17 +9,19 @@ import pytest
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
-from oreqa.datasets.files import write_jsonl  # noqa: E402
 from oreqa.datasets.pairs import Candidate, Pair, load_pairs, pair_row  # noqa: E402
 from oreqa.datasets.tasks import load_task  # noqa: E402
 from oreqa.errors import InputError  # noqa: E402
+from oreqa.files import write_jsonl  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
+from oreqa.losses.reranking import weighted_cross_entropy  # noqa: E402
 from oreqa.mining.negatives import mine_negatives  # noqa: E402
-from oreqa.models.inputs import InputMaker  # noqa: E402
-from oreqa.models.pack import pack_model  # noqa: E402
-from oreqa.runtime.classifier import Classifier  # noqa: E402
-from oreqa.training.classifier import collate, labelled_windows, train_classifier, weighted_loss  # noqa: E402
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder  # noqa: E402
+from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
+from oreqa.models.pack.packing import pack_model  # noqa: E402
+from oreqa.training.candidates import collate_labelled, labelled_windows  # noqa: E402
+from oreqa.training.cross_encoder import train_classifier  # noqa: E402
 from oreqa.training.recipes import ClassifierRecipe  # noqa: E402
 
 
@@ -42,19 +44,19 @@ def recipe_of(pairs: Path, backbone: Path, **changes: object) -> ClassifierRecip
 @pytest.mark.numeric
 @pytest.mark.parametrize("marking", ["alone", "marked"])
 def test_a_classifier_learns_and_loads_everywhere(pairs_file: Path, tiny_reader: Path, tmp_path: Path, marking: str) -> None:
-    from sentence_transformers import CrossEncoder
+    import sentence_transformers
 
     recipe = recipe_of(pairs_file, tiny_reader, marking=marking, epochs=12)
     record = train_classifier(recipe, tmp_path / "m")
     losses = [loss for _, loss in record["losses"]]
     assert losses[-1] < losses[0]
     pairs = list(load_pairs(pairs_file))
-    classifier = Classifier.load(tmp_path / "m", precision="f32")
+    classifier = CrossEncoder.load(tmp_path / "m", precision="f32")
     assert classifier.folder.marking == marking
     logits = classifier.score([p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs])
     assert np.mean([own[0] > own[1:].mean() for own in logits]) > 0.7
     if marking == "alone":
-        theirs = CrossEncoder(str(tmp_path / "m"), device="cpu")
+        theirs = sentence_transformers.CrossEncoder(str(tmp_path / "m"), device="cpu")
         asked = [(p.question, p.positive.answer) for p in pairs[:8]]
         assert np.allclose([1 / (1 + np.exp(-own[0])) for own in logits[:8]], theirs.predict(asked), atol=0.02)
 
@@ -73,22 +75,22 @@ def test_frozen_layers_are_the_backbones_and_the_pack_holds_the_rest(
     pack_model(tmp_path / "m", "classifier", str(tiny_reader), tmp_path / "packed", "MIT")
     pairs = list(load_pairs(pairs_file))[:9]
     asked = [p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs]
-    whole, packed = (Classifier.load(tmp_path / name).score(*asked) for name in ("m", "packed"))
+    whole, packed = (CrossEncoder.load(tmp_path / name).score(*asked) for name in ("m", "packed"))
     assert all(np.allclose(a, b, atol=0.1) for a, b in zip(whole, packed, strict=True))
     kept = json.loads((tmp_path / "packed" / "config.json").read_text())["oreqa"]
     assert (kept["kind"], kept["marking"], kept["difference_from"]) == ("classifier", "marked", str(tiny_reader))
 
 
 def test_a_pair_counts_as_much_as_its_weight(tiny: Path) -> None:
-    inputs = InputMaker(tiny / "tokenizer.json", 32, 0)
+    inputs = CrossEncoderInputs(tiny / "tokenizer.json", 32, "alone")
     pairs = [Pair("who", Candidate("a fox", "a fox"), 0.25, negatives=(Candidate("a dog", "a dog"),))]
-    examples = labelled_windows(pairs, inputs, "alone")
+    examples = sorted(labelled_windows(pairs, inputs, 1, 2, 0), key=lambda example: -example[1])
     assert [(label, weight) for _, label, weight in examples] == [(1.0, 0.25), (0.0, 1.0)]
-    batch = collate(examples)
+    batch = collate_labelled(examples)
     assert (batch["labels"].tolist(), batch["weights"].tolist()) == ([1.0, 0.0], [0.25, 1.0])
     logits = torch.tensor([-0.3, 0.4])
     slow = (-0.25 * np.log(1 / (1 + np.exp(0.3))) - np.log(1 - 1 / (1 + np.exp(-0.4)))) / 2
-    assert float(weighted_loss(logits, batch["labels"], batch["weights"])) == pytest.approx(slow)
+    assert float(weighted_cross_entropy(logits, batch["labels"], batch["weights"])) == pytest.approx(slow)
 
 
 def test_pairs_without_negatives_are_refused(tiny: Path, tmp_path: Path) -> None:

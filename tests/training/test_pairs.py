@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate, Pair  # noqa: E402
-from oreqa.models.folders import read_encoder_folder  # noqa: E402
+from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.training.pairs import PairMaker  # noqa: E402
 from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
 
@@ -23,7 +23,7 @@ def maker(tiny: Path, pairs: list[Pair], **changes: object) -> PairMaker:
     recipe = RetrieverRecipe.model_validate({
         "kind": "retriever", "data": ["d"], "max_tokens": 42, "optimiser": {"learning_rate": 1, "batch": 9}, **changes,
     })  # fmt: skip
-    return PairMaker(replace(read_encoder_folder(tiny), answers=recipe.answers, max_tokens=recipe.max_tokens), recipe, pairs)
+    return PairMaker(replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens), recipe, pairs)
 
 
 ANSWERS = {

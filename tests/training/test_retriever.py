@@ -16,8 +16,8 @@ from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
 from oreqa.datasets.tasks import load_task  # noqa: E402
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.evaluation.metrics import gold_ranks  # noqa: E402
-from oreqa.models.folders import read_encoder_folder  # noqa: E402
-from oreqa.runtime.encoder import Encoder  # noqa: E402
+from oreqa.models.encoder.encoder import Encoder  # noqa: E402
+from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.training.data import load_gold  # noqa: E402
 from oreqa.training.pairs import PairMaker  # noqa: E402
 from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
@@ -36,14 +36,14 @@ def retriever_recipe(squad_file: Path, tiny: Path, **changes: object) -> Retriev
 
 
 def maker(tiny: Path, recipe: RetrieverRecipe, pairs: list[Pair]) -> PairMaker:
-    folder = replace(read_encoder_folder(tiny), answers=recipe.answers, max_tokens=recipe.max_tokens)
+    folder = replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens)
     return PairMaker(folder, recipe, pairs)
 
 
 @pytest.mark.numeric
 @pytest.mark.parametrize(
     "form",
-    [{}, {"answers": "pairs", "pooling": "cls", "input_types": True, "projection": 8}, {"input_types": True}],
+    [{}, {"context": "cross_segment", "pooling": "cls", "input_types": True, "projection": 8}, {"input_types": True}],
     ids=["inside", "pairs", "typed"],
 )
 def test_a_retriever_learns_and_its_folder_encodes(
@@ -62,7 +62,7 @@ def test_a_retriever_learns_and_its_folder_encodes(
     assert np.allclose(encoder.encode(questions), theirs.encode_query(questions), atol=2e-3)
     text = "fox 3 jumps. it sleeps"
     whole, first, second = encoder.encode_passages([("", text, [(0, 12), (13, 22)])])[0]
-    if recipe.answers == "pairs":
+    if recipe.context == "cross_segment":
         alone = theirs.encode_document([(text[:12], text), (text[13:], text)])
         assert np.allclose([first, second], alone, atol=2e-3)
     else:
@@ -129,10 +129,10 @@ def test_nothing_to_learn_from_is_said(squad_file: Path, tiny: Path, tmp_path: P
 
 
 def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from oreqa.models.dual_encoder import start_from
+    from oreqa.models.encoder.module import start_from
     from oreqa.training import retriever
 
-    settings = {"kind": "encoder", "answers": "inside", "question_type": 0, "projection": None}
+    settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     model = start_from(tiny, settings, 0.0).eval()
     candidates = [Candidate("the fox jumps", "the fox jumps" + " and sleeps" * more) for more in range(12)]
     recipe = retriever_recipe(squad_file, tiny, max_tokens=64)
@@ -155,9 +155,9 @@ def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Pat
 
 @pytest.mark.parametrize("mined", ["positives", "soft"])
 def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, mined: str) -> None:
-    from oreqa.models.dual_encoder import start_from
+    from oreqa.models.encoder.module import start_from
 
-    settings = {"kind": "encoder", "answers": "inside", "question_type": 0, "projection": None}
+    settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     gold = load_gold(squad_file)
     pairs = [replace(pair, score=0.9) for pair in gold]
     pairs += [replace(a, positive=b.positive, source="silver", score=0.3) for a, b in zip(gold, gold[5:], strict=False)]
@@ -181,11 +181,11 @@ def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, mined: s
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, device: str) -> None:
-    from oreqa.models.dual_encoder import start_from
+    from oreqa.models.encoder.module import start_from
 
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU here")
-    settings = {"kind": "encoder", "answers": "inside", "question_type": 0, "projection": None}
+    settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     pairs, recipe = load_gold(squad_file), retriever_recipe(squad_file, tiny, chunk=2)
     made = maker(tiny, recipe, pairs)
     batch = {name: value.to(device) for name, value in made.collate(made.ordered(pairs, 1)[:6]).items()}
@@ -219,9 +219,9 @@ def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, devi
 
 
 def test_a_batch_that_fits_into_a_chunk_is_encoded_once(squad_file: Path, tiny: Path) -> None:
-    from oreqa.models.dual_encoder import start_from
+    from oreqa.models.encoder.module import start_from
 
-    settings = {"kind": "encoder", "answers": "inside", "question_type": 0, "projection": None}
+    settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     pairs = load_gold(squad_file)[:6]
     counts = {}
     for chunk in (None, 6, 5):  # the questions are six
@@ -336,8 +336,8 @@ GLOO = """
 import sys, torch, json
 from pathlib import Path
 from dataclasses import replace
-from oreqa.models.dual_encoder import start_from
-from oreqa.models.folders import read_encoder_folder
+from oreqa.models.encoder.module import start_from
+from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.training.data import load_gold
 from oreqa.training.pairs import PairMaker
 from oreqa.training.recipes import RetrieverRecipe
@@ -352,7 +352,7 @@ made = PairMaker(replace(read_encoder_folder(Path(tiny)), max_tokens=48), recipe
 examples = made.ordered(pairs, 1)[:6]
 size = 6 // world
 torch.manual_seed(0)
-model = start_from(Path(tiny), {"kind": "encoder", "answers": "inside", "question_type": 0, "projection": None}, 0.0)
+model = start_from(Path(tiny), {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}, 0.0)
 model = torch.nn.parallel.DistributedDataParallel(model.train())
 loss = RetrievalLoss(recipe)(model, made.collate(examples[rank * size : (rank + 1) * size]))
 loss.backward()

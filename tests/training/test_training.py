@@ -11,6 +11,7 @@ from tiny_models import make_head
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+from oreqa.datasets.pairs import Candidate  # noqa: E402
 from oreqa.datasets.reqa import load_paragraphs  # noqa: E402
 from oreqa.datasets.splits import is_held_out, split_articles  # noqa: E402
 from oreqa.datasets.squad import Asked, Gold, Paragraph, save_squad  # noqa: E402
@@ -19,12 +20,15 @@ from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
 from oreqa.mining.predictions import load_predictions, mine_predictions  # noqa: E402
-from oreqa.models.heads import read_head_folder  # noqa: E402
-from oreqa.models.inputs import InputMaker  # noqa: E402
-from oreqa.models.reranker import Reranker  # noqa: E402
-from oreqa.runtime.reader import PassageReader  # noqa: E402
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder  # noqa: E402
+from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
+from oreqa.models.cross_encoder.module import BertCrossEncoder  # noqa: E402
+from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
+from oreqa.models.reader.reader import Reader  # noqa: E402
+from oreqa.training.candidates import candidate_lists  # noqa: E402
+from oreqa.training.cross_encoder import train_reranker  # noqa: E402
 from oreqa.training.groups import reader_groups  # noqa: E402
-from oreqa.training.heads import start_from  # noqa: E402
+from oreqa.training.initial import start_from  # noqa: E402
 from oreqa.training.reader import collate, train_reader  # noqa: E402
 from oreqa.training.recipes import (  # noqa: E402
     ClassifierRecipe,
@@ -34,7 +38,6 @@ from oreqa.training.recipes import (  # noqa: E402
     load_recipe,
 )
 from oreqa.training.records import train_recorded  # noqa: E402
-from oreqa.training.reranker import candidate_lists, train_reranker  # noqa: E402
 
 OPTIMISER = {"learning_rate": 3e-3, "batch": 4, "checkpoint_steps": 3}
 
@@ -47,12 +50,12 @@ def reader_recipe(squad_file: Path, tiny: Path, **changes: object) -> ReaderReci
     return ReaderRecipe.model_validate(settings)
 
 
-def decoded(inputs: InputMaker, ids: list[int]) -> str:
+def decoded(inputs: ReaderInputs, ids: list[int]) -> str:
     return inputs._tokenizer.decode(ids).replace(" ##", "")
 
 
 def test_groups_mark_the_answers(squad_file: Path, tiny: Path) -> None:
-    inputs = InputMaker(tiny / "tokenizer.json", 48, 8)
+    inputs = ReaderInputs(tiny / "tokenizer.json", 48, 8)
     groups = reader_groups(reader_recipe(squad_file, tiny), inputs)
     train, held = split_articles(load_paragraphs(squad_file))
     assert len(train) + len(held) == 24
@@ -80,12 +83,12 @@ def test_a_part_of_a_files_questions_is_taken(tmp_path: Path, tiny: Path, asked:
     questions = (Asked("1", "Who runs?", (Gold("fox", 10),)), Asked("2", "Who swims?", ()))
     save_squad(tmp_path / "part.json", [Paragraph(f"T{n}", f"{text} {n}", questions) for n in range(6)], "2.0")
     changes = {"data": [{"file": str(tmp_path / "part.json"), "asked": asked}], "negatives": 0, "unanswerable": 0}
-    groups = reader_groups(reader_recipe(tmp_path, tiny, **changes), InputMaker(tiny / "tokenizer.json", 48, 8))
+    groups = reader_groups(reader_recipe(tmp_path, tiny, **changes), ReaderInputs(tiny / "tokenizer.json", 48, 8))
     assert {any(group.spans) for group in groups} == answerable
 
 
 def test_an_epoch_is_drawn_alike_however_many_there_are(squad_file: Path, tiny: Path) -> None:
-    inputs = InputMaker(tiny / "tokenizer.json", 48, 8)
+    inputs = ReaderInputs(tiny / "tokenizer.json", 48, 8)
     once, twice = (
         reader_groups(reader_recipe(squad_file, tiny, data=[{"file": str(squad_file), "epochs": epochs}]), inputs)
         for epochs in (1, 2)
@@ -101,7 +104,7 @@ def test_passages_that_mention_the_answer_are_no_negatives(squad_file: Path, tin
     for article in content["data"]:
         article["paragraphs"][0]["context"] += ". beside The Fox, 3!"  # as an answer is normalised
     squad_file.write_text(json.dumps(content))
-    maker = InputMaker(tiny / "tokenizer.json", 200, 8)
+    maker = ReaderInputs(tiny / "tokenizer.json", 200, 8)
     recipe = reader_recipe(squad_file, tiny, max_tokens=200, unanswerable=0, negatives=3, supervision=supervision)
     counts: dict[str, int] = {}
     for group in reader_groups(recipe, maker):
@@ -122,12 +125,12 @@ def test_distant_supervision_finds_every_occurrence(squad_file: Path, tiny: Path
         paragraph["context"] = paragraph["context"].replace("then it", "fox") + " " + paragraph["context"].split(" jumps")[0]
     squad_file.write_text(json.dumps(content))
     recipe = reader_recipe(squad_file, tiny, supervision="distant", max_tokens=200, negatives=0, unanswerable=0)
-    groups = reader_groups(recipe, InputMaker(tiny / "tokenizer.json", 200, 8))
+    groups = reader_groups(recipe, ReaderInputs(tiny / "tokenizer.json", 200, 8))
     assert max(len(group.spans[0]) for group in groups) == 2
 
 
 def test_collate_pads_with_nothing(squad_file: Path, tiny: Path) -> None:
-    groups = reader_groups(reader_recipe(squad_file, tiny), InputMaker(tiny / "tokenizer.json", 48, 8))[:6]
+    groups = reader_groups(reader_recipe(squad_file, tiny), ReaderInputs(tiny / "tokenizer.json", 48, 8))[:6]
     batch = collate(groups)
     for g, group in enumerate(groups):
         for p, window in enumerate(group.windows):
@@ -152,7 +155,7 @@ def test_a_reader_learns_and_its_folder_reads(squad_file: Path, tiny: Path, tmp_
     before, after = load_file(tiny / "model.safetensors"), load_file(tmp_path / "r" / "model.safetensors")
     name = "embeddings.word_embeddings.weight"
     assert (before[name] == after[f"bert.{name}"]).all()
-    loaded = PassageReader.load(tmp_path / "r")
+    loaded = Reader.load(tmp_path / "r")
     assert loaded.folder.shared == (objective == "shared")
     assert loaded.read(["who jumps over dog 3"], [[("", "fox 3 jumps over dog 3")]])[0]
     with pytest.raises(InputError, match="holds a trained model already"):
@@ -183,7 +186,7 @@ def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, 
 
 
 def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> None:
-    reader = PassageReader.load(tiny_reader)
+    reader = Reader.load(tiny_reader)
     out = tmp_path / "predictions.jsonl"
     count = mine_predictions([squad_file], reader, out, passages=2, top=60)
     rows = list(load_predictions(out))
@@ -209,19 +212,14 @@ def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path:
     assert (before["bert.encoder.layer.1.output.dense.weight"] != after["bert.encoder.layer.1.output.dense.weight"]).any()
     small = recipe.model_copy(update={"backbone": str(tmp_path / "k"), "epochs": 1})
     train_reranker(small, tmp_path / "s")  # begins as the re-ranker, with its head
-    torn = recipe.model_copy(update={"backbone": str(tmp_path / "k"), "frozen_layers": 0, "freeze_embeddings": False})
-    train_reranker(torn, tmp_path / "t")
-    layers = {name: read_head_folder(tmp_path / name, "reranker").layers for name in "kst"}
-    assert layers == {"k": 1, "s": 1, "t": 0}  # what still is the reader's
     with pytest.raises(ModelError, match="it is a reader, not a reranker"):
         train_reranker(recipe.model_copy(update={"backbone": str(tiny_reader)}), tmp_path / "u")
-    both = PassageReader.load(tiny_reader, tmp_path / "k")
-    assert both._session._lower is not None
-    assert len(both.rerank(["who"], [[("", "fox 3")]], both.read(["who"], [[("", "fox 3")]]))[0]) == 3
+    scores = CrossEncoder.load(tmp_path / "k").score(["who"], [[Candidate("fox", "fox 3"), Candidate("3", "fox 3")]])
+    assert scores[0].shape == (2,)
 
 
 def test_predictions_are_the_best_of_all_passages(squad_file: Path, tmp_path: Path) -> None:
-    loaded = PassageReader.load(make_head(tmp_path / "dpr", "reader", shared=False))
+    loaded = Reader.load(make_head(tmp_path / "dpr", "reader", shared=False))
     mine_predictions([squad_file], loaded, tmp_path / "p.jsonl", passages=3, top=40, questions=6)
     crowded = 0
     for row in load_predictions(tmp_path / "p.jsonl"):
@@ -246,7 +244,7 @@ def test_patterns_label_the_predictions_of_a_question_list(
     rows = [{"question": "who jumps", "pattern": "DOG|fox|then it"}, {"question": "who sleeps", "answers": ["the bone"]}]
     rows.append({"question": "who flies", "answers": []})  # nothing answers it: there is nothing to label
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    reader, out = PassageReader.load(tiny_reader), tmp_path / "p.jsonl"
+    reader, out = Reader.load(tiny_reader), tmp_path / "p.jsonl"
     assert mine_predictions([tmp_path / "q.jsonl"], reader, out, passages=2, top=300, index=index) == 2
     patterned, named = sorted(load_predictions(out), key=lambda row: row.id)
     assert (patterned.id, named.id) == ("q.jsonl#1", "q.jsonl#2")
@@ -271,12 +269,8 @@ def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:
     text = " ".join("abcdefgh")
     spans = tuple(Span(text[i : i + 1], i, i + 1, 0, 0.0, {}) for i in range(0, 15, 2))
     row = Predicted("1", "q", (("", text),), spans, tuple(span.text in "dg" for span in spans))
-    recipe = RerankerRecipe.model_validate({
-        "kind": "reranker", "reader": "r", "predictions": "p", "candidates": 4, "pool": 5, "epochs": 20,
-        "optimiser": OPTIMISER,
-    })  # fmt: skip
-    inputs = InputMaker(tiny / "tokenizer.json", 48, 0)
-    lists = candidate_lists(recipe, [row], inputs)
+    inputs = CrossEncoderInputs(tiny / "tokenizer.json", 48, "marked")
+    lists = candidate_lists([row], inputs, epochs=20, candidates=4, pool=5, seed=0)
     first, name = inputs.token_id("[unused0]"), inputs._tokenizer.id_to_token
     marked = [[name(window.ids[window.ids.index(first) + 1]) for window in candidates] for candidates in lists]
     assert all(len(found) == 4 and found[0] in "dg" for found in marked)
@@ -290,7 +284,7 @@ def test_a_model_starts_from_another(tiny_reranker: Path, head: bool) -> None:
 
     start = load_file(tiny_reranker / "model.safetensors")
     torch.manual_seed(0)
-    model = start_from(Reranker, tiny_reranker, False, 0, 0.0, head=head)
+    model = start_from(BertCrossEncoder, tiny_reranker, False, 0, 0.0, head=head, num_labels=1, oreqa={"pooler": False})
     same = {name for name, value in model.state_dict().items() if name in start and (value.numpy() == start[name]).all()}
     heads = {"classifier.weight", "classifier.bias"}
     assert same == set(start) - (set() if head else heads)
@@ -298,7 +292,7 @@ def test_a_model_starts_from_another(tiny_reranker: Path, head: bool) -> None:
 
 @pytest.mark.parametrize(("freeze", "layers"), [(False, 0), (True, 0), (True, 1)])
 def test_embeddings_learn_unless_they_are_frozen(tiny_reader: Path, freeze: bool, layers: int) -> None:
-    model = start_from(Reranker, tiny_reader, freeze, layers, 0.0)
+    model = start_from(BertCrossEncoder, tiny_reader, freeze, layers, 0.0, num_labels=1)
     learned = {name for name, value in model.named_parameters() if value.requires_grad}
     assert ("bert.embeddings.word_embeddings.weight" in learned) is not freeze
     assert ("bert.embeddings.LayerNorm.bias" in learned) is not freeze
@@ -328,7 +322,7 @@ def test_a_reader_reads_as_its_recipe_says(squad_file: Path, tiny: Path, tmp_pat
         ({}, (48, 16)), ({"max_tokens": 40, "read_tokens": 56, "answer_tokens": 2}, (56, 2)),
     )):  # fmt: skip
         train_reader(reader_recipe(squad_file, tiny, **changes), tmp_path / str(number))
-        loaded = PassageReader.load(tmp_path / str(number))
+        loaded = Reader.load(tmp_path / str(number))
         assert (loaded.folder.max_tokens, loaded.folder.answer_tokens) == wanted
     text = " ".join("abcdef")
     (spans,) = loaded.read(["a"], [[("", text)]], top=100)

@@ -8,16 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
 from oreqa.answering.confidence import SENTENCES, SPANS, Calibration, sentence_features, span_features
-from oreqa.core import Answer, Hit, Passage
+from oreqa.core import Answer, Hit, Passage, Span
 from oreqa.corpus.chunks import passage_head
+from oreqa.datasets.pairs import Candidate as SpanInPassage
 from oreqa.errors import InputError
 from oreqa.index.fusion import Unit
 from oreqa.index.search import Index, check_request
-from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.runtime.classifier import Classifier
-from oreqa.runtime.reader import CHUNK, PassageReader
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.cross_encoder.reranking import rerank_hits
+from oreqa.models.folders import CLASSIFIER, DEFAULT_READER, DEFAULT_RERANKER, RERANKER
+from oreqa.models.reader.reader import CHUNK, Reader
 
 CONSIDERED = 10
 """Sentences that are retrieved for a question without a reader; the best ``k`` of them are answers."""
@@ -57,16 +62,21 @@ class Answerer:
     def __init__(
         self,
         index: Index,
-        reader: PassageReader | None = None,
+        reader: Reader | None = None,
+        reranker: CrossEncoder | None = None,
         combination: Combination = COMBINATION,
         calibration: Calibration | None = None,
         passages: int = READ,
-        classifier: Classifier | None = None,
+        classifier: CrossEncoder | None = None,
         rerank: int = 0,
     ) -> None:
+        if reranker is not None and reader is None:
+            raise InputError("a span re-ranker needs a reader whose spans it compares")
+        if (classifier is None) != (rerank == 0):
+            raise InputError("a classifier re-ranks the first hits of the search: name both it and their number (rerank)")
         self.index = index
         self.classifier, self.rerank = classifier, rerank
-        self.reader = reader
+        self.reader, self.reranker = reader, reranker
         self.combination = combination
         self.passages = passages
         self.calibration = calibration or (SPANS if reader else SENTENCES)
@@ -90,11 +100,20 @@ class Answerer:
         """
         index = Index.open(folder, device)
         # The models are compiled side by side: a question asked alone waits for little else.
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            loading = None if reader is None else pool.submit(PassageReader.load, reader, reranker, device)
-            second = None if classifier is None else Classifier.load(classifier, device)
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            loading = None if reader is None else pool.submit(Reader.load, reader, device)
+            comparing = None
+            if reader is not None and reranker is not None:
+                comparing = pool.submit(CrossEncoder.load, reranker, device, kind=RERANKER)
+            scorer = None if classifier is None else CrossEncoder.load(classifier, device, kind=CLASSIFIER)
             _ = index.encoder
-        return cls(index, loading.result() if loading else None, classifier=second, rerank=rerank)
+        return cls(
+            index,
+            loading.result() if loading else None,
+            comparing.result() if comparing else None,
+            classifier=scorer,
+            rerank=rerank if scorer else 0,
+        )
 
     def ask(
         self,
@@ -151,7 +170,7 @@ class Answerer:
         # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.
         asked = [place for place, found in enumerate(likely) if found]
         texts = [questions[place] for place in asked]
-        again = self.classifier.rerank(texts, [hits[place] for place in asked], self.rerank)
+        again = rerank_hits(self.classifier, texts, [hits[place] for place in asked], self.rerank)
         reranked = self._answers(texts, [found[:depth] for found in again], k)
         for place, found in zip(asked, reranked, strict=True):
             likely[place] = [replace(answer, confidence=None) for answer in found]
@@ -163,7 +182,7 @@ class Answerer:
             return [self._sentences(found[:k], found) for found in hits]
         passages = [[hit.passage for hit in found] for found in hits]
         retrieval = [[hit.score for hit in found] for found in hits]
-        ranked = read_answers(self.reader, questions, passages, retrieval, self.combination)
+        ranked = read_answers(self.reader, self.reranker, questions, passages, retrieval, self.combination)
         return [self._spans(candidates, found, k) for candidates, found in zip(ranked, hits, strict=True)]
 
     def _sentences(self, chosen: Sequence[Hit], hits: Sequence[Hit]) -> list[Answer]:
@@ -196,7 +215,8 @@ class Answerer:
 
 
 def read_answers(
-    reader: PassageReader,
+    reader: Reader,
+    reranker: CrossEncoder | None,
     questions: Sequence[str],
     passages: Sequence[Sequence[Passage]],
     retrieval: Sequence[Sequence[float]],
@@ -204,18 +224,32 @@ def read_answers(
 ) -> list[list[Candidate]]:
     """Every answer that the reader finds in the ``passages`` of each question, best first by the one score.
 
-    ``retrieval`` holds the retriever's score of each passage. The ``weights.reranked`` best are reconsidered if the
-    reader has a re-ranker.
+    ``retrieval`` holds the retriever's score of each passage. The ``weights.reranked`` best are reconsidered by the
+    ``reranker``, if there is one (RECONSIDER, Iyer et al. 2021).
     """
-    found: list[list[Candidate]] = []
+    answers: list[list[Candidate]] = []
     for begin in range(0, len(questions), CHUNK):
         part = slice(begin, begin + CHUNK)
-        texts = [[(passage_head(p.title, p.heading), p.text) for p in own] for own in passages[part]]
+        texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages[part]]
         spans = reader.read(questions[part], texts, SPANS_READ)
-        ranked = [merge(own, scores, weights) for own, scores in zip(spans, retrieval[part], strict=True)]
-        if reader.reranker is not None:
-            best = [[candidate.span for candidate in own[: weights.reranked]] for own in ranked]
-            scored = reader.rerank(questions[part], texts, best)
-            ranked = [rerank(own, list(map(float, s)), weights) for own, s in zip(ranked, scored, strict=True)]
-        found += ranked
-    return found
+        ranked = [merge(found, scores, weights) for found, scores in zip(spans, retrieval[part], strict=True)]
+        if reranker is not None:
+            scores = rerank_spans(
+                reranker, questions[part], texts, [[c.span for c in best[: weights.reranked]] for best in ranked]
+            )
+            ranked = [rerank(own, list(map(float, s)), weights) for own, s in zip(ranked, scores, strict=True)]
+        answers += ranked
+    return answers
+
+
+def rerank_spans(
+    reranker: CrossEncoder,
+    questions: Sequence[str],
+    passages: Sequence[Sequence[tuple[str, str]]],
+    spans: Sequence[Sequence[Span]],
+) -> list[NDArray[np.float32]]:
+    """RECONSIDER's score of each span, shown in its passage ``(title, text)``: ``[spans]`` a question."""
+    shown = []
+    for texts, of_question in zip(passages, spans, strict=True):
+        shown.append([SpanInPassage(s.text, texts[s.passage][1], texts[s.passage][0], s.start) for s in of_question])
+    return reranker.score(questions, shown)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oreqa.cli import app
+from oreqa.cli.application import app
 from oreqa.cli.hits import hit_json, print_question, render_near
 from oreqa.cli.output import (
     ClassifierOption,
@@ -88,7 +88,7 @@ def _replies(
     answerer: Answerer, questions: Sequence[str], k: int, where: Sequence[tuple[str, str]], threshold: float | None
 ) -> list[Reply]:
     """The replies to all questions, a batch at a time."""
-    from oreqa.runtime.reader import CHUNK
+    from oreqa.models.reader.reader import CHUNK
 
     replies: list[Reply] = []
     with progress_bar("answering questions", len(questions)) as advance:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oreqa.cli import app
+from oreqa.cli.application import app
 from oreqa.cli.output import (
     ClassifierOption,
     DeviceOption,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from oreqa.evaluation.runs import QuestionResult
     from oreqa.index.store import Settings
-    from oreqa.runtime.classifier import Classifier
+    from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 
 evaluate = typer.Typer(no_args_is_help=True, help="Measure a task.")
 app.add_typer(evaluate, name="eval")
@@ -141,10 +141,12 @@ def classifier_command(
     from oreqa.datasets.pairs import load_pairs
     from oreqa.evaluation.classifier import calibration, cosines, judge, judged, question_results
     from oreqa.evaluation.report import calibration_figure
-    from oreqa.runtime.classifier import Classifier, probability
-    from oreqa.runtime.encoder import Encoder
+    from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+    from oreqa.models.cross_encoder.reranking import probability
+    from oreqa.models.encoder.encoder import Encoder
+    from oreqa.models.folders import CLASSIFIER
 
-    settings, loaded = settings_for(model), Classifier.load(classifier, device)
+    settings, loaded = settings_for(model), CrossEncoder.load(classifier, device, kind=CLASSIFIER)
     rows = judged(list(load_pairs(data)))
     begun = time.monotonic()
     with progress_bar("scoring candidates", len(rows)) as advance:
@@ -186,13 +188,14 @@ def recall(
         say(f"{opened.settings.factory}: {shares} (top {k}, {len(lines)} questions)")
 
 
-def load_classifier(name: str, rerank: int, device: str) -> Classifier | None:
+def load_classifier(name: str, rerank: int, device: str) -> CrossEncoder | None:
     """The classifier that re-ranks, if anything is to be."""
     if not rerank:
         return None
-    from oreqa.runtime.classifier import Classifier
+    from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+    from oreqa.models.folders import CLASSIFIER
 
-    return Classifier.load(name, device)
+    return CrossEncoder.load(name, device, kind=CLASSIFIER)
 
 
 def reranked_settings(classifier: str, rerank: int) -> dict[str, Any]:
@@ -222,11 +225,11 @@ def finish(
     figure: tuple[str, str] | None = None,
 ) -> None:
     """Write a run's files and show its metrics; ``extra`` is kept in metrics.json beside them, ``figure`` in the report."""
-    from oreqa.datasets.provenance import data_hash, versions
     from oreqa.evaluation.metrics import mean_metrics
     from oreqa.evaluation.papers import published_rows
     from oreqa.evaluation.report import MEANING, write_report
     from oreqa.evaluation.runs import save_run
+    from oreqa.provenance import data_hash, versions
 
     metrics = mean_metrics([result.metrics for result in results])
     summary = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oreqa.cli import app
+from oreqa.cli.application import app
 from oreqa.cli.output import DeviceOption, JsonFlag, PrecisionOption, need_text, need_writable, print_json, say
 from oreqa.cli.progress import progress_bar
 

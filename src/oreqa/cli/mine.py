@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oreqa.cli import app
+from oreqa.cli.application import app
 from oreqa.cli.evaluate import ModelOption, ModeOption, settings_for
 from oreqa.cli.output import (
     ClassifierOption,
@@ -60,9 +60,9 @@ def negatives(
 
     [bold]oreqa mine negatives --data train.json --out runs/pairs.jsonl[/bold]
     """
-    from oreqa.datasets.files import write_jsonl
     from oreqa.datasets.pairs import pair_row
     from oreqa.datasets.tasks import draw_questions
+    from oreqa.files import write_jsonl
     from oreqa.mining.negatives import mine_negatives
 
     task, index = _open(data, split, held_out, work or _beside(out), model, device)
@@ -111,11 +111,12 @@ def silver(
     from oreqa.errors import InputError
     from oreqa.index.search import Index
     from oreqa.mining.silver import LIKELY, Asked, asked_of, mine_silver
-    from oreqa.runtime.classifier import Classifier
+    from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+    from oreqa.models.folders import CLASSIFIER
 
     if (data is None) == (questions is None) or (questions is None) != (index is None):
         raise InputError("give either --data, or --questions and --index")
-    loaded = Classifier.load(classifier, device)
+    loaded = CrossEncoder.load(classifier, device, kind=CLASSIFIER)
     if data is not None:
         task, opened = _open(data, split, held_out, work or _beside(out), model, device)
         asked = asked_of(draw_questions(task, draw, seed))
@@ -199,10 +200,10 @@ def predictions(
     """
     from oreqa.index.search import Index
     from oreqa.mining.predictions import mine_predictions
-    from oreqa.runtime.reader import PassageReader
+    from oreqa.models.reader.reader import Reader
 
     opened = None if index is None else Index.open(index, device)
-    loaded = PassageReader.load(reader, device=device)
+    loaded = Reader.load(reader, device=device)
     with progress_bar("reading questions") as advance:
         count = mine_predictions(data, loaded, out, passages, top, questions, seed, advance, opened)
     if as_json:

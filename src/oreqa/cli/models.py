@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from oreqa.cli import app
+from oreqa.cli.application import app
 from oreqa.cli.output import JsonFlag, print_json, say, visible
 
 

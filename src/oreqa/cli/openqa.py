@@ -37,8 +37,8 @@ from oreqa.cli.output import (
     visible,
 )
 from oreqa.cli.progress import progress_bar
-from oreqa.datasets.files import write_json
 from oreqa.errors import InputError
+from oreqa.files import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,10 +88,13 @@ def openqa(
     [bold]oreqa eval openqa --data dev.json --out runs/open[/bold]
     """
     from oreqa.answering.answerer import Answerer, read_answers
-    from oreqa.datasets.files import resume_rows
     from oreqa.evaluation.asked import as_users_ask
     from oreqa.evaluation.openqa import evaluate_open, reranking_analysis
-    from oreqa.runtime.reader import CHUNK, PassageReader
+    from oreqa.files import resume_rows
+    from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+    from oreqa.models.cross_encoder.reranking import rerank_hits
+    from oreqa.models.folders import RERANKER
+    from oreqa.models.reader.reader import CHUNK, Reader
 
     if null is not None and not math.isfinite(null):
         raise InputError(f"--null {null}: write a number")
@@ -102,7 +105,8 @@ def openqa(
     asked, own = _questions(data, questions, seed, null is not None)
     if gold_passages and not own:
         raise InputError(f"{data}: its questions have no paragraphs to read; leave --gold-passages out")
-    loaded = PassageReader.load(reader, None if reranker == "none" else reranker, device)
+    loaded = Reader.load(reader, device)
+    comparing = None if reranker == "none" else CrossEncoder.load(reranker, device, kind=RERANKER)
     second = load_classifier(classifier, rerank, device)
     texts = [question.text for question in asked]
     begun = time.monotonic()
@@ -112,7 +116,7 @@ def openqa(
     mode = "reader" if reranker == "none" else "reader + re-ranker"
     if not own and as_users_ask(asked):
         documents = _collection(data, index, out, settings, device)
-        answerer = Answerer(documents, loaded, weights, passages=passages, classifier=second, rerank=rerank)
+        answerer = Answerer(documents, loaded, comparing, weights, passages=passages, classifier=second, rerank=rerank)
         _finish_asked(answerer, asked, data, out, settings, begun, mode, more, as_json)
         return
     if gold_passages:
@@ -122,17 +126,24 @@ def openqa(
         opened = _collection(data, index, out, settings, device)
         hits = opened.search(texts, max(passages, rerank), "hybrid", "passage")
         if second is not None:
-            hits = second.rerank(texts, hits, rerank)
+            hits = rerank_hits(second, texts, hits, rerank)
         hits = [found[:passages] for found in hits]
         read = [[hit.passage for hit in found] for found in hits]
         retrieval = [[hit.score for hit in found] for found in hits]
-    given = [texts, [[passage.text for passage in own] for own in read], retrieval, asdict(weights), loaded.stamp]
+    given = [
+        texts,
+        [[passage.text for passage in own] for own in read],
+        retrieval,
+        asdict(weights),
+        loaded.stamp,
+        comparing.stamp if comparing else None,
+    ]
     partial, made = out / "reading.jsonl", hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
     with progress_bar("reading questions", len(asked)) as advance:
 
         def make(begin: int, end: int) -> list[dict[str, Any]]:
             part = slice(begin, end)
-            ranked = read_answers(loaded, texts[part], read[part], retrieval[part], weights)
+            ranked = read_answers(loaded, comparing, texts[part], read[part], retrieval[part], weights)
             return [_answer_row(own) for own in ranked]
 
         rows = resume_rows(partial, made, len(asked), CHUNK, make, advance)
@@ -246,7 +257,8 @@ def _finish_asked(
         return [(reply.answers, reply.hits) for reply in answerer.reply_all(texts)]
 
     index, reader = answerer.index, answerer.reader
-    given = [[question.text for question in asked], index.content_stamp, reader.stamp if reader else None, more]
+    stamps = [model.stamp if model else None for model in (reader, answerer.reranker)]
+    given = [[question.text for question in asked], index.content_stamp, *stamps, more]
     partial, stamp = out / "asking.jsonl", hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
     with progress_bar("asking questions", len(asked)) as advance:
         predicted = ask_questions(asked, ask, partial, stamp, advance)

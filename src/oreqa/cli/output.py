@@ -18,7 +18,7 @@ from oreqa.errors import InputError, OreqaError
 
 def _choose_precision(precision: str | None) -> str | None:
     """Set the choice for the whole process. Raises InputError for another word, in $OREQA_PRECISION as well."""
-    from oreqa.runtime.precision import VARIABLE, chosen_precision
+    from oreqa.models.graph.precision import VARIABLE, chosen_precision
 
     name = chosen_precision(precision)
     if precision is not None:

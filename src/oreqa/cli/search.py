@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oreqa.cli import app
+from oreqa.cli.application import app
 from oreqa.cli.hits import hit_json, print_question, render_hit
 from oreqa.cli.output import (
     ClassifierOption,
@@ -72,9 +72,11 @@ def search(
     conditions = parse_conditions(where or ())
     rankings = Index.open(index, device).search(asked, max(k, rerank), mode.value, unit.value, conditions)
     if rerank:
-        from oreqa.runtime.classifier import Classifier
+        from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+        from oreqa.models.cross_encoder.reranking import rerank_hits
+        from oreqa.models.folders import CLASSIFIER
 
-        rankings = Classifier.load(classifier, device).rerank(asked, rankings, rerank)
+        rankings = rerank_hits(CrossEncoder.load(classifier, device, kind=CLASSIFIER), asked, rankings, rerank)
     rankings = [hits[:k] for hits in rankings]
     if where and not any(rankings):
         say(f"no document matches --where {' --where '.join(where)}", err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oreqa.cli import app
+from oreqa.cli.application import app
 from oreqa.cli.output import JsonFlag, need_text, print_json, visible
 from oreqa.cli.places import SourceLine, place_json, place_text, shown_path
 from oreqa.errors import InputError

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from oreqa.cli import app
+from oreqa.cli.application import app
 from oreqa.cli.output import JsonFlag, print_json, say
 from oreqa.cli.progress import progress_bar
 
@@ -52,9 +52,9 @@ def reranker(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_js
     from oreqa.training import need_torch
 
     need_torch()
+    from oreqa.training.cross_encoder import train_reranker
     from oreqa.training.recipes import RerankerRecipe, load_recipe
     from oreqa.training.records import train_recorded
-    from oreqa.training.reranker import train_reranker
 
     settled = load_recipe(RerankerRecipe, recipe, set_ or ())
     files = [settled.data_root / settled.predictions]
@@ -72,7 +72,7 @@ def classifier(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_
     from oreqa.training import need_torch
 
     need_torch()
-    from oreqa.training.classifier import train_classifier
+    from oreqa.training.cross_encoder import train_classifier
     from oreqa.training.recipes import ClassifierRecipe, load_recipe
     from oreqa.training.records import train_recorded
 

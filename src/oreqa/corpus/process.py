@@ -13,7 +13,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import oreqa
 from oreqa.core import Document, PageWords, Place, Section
 from oreqa.corpus import limits
 from oreqa.corpus.worker import receive, send
@@ -113,7 +112,7 @@ def _document(row: dict[str, Any]) -> Document:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    path = [str(Path(oreqa.__file__).parent.parent), *(entry for entry in sys.path if entry)]
+    path = [str(Path(__file__).parents[2]), *(entry for entry in sys.path if entry)]
     command = [sys.executable, "-I", "-c", _START, json.dumps(path), str(os.getpid()), str(limits.PARSE_BYTES)]
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
     try:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import byte_lines, need, need_id, optional, read_jsonl, write_jsonl, write_text
 from oreqa.errors import InputError
+from oreqa.files import byte_lines, need, need_id, optional, read_jsonl, write_jsonl, write_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import need, optional, read_json, write_json
 from oreqa.errors import InputError
+from oreqa.files import need, optional, read_json, write_json
 
 
 @dataclass(frozen=True, slots=True)

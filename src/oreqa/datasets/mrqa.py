@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import need, need_id, optional, read_jsonl, write_jsonl
 from oreqa.datasets.squad import Asked, Gold, Paragraph
 from oreqa.errors import InputError
+from oreqa.files import need, need_id, optional, read_jsonl, write_jsonl
 
 
 def load_mrqa(path: Path) -> list[Paragraph]:

@@ -1,6 +1,7 @@
 """Question-answer pairs, gold and silver in one file that people can read and edit.
 
 One JSON object a line: ``question``; ``answer``, a sentence; ``context``, the passage it stands in, and ``title``;
+``start``, the answer's first character in the context, where it is not its first occurrence;
 ``weight`` (the classifier's probability for silver; 1 if left out); ``source``, ``score`` and ``rank`` of mined ones; and
 ``negatives``, objects of ``answer``, ``context`` and ``title`` that do not answer the question.
 """
@@ -13,20 +14,35 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.core import Passage
-from oreqa.datasets.files import need, optional, read_jsonl
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.errors import InputError
+from oreqa.files import need, optional, read_jsonl
 
 GOLD, SILVER = "gold", "silver"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A sentence that may answer a question, in its passage: ``answer`` is a part of ``context``."""
+    """A sentence that may answer a question, in its passage: ``context[start:end] == answer``.
+
+    Without a ``start`` it is the first occurrence of the answer. Raises ValueError if the context does not hold it there.
+    """
 
     answer: str
     context: str
     title: str = ""
+    start: int = -1
+
+    def __post_init__(self) -> None:
+        if self.start < 0:
+            object.__setattr__(self, "start", self.context.index(self.answer))
+        elif not self.context.startswith(self.answer, self.start):
+            raise ValueError(f"the context does not hold the answer at {self.start}")
+
+    @property
+    def end(self) -> int:
+        """Behind the answer's last character."""
+        return self.start + len(self.answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +84,14 @@ def _candidate(row: Any, where: str) -> Candidate:
     context, title = optional(row, "context", str, answer, where), optional(row, "title", str, "", where)
     if not answer.strip():
         raise InputError(f"{where}: its answer is empty")
-    if answer not in context:
-        raise InputError(f"{where}: its answer does not stand in its context; copy it from there letter by letter")
-    return Candidate(answer, context, title)
+    start = optional(row, "start", int, None, where)
+    try:
+        return Candidate(answer, context, title, -1 if start is None else max(0, start))
+    except ValueError:
+        place = "" if start is None else f" at {start}"
+        raise InputError(
+            f"{where}: its answer does not stand in its context{place}; copy it from there letter by letter"
+        ) from None
 
 
 def pair_row(pair: Pair) -> dict[str, Any]:
@@ -86,14 +107,18 @@ def pair_row(pair: Pair) -> dict[str, Any]:
     return row
 
 
-def _row(candidate: Candidate) -> dict[str, str]:
-    row = {"answer": candidate.answer, "context": candidate.context}
-    return {**row, "title": candidate.title} if candidate.title else row
+def _row(candidate: Candidate) -> dict[str, Any]:
+    row: dict[str, Any] = {"answer": candidate.answer, "context": candidate.context}
+    if candidate.title:
+        row["title"] = candidate.title
+    if candidate.start != candidate.context.index(candidate.answer):
+        row["start"] = candidate.start
+    return row
 
 
 def passage_candidates(passage: Passage) -> list[Candidate]:
     """The sentences of a passage as candidates."""
-    return [Candidate(sentence.text, passage.text, passage.title) for sentence in passage.sentences]
+    return [Candidate(s.text, passage.text, passage.title, s.start - passage.start) for s in passage.sentences]
 
 
 def task_candidates(task: ReqaTask) -> list[Candidate]:

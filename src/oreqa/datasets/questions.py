@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import need, optional, read_jsonl
 from oreqa.errors import InputError
+from oreqa.files import need, optional, read_jsonl
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from oreqa.core import Document, Passage
 from oreqa.corpus.chunks import paragraph_passage
-from oreqa.datasets.files import need, read_jsonl
 from oreqa.datasets.mrqa import load_mrqa
 from oreqa.datasets.squad import Paragraph, load_squad, readable_title
 from oreqa.errors import InputError
+from oreqa.files import need, read_jsonl
 
 Span = tuple[int, int]
 

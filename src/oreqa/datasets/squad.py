@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import need, need_id, optional, read_json, write_json
 from oreqa.errors import InputError
+from oreqa.files import need, need_id, optional, read_json, write_json
 
 
 @dataclass(frozen=True, slots=True)

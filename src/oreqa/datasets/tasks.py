@@ -9,10 +9,10 @@ from pathlib import Path
 
 from oreqa.core import Passage, Sentence
 from oreqa.datasets.beir import Beir, load_beir
-from oreqa.datasets.files import read_jsonl
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.errors import InputError
+from oreqa.files import read_jsonl
 
 
 def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaTask:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.datasets.answers import normalize_answer
-from oreqa.datasets.files import need, read_json
 from oreqa.errors import InputError
+from oreqa.files import need, read_json
 
 
 @dataclass(frozen=True, slots=True)

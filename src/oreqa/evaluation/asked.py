@@ -16,11 +16,11 @@ import numpy as np
 
 from oreqa.core import Answer, Hit
 from oreqa.datasets.answers import normalize_answer
-from oreqa.datasets.files import resume_rows
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.answers import Score
 from oreqa.evaluation.openqa import Predicted, has_answer, score_open
 from oreqa.evaluation.runs import QuestionResult
+from oreqa.files import resume_rows
 
 DEPTH = 5
 """Passages in which the right one is looked for."""

@@ -16,7 +16,7 @@ from oreqa.datasets.pairs import GOLD, Candidate, Pair
 from oreqa.errors import InputError
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.runs import QuestionResult
-from oreqa.runtime.encoder import Encoder
+from oreqa.models.encoder.encoder import Encoder
 
 Scores = NDArray[np.floating]
 Labels = NDArray[np.bool_]

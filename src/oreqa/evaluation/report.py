@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.datasets.files import write_text
 from oreqa.evaluation.runs import QuestionResult
-from oreqa.runtime.cache import cache_folder
+from oreqa.files import write_text
+from oreqa.models.graph.cache import cache_folder
 
 MEANING = {
     "acc": "share of pairs that are told right at p = 0.5",

@@ -17,8 +17,9 @@ from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
 from oreqa.index.passages import sentence_rows
 from oreqa.index.scoring import Scores, best_sentences
 from oreqa.index.search import Index
-from oreqa.runtime.classifier import Classifier, rerank_scores
-from oreqa.runtime.reader import CHUNK
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.cross_encoder.reranking import rerank_hits, rerank_scores
+from oreqa.models.reader.reader import CHUNK
 
 Progress = Callable[[int], None]
 
@@ -31,7 +32,7 @@ def evaluate_reqa(
     index: Index,
     mode: Mode,
     progress: Progress | None = None,
-    classifier: Classifier | None = None,
+    classifier: CrossEncoder | None = None,
     depth: int = 0,
 ) -> list[QuestionResult]:
     """Rank every candidate sentence for every question. ``index`` holds the task's passages (index_passages).
@@ -59,7 +60,7 @@ def evaluate_reqa(
     return results
 
 
-def _reranked(task: ReqaTask, scored: Iterator[Scores], classifier: Classifier, depth: int) -> Iterator[Scores]:
+def _reranked(task: ReqaTask, scored: Iterator[Scores], classifier: CrossEncoder, depth: int) -> Iterator[Scores]:
     candidates = task_candidates(task)
     for questions in _batches(task.questions, CHUNK):
         scores = list(islice(scored, len(questions)))
@@ -74,7 +75,7 @@ def evaluate_beir(
     index: Index,
     mode: Mode,
     progress: Progress | None = None,
-    classifier: Classifier | None = None,
+    classifier: CrossEncoder | None = None,
     depth: int = 0,
 ) -> list[QuestionResult]:
     """Rank documents by their best passage. Grades above 0 are gold; nDCG@10 uses the grades.
@@ -89,7 +90,7 @@ def evaluate_beir(
     for batch in _batches(names, 256):
         found = index.search([task.queries[name] for name in batch], 3 * KEPT, mode, "passage")
         if classifier is not None and depth:
-            found = classifier.rerank([task.queries[name] for name in batch], found, depth)
+            found = rerank_hits(classifier, [task.queries[name] for name in batch], found, depth)
         for name, hits in zip(batch, found, strict=True):
             scores: dict[str, float] = {}
             for hit in hits:

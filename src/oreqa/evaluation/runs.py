@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import need, optional, read_json, read_jsonl, write_json, write_jsonl, write_text
 from oreqa.errors import InputError
+from oreqa.files import need, optional, read_json, read_jsonl, write_json, write_jsonl, write_text
 
 
 @dataclass(frozen=True, slots=True)

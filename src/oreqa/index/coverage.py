@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oreqa.core import MISSING, Document, PageWords
-from oreqa.datasets.files import write_text
+from oreqa.files import write_text
 from oreqa.index.generations import with_newest
 from oreqa.index.store import open_documents
 

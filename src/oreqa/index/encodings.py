@@ -23,7 +23,7 @@ from oreqa.core import Passage
 from oreqa.corpus.chunks import passage_head
 from oreqa.index.lexical import Vocabulary, words
 from oreqa.index.store import chunks, read_setting, transaction, write_setting
-from oreqa.runtime.encoder import Encoder
+from oreqa.models.encoder.encoder import Encoder
 
 ENCODINGS = "encodings.db"
 

@@ -18,7 +18,7 @@ from oreqa.index.lexical import bm25_bound, bm25_scores, words
 from oreqa.index.scoring import QuestionScores, Scores, best_passages, best_sentences
 from oreqa.index.snapshot import Snapshot
 from oreqa.index.store import Settings
-from oreqa.runtime.encoder import Encoder
+from oreqa.models.encoder.encoder import Encoder
 
 _BLOCK_SCORES = 1 << 24
 """Scores that are held at once: questions are searched in blocks of this many scores over all sentences."""

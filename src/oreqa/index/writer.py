@@ -34,7 +34,7 @@ from oreqa.index.lexical import check_language
 from oreqa.index.locking import check_empty, existing_settings, locked, write_errors_named
 from oreqa.index.publish import MissingEncodingsError, build_search_files, content_hash
 from oreqa.index.store import Holds, Settings, transaction
-from oreqa.runtime.encoder import Encoder
+from oreqa.models.encoder.encoder import Encoder
 
 BATCH_PASSAGES = 512
 """Passages that are encoded and committed together: what an interruption loses at the most."""

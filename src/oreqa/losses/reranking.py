@@ -1,15 +1,20 @@
-"""The span re-ranker's objective (RECONSIDER, Iyer et al. 2021, Eq. 2)."""
+"""Objectives of the cross-encoder: pointwise, of the answer classifier, and listwise, of the span re-ranker."""
 
 from __future__ import annotations
 
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def listwise_softmax(scores: Tensor, present: Tensor) -> Tensor:
-    """``-log softmax(scores)[0]``, averaged over questions.
+    """``-log softmax(scores)[0]``, averaged over questions (RECONSIDER, Iyer et al. 2021, Eq. 2).
 
     ``scores`` (``[G, M]``) are a question's positive, at 0, and its negatives; ``present`` (bool) says which of them are
     real. Blanks that fill a short list take no part.
     """
     scores = scores.float().masked_fill(~present, -1e9)
     return (scores.logsumexp(-1) - scores[:, 0]).mean()
+
+
+def weighted_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    """Binary cross-entropy of log-odds (all ``[N]``), each times its weight, averaged (Yang et al. 2021, section 3.1)."""
+    return nn.functional.binary_cross_entropy_with_logits(logits.float(), labels, weights)

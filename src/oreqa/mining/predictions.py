@@ -13,15 +13,15 @@ import numpy as np
 from oreqa.core import Span
 from oreqa.corpus.chunks import passage_head
 from oreqa.datasets.answers import match_pattern, normalize_answer
-from oreqa.datasets.files import append_jsonl, drop_torn_line, need, read_jsonl
 from oreqa.datasets.questions import OpenQuestion, is_question_list, load_question_list
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.errors import InputError
+from oreqa.files import append_jsonl, drop_torn_line, need, read_jsonl
 from oreqa.index.search import Index
 from oreqa.mining.passages import bm25_passages
-from oreqa.runtime.reader import CHUNK, PassageReader, Text
+from oreqa.models.reader.reader import CHUNK, Reader, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Predicted:
 
 def mine_predictions(
     files: Sequence[Path],
-    reader: PassageReader,
+    reader: Reader,
     out: Path,
     passages: int,
     top: int,

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.files import resume_rows, write_jsonl
 from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, gold_pairs, pair_row
 from oreqa.datasets.reqa import ReqaTask
+from oreqa.files import resume_rows, write_jsonl
 from oreqa.index.fusion import Mode
 from oreqa.index.search import Index
-from oreqa.runtime.classifier import Classifier, candidate_of, probability
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.cross_encoder.reranking import hit_candidate, probability
 
 LIKELY = 0.5
 """From this probability on a sentence is taken for an answer."""
@@ -40,7 +41,7 @@ def asked_of(task: ReqaTask) -> list[Asked]:
 def mine_silver(
     asked: Sequence[Asked],
     index: Index,
-    classifier: Classifier,
+    classifier: CrossEncoder,
     out: Path,
     top: int = 10,
     mode: Mode = "hybrid",
@@ -62,7 +63,7 @@ def mine_silver(
     def make(begin: int, end: int) -> list[dict[str, Any]]:
         part = asked[begin:end]
         hits = index.search(questions[begin:end], top, mode, "sentence")
-        lists = [_pairs(one, [candidate_of(hit) for hit in own]) for one, own in zip(part, hits, strict=True)]
+        lists = [_pairs(one, [hit_candidate(hit) for hit in own]) for one, own in zip(part, hits, strict=True)]
         logits = classifier.score(questions[begin:end], [[pair.positive for pair in own] for own in lists])
         rows = []
         for own, found in zip(lists, logits, strict=True):

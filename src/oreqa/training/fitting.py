@@ -27,8 +27,8 @@ from transformers import (
 from transformers.trainer_utils import get_last_checkpoint
 
 from oreqa.errors import InputError
-from oreqa.runtime.precision import chosen_precision, encoder_precision
-from oreqa.runtime.torch_session import plan_no_attention
+from oreqa.models.graph.precision import chosen_precision, encoder_precision
+from oreqa.models.graph.torch import skip_cudnn_attention
 from oreqa.training.recipes import Optimiser
 
 Loss = Callable[[Any, dict[str, Tensor]], Tensor]
@@ -66,7 +66,7 @@ def fit(
     if optimiser.tensorboard and find_spec("tensorboard") is None:
         raise InputError("optimiser.tensorboard: the package is missing; pip install tensorboard, or set it to false")
     keep_memory()
-    plan_no_attention()
+    skip_cudnn_attention()
     checkpoints = out / "checkpoints"
     arguments = TrainingArguments(
         output_dir=str(checkpoints),

@@ -12,7 +12,8 @@ from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import Asked, readable_title
 from oreqa.mining.passages import bm25_passages
-from oreqa.models.inputs import InputMaker, Tokens, Window, token_span
+from oreqa.models.graph.windows import Tokens, Window, token_span
+from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.training.batches import batches_by_length
 from oreqa.training.recipes import DataPart, ReaderRecipe
 
@@ -31,7 +32,7 @@ class Group:
         return max(len(window.ids) for window in self.windows)
 
 
-def reader_groups(recipe: ReaderRecipe, inputs: InputMaker, progress: Callable[[int], None] | None = None) -> list[Group]:
+def reader_groups(recipe: ReaderRecipe, inputs: ReaderInputs, progress: Callable[[int], None] | None = None) -> list[Group]:
     """All groups of a run in the order in which they are seen: those of one epoch after those of another."""
     epochs = range(max(part.epochs for part in recipe.data))
     parts = data_parts(recipe, inputs)
@@ -52,7 +53,7 @@ def epoch_groups(
     return [group for found in batches for group in found]
 
 
-def data_parts(recipe: ReaderRecipe, inputs: InputMaker) -> list[DataFile]:
+def data_parts(recipe: ReaderRecipe, inputs: ReaderInputs) -> list[DataFile]:
     """The recipe's data files, made ready."""
     return [DataFile(part, recipe, inputs) for part in recipe.data]
 
@@ -60,12 +61,12 @@ def data_parts(recipe: ReaderRecipe, inputs: InputMaker) -> list[DataFile]:
 class DataFile:
     """A data file made ready: its paragraphs and questions as tokens, and the passages retrieved for each question."""
 
-    def __init__(self, data: DataPart, recipe: ReaderRecipe, inputs: InputMaker) -> None:
+    def __init__(self, data: DataPart, recipe: ReaderRecipe, inputs: ReaderInputs) -> None:
         self.data, self.recipe, self.inputs = data, recipe, inputs
         self.paragraphs, _ = split_articles(load_paragraphs(Path(recipe.data_root) / data.file))
         self._normalized: dict[int, str] = {}
-        self.texts = inputs.tokenize([paragraph.text for paragraph in self.paragraphs])
-        titles = inputs.tokenize([readable_title(paragraph.title) for paragraph in self.paragraphs])
+        self.texts = _tokens(inputs, [paragraph.text for paragraph in self.paragraphs])
+        titles = _tokens(inputs, [readable_title(paragraph.title) for paragraph in self.paragraphs])
         self.titles: Sequence[Tokens | None] = titles if data.titles else [None] * len(titles)
         asked = [
             (place, question)
@@ -73,7 +74,7 @@ class DataFile:
             for question in paragraph.questions
             if data.asked == "all" or bool(question.answers) == (data.asked == "answerable")
         ]
-        self.asked = [(p, q, t) for (p, q), t in zip(asked, inputs.tokenize([q.text for _, q in asked]), strict=True)]
+        self.asked = [(p, q, t) for (p, q), t in zip(asked, _tokens(inputs, [q.text for _, q in asked]), strict=True)]
 
     def draw(self, rng: random.Random, progress: Callable[[int], None] | None) -> list[Group]:
         """One epoch: a group for every question (or for as many as the recipe says), and the unanswerable ones."""
@@ -134,3 +135,8 @@ class DataFile:
 
 def _group(rows: Sequence[tuple[Window, list[Span]]]) -> Group:
     return Group([window for window, _ in rows], [spans for _, spans in rows])
+
+
+def _tokens(inputs: ReaderInputs, texts: Sequence[str]) -> list[Tokens]:
+    tokens = inputs.tokenize(texts)
+    return [tokens[text] for text in texts]

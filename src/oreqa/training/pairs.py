@@ -14,9 +14,8 @@ from torch import Tensor
 
 from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.pairs import GOLD, Candidate, Pair
-from oreqa.models.folders import EncoderFolder
-from oreqa.models.items import Item, ItemMaker, Placed
-from oreqa.runtime.encoder import item_arrays
+from oreqa.models.encoder.folder import EncoderFolder
+from oreqa.models.encoder.inputs import EncoderInput, EncoderInputs, PassageInput, input_arrays
 from oreqa.training.recipes import RetrieverRecipe
 
 Source = tuple[str, str]
@@ -46,7 +45,7 @@ class PairMaker:
     """
 
     def __init__(self, folder: EncoderFolder, recipe: RetrieverRecipe, pairs: Sequence[Pair]) -> None:
-        self._items, self._recipe, self._inside = ItemMaker(folder), recipe, folder.answers == "inside"
+        self._inputs, self._recipe, self._late = EncoderInputs(folder), recipe, folder.context == "late_chunking"
         self._known: dict[str, set[int]] = defaultdict(set)
         self._mined: dict[str, list[Pair]] = defaultdict(list)
         for pair in pairs:
@@ -59,12 +58,12 @@ class PairMaker:
         self._spans: dict[Source, list[tuple[int, int]]] = {}
         for source, candidates in _by_passage(pairs).items():
             spans = dict.fromkeys(map(_span, candidates))
-            if self._inside:  # all its sentences are candidates, in the order of the text, as a long passage is read in runs
+            if self._late:  # all its sentences are candidates, in the order of the text, as a long passage is read in runs
                 sentences = [] if (0, len(source[0])) in spans else split_sentences(source[0])
                 self._spans[source] = sorted({*sentences, *spans}, key=lambda span: (span[0], -span[1]))
             else:
                 self._spans[source] = list(spans)
-        self._placed: dict[Source, list[Placed]] = {}
+        self._passages: dict[Source, list[PassageInput]] = {}
 
     def examples(self, pairs: Sequence[Pair], rng: random.Random) -> list[Example]:
         """What is learned from. ``recipe.mined`` says what mined pairs are used for."""
@@ -131,23 +130,23 @@ class PairMaker:
         for example in examples:
             for candidate in (example.positive, *example.others):
                 wanted[candidate.context, candidate.title].add(_span(candidate))
-        items: list[Item] = []
+        items: list[EncoderInput] = []
         rows: list[int] = []
         outputs: list[int] = []
         answers: list[int] = []
         places: dict[tuple[Source, tuple[int, int]], int] = {}
         for source, needed in wanted.items():
             spans = self._spans[source]
-            for one in self._passage(source):
-                own = range(one.first, one.first + len(one.item.ranges) - 1)
-                if not self._inside and not any(spans[k] in needed for k in own):
+            for part in self._passage(source):
+                sentences = range(part.first, part.first + len(part.tokens.ranges) - 1)
+                if not self._late and not any(spans[k] in needed for k in sentences):
                     continue
-                for output, k in enumerate(own, 1):
+                for output, k in enumerate(sentences, 1):
                     places[source, spans[k]] = len(rows)
                     rows.append(len(items))
                     outputs.append(output)
                     answers.append(_number(source[0][slice(*spans[k])]))
-                items.append(one.item)
+                items.append(part.tokens)
 
         # Sorted by length: what is encoded together is padded little.
         order = sorted(range(len(items)), key=lambda row: len(items[row].ids))
@@ -159,7 +158,7 @@ class PairMaker:
         known = [sorted(self._known[example.question]) for example in examples]
         listed = [[place(c) for c in (e.positive, *e.others)] if e.scores else [] for e in examples]
         teacher = [[_logit(score) for score in example.scores] for example in examples]
-        questions = self._items.questions([example.question for example in examples])
+        questions = self._inputs.questions([example.question for example in examples])
         return {
             **{f"question_{name}": value for name, value in _inputs(questions).items()},
             **{f"passage_{name}": value for name, value in _inputs([items[row] for row in order]).items()},
@@ -173,16 +172,16 @@ class PairMaker:
             "teacher": _padded(teacher, 0.0),
         }
 
-    def _passage(self, source: Source) -> list[Placed]:
-        if source not in self._placed:
+    def _passage(self, source: Source) -> list[PassageInput]:
+        if source not in self._passages:
             context, title = source
-            self._placed[source] = self._items.passages([(title, context, self._spans[source])])
-        return self._placed[source]
+            self._passages[source] = self._inputs.passages([(title, context, self._spans[source])])
+        return self._passages[source]
 
 
-def _inputs(items: Sequence[Item]) -> dict[str, Tensor]:
+def _inputs(items: Sequence[EncoderInput]) -> dict[str, Tensor]:
     names = ("input_ids", "attention_mask", "token_type_ids", "pool")
-    return {name: torch.from_numpy(array) for name, array in zip(names, item_arrays(items), strict=True)}
+    return {name: torch.from_numpy(array) for name, array in zip(names, input_arrays(items), strict=True)}
 
 
 def _by_passage(pairs: Sequence[Pair]) -> dict[Source, list[Candidate]]:
@@ -199,8 +198,7 @@ def _probability(pair: Pair) -> float | None:
 
 
 def _span(candidate: Candidate) -> tuple[int, int]:
-    start = candidate.context.index(candidate.answer)
-    return start, start + len(candidate.answer)
+    return candidate.start, candidate.end
 
 
 def _number(answer: str) -> int:

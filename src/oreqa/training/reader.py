@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from oreqa.losses.reading import selection_loss, span_loss
-from oreqa.models.folders import find_model
-from oreqa.models.heads import READER
-from oreqa.models.inputs import InputMaker
-from oreqa.models.reader import Reader, read_groups
+from oreqa.models.folders import READER, find_model
+from oreqa.models.reader.inputs import ReaderInputs
+from oreqa.models.reader.module import BertReader, read_groups
 from oreqa.training.fitting import Stage, copy_tokenizer, fit, quieten, silent
 from oreqa.training.groups import Group, reader_groups
 from oreqa.training.recipes import ReaderRecipe
@@ -27,18 +26,18 @@ def train_reader(recipe: ReaderRecipe, out: Path, stage: Stage = silent) -> dict
     quieten()
     backbone = find_model(recipe.backbone)
     torch.manual_seed(recipe.seed)
-    model = Reader.from_pretrained(backbone, **_dropout(recipe))
+    model = BertReader.from_pretrained(backbone, **_dropout(recipe))
     model.config.oreqa = {
         "kind": READER, "shared": recipe.objective == "shared", "max_tokens": recipe.read_tokens or recipe.max_tokens,
         "overlap": recipe.overlap, "answer_tokens": recipe.answer_tokens, "titles": True, "closing": True,
     }  # fmt: skip
     if recipe.freeze_embeddings:
         model.bert.embeddings.requires_grad_(False)
-    inputs = InputMaker(backbone / "tokenizer.json", recipe.max_tokens, recipe.overlap)
+    inputs = ReaderInputs(backbone / "tokenizer.json", recipe.max_tokens, recipe.overlap)
     with stage("preparing questions", None) as advance:
         groups = reader_groups(recipe, inputs, advance)
 
-    def loss(model: Reader, batch: dict[str, Tensor]) -> Tensor:
+    def loss(model: BertReader, batch: dict[str, Tensor]) -> Tensor:
         start, end, selection = read_groups(model, batch)
         spans = batch["spans"]
         of_spans = span_loss(start, end, batch["tokens"], spans, recipe.objective == "shared")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from oreqa.errors import InputError
 from oreqa.models.folders import DEFAULT_ENCODER
-from oreqa.models.heads import MAX_ANSWER_TOKENS
+from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Tokens = Annotated[int, Field(ge=32, le=512)]
@@ -154,7 +154,8 @@ class ClassifierRecipe(_PartlyFrozen):
 class RetrieverRecipe(_Checked):
     """How a dual encoder is trained, on the pairs of ``data``: SQuAD, MRQA or pair files, BEIR folders.
 
-    ``answers``: sentences are read ``inside`` their passage, which is cheap, or in ``pairs`` with it, as Yang et al. do.
+    ``context``: sentences are read in one pass over their passage (``late_chunking``), which is cheap, or each with its
+    passage as second segment (``cross_segment``), as Yang et al. do.
     ``input_types`` adds their input-type embedding. ``mined`` says what a classifier's scores in pair files are used
     for: as silver ``positives`` (probability at least ``least``, weight ``p ** weight_power``), as ``soft`` labels that
     make up ``soft_share`` of the loss (of a question without gold the likeliest silver pair is the positive), or only to
@@ -172,7 +173,7 @@ class RetrieverRecipe(_Checked):
     dev: Path | None = None
     patience: Annotated[int, Field(ge=1)] = 3
     epochs: Annotated[int, Field(ge=1)] = 1
-    answers: Literal["inside", "pairs"] = "inside"
+    context: Literal["late_chunking", "cross_segment"] = "late_chunking"
     pooling: Literal["cls", "mean"] = "mean"
     input_types: bool = False
     projection: Annotated[int, Field(ge=1)] | None = None

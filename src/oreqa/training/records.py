@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from oreqa.datasets.files import write_json
-from oreqa.datasets.provenance import data_hash, versions
 from oreqa.errors import InputError
+from oreqa.files import write_json
+from oreqa.provenance import data_hash, versions
 from oreqa.training.fitting import Stage, silent
 
 R = TypeVar("R", bound=BaseModel)

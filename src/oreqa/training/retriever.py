@@ -17,8 +17,9 @@ from torch import Tensor
 from oreqa.datasets.tasks import load_task
 from oreqa.errors import InputError
 from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
-from oreqa.models.dual_encoder import QUESTION_TYPE, save_encoder, start_from
-from oreqa.models.folders import find_model, read_encoder_folder
+from oreqa.models.encoder.folder import read_encoder_folder
+from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, save_encoder, start_from
+from oreqa.models.folders import find_model
 from oreqa.training.data import load_gold
 from oreqa.training.dev import dev_mrr
 from oreqa.training.distributed import gather_padded
@@ -40,10 +41,10 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, stage: Stage = silent) -
     quieten()
     torch.manual_seed(recipe.seed)
     origin = read_encoder_folder(find_model(recipe.backbone))
-    pooling = "mean" if recipe.answers == "inside" else recipe.pooling
-    kind = QUESTION_TYPE if recipe.input_types else 0
-    settings = {"kind": "encoder", "answers": recipe.answers, "question_type": kind, "projection": recipe.projection}
-    folder = replace(origin, pooling=pooling, answers=recipe.answers, question_type=kind, max_tokens=recipe.max_tokens)
+    pooling = "mean" if recipe.context == "late_chunking" else recipe.pooling
+    kind = QUERY_TOKEN_TYPE if recipe.input_types else 0
+    settings = {"kind": "encoder", "context": recipe.context, "query_token_type": kind, "projection": recipe.projection}
+    folder = replace(origin, pooling=pooling, context=recipe.context, query_token_type=kind, max_tokens=recipe.max_tokens)
     model = start_from(origin.path, settings, recipe.dropout)
     if recipe.freeze_embeddings:
         model.bert.embeddings.word_embeddings.requires_grad_(False)
@@ -64,7 +65,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, stage: Stage = silent) -
     if recipe.dev is not None:
         task = load_task(recipe.data_root / recipe.dev, "dev", held_out=True)
         dim = recipe.projection or int(origin.config["hidden_size"])
-        weight = recipe.passage_weight if recipe.answers == "inside" else 0.0
+        weight = recipe.passage_weight if recipe.context == "late_chunking" else 0.0
         measure = partial(dev_mrr, task, folder, model, dim, weight)
     record = fit(
         model, examples, maker.collate, RetrievalLoss(recipe), recipe.optimiser, recipe.seed, out, stage,
@@ -119,7 +120,7 @@ class RetrievalLoss:
         """The loss from unit vectors of questions ``[Q, 1, D]`` and of passages and their sentences ``[N, outputs, D]``."""
         recipe = self.recipe
         candidates = passages[batch["rows"], batch["outputs"]]
-        if recipe.answers == "inside":
+        if recipe.context == "late_chunking":
             candidates = candidates + recipe.passage_weight * passages[batch["rows"], 0]
         questions = questions[:, 0]
         candidates, answers, shift = gather_padded(candidates, batch["answers"])

@@ -1,0 +1,147 @@
+"""The typer application: what all commands share, from the handling of errors to ``--version``."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from oreqa.cli.output import one_line, print_json, say
+from oreqa.errors import OreqaError
+
+
+class _StoppedError(Exception):
+    """Ctrl-C in a command; or its cause, where that is what typer would take for the user's wish to stop."""
+
+
+class _Commands(TyperGroup):
+    """Turns whatever goes wrong into one line on standard error, with --json a JSON document, too, and an exit code."""
+
+    def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
+        words = list(sys.argv[1:] if args is None else args)
+        options = words[: words.index("--")] if "--" in words else words
+        _prepare_environment()
+        _join_lines(self)
+        try:
+            code = super().main(args, standalone_mode=False, **extra) or 0
+        except Exception as error:
+            code = _report(error, "--json" in options, "--debug" in options)
+        _finish_output()
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise _StoppedError from None
+        except EOFError as error:
+            raise _StoppedError from error
+        except BrokenPipeError:  # the reader of our output has left
+            raise typer.Exit(0) from None
+
+
+def _join_lines(command: Any) -> None:
+    """Help pages break lines where the terminal's width wants it, not where the source does."""
+    command.help = re.sub(r"(?<=\S)\n *(?=\S)", " ", command.help or "")
+    for part in getattr(command, "commands", {}).values():
+        _join_lines(part)
+
+
+def _prepare_environment() -> None:
+    """Lets every text be printed in any locale, and ignores sizes of terminals in which rich shows nothing."""
+    for name, least in (("COLUMNS", 20), ("LINES", 1)):
+        size = os.environ.get(name, "")
+        if size and not (size.isdecimal() and len(size) < 9 and int(size) >= least):
+            del os.environ[name]
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # closed, or replaced by something else
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _finish_output() -> None:
+    """What cannot be written is given up here: Python would complain about it after the exit code is settled."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except (AttributeError, ValueError):  # closed
+            continue
+
+
+def _report(error: Exception, as_json: bool, debug: bool) -> int:
+    """Say what went wrong; the exit code."""
+    if isinstance(error, _StoppedError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    kind, message, code = _described(error)
+    if not message:  # no command was named: the help page has been shown
+        return code
+    with suppress(OSError, OreqaError):  # there may be no place to say it
+        if debug:
+            from traceback import format_exception
+
+            for line in "".join(format_exception(error)).splitlines():
+                say(line, err=True)
+        say(f"{kind}{message}", err=True, colour="red")
+        if as_json:
+            print_json({"error": {"message": f"{kind}{message}".removeprefix("error: "), "exit_code": code}})
+    return code
+
+
+def _described(error: Exception) -> tuple[str, str, int]:
+    """The kind of an error, its message, and the exit code."""
+    if isinstance(error, OreqaError):
+        return "error: ", str(error), error.exit_code
+    if isinstance(error, _StoppedError):
+        return "", "interrupted; finished work is kept: run the same command again to go on", 130
+    if hasattr(error, "format_message"):  # a usage error; their class has no public name in every typer
+        message, context = one_line(error.format_message()).replace("Value error, ", ""), getattr(error, "ctx", None)
+        command = f"; {context.command_path} --help explains" if context and message else ""
+        return "error: ", message.removesuffix(".") + command, 2
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return "error: ", f"{place}{error.strerror}", 2 if error.errno == errno.ENAMETOOLONG else 1
+    if isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
+        return "error: ", f"a name is not UTF-8: {one_line(str(error.object), 200)}; rename it", 2
+    name, text = type(error).__name__, one_line(str(error), 500)
+    return "internal error: ", f"{name}: {text} (oreqa --debug COMMAND ... shows where)", 1
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        say(f"oreqa {version('oreqa')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Answer questions from your documents, with the evidence.
+
+    [bold]oreqa index docs/ --index kb[/bold]   reads the documents
+
+    [bold]oreqa ask "Who wrote it?" --index kb[/bold]   answers from them
+    """

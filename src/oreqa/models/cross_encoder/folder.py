@@ -1,0 +1,48 @@
+"""What a cross-encoder's folder says about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oreqa.errors import ModelError
+from oreqa.models.cross_encoder.inputs import MARKINGS, Marking
+from oreqa.models.folders import CLASSIFIER, MIN_TOKENS, RERANKER, check_kind, read_config, sound_settings, whole_number
+from oreqa.models.graph.weights import find_tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class CrossEncoderFolder:
+    """A cross-encoder's folder, read but not loaded. Settings are those of ``CrossEncoderInputs``."""
+
+    path: Path
+    kind: str
+    config: dict[str, Any]
+    tokenizer: Path
+    max_tokens: int
+    marking: Marking
+    titles: bool
+    closing: bool
+
+
+def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncoderFolder:
+    """Read a folder's settings. Raises ModelError if it is not a cross-encoder's, or not of the ``kind``."""
+    with sound_settings(path):
+        config = read_config(path)
+        kind = check_kind(path, config, *([kind] if kind else (CLASSIFIER, RERANKER)))
+        settings = config.get("oreqa") or {}
+        marking = settings.get("marking", "alone" if kind == CLASSIFIER else "marked")
+        if marking not in MARKINGS:
+            raise ModelError(f"{path}: its setting marking is {marking!r}; known: {', '.join(MARKINGS)}")
+        positions = whole_number(config, "max_position_embeddings", path, 512, MIN_TOKENS)
+        return CrossEncoderFolder(
+            path=path,
+            kind=kind,
+            config=config,
+            tokenizer=find_tokenizer(path),
+            max_tokens=min(whole_number(settings, "max_tokens", path, 384, MIN_TOKENS), positions),
+            marking=marking,
+            titles=bool(settings.get("titles", False)),
+            closing=bool(settings.get("closing", True)),
+        )

@@ -1,0 +1,26 @@
+"""The cross-encoder as a trainable model, saved in the layout of BertForSequenceClassification."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from transformers import BertConfig, BertForSequenceClassification
+
+
+class BertCrossEncoder(BertForSequenceClassification):  # type: ignore[misc]
+    """Scores a question and a candidate answer: a linear unit on BERT's pooled [CLS], as in sentence-transformers'
+    CrossEncoder; with ``pooler`` false in ``config.oreqa``, on [CLS] itself (RECONSIDER, Iyer et al. 2021, Eq. 1)."""
+
+    config_class = BertConfig
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.pooled = bool((getattr(config, "oreqa", None) or {}).get("pooler", True))
+        if not self.pooled:
+            self.bert.pooler = None
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        """Scores ``[N]`` of inputs ``[N, T]``; of two classes, no and yes, the log-odds of yes."""
+        output = self.bert(input_ids, attention_mask, token_type_ids)
+        first = self.dropout(output.pooler_output) if self.pooled else output.last_hidden_state[:, 0]
+        logits: Tensor = self.classifier(first)
+        return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]

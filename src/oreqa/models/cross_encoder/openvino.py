@@ -1,0 +1,41 @@
+"""The cross-encoder on OpenVINO."""
+
+from __future__ import annotations
+
+from oreqa.errors import ModelError
+from oreqa.models.cross_encoder.folder import CrossEncoderFolder
+from oreqa.models.graph import bert
+from oreqa.models.graph.cache import model_stamp
+from oreqa.models.graph.compile import compile_cached
+from oreqa.models.graph.openvino import OpenVinoSession
+from oreqa.models.graph.precision import heads_precision
+from oreqa.models.graph.quiet_openvino import ov
+from oreqa.models.graph.weights import Linear, Weights, linear_head, load_weights
+
+
+def open_session(folder: CrossEncoderFolder, precision: str | None) -> OpenVinoSession:
+    """A session whose output are scores ``[batch]``; a classifier's are log-odds."""
+    precision = heads_precision(precision)
+    key = f"cross-encoder-{model_stamp(folder.path)}"
+    return OpenVinoSession(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
+
+
+def _graph(folder: CrossEncoderFolder, eight_bits: bool) -> ov.Model:
+    """One number an input, from [CLS], through BERT's pooler if there is one."""
+    weights = load_weights(folder.path)
+    graph = bert.bert_graph(folder.path, weights, folder.config, eight_bits=eight_bits, only_first=True)
+    first = bert.first_token(graph.hidden)
+    if "bert.pooler.dense.weight" in weights:
+        first = bert.dense(first, *linear_head(weights, "bert.pooler.dense", folder.path, folder.config), "tanh")
+    score = bert.dense(first, *_score_head(weights, folder), "identity")
+    return bert.as_model(graph, {}, {"scores": bert.pick(score, 0, axis=1)})
+
+
+def _score_head(weights: Weights, folder: CrossEncoderFolder) -> Linear:
+    """Weight ``[1, width]`` and bias ``[1]``; of two classes, no and yes, those of the log-odds of yes."""
+    weight, bias = linear_head(weights, "classifier", folder.path, folder.config)
+    if len(weight) not in (1, 2):
+        raise ModelError(
+            f"{folder.path}: the {folder.kind} has {len(weight)} classes; it must have one output, or two: no and yes"
+        )
+    return (weight, bias) if len(weight) == 1 else (weight[1:] - weight[:1], bias[1:] - bias[:1])

@@ -1,0 +1,75 @@
+"""Re-ranking retrieved sentences by a classifier's probability that they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.core import Hit
+from oreqa.corpus.chunks import passage_head
+from oreqa.datasets.pairs import Candidate
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+
+Floats = NDArray[np.floating]
+
+RERANK_WEIGHT = 0.3
+"""Weight of the log-probability against the retriever's score: docs/results/augmentation.md."""
+
+
+def rerank_hits(
+    classifier: CrossEncoder,
+    questions: Sequence[str],
+    hits: Sequence[Sequence[Hit]],
+    depth: int,
+    weight: float = RERANK_WEIGHT,
+) -> list[list[Hit]]:
+    """The hits of each question, the first ``depth`` in the order of ``score + weight * log p``, which becomes their
+    score; the others follow, all lowered alike.
+
+    ``parts`` has the probability p as ``classifier``, and the score before as ``retrieved``.
+    """
+    logits = classifier.score(questions, [[hit_candidate(hit) for hit in of_question[:depth]] for of_question in hits])
+    reranked = []
+    for retrieved, of_question in zip(hits, logits, strict=True):
+        scores = rerank_scores(np.array([hit.score for hit in retrieved]), np.arange(len(of_question)), of_question, weight)
+        rescored = [replace(hit, score=score) for hit, score in zip(retrieved, scores.tolist(), strict=True)]
+        for place, p in enumerate(probability(of_question).tolist()):
+            parts = {**retrieved[place].parts, "classifier": p, "retrieved": retrieved[place].score}
+            rescored[place] = replace(rescored[place], parts=parts)
+        reranked.append(sorted(rescored, key=lambda hit: -hit.score))
+    return reranked
+
+
+def rerank_scores(
+    scores: Floats, best: NDArray[np.intp], logits: NDArray[np.float32], weight: float = RERANK_WEIGHT
+) -> Floats:
+    """The ``scores`` with ``weight * log p`` added to those at ``best``; the others, which were lower, stay below them."""
+    combined = scores.copy()
+    combined[best] += weight * log_probability(logits)
+    others = np.delete(combined, best)
+    if len(best) and len(others):
+        lowest, highest = combined[best].min(), others.max()
+        if highest >= lowest:
+            combined -= highest - lowest + np.float32(1e-3)
+            combined[best] += highest - lowest + np.float32(1e-3)
+    return combined
+
+
+def hit_candidate(hit: Hit) -> Candidate:
+    """A hit's sentence in its passage."""
+    sentence, passage = hit.sentence, hit.passage
+    head = passage_head(passage.title, passage.heading)
+    return Candidate(sentence.text, passage.text, head, sentence.start - passage.start)
+
+
+def log_probability(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """log p of log-odds, without overflow."""
+    return -np.logaddexp(np.float32(0), -logits)
+
+
+def probability(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """p of log-odds."""
+    return np.exp(log_probability(logits))

@@ -1,0 +1,1 @@
+"""Encoders: questions, passages and their sentences to vectors."""

@@ -1,0 +1,103 @@
+"""Texts to vectors: any BERT-like sentence-transformers folder, on the CPU (OpenVINO) or on a GPU (torch)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.errors import InputError
+from oreqa.models.encoder.folder import EncoderFolder, load_dense, read_encoder_folder
+from oreqa.models.encoder.inputs import EncoderInputs, PassageText, input_batches
+from oreqa.models.folders import find_model, whole_number
+from oreqa.models.graph.session import Session, check_finite, load_session
+
+Vectors = NDArray[np.float32]
+
+
+class Encoder:
+    """A loaded encoder.
+
+    ``dim`` is the width of its vectors, ``max_tokens`` its longest input without special tokens, ``fingerprint`` a hash
+    of all that decides its numbers.
+    """
+
+    def __init__(self, folder: EncoderFolder, session: Session, fingerprint: str, dim: int) -> None:
+        self.folder = folder
+        self.fingerprint = fingerprint
+        self.dim = dim
+        self._session = session
+        self._inputs = EncoderInputs(folder)
+        self.max_tokens = self._inputs.max_tokens
+
+    @classmethod
+    def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> Encoder:
+        """Load a model folder, or a packaged model by its name.
+
+        ``device`` is ``cpu`` (OpenVINO) or ``cuda`` (torch; needs the train extra); ``precision`` one of f32, bf16, i8 (f32
+        for an encoder) and auto (bf16 where the processor has it); left out, it is $OREQA_PRECISION, else auto.
+        Raises ModelError for a folder that is missing, damaged or of an architecture that does not run here, InputError for
+        a precision that the processor does not offer.
+        """
+        from oreqa.models.graph.cache import known_fingerprint
+
+        folder = read_encoder_folder(find_model(name))
+        session = load_session("encoder", folder, device, precision)
+        return cls(folder, session, known_fingerprint(folder.path), _width(folder))
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, special ones left out."""
+        return [len(e) for e in self._inputs.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+    def encode(self, texts: Sequence[str], progress: Callable[[int], None] | None = None) -> Vectors:
+        """Vectors of questions (or of any whole texts), ``[texts, dim]``; longer ones than the model takes are cut.
+
+        ``progress`` is called with the number of texts done since its last call.
+        """
+        if isinstance(texts, str):
+            raise InputError("encode takes a list of texts, not one string")
+        inputs = self._inputs.questions(texts)
+        out = np.zeros((len(inputs), self.dim), np.float32)
+        for batch, (vectors,) in self._session.run(input_batches(inputs)):
+            out[batch.numbers] = vectors[:, 0]
+            if progress:
+                progress(len(batch.numbers))
+        check_finite(out, self.folder.path)
+        return out
+
+    def encode_passages(
+        self,
+        passages: Sequence[PassageText],
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Vectors]:
+        """A passage's vector and its sentences', ``[1 + sentences, dim]`` for each; ``EncoderInputs.passages`` tells how.
+
+        ``progress`` is called with the number of passages done since its last call.
+        """
+        inputs = self._inputs.passages(passages)
+        out = [np.zeros((1 + len(spans), self.dim), np.float32) for _, _, spans in passages]
+        waiting = np.bincount([part.passage for part in inputs], minlength=len(passages))
+        for batch, (vectors,) in self._session.run(input_batches([part.tokens for part in inputs])):
+            finished = 0
+            for row, number in enumerate(batch.numbers):
+                part = inputs[number]
+                count = len(part.tokens.ranges) - 1
+                out[part.passage][0] += part.share * vectors[row, 0]
+                out[part.passage][1 + part.first : 1 + part.first + count] = vectors[row, 1 : 1 + count]
+                waiting[part.passage] -= 1
+                finished += int(waiting[part.passage] == 0)
+            if progress and finished:
+                progress(finished)
+        for rows in out:
+            check_finite(rows, self.folder.path)
+            if self.folder.normalise:
+                rows[0] /= max(float(np.linalg.norm(rows[0])), 1e-12)
+        return out
+
+
+def _width(folder: EncoderFolder) -> int:
+    if not folder.dense:
+        return whole_number(folder.config, "hidden_size", folder.path, minimum=1)
+    return len(load_dense(folder.dense[-1])[0])

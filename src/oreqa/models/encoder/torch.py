@@ -1,0 +1,33 @@
+"""The encoder on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oreqa.models.encoder.folder import EncoderFolder, Layer, load_dense
+from oreqa.models.graph.torch import TorchSession, torch_precision, usable_device
+
+
+def open_session(folder: EncoderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
+    """The same computation as OpenVINO's, on ``device`` (in f32 where that is the CPU)."""
+    torch = usable_device(device)
+    from transformers import AutoModel
+
+    dtype = torch_precision(device, precision)
+    bert: Any = AutoModel.from_pretrained(folder.path, dtype=dtype, local_files_only=True)
+    bert = bert.eval().to(device)
+    dense = [(_tensors(torch, layer, device), layer.activation) for layer in folder.dense]
+
+    def vectors(ids: Any, mask: Any, types: Any, pool: Any) -> Any:
+        x = torch.bmm(pool, bert(ids, mask, types).last_hidden_state.float())
+        for (weight, bias), activation in dense:
+            x = torch.nn.functional.linear(x, weight, bias)
+            x = torch.tanh(x) if activation == "tanh" else x
+        return torch.nn.functional.normalize(x, dim=-1) if folder.normalise else x
+
+    return TorchSession(vectors, device)
+
+
+def _tensors(torch: Any, layer: Layer, device: str) -> tuple[Any, Any]:
+    weight, bias = load_dense(layer)
+    return torch.from_numpy(weight).to(device), None if bias is None else torch.from_numpy(bias).to(device)

@@ -1,0 +1,1 @@
+"""What the model families share: BERT's OpenVINO graph, its compilation and cache, sessions, windows, devices, precision."""

@@ -1,0 +1,200 @@
+"""OpenVINO graph of a BERT encoder (Devlin et al. 2019), built straight from a model folder's safetensors.
+
+No torch and no export step: the folder's ``config.json`` gives the shape, its ``model.safetensors`` the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oreqa.errors import ModelError
+from oreqa.models.folders import whole_number
+from oreqa.models.graph.quiet_openvino import op, ov
+
+_ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", "relu": ""}
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A BERT encoder as an open graph: its inputs by name and its last hidden state.
+
+    Inputs are ``input_ids``, ``attention_mask`` and ``token_type_ids`` (``[batch, tokens]`` int64); ``hidden`` is
+    ``[batch, tokens, width]`` float32. Heads are added to it before the model is compiled.
+    """
+
+    inputs: Mapping[str, Any]
+    hidden: Any
+
+
+def bert_graph(
+    folder: Path,
+    weights: Mapping[str, np.ndarray],
+    config: Mapping[str, Any],
+    eight_bits: bool = False,
+    only_first: bool = False,
+) -> Graph:
+    """Build the encoder of BERT: embeddings, then ``num_hidden_layers`` post-norm Transformer layers.
+
+    With ``eight_bits`` the layers' matrices are rounded to 255 steps a row. With ``only_first`` the last layer is computed
+    for [CLS] alone, which is then all that ``hidden`` holds (``[batch, 1, width]``): the same number, for less.
+    ``folder`` is the model's, for messages.
+    Raises ModelError if the architecture is not BERT's, or a tensor is missing or of another shape than the settings say.
+    """
+    _check_supported(folder, config)
+    prefix = _prefix(folder, weights)
+    eps = config.get("layer_norm_eps", 1e-12)
+    if not isinstance(eps, float | int) or not eps > 0:
+        raise ModelError(f"{folder}: its setting layer_norm_eps is {eps!r}; it must be a number above 0")
+    width, heads, depth = (
+        whole_number(config, name, folder, minimum=1) for name in ("hidden_size", "num_attention_heads", "num_hidden_layers")
+    )
+    if width % heads:
+        raise ModelError(f"{folder}: its hidden_size {width} is no multiple of its num_attention_heads {heads}")
+
+    def tensor(name: str, *shape: int | None) -> Any:
+        try:
+            value = weights[prefix + name]
+        except KeyError:
+            raise ModelError(
+                f"{folder}: the model's weights lack {prefix + name}: the file is not a complete BERT encoder"
+            ) from None
+        if value.ndim != len(shape) or any(n not in (None, size) for n, size in zip(shape, value.shape, strict=True)):
+            raise ModelError(f"{folder}: its tensor {prefix + name} of shape {value.shape} does not fit its config.json")
+        return op.constant(np.ascontiguousarray(value, dtype=np.float32), shared_memory=True)
+
+    def linear(x: Any, name: str, out: int | None = width, into: int | None = width) -> Any:
+        matrix = tensor(f"{name}.weight", out, into)
+        product = op.matmul(x, _rounded(matrix) if eight_bits else matrix, False, True)
+        return op.add(product, tensor(f"{name}.bias", out))
+
+    def layer_norm(x: Any, name: str) -> Any:
+        centred = op.mvn(x, op.constant(np.array([-1], np.int64)), True, eps, "INSIDE_SQRT")
+        return op.add(op.multiply(centred, tensor(f"{name}.weight", width)), tensor(f"{name}.bias", width))
+
+    def split_heads(x: Any) -> Any:
+        split = op.reshape(x, op.constant(np.array([0, 0, heads, width // heads], np.int64)), True)
+        return op.transpose(split, op.constant(np.array([0, 2, 1, 3], np.int64)))
+
+    def activate(x: Any) -> Any:
+        mode = _ACTIVATIONS[config.get("hidden_act", "gelu")]
+        return op.gelu(x, mode) if mode else op.relu(x)
+
+    def embed(ids: Any, types: Any) -> Any:
+        axis = op.constant(np.array(0, np.int64))
+        # Position embeddings: the first S rows, S being the batch's own length.
+        length = op.gather(op.shape_of(ids), op.constant(np.array([1], np.int64)), axis)
+        positions = op.slice(
+            tensor("embeddings.position_embeddings.weight", None, width),
+            op.constant(np.array([0], np.int64)),
+            length,
+            op.constant(np.array([1], np.int64)),
+            op.constant(np.array([0], np.int64)),
+        )
+        words = op.gather(tensor("embeddings.word_embeddings.weight", None, width), ids, axis)
+        segments = op.gather(tensor("embeddings.token_type_embeddings.weight", None, width), types, axis)
+        return layer_norm(op.add(op.add(words, segments), positions), "embeddings.LayerNorm")
+
+    ids, mask, types = (op.parameter([-1, -1], np.int64, name) for name in ("input_ids", "attention_mask", "token_type_ids"))
+    x = embed(ids, types)
+
+    # 0 where a token may be attended to, a large negative number where it may not: [batch, 1, 1, tokens].
+    seen = op.unsqueeze(op.convert(mask, np.float32), op.constant(np.array([1, 2], np.int64)))
+    hide = op.multiply(op.subtract(op.constant(np.float32(1)), seen), op.constant(np.float32(-1e9)))
+
+    for layer in range(depth):
+        base = f"encoder.layer.{layer}"
+        key, value = (split_heads(linear(x, f"{base}.attention.self.{part}")) for part in ("key", "value"))
+        if only_first and layer == depth - 1:
+            x = op.unsqueeze(first_token(x), op.constant(np.array([1], np.int64)))
+        query = split_heads(linear(x, f"{base}.attention.self.query"))
+        attended = op.scaled_dot_product_attention(query, key, value, hide)
+        joined = op.reshape(
+            op.transpose(attended, op.constant(np.array([0, 2, 1, 3], np.int64))),
+            op.constant(np.array([0, 0, width], np.int64)),
+            True,
+        )
+        x = layer_norm(op.add(linear(joined, f"{base}.attention.output.dense"), x), f"{base}.attention.output.LayerNorm")
+        inner = activate(linear(x, f"{base}.intermediate.dense", out=None))
+        x = layer_norm(op.add(linear(inner, f"{base}.output.dense", into=None), x), f"{base}.output.LayerNorm")
+    return Graph({"input_ids": ids, "attention_mask": mask, "token_type_ids": types}, x)
+
+
+def _rounded(matrix: Any) -> Any:
+    """The constant as int8 times a scale a row: a pattern that OpenVINO multiplies in eight bits."""
+    scale = np.maximum(np.abs(matrix.data).max(1, keepdims=True), 1e-12) / 127
+    steps = op.constant(np.rint(matrix.data / scale).astype(np.int8))
+    return op.multiply(op.convert(steps, np.float32), op.constant(scale.astype(np.float32)))
+
+
+def pooled(graph: Graph, weights: Any) -> Any:
+    """Weighted sums of the hidden states: ``[batch, outputs, tokens] x [batch, tokens, width]``.
+
+    Rows of equal weights give a mean, over all tokens or over those of a sentence; a single one gives [CLS].
+    """
+    return op.matmul(weights, graph.hidden, False, False)
+
+
+def dense(x: Any, weight: np.ndarray, bias: np.ndarray | None, activation: str) -> Any:
+    """A linear layer over the last axis, ``in -> out``, then ``tanh`` or nothing (``identity``)."""
+    product = op.matmul(x, op.constant(np.ascontiguousarray(weight, np.float32)), False, True)
+    if bias is not None:
+        product = op.add(product, op.constant(np.ascontiguousarray(bias, np.float32)))
+    return op.tanh(product) if activation == "tanh" else product
+
+
+def normalise(x: Any) -> Any:
+    """Each vector (the last axis) divided by its Euclidean length."""
+    return op.normalize_l2(x, op.constant(np.array([-1], np.int64)), 1e-12, "max")
+
+
+def first_token(hidden: Any) -> Any:
+    """The hidden state of [CLS], ``[batch, width]``, among all of them."""
+    return pick(hidden, 0, axis=1)
+
+
+def pick(x: Any, place: int, axis: int) -> Any:
+    """The slice at one place of an axis, which is dropped."""
+    return op.gather(x, op.constant(np.array(place, np.int64)), op.constant(np.array(axis, np.int64)))
+
+
+def as_model(graph: Graph, extra: Mapping[str, Any], outputs: Mapping[str, Any]) -> ov.Model:
+    """Close the graph: the encoder's inputs and the ``extra`` ones, and the outputs, all by name."""
+    inputs = {**graph.inputs, **extra}
+    for label, node in inputs.items():
+        node.output(0).tensor.set_names({label})
+    results = []
+    for label, node in outputs.items():
+        results.append(op.result(node))
+        results[-1].output(0).tensor.set_names({label})
+    return ov.Model(results, list(inputs.values()), "bert")
+
+
+def _check_supported(folder: Path, config: Mapping[str, Any]) -> None:
+    kind = config.get("model_type")
+    if kind not in ("bert", "dpr"):
+        raise ModelError(
+            f"{folder}: the model is of type {kind!r}; "
+            "only BERT encoders run here: choose a folder whose config.json says model_type bert"
+        )
+    if config.get("position_embedding_type", "absolute") != "absolute":
+        raise ModelError(f"{folder}: the model uses relative position embeddings; only absolute ones run here")
+    if config.get("hidden_act", "gelu") not in _ACTIVATIONS:
+        raise ModelError(
+            f"{folder}: the model uses the activation {config['hidden_act']!r}; known: {', '.join(_ACTIVATIONS)}"
+        )
+
+
+def _prefix(folder: Path, weights: Mapping[str, np.ndarray]) -> str:
+    """Heads save their encoder under a name ('bert.'), bare encoders under none.
+
+    Raises ModelError if there is no encoder.
+    """
+    for prefix in ("", "bert.", "model.", "0.auto_model."):
+        if prefix + "embeddings.word_embeddings.weight" in weights:
+            return prefix
+    raise ModelError(f"{folder}: the model's weights hold no BERT embeddings (embeddings.word_embeddings.weight)")

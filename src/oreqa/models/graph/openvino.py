@@ -1,0 +1,41 @@
+"""Compiled graphs on the CPU: all cores busy, batches in flight while others are prepared."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from oreqa.models.graph.quiet_openvino import ov
+from oreqa.models.graph.session import Batch, Outputs
+
+
+class OpenVinoSession:
+    """Runs a compiled model whose inputs are a batch's arrays, in their order.
+
+    Requests are waited for in turn: OpenVINO's own queue calls back from its threads, and one that still waits for the
+    interpreter's lock while the model is freed never ends.
+    """
+
+    def __init__(self, model: ov.CompiledModel) -> None:
+        self._model = model
+        # One request computes on each core while as many wait, so that no core waits for Python.
+        self._width = 2 * int(model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
+
+    def run(self, batches: Iterator[Batch]) -> Outputs:
+        """As ``Session.run``."""
+        idle: deque[ov.InferRequest] = deque()
+        running: deque[tuple[Batch, ov.InferRequest]] = deque()
+        for batch in batches:
+            request = idle.popleft() if idle else self._model.create_infer_request()
+            request.start_async(list(batch.arrays))
+            running.append((batch, request))
+            if len(running) == self._width:
+                yield _wait(*running[0])
+                idle.append(running.popleft()[1])
+        while running:
+            yield _wait(*running.popleft())
+
+
+def _wait(batch: Batch, request: ov.InferRequest) -> tuple[Batch, list]:  # type: ignore[type-arg]
+    request.wait()
+    return batch, [tensor.data for tensor in request.output_tensors]

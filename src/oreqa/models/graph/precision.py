@@ -1,0 +1,68 @@
+"""The precision that models compute in: one choice for the process, checked against what the processor offers."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from oreqa.errors import InputError
+
+VARIABLE = "OREQA_PRECISION"
+PRECISIONS = ("auto", "f32", "bf16", "i8")
+
+_CAPABILITIES = {"f32": "FP32", "bf16": "BF16", "i8": "INT8"}
+"""OpenVINO's names. What a processor lacks it would emulate, or replace by f32 without a word."""
+
+
+def chosen_precision(precision: str | None = None) -> str:
+    """What is asked for: ``precision``, else $OREQA_PRECISION, else ``auto``. Raises InputError for another word."""
+    source = "" if precision is not None else f"{VARIABLE}: "
+    name = precision if precision is not None else os.environ.get(VARIABLE) or "auto"
+    if name not in PRECISIONS:
+        raise InputError(f"{source}there is no precision {name!r}: choose {', '.join(PRECISIONS[:-1])} or {PRECISIONS[-1]}")
+    return name
+
+
+@cache
+def offered_precisions() -> tuple[str, ...]:
+    """What this processor computes natively, of f32, bf16 and i8."""
+    from oreqa.models.graph.quiet_openvino import ov
+
+    offered = ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    return tuple(name for name, capability in _CAPABILITIES.items() if capability in offered)
+
+
+def encoder_precision(precision: str | None = None) -> str:
+    """How encoders compute on the processor: ``auto`` is bf16 where it is offered, else f32.
+
+    ``i8`` is f32: an encoder's vectors are kept, and compared with those of other machines.
+    Raises InputError for a precision that the processor does not offer.
+    """
+    name = _offered(chosen_precision(precision))
+    if name == "auto":
+        return "bf16" if "bf16" in offered_precisions() else "f32"
+    return "f32" if name == "i8" else name
+
+
+def heads_precision(precision: str | None = None) -> str:
+    """How readers and classifiers compute on the processor: ``auto`` is the first offered of bf16, i8 and f32.
+
+    In ``i8`` weights are quantised per row ahead of time, activations dynamically in groups of 64.
+    Raises InputError for a precision that the processor does not offer.
+    """
+    name = _offered(chosen_precision(precision))
+    return next(n for n in ("bf16", "i8", "f32") if n in offered_precisions()) if name == "auto" else name
+
+
+def gpu_precision(precision: str | None = None) -> str:
+    """How any model computes on a GPU: ``auto`` is bf16. Raises InputError for ``i8``."""
+    name = chosen_precision(precision)
+    if name == "i8":
+        raise InputError("i8 runs on the processor alone: choose the precision f32, bf16 or auto, or --device cpu")
+    return "bf16" if name == "auto" else name
+
+
+def _offered(name: str) -> str:
+    if name != "auto" and name not in offered_precisions():
+        raise InputError(f"this processor does not compute in {name}: choose one of auto, {', '.join(offered_precisions())}")
+    return name

@@ -1,0 +1,73 @@
+"""Models on a GPU through torch and transformers (the ``train`` extra)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from oreqa.errors import ModelError
+from oreqa.models.graph.precision import gpu_precision
+from oreqa.models.graph.session import Batch, Outputs
+
+
+class TorchSession:
+    """Runs a module, or a function, that takes a batch's arrays in their order and returns one tensor or a tuple of them."""
+
+    def __init__(self, module: Callable[..., Any], device: str) -> None:
+        self._module, self._device = module, device
+
+    def run(self, batches: Iterator[Batch]) -> Outputs:
+        """As ``Session.run``."""
+        import torch
+
+        for batch in batches:
+            with torch.inference_mode():
+                outputs = self._module(*(torch.from_numpy(array).to(self._device) for array in batch.arrays))
+            tensors = outputs if isinstance(outputs, tuple) else (outputs,)
+            yield batch, [np.asarray(tensor.float().cpu()) for tensor in tensors]
+
+
+def usable_device(device: str) -> Any:
+    """The torch module. Raises ModelError if it is not installed or finds no such device."""
+    try:
+        import torch
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise ModelError("a GPU needs torch: pip install 'oreqa[train]'") from error
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ModelError("torch finds no GPU here: use --device cpu")
+    skip_cudnn_attention()
+    return torch
+
+
+def skip_cudnn_attention() -> None:
+    """Keep torch from cuDNN's attention, which is planned anew, in a tenth of a second, for every shape of a batch."""
+    import torch
+
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
+def torch_precision(device: str, precision: str | None) -> Any:
+    """torch's name of the precision on a device. Raises InputError for one that it does not compute in."""
+    import torch
+
+    return torch.bfloat16 if device == "cuda" and gpu_precision(precision) == "bf16" else torch.float32
+
+
+def load_module(kind: Any, folder: Any, weights: dict[str, Any], device: str, precision: str | None) -> Any:
+    """A trainable module of class ``kind`` with a folder's settings and weights, on the device, ready to run.
+
+    Raises ModelError if the weights do not fit.
+    """
+    torch = usable_device(device)
+    from transformers import BertConfig
+
+    module = kind(BertConfig(**{name: value for name, value in folder.config.items() if name != "model_type"}))
+    tensors = {name: torch.from_numpy(value) for name, value in weights.items()}
+    try:
+        module.load_state_dict(tensors, strict=False)
+    except RuntimeError as error:
+        raise ModelError(f"{folder.path}: its tensors do not fit its config.json") from error
+    return module.to(device, torch_precision(device, precision)).eval()

@@ -1,0 +1,75 @@
+"""Weights of readers and cross-encoders under common names, whatever class or program saved them.
+
+Read are our own, transformers' BertForQuestionAnswering, DPRReader and BertForSequenceClassification (CrossEncoders), and
+readers of DPR's own naming, as safetensors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.errors import ModelError
+from oreqa.models.folders import find_model, load_tensors, read_config
+from oreqa.models.pack.differences import unpack_difference
+
+Weights = dict[str, NDArray[np.float32]]
+Linear = tuple[NDArray[np.float32], NDArray[np.float32]]
+"""Weight ``[outputs, width]`` and bias ``[outputs]`` of a linear layer."""
+
+
+def find_tokenizer(path: Path) -> Path:
+    """The folder's tokenizer, or its base's. Raises ModelError if there is none."""
+    if (path / "tokenizer.json").is_file():
+        return path / "tokenizer.json"
+    if base := (read_config(path).get("oreqa") or {}).get("base"):
+        return find_tokenizer(find_model(str(base)))
+    raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
+
+
+def load_weights(path: Path) -> Weights:
+    """All tensors, the encoder's under ``bert.``, the heads as ``qa_outputs``, ``qa_classifier``, ``classifier``.
+
+    A model that is kept as a difference from another is put together. Raises ModelError if there are no safetensors.
+    """
+    if base := (read_config(path).get("oreqa") or {}).get("difference_from"):
+        return unpack_difference(load_tensors(path / "difference.safetensors"), load_weights(find_model(str(base))))
+    file = path / "model.safetensors"
+    if not file.is_file():
+        raise ModelError(
+            f"{path}: model.safetensors is missing; load the model in transformers and save_pretrained() it, "
+            "for pickled weights (.bin, .cp, .pt) are not read"
+        )
+    weights = {}
+    for name, value in load_tensors(file).items():
+        for old, new in _NAMES:
+            if name.startswith(old):
+                name = new + name.removeprefix(old)
+                break
+        weights[name] = np.asarray(value, np.float32)
+    return weights
+
+
+def linear_head(weights: Weights, name: str, path: Path, config: dict[str, Any]) -> Linear:
+    """The head ``name`` of the model in ``path``. Raises ModelError if it is missing or does not fit."""
+    try:
+        weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+    except KeyError as error:
+        raise ModelError(f"{path}: its weights lack {error.args[0]}: they are another kind of model's") from None
+    width = config["hidden_size"]
+    if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
+        raise ModelError(f"{path}: its {name} of shape {weight.shape} does not fit a model of hidden_size {width}")
+    return weight, bias
+
+
+_NAMES = (
+    ("span_predictor.encoder.bert_model.", "bert."),
+    ("span_predictor.", ""),
+    ("encoder.embeddings.", "bert.embeddings."),
+    ("encoder.encoder.", "bert.encoder."),
+    ("embeddings.", "bert.embeddings."),
+    ("encoder.layer.", "bert.encoder.layer."),
+)

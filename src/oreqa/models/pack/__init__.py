@@ -1,0 +1,1 @@
+"""The weights that ship, and how trained models are packed."""

@@ -1,0 +1,42 @@
+"""Trained models made small enough to be shipped: as differences from their base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save
+
+from oreqa.files import read_json, write_bytes, write_json
+from oreqa.models.folders import check_kind, find_model, read_config, read_json_file
+from oreqa.models.graph.weights import Weights, load_weights
+from oreqa.models.pack.differences import pack_difference
+
+
+def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, licence: str) -> int:
+    """Write a trained reader, re-ranker or classifier to ``out`` as its difference from ``base``; returns its bytes.
+
+    Of several ``folders``, trained from the same weights, the mean is written (model soups, Wortsman et al. 2022). ``out``
+    has config.json, difference.safetensors and run.json; the tokenizer is the base's.
+    """
+    trained = [folders] if isinstance(folders, Path) else list(folders)
+    packed = pack_difference(_mean([_weights(folder, kind) for folder in trained]), load_weights(find_model(base)))
+    write_bytes(out / "difference.safetensors", save(packed))
+    config = read_json_file(trained[0] / "config.json")
+    config["oreqa"] |= {"kind": kind, "difference_from": base, "base": base, "licence": licence}
+    write_json(out / "config.json", config)
+    records = [read_json(folder / "run.json") for folder in trained if (folder / "run.json").is_file()]
+    if records:
+        write_json(out / "run.json", records[0] if len(trained) == 1 else {"mean_of": records})
+    return sum(file.stat().st_size for file in out.iterdir())
+
+
+def _weights(folder: Path, kind: str) -> Weights:
+    check_kind(folder, read_config(folder), kind)
+    weights = load_weights(folder)
+    return {name: value for name, value in weights.items() if not name.startswith("pooler.")}
+
+
+def _mean(models: Sequence[Weights]) -> Weights:
+    return {name: np.mean([weights[name] for weights in models], axis=0, dtype=np.float32) for name in models[0]}

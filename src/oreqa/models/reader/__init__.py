@@ -1,0 +1,1 @@
+"""Readers: a question and passages to answer spans."""

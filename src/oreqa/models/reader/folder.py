@@ -1,0 +1,53 @@
+"""What a reader's folder says about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oreqa.models.folders import MIN_TOKENS, READER, check_kind, read_config, sound_settings, whole_number
+from oreqa.models.graph.weights import find_tokenizer
+
+MAX_ANSWER_TOKENS = 16
+"""Where a reader's folder does not say otherwise. DPR's reader takes 10; FairytaleQA and QED have clauses as answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderFolder:
+    """A reader's folder, read but not loaded.
+
+    ``max_tokens``, ``overlap``, ``titles`` and ``closing`` are those of ``ReaderInputs``; ``shared`` says whether spans
+    were normalised over all passages of a question; ``answer_tokens`` how long they are at most.
+    """
+
+    path: Path
+    config: dict[str, Any]
+    tokenizer: Path
+    max_tokens: int
+    overlap: int
+    titles: bool
+    closing: bool
+    shared: bool
+    answer_tokens: int
+
+
+def read_reader_folder(path: Path) -> ReaderFolder:
+    """Read a folder's settings. Raises ModelError, with the reason, if it is not a reader's."""
+    with sound_settings(path):
+        config = read_config(path)
+        check_kind(path, config, READER)
+        settings = config.get("oreqa") or {}
+        dpr = "DPRReader" in (config.get("architectures") or ())
+        positions = whole_number(config, "max_position_embeddings", path, 512, MIN_TOKENS)
+        return ReaderFolder(
+            path=path,
+            config=config,
+            tokenizer=find_tokenizer(path),
+            max_tokens=min(whole_number(settings, "max_tokens", path, 350 if dpr else 384, MIN_TOKENS), positions),
+            overlap=whole_number(settings, "overlap", path, 128),
+            titles=bool(settings.get("titles", dpr)),
+            closing=bool(settings.get("closing", not dpr)),
+            shared=bool(settings.get("shared", False)),
+            answer_tokens=whole_number(settings, "answer_tokens", path, MAX_ANSWER_TOKENS, 1),
+        )

@@ -1,0 +1,30 @@
+"""What the reader reads: ``[CLS] question [SEP] title [SEP] passage [SEP]``, long passages in overlapping windows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from oreqa.models.graph.windows import Tokens, Window, WindowInputs
+
+
+class ReaderInputs(WindowInputs):
+    """Makes a reader's windows; ``overlap`` of a window's tokens are shared with the one before."""
+
+    def __init__(
+        self, tokenizer: Path, max_tokens: int, overlap: int = 64, titles: bool = True, closing: bool = True
+    ) -> None:
+        super().__init__(tokenizer, max_tokens, titles, closing)
+        self.overlap = overlap
+
+    def windows(self, question: Tokens, title: Tokens | None, passage: Tokens) -> list[Window]:
+        """Every window of a passage for one question; an empty passage gives one empty window."""
+        front, segment = self._front(question, title, len(passage.ids))
+        room = self.max_tokens - len(front) - len(self._tail)
+        step = max(1, room - self.overlap, room // 4)
+        windows, begin = [], 0
+        while True:
+            ids = list(passage.ids[begin : begin + room])
+            windows.append(Window(front + ids + self._tail, segment, len(front), len(front) + len(ids), begin))
+            if begin + room >= len(passage.ids):
+                return windows
+            begin += step

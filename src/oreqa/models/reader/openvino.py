@@ -1,0 +1,39 @@
+"""The reader on OpenVINO."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oreqa.errors import ModelError
+from oreqa.models.graph import bert
+from oreqa.models.graph.cache import model_stamp
+from oreqa.models.graph.compile import compile_cached
+from oreqa.models.graph.openvino import OpenVinoSession
+from oreqa.models.graph.precision import heads_precision
+from oreqa.models.graph.quiet_openvino import ov
+from oreqa.models.graph.weights import linear_head, load_weights
+from oreqa.models.reader.folder import ReaderFolder
+
+
+def open_session(folder: ReaderFolder, precision: str | None) -> OpenVinoSession:
+    """A session whose outputs are start and end logits ``[batch, tokens]`` and the passage's ``[batch]``."""
+    precision = heads_precision(precision)
+    key = f"reader-{model_stamp(folder.path)}"
+    return OpenVinoSession(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
+
+
+def _graph(folder: ReaderFolder, eight_bits: bool) -> ov.Model:
+    weights = load_weights(folder.path)
+    graph = bert.bert_graph(folder.path, weights, folder.config, eight_bits=eight_bits)
+    weight, bias = linear_head(weights, "qa_outputs", folder.path, folder.config)
+    if len(weight) < 2:
+        raise ModelError(f"{folder.path}: its qa_outputs has {len(weight)} output; a reader's has two, start and end")
+    ends = bert.dense(graph.hidden, weight[:2], bias[:2], "identity")
+    selector: tuple[Any, Any] = np.zeros((1, folder.config["hidden_size"])), np.zeros(1)
+    if "qa_classifier.weight" in weights:
+        selector = linear_head(weights, "qa_classifier", folder.path, folder.config)
+    selection = bert.dense(bert.first_token(graph.hidden), *selector, "identity")
+    start, end = (bert.pick(ends, place, axis=2) for place in (0, 1))
+    return bert.as_model(graph, {}, {"start": start, "end": end, "selection": bert.pick(selection, 0, axis=1)})

@@ -1,0 +1,108 @@
+"""Reading: questions and passages to answer spans, in batches over passages and questions of like length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from oreqa.core import Span
+from oreqa.errors import InputError
+from oreqa.models.folders import find_model
+from oreqa.models.graph.session import Session, check_finite, load_session
+from oreqa.models.graph.windows import Tokens, Window, window_batches
+from oreqa.models.reader.folder import ReaderFolder, read_reader_folder
+from oreqa.models.reader.inputs import ReaderInputs
+from oreqa.models.reader.spans import TokenSpan, WindowLogits, best_spans
+from oreqa.models.reader.whole_words import long_words, whole_words
+
+CHUNK = 64
+"""Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
+
+Text = tuple[str, str]
+"""A passage's title and text."""
+
+
+class Reader:
+    """A loaded reader."""
+
+    def __init__(self, session: Session, folder: ReaderFolder) -> None:
+        self.folder = folder
+        self._session = session
+        self._inputs = ReaderInputs(folder.tokenizer, folder.max_tokens, folder.overlap, folder.titles, folder.closing)
+
+    @classmethod
+    def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> Reader:
+        """Load a model by name or folder.
+
+        ``precision`` is one of f32, bf16, i8 and auto (the first offered of bf16, i8 and f32); left out, it is
+        $OREQA_PRECISION, else auto. Raises ModelError for a folder that is missing, damaged or of another kind, InputError
+        for a precision that the processor does not offer.
+        """
+        folder = read_reader_folder(find_model(name))
+        return cls(load_session("reader", folder, device, precision), folder)
+
+    @property
+    def stamp(self) -> str:
+        """A hash of the model's files: readers with the same stamp, in the same precision, give the same output."""
+        from oreqa.models.graph.cache import model_stamp
+
+        return model_stamp(self.folder.path)
+
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], top: int = 5) -> list[list[Span]]:
+        """The ``top`` best spans of every passage ``(title, text)`` of every question, all of a question best first.
+
+        A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the passage's logit as
+        ``selection``. Offsets are characters of the passage's text. Spans hold whole words, identifiers and paths among
+        them (``whole_words``); several may become the same.
+        """
+        if isinstance(questions, str) or len(questions) != len(passages):
+            raise InputError("read takes a list of questions, and for each a list of passages")
+        spans: list[list[Span]] = []
+        for begin in range(0, len(questions), CHUNK):
+            spans += self._read_chunk(questions[begin : begin + CHUNK], passages[begin : begin + CHUNK], top)
+        return spans
+
+    def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], top: int) -> list[list[Span]]:
+        texts = {text for group in passages for passage in group for text in passage}
+        tokens = self._inputs.tokenize(sorted({*questions, *texts}))
+        owners: list[tuple[int, int]] = []
+        windows: list[Window] = []
+        for number, (question, group) in enumerate(zip(questions, passages, strict=True)):
+            for place, (title, text) in enumerate(group):
+                of_passage = self._inputs.windows(tokens[question], tokens[title], tokens[text])
+                windows += of_passage
+                owners += [(number, place)] * len(of_passage)
+        logits: list[list[WindowLogits]] = [[] for _ in questions]
+        for batch, outputs in self._session.run(window_batches(windows)):
+            for output in outputs:
+                check_finite(output, self.folder.path)
+            start, end, selection = outputs
+            for row, window_number in enumerate(batch.numbers):
+                window, (number, place) = windows[window_number], owners[window_number]
+                inside = slice(window.first, window.last)
+                edges = tokens[passages[number][place][1]].edges(window.begin, window.begin + window.last - window.first)
+                ends = start[row, inside].copy(), end[row, inside].copy()
+                logits[number].append(WindowLogits(place, window.begin, *ends, float(selection[row]), *edges))
+        spans = []
+        for group, of_question in zip(passages, logits, strict=True):
+            of_question.sort(key=lambda window: (window.passage, window.begin))
+            best = best_spans(of_question, top, self.folder.shared, self.folder.answer_tokens)
+            spans.append(_in_characters(best, [text for _, text in group], tokens))
+        return spans
+
+
+def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: Mapping[str, Tokens]) -> list[Span]:
+    """Spans in characters of their passages, in whole words.
+
+    Those that become the same stay apart: their probabilities add up, as those of equal answers do.
+    """
+    words = {number: long_words(passages[number]) for number in {span.passage for span in spans}}
+    in_characters = []
+    for span in spans:
+        text = passages[span.passage]
+        offsets = tokens[text].offsets
+        ends = int(offsets[span.first, 0]), int(offsets[span.last, 1])
+        start, end = whole_words(text, *ends, words[span.passage])
+        parts = {"span": span.span, "selection": span.selection}
+        in_characters.append(Span(text[start:end], start, end, span.passage, span.span, parts))
+    return in_characters

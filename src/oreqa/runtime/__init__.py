@@ -1,1 +1,0 @@
-"""Inference sessions: OpenVINO on the CPU, torch on a GPU."""

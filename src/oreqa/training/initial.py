@@ -1,0 +1,42 @@
+"""Models that begin as another one: its encoder, its settings, and layers of it that are kept as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from transformers import BertConfig, BertPreTrainedModel
+
+from oreqa.models.folders import read_json_file
+from oreqa.models.graph.weights import load_weights
+
+M = TypeVar("M", bound=BertPreTrainedModel)
+
+
+def start_from(
+    kind: type[M],
+    base: Path,
+    freeze_embeddings: bool,
+    frozen_layers: int,
+    dropout: float,
+    head: bool = False,
+    **settings: Any,
+) -> M:
+    """A ``kind`` with the encoder of the folder ``base``, and with its ``head`` or a new one.
+
+    The lowest ``frozen_layers`` are kept as they are, and with ``freeze_embeddings`` its embeddings.
+    """
+    config = {key: value for key, value in read_json_file(base / "config.json").items() if key not in _NOT_KEPT}
+    rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    model: M = kind(BertConfig(**{**config, **rates, **settings}))
+    tensors = {name: torch.from_numpy(value) for name, value in load_weights(base).items()}
+    model.load_state_dict({name: v for name, v in tensors.items() if head or name.startswith("bert.")}, strict=False)
+    if freeze_embeddings:
+        model.bert.embeddings.requires_grad_(False)
+    for layer in model.bert.encoder.layer[:frozen_layers]:
+        layer.requires_grad_(False)
+    return model
+
+
+_NOT_KEPT = ("oreqa", "architectures", "transformers_version", "dtype", "model_type")

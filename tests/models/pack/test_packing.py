@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from typer.testing import CliRunner
+
+from oreqa.cli import app
+from oreqa.errors import ModelError
+from oreqa.files import write_json
+from oreqa.models.folders import find_model, list_models
+from oreqa.models.graph.weights import load_weights
+from oreqa.models.pack.packing import pack_model
+from oreqa.models.reader.folder import read_reader_folder
+
+
+def test_a_packed_reader_is_small_and_reads_without_its_origin(tiny_reader: Path, tiny: Path, tmp_path: Path) -> None:
+    size = pack_model(tiny_reader, "reader", str(tiny), tmp_path / "p", "CC0")
+    assert size < (tiny_reader / "model.safetensors").stat().st_size / 2
+    folder = read_reader_folder(tmp_path / "p")
+    assert folder.tokenizer == tiny / "tokenizer.json"
+    packed, whole = load_weights(folder.path), load_weights(tiny_reader)
+    assert all(np.allclose(packed[name], value, atol=0.02) for name, value in whole.items())
+    assert json.loads((tmp_path / "p" / "config.json").read_text())["oreqa"]["licence"] == "CC0"
+
+
+def test_several_models_are_packed_as_their_mean(tiny_reader: Path, tiny: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(tiny_reader, tmp_path / "other")
+    weights = load_file(tiny_reader / "model.safetensors")
+    moved = {name: value + 0.1 if value.ndim == 1 else value for name, value in weights.items()}
+    save_file(moved, other / "model.safetensors")
+    write_json(other / "run.json", {"seed": 1})
+    pack_model([tiny_reader, other], "reader", str(tiny), tmp_path / "mean", "CC0")
+    mean, first = load_weights(tmp_path / "mean"), load_weights(tiny_reader)
+    for name, value in first.items():
+        assert np.allclose(mean[name], value + 0.05 if value.ndim == 1 else value, atol=0.02 if value.ndim > 1 else 1e-6)
+    assert json.loads((tmp_path / "mean" / "run.json").read_text()) == {"mean_of": [{"seed": 1}]}
+
+
+def test_models_are_listed_with_what_they_are_for() -> None:
+    found = {model.name: model for model in list_models()}
+    assert {name: found[name].kind for name in found} == {
+        "all-minilm-l6-v2": "encoder", "minilm-reader": "reader", "minilm-reranker": "reranker",
+        "minilm-classifier": "classifier",
+    }  # fmt: skip
+    own = [model for name, model in found.items() if name.startswith("minilm")]
+    assert sum(model.bytes for model in own) <= 40e6
+    for model in own:
+        card = (model.path / "README.md").read_text()
+        assert all(heading in card for heading in ("## Data", "## Recipe", "## Scores", "## Licence"))
+        assert (model.path / "run.json").is_file()
+    rows = json.loads(CliRunner().invoke(app, ["models", "--json"]).stdout)
+    assert [row["name"] for row in rows] == list(found)
+    assert "## Data" in json.loads(CliRunner().invoke(app, ["models", "minilm-reader", "--json"]).stdout)["card"]
+    assert "minilm-reader" in CliRunner().invoke(app, ["models"]).stdout
+
+
+def test_an_unknown_model() -> None:
+    with pytest.raises(ModelError, match="one of all-minilm-l6-v2, minilm-reader"):
+        find_model("minilm")
