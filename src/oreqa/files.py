@@ -121,7 +121,7 @@ def drop_torn_line(path: Path) -> None:
 
 def resume_rows(
     path: Path,
-    made: str,
+    stamp: str,
     total: int,
     step: int,
     make: Callable[[int, int], Sequence[Mapping[str, Any]]],
@@ -129,20 +129,20 @@ def resume_rows(
 ) -> list[dict[str, Any]]:
     """``total`` rows of long work, made ``step`` at a time by ``make(begin, end)`` and appended to ``path`` as they are.
 
-    Rows that an interrupted run left there are kept if they bear the same ``made``; else the file is begun anew.
+    Rows that an interrupted run left there are kept if they bear the same ``stamp``; else the file is started anew.
     ``progress`` is called with the number of rows that have come.
     """
     drop_torn_line(path)
     rows = [row for _, row in read_jsonl(path)] if path.is_file() else []
-    if any(row.get("made") != made for row in rows):
+    if any(row.get("made") != stamp for row in rows):
         path.unlink()
         rows = []
     progress(len(rows))
     for begin in range(len(rows), total, step):
-        more = [{"made": made, **row} for row in make(begin, min(total, begin + step))]
-        append_jsonl(path, more)
-        rows += more
-        progress(len(more))
+        new_rows = [{"made": stamp, **row} for row in make(begin, min(total, begin + step))]
+        append_jsonl(path, new_rows)
+        rows += new_rows
+        progress(len(new_rows))
     return rows
 
 

@@ -138,10 +138,10 @@ class TextBuilder:
             self._length += len(gap)
         if self._start is None:
             self._start = self._length
-        for own in _places(place, skipped):
+        for moved in _places(place, skipped):
             last = self._places[-1] if self._places else None
-            if own.start < len(text) and (own.line is not None or last is None or last.name != own.name):
-                self._places.append(replace(own, start=self._length + own.start))
+            if moved.start < len(text) and (moved.line is not None or last is None or last.name != moved.name):
+                self._places.append(replace(moved, start=self._length + moved.start))
         self._pieces.append(text)
         self._length += len(text)
         if self._length > limits.TEXT_CHARACTERS:
@@ -173,7 +173,7 @@ def _places(place: str | Sequence[Place], skipped: str) -> list[Place]:
     """Places by the characters of a text whose beginning is gone; those that lie there become one at its start."""
     if isinstance(place, str):
         return [Place(0, place)] if place else []
-    return [replace(own, start=own.start - len(skipped)) for own in clip_places(place, len(skipped), skipped)]
+    return [replace(place, start=place.start - len(skipped)) for place in clip_places(place, len(skipped), skipped)]
 
 
 def clip_places(places: Sequence[Place], start: int, text: str, end: float = math.inf) -> list[Place]:

@@ -50,8 +50,8 @@ def passage_head(title: str, heading: str) -> str:
 def paragraph_passage(document: Document, language: str = "en", sentences: Sequence[Span] | None = None) -> Passage:
     """The whole document as one passage, with given sentence boundaries or our own splitter's."""
     spans = split_sentences(document.text, language) if sentences is None else list(sentences)
-    found = tuple(Sentence(document.text[a:b], a, b) for a, b in spans)
-    return Passage(document.key, document.title, "", document.text, 0, len(document.text), found)
+    in_text = tuple(Sentence(document.text[a:b], a, b) for a, b in spans)
+    return Passage(document.key, document.title, "", document.text, 0, len(document.text), in_text)
 
 
 def _paragraphs(text: str, start: int, end: int) -> list[Span]:

@@ -51,12 +51,12 @@ def _decode_as(data: bytes, encoding: str) -> str:
 def _guess(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    found = from_bytes(data[:_SAMPLE])
-    best = found.best()
+    guesses = from_bytes(data[:_SAMPLE])
+    best = guesses.best()
     if best is None:
         raise _broken()
     # Western European text fits its neighbours' encodings nearly as well: in doubt the most common one is taken.
-    usual = any(match.encoding == "cp1252" and match.chaos <= best.chaos + 0.1 for match in found)
+    usual = any(match.encoding == "cp1252" and match.chaos <= best.chaos + 0.1 for match in guesses)
     return "cp1252" if usual else best.encoding
 
 

@@ -43,10 +43,10 @@ def load_beir(folder: Path, split: str) -> Beir:
     )
     texts = {need_id(row, "_id", where): need(row, "text", str, where) for where, row in _rows(queries_file)}
     judged = _file(folder / "qrels", f"{split}.tsv")
-    known = {entry.id for entry in corpus}
+    documents = {entry.id for entry in corpus}
     qrels: dict[str, dict[str, int]] = {}
     for number, query, document, grade in _judgements(judged):
-        if query not in texts or document not in known:
+        if query not in texts or document not in documents:
             missing = f"question {query[:99]!r}" if query not in texts else f"document {document[:99]!r}"
             raise InputError(f"{judged}, line {number}: there is no {missing}")
         qrels.setdefault(query, {})[document] = grade

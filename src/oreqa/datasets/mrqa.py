@@ -22,15 +22,17 @@ def load_mrqa(path: Path) -> list[Paragraph]:
         questions = []
         for q, asked in enumerate(need(row, "qas", list, where)):
             at = f"{where}, question {q}"
-            golds = [gold for found in optional(asked, "detected_answers", list, [], at) for gold in _spans(found, text, at)]
+            golds = [
+                gold for answer in optional(asked, "detected_answers", list, [], at) for gold in _spans(answer, text, at)
+            ]
             questions.append(Asked(need_id(asked, "qid", at), need(asked, "question", str, at), tuple(golds)))
         paragraphs.append(Paragraph(optional(row, "title", str, "", where), text, tuple(questions)))
     return paragraphs
 
 
-def _spans(found: Any, text: str, where: str) -> list[Gold]:
+def _spans(answer: Any, text: str, where: str) -> list[Gold]:
     golds = []
-    for span in need(found, "char_spans", list, where):
+    for span in need(answer, "char_spans", list, where):
         if not (isinstance(span, list) and len(span) == 2 and all(type(offset) is int for offset in span)):
             raise InputError(f"{where}: a span of 'char_spans' is not [start, end]")
         start, end = span

@@ -52,5 +52,5 @@ def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuest
     answers = optional(row, "answers", list, None, where)
     if answers is None and pattern is None:
         raise InputError(f"{where}: it has neither answers nor a pattern")
-    more = {name: optional(row, name, str, None, where) for name in ("document", "collection", "kind")}
-    return OpenQuestion(str(row.get("id", number)), text, tuple(map(str, answers or ())), pattern, **more)
+    labels = {name: optional(row, name, str, None, where) for name in ("document", "collection", "kind")}
+    return OpenQuestion(str(row.get("id", number)), text, tuple(map(str, answers or ())), pattern, **labels)

@@ -52,7 +52,7 @@ def load_boundaries(path: Path) -> dict[tuple[str, int], list[Span]]:
         where = f"{path}, line {number}"
         key = need(row, "title", str, where), need(row, "paragraph", int, where)
         spans.setdefault(key, []).append((need(row, "start", int, where), need(row, "end", int, where)))
-    return {key: sorted(found) for key, found in spans.items()}
+    return {key: sorted(ranges) for key, ranges in spans.items()}
 
 
 def build_reqa(
@@ -78,7 +78,7 @@ def build_reqa(
                     questions.setdefault(question.text, set()).update(golds)
             passages.append(passage)
             first += len(starts)
-    gold = tuple(tuple(sorted(found)) for found in questions.values())
+    gold = tuple(tuple(sorted(sentences)) for sentences in questions.values())
     return ReqaTask(tuple(passages), tuple(questions), gold)
 
 

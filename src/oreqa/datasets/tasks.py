@@ -45,9 +45,9 @@ def beir_task(task: Beir) -> ReqaTask:
     )
     merged: dict[str, set[int]] = {}
     for query, grades in task.qrels.items():
-        if found := _golds(grades, places):
-            merged.setdefault(task.queries[query], set()).update(found)
-    return ReqaTask(passages, tuple(merged), tuple(tuple(sorted(found)) for found in merged.values()))
+        if golds := _golds(grades, places):
+            merged.setdefault(task.queries[query], set()).update(golds)
+    return ReqaTask(passages, tuple(merged), tuple(tuple(sorted(golds)) for golds in merged.values()))
 
 
 def _golds(grades: Mapping[str, int], places: Mapping[str, int]) -> set[int]:

@@ -41,7 +41,7 @@ def insert_document(
 
 def document_hash(document: Document, passages: Iterable[Passage] | None) -> bytes:
     """A hash of all that decides what the index holds of a document, the boundaries of given passages included."""
-    given = None if passages is None else [
+    boundaries = None if passages is None else [
         [passage.start, passage.heading, passage.text, [[s.start, s.end] for s in passage.sentences]] for passage in passages
     ]  # fmt: skip
     parts = [
@@ -51,7 +51,7 @@ def document_hash(document: Document, passages: Iterable[Passage] | None) -> byt
         [[s.start, s.end, s.heading] for s in document.sections],
         [[p.start, p.name, p.line, p.source] for p in document.places],
         dict(document.fields),
-        given,
+        boundaries,
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
 

@@ -101,8 +101,8 @@ def list_models() -> list[ModelInfo]:
 def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
     """The kind of model that a folder holds, of the ``kinds`` that may be there. Raises ModelError if it is another."""
     architectures = config.get("architectures") or ()
-    known = [_ARCHITECTURES[name] for name in architectures if name in _ARCHITECTURES]
-    kind = (config.get("oreqa") or {}).get("kind") or (known[0] if known else None)
+    kinds_of_classes = [_ARCHITECTURES[name] for name in architectures if name in _ARCHITECTURES]
+    kind = (config.get("oreqa") or {}).get("kind") or (kinds_of_classes[0] if kinds_of_classes else None)
     if kind not in kinds:
         what = f"a {kind}" if kind else f"a model of class {', '.join(architectures or ['(none)'])}"
         raise ModelError(f"{path}: it is {what}, not a {' or '.join(kinds)}")

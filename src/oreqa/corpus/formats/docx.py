@@ -91,7 +91,7 @@ class _Word:
         self._item = False  # whether what was read last is an item of a list, or a sentence that announces one
 
     def _part(self, kind: str) -> Any | None:
-        return next((optional_part(self._archive, part) for _, own, part in self._relations if own == kind), None)
+        return next((optional_part(self._archive, part) for _, of_kind, part in self._relations if of_kind == kind), None)
 
     def _all_parts(self, *kinds: str) -> list[Any]:
         names = dict.fromkeys(part for _, kind, part in self._relations if kind in kinds)
@@ -259,7 +259,7 @@ class _Word:
     def _run(self, text: str, content: _Content) -> None:
         if any(not outer.result for outer in self._fields[:-1]):
             return  # the result of a field within the instruction of another
-        kinds = {own.kind() for own in self._fields if own.result}
+        kinds = {field.kind() for field in self._fields if field.result}
         if "TOC" in kinds:
             self._builder.leave_out("table of contents", text)
         elif kinds & set(_PAGE_FIELDS):

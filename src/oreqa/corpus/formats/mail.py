@@ -117,8 +117,8 @@ def _preferred(forms: list[EmailMessage]) -> tuple[EmailMessage, list[_Text]]:
 def _first_text(form: EmailMessage) -> _Text | None:
     """The text of one form of a message, which pictures may come with: its first web page, or else its first plain text."""
     inside = islice(form.walk(), limits.MESSAGE_PARTS)
-    found = {part.get_content_type(): part for part in reversed([*inside]) if not part.is_attachment()}
-    part = next((found[kind] for kind in reversed(_TEXTS) if kind in found), None)
+    by_type = {part.get_content_type(): part for part in reversed([*inside]) if not part.is_attachment()}
+    part = next((by_type[kind] for kind in reversed(_TEXTS) if kind in by_type), None)
     return None if part is None else _read_text(part)
 
 

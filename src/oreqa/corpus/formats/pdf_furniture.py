@@ -102,8 +102,8 @@ def find_heads(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> set
             heads = takewhile(repeats.have, rows)
             marks.update((line.page, line.number) for row in heads for line in row)
     for lines in pages:
-        own = {(line.page, line.number) for line in lines}
-        if own <= marks:
+        of_lines = {(line.page, line.number) for line in lines}
+        if of_lines <= marks:
             marks -= {(line.page, line.number) for line in lines if not line.text.strip(" -–—").isdigit()}
     return marks
 
@@ -191,7 +191,7 @@ def _between(lines: Sequence[Line], entries: Sequence[tuple[int, str]]) -> set[M
 
 
 def _alphabetical(lines: Sequence[Line]) -> bool:
-    letters = [found[0].casefold() for line in lines if (found := re.search(r"[^\W\d_]", line.text))]
+    letters = [letter[0].casefold() for line in lines if (letter := re.search(r"[^\W\d_]", line.text))]
     return len(letters) >= 4 and _share(a <= b for a, b in pairwise(letters)) >= 0.85
 
 

@@ -257,17 +257,17 @@ def _same_row(a: Line, b: Line) -> bool:
 
 
 def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, list[int]]) -> tuple[Line, list[int]]:
-    (first, places), (second, more) = a, b
+    (first, places), (second, second_places) = a, b
     size = max(first.size, second.size)
     longer = first if len(first.text) >= len(second.text) else second
     near = abs(second.left - first.right) < _NO_GAP * size and _SIGN.search(first.text) is not None
-    gap = "" if near and _size(text, more[0]) < _SCRIPT * _size(text, places[-1]) else " "
+    gap = "" if near and _size(text, second_places[0]) < _SCRIPT * _size(text, places[-1]) else " "
     return Line(
         first.page, 0, f"{first.text}{gap}{second.text}", min(first.left, second.left), min(first.bottom, second.bottom),
         max(first.right, second.right), max(first.top, second.top), longer.base, longer.size,
         gapped=first.gapped or second.gapped or second.left - first.right > _WIDE_GAP * size,
         hyphen=second.hyphen, leaders=first.leaders or second.leaders, bold=longer.bold, mono=first.mono and second.mono,
-    ), [*places, *([places[-1]] if gap else []), *more]  # fmt: skip
+    ), [*places, *([places[-1]] if gap else []), *second_places]  # fmt: skip
 
 
 def share_of_bold(pages: Sequence[Sequence[Line]]) -> float:

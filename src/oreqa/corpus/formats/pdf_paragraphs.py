@@ -48,12 +48,12 @@ def measure(lines: Sequence[Line]) -> None:
             left, right = min(left, line.left), max(right, line.right)
             continue
         margin = right
-        edges = Counter(round(own.left) for own in column).most_common(1)
+        edges = Counter(round(line.left) for line in column).most_common(1)
         steps = [a.base - b.base for a, b in itertools.pairwise(column) if a.base - b.base > 0.3 * a.size]
         pitch = median(steps) if len(steps) > 2 else 0.0
-        for own in column:
-            own.margin, own.edge = margin, edges[0][0]
-            own.pitch = min(pitch, 2 * own.size) or 1.25 * own.size
+        for line in column:
+            line.margin, line.edge = margin, edges[0][0]
+            line.pitch = min(pitch, 2 * line.size) or 1.25 * line.size
         if line is not None:
             column, left, right = [line], line.left, line.right
 

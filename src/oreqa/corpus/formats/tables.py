@@ -166,10 +166,10 @@ def _agreement(sample: Sequence[str], delimiter: str) -> tuple[float, int]:
 
 def _unique(names: Iterable[str]) -> list[str]:
     """Names of columns, those that come again with a number: "price", "price 2"; those without a name by their place."""
-    given = [name.strip() for name in names]
-    taken = set(given)
+    header = [name.strip() for name in names]
+    taken = set(header)
     unique: list[str] = []
-    for place, name in enumerate(given, 1):
+    for place, name in enumerate(header, 1):
         first = name and name not in unique
         unique.append(name if first else _free_name(name or "column", 2 if name else place, taken))
         taken.add(unique[-1])

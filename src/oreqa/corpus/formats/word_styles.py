@@ -78,7 +78,7 @@ class Styles:
             else:
                 continue
             break
-        number = next((own for style in chain if (own := _number(style.properties))), None)
+        number = next((numbering for style in chain if (numbering := _number(style.properties))), None)
         return Role(level, number, bool(chain and _CONTENTS.fullmatch(chain[0].name)))
 
     def _chain(self, key: str) -> Iterator[_Style]:
@@ -166,8 +166,8 @@ class Numbering:
 
         def shown(match: re.Match[str]) -> str:
             level = int(match.group(1)) - 1
-            own = levels.get(level, levels[depth])
-            return format_number(counts.setdefault(level, own.start), own.format)
+            definition = levels.get(level, levels[depth])
+            return format_number(counts.setdefault(level, definition.start), definition.format)
 
         return re.sub(r"%([1-9])", shown, levels[depth].text).strip()
 

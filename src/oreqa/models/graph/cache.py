@@ -104,6 +104,6 @@ def _read_notes(path: Path) -> dict[str, Any]:
 
 def model_stamp(folder: Path) -> str:
     """The folder's fingerprint and, of one kept as a difference, those of the models below it."""
-    own = known_fingerprint(folder)[:16]
+    stamp = known_fingerprint(folder)[:16]
     base = (read_config(folder).get("oreqa") or {}).get("difference_from")
-    return f"{own}-{model_stamp(find_model(str(base)))}" if base else own
+    return f"{stamp}-{model_stamp(find_model(str(base)))}" if base else stamp

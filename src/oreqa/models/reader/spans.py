@@ -52,7 +52,7 @@ def best_spans(
     probability is the softmax of its start times that of its end, taken over all windows of the question (``shared``) or
     of its passage. Spans that two windows see count once, with the better score.
     """
-    found: dict[tuple[int, int, int], TokenSpan] = {}
+    best_of: dict[tuple[int, int, int], TokenSpan] = {}
     totals = _totals(windows, shared)
     selection = {passage: max(w.selection for w in windows if w.passage == passage) for passage in totals}
     for window in windows:
@@ -68,13 +68,13 @@ def best_spans(
         count = min(top, sums.size)
         best = np.argpartition(-sums, count - 1)[:count]
         for place in best[np.isfinite(sums[best])]:
-            first, more = divmod(int(place), width)
+            first, length = divmod(int(place), width)
             first += window.begin
-            key = (window.passage, first, first + more)
+            key = (window.passage, first, first + length)
             span = TokenSpan(*key, float(sums[place]) - totals[window.passage], selection[window.passage])
-            if key not in found or found[key].span < span.span:
-                found[key] = span
-    ranked = sorted(found.values(), key=lambda s: (-s.span, s.passage, s.first, s.last))
+            if key not in best_of or best_of[key].span < span.span:
+                best_of[key] = span
+    ranked = sorted(best_of.values(), key=lambda s: (-s.span, s.passage, s.first, s.last))
     left = dict.fromkeys(totals, top)
     kept = []
     for span in ranked:
@@ -89,10 +89,10 @@ def _totals(windows: Sequence[WindowLogits], shared: bool) -> dict[int, float]:
     totals = {}
     passages = {window.passage for window in windows}
     for group in [passages] if shared else [{passage} for passage in passages]:
-        own = [window for window in windows if window.passage in group and len(window.start)]
-        if own:
-            starts = np.concatenate([window.start for window in own])
-            ends = np.concatenate([window.end for window in own])
+        in_group = [window for window in windows if window.passage in group and len(window.start)]
+        if in_group:
+            starts = np.concatenate([window.start for window in in_group])
+            ends = np.concatenate([window.end for window in in_group])
             totals.update(dict.fromkeys(group, _logsumexp(starts) + _logsumexp(ends)))
     return {passage: totals.get(passage, 0.0) for passage in passages}
 
