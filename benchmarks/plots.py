@@ -1,0 +1,222 @@
+"""Draw the plot at the top of each page of results from the raw figures under results/.
+
+    python benchmarks/plots.py
+
+The same figures give the same bytes. Published figures that no file of results/ holds are written here, with their source.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "docs" / "images"
+
+# Each colour in a light page, and what it becomes in a dark one.
+INK, DARK_INK = "#24292f", "#e6e8eb"
+FAINT, DARK_FAINT = "#d0d7de", "#4a5058"
+OURS, DARK_OURS = "#2e7d32", "#66bb6a"
+OTHER, DARK_OTHER = "#8c959f", "#7d8590"
+SECOND, DARK_SECOND = "#1565c0", "#64a5f0"
+THIRD, DARK_THIRD = "#c77700", "#ffb74d"
+DARK = {INK: DARK_INK, FAINT: DARK_FAINT, OURS: DARK_OURS, OTHER: DARK_OTHER, SECOND: DARK_SECOND, THIRD: DARK_THIRD}
+
+STYLE = {
+    "svg.hashsalt": "oreqa",
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "x",
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "ytick.left": False,
+    "legend.frameon": False,
+}
+
+
+def read(name: str) -> Any:
+    return json.loads((ROOT / "results" / name).read_text(encoding="utf-8"))
+
+
+def bars(axes: Axes, labels: Sequence[str], values: Sequence[float], colours: Sequence[str], form: str) -> None:
+    """Horizontal bars from top to bottom, each with its value at its end."""
+    places = range(len(labels))
+    drawn = axes.barh(places, values, color=colours, height=0.62)
+    axes.bar_label(drawn, labels=[form.format(value) for value in values], padding=4, color=INK)
+    axes.set_yticks(places, labels)
+    axes.invert_yaxis()
+
+
+def retrieval(axes: Axes) -> None:
+    """MRR on ReQA SQuAD dev; published rows are those of Wang et al., as the page's table has them."""
+    published = {
+        "BM25, published": 52.96,
+        "USE-QA, published": 61.23,
+        "Dual-BERT, published": 71.06,
+        "ENDX-BERT, published": 73.43,
+    }
+    measured = {f"oreqa, {mode}": read(f"reqa-squad-{mode}/metrics.json")["mrr"] for mode in ("dense", "sparse", "hybrid")}
+    rows = {**published, **measured}
+    colours = [OTHER] * len(published) + [OURS] * len(measured)
+    bars(axes, list(rows), list(rows.values()), colours, "{:.1f}")
+    axes.set(xlabel="MRR on ReQA SQuAD dev, 10,250 candidate sentences", xlim=(0, 100))
+
+
+def augmentation(axes: Axes) -> None:
+    """What each use of the classifier gains in a dual encoder, over training on the gold pairs alone."""
+    one_seed = {"SQuAD": "squad-reqa", "NQ": "nq-nq", "MedQuAD": "medquad-test-medquad-classifier"}
+    three_seeds = {"SQuAD": "squad-reqa-3-seeds", "NQ": "nq-nq-3-seeds"}
+    uses = {
+        "hard negatives\n(no classifier)": "dense, + mined negatives",
+        "soft labels": "dense, + soft labels",
+        "silver pairs": "dense, + silver, w = p^2",
+    }
+    styles = {"SQuAD": (OURS, "o"), "NQ": (SECOND, "s"), "MedQuAD": (THIRD, "D")}
+    for offset, name in enumerate(one_seed):
+        single = read(f"augmentation-{one_seed[name]}.json")["runs"]
+        several = read(f"augmentation-{three_seeds[name]}.json")["runs"] if name in three_seeds else {}
+        gains = [(several if key in several else single)[key]["mrr over dense, gold"] for key in uses.values()]
+        means = [100 * gain["mean"] for gain in gains]
+        below = [100 * (gain["mean"] - gain["low"]) for gain in gains]
+        above = [100 * (gain["high"] - gain["mean"]) for gain in gains]
+        places = [row + 0.2 * (offset - 1) for row in range(len(uses))]
+        colour, marker = styles[name]
+        axes.errorbar(means, places, xerr=[below, above], fmt=marker, color=colour, capsize=3, markersize=6, label=name)
+    axes.axvline(0, color=INK, linewidth=1)
+    axes.set_yticks(range(len(uses)), list(uses))
+    axes.set_ylim(len(uses) - 0.5, -0.5)
+    axes.set_xlabel("MRR gained over training on gold pairs alone (95% interval)")
+    axes.legend(loc="lower right")
+
+
+def reading(axes: Axes) -> None:
+    rows = read("reconsider.json")["squad-v1.1-dev"]
+    names = {
+        "reader alone": "reader",
+        "+ identical answers summed": "reader + aggregation",
+        "+ retrieval score": "reader + retrieval + aggregation, tuned",
+        "+ span re-ranker (as shipped)": "all combined, tuned",
+        "span re-ranker alone, K = 5": "re-ranker alone, K = 5",
+    }
+    colours = [OURS] * 4 + [OTHER]
+    bars(axes, list(names), [rows[key]["em"] for key in names.values()], colours, "{:.1f}")
+    label = "a right answer among the reader's first five"
+    axes.axvline(rows["em@5 of the reader"], color=SECOND, linewidth=1.5, linestyle="--", label=label)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), fontsize=9)
+    axes.set(xlabel="exact match (%), 1,000 questions of SQuAD dev", xlim=(0, 100))
+
+
+def confidence(axes: Axes) -> None:
+    figures = read("confidence.json")
+    names = {
+        "squad-train-pieces": "SQuAD train pieces",
+        "qed-nq-train": "NQ (QED)",
+        "afriqa-en": "AfriQA, English",
+        "fairytaleqa": "FairytaleQA",
+        "covidqa-passages": "COVID-QA",
+        "timeqa-human": "TimeQA",
+    }
+    sets = {names[key]: row for key, row in figures["left_out"].items()}
+    sets["SQuAD 2.0 dev"] = figures["squad-v2.0-dev, fitted"]
+    places = range(len(sets))
+    refused = [row["abstains, unanswerable"] for row in sets.values()]
+    answered = [row["answers, answerable"] for row in sets.values()]
+    axes.hlines(places, refused, answered, color=FAINT, linewidth=3)
+    axes.plot(refused, places, "o", color=OURS, markersize=9, label="unanswerable questions refused")
+    axes.plot(answered, places, "s", color=SECOND, markersize=8, label="answerable questions answered")
+    axes.set_yticks(places, list(sets))
+    axes.invert_yaxis()
+    axes.set(xlabel="% of the questions", xlim=(50, 100))
+    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=2, fontsize=9, columnspacing=1)
+
+
+def documents(axes: Axes) -> None:
+    runs = {"before": read("own_documents-before-reporting.json"), "after": read("own_documents-after-reporting.json")}
+    names = {
+        "answerable questions\nanswered right": "answerable_right",
+        "answer in the first\nfive passages": "acc@5",
+        "answers given\nthat are right": "precision",
+        "unanswerable\nquestions refused": "refused_unanswerable",
+    }
+    for offset, (run, colour) in enumerate(zip(runs, (OTHER, OURS), strict=True)):
+        values = [runs[run]["metrics"][key] for key in names.values()]
+        drawn = axes.barh([row + 0.36 * offset for row in range(len(names))], values, height=0.34, color=colour, label=run)
+        axes.bar_label(drawn, fmt="{:.0f}", padding=4, color=INK)
+    axes.set_yticks([row + 0.18 for row in range(len(names))], list(names))
+    axes.invert_yaxis()
+    axes.set(xlabel="%, 75 questions about five collections", xlim=(0, 109))
+    axes.set_xticks(range(0, 101, 20))
+    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=2)
+
+
+def speed(axes: Axes) -> None:
+    warm, search, train = read("reading.json")["warm"], read("search.json"), read("train.json")
+    rows = {
+        "search, vs Haystack": search["haystack 3.4.0"]["oreqa is faster by"],
+        "cold question, vs script": 1 / read("cold_ask.json")["wall_ratio_median"],
+        "re-ranking, vs CrossEncoder": read("rerank.json")["ratio_median"],
+        "encoding,\nvs sentence-transformers": read("encode.json")["paragraphs"]["ratio_median"],
+        "training on SQuAD,\nvs sentence-transformers": train["sentences"]["ratio_median"],
+        "reading, vs Haystack": warm["haystack 2.31.0"]["oreqa is faster by"],
+        "search, vs txtai": search["txtai 9.14.0"]["oreqa is faster by"],
+        "reading, vs transformers": warm["transformers 5.2.0"]["oreqa is faster by"],
+        "training,\nvs sentence-transformers": train["passages"]["ratio_median"],
+    }
+    bars(axes, list(rows), list(rows.values()), [OURS] * len(rows), "{:.1f}×")
+    axes.set_xscale("log")
+    axes.set_xticks([1, 2, 5, 10, 20], ["1×", "2×", "5×", "10×", "20×"])
+    axes.tick_params(axis="x", which="minor", bottom=False)
+    axes.set(xlabel="times as fast on two CPU cores (1× = equally fast)", xlim=(1, 40))
+
+
+PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
+    "fusion": (retrieval, 3.2),
+    "augmentation": (augmentation, 3.2),
+    "reconsider": (reading, 3.0),
+    "confidence": (confidence, 3.6),
+    "documents": (documents, 3.6),
+    "speed": (speed, 4.4),
+}
+
+
+def svg(draw: Callable[[Axes], None], height: float) -> str:
+    """The plot as an SVG file that turns its colours for a dark page; no date, no random identifiers."""
+    with mpl.rc_context({**mpl.rcParamsDefault, **STYLE}):
+        figure = Figure(figsize=(6.4, height), layout="constrained")
+        draw(figure.add_subplot())
+        file = io.StringIO()
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    rules = "".join(
+        f'[style*="{kind}: {light}"] {{ {kind}: {dark} !important }}\n'
+        for light, dark in DARK.items()
+        for kind in ("fill", "stroke")
+    )
+    style = f"<style>@media (prefers-color-scheme: dark) {{\n{rules}}}</style>\n"
+    text = file.getvalue()
+    return text.replace("<defs>", f"{style}<defs>", 1)
+
+
+def main() -> None:
+    IMAGES.mkdir(exist_ok=True)
+    for name, (draw, height) in PLOTS.items():
+        (IMAGES / f"{name}.svg").write_text(svg(draw, height), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
