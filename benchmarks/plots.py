@@ -201,7 +201,7 @@ def svg(draw: Callable[[Axes], None], height: float) -> str:
         figure = Figure(figsize=(6.4, height), layout="constrained")
         draw(figure.add_subplot())
         file = io.StringIO()
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+        figure.savefig(file, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
     rules = "".join(
         f'[style*="{kind}: {light}"] {{ {kind}: {dark} !important }}\n'
         for light, dark in DARK.items()

@@ -64,6 +64,35 @@ def test_links_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page}: {target}"
 
 
+RESULTS = sorted((ROOT / "docs" / "results").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.stem)
+def test_a_page_of_results_opens_with_one_sentence_and_one_plot(page: Path) -> None:
+    title, finding, plot, *_ = page.read_text().split("\n\n")
+    assert title.startswith("# ")
+    sentence = finding.replace("\n", " ")
+    assert re.fullmatch(r"\*\*[^*]+\.\*\*", sentence), sentence
+    assert len(re.findall(r"\.(?=\s|\*)", sentence)) == 1, sentence
+    assert re.fullmatch(r"!\[[^\]]+\]\(\.\./images/[a-z]+\.svg\)", plot), plot
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs").rglob("*.svg")), ids=lambda path: path.stem)
+def test_pictures_load_nothing_from_other_hosts(picture: Path) -> None:
+    text = picture.read_text()
+    loaded = [*re.findall(r"(?:href|src)=\"([^\"]*)\"", text), *re.findall(r"url\(['\"]?([^)'\"]*)", text)]
+    assert all(target.startswith("#") for target in loaded), loaded
+    assert "@import" not in text
+
+
+def test_the_python_api_lists_every_exported_name() -> None:
+    import oreqa
+
+    assert sorted(re.findall(r"^::: oreqa\.(\w+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)) == sorted(
+        name for name in oreqa.__all__ if not name.startswith("__")
+    )
+
+
 def test_the_library_is_large_enough() -> None:
     articles = list((ROOT / "demo" / "library").glob("*.md"))
     assert len(articles) >= 40
