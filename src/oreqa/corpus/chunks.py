@@ -1,4 +1,4 @@
-"""Documents to passages: paragraphs are kept together up to a number of tokens (ProQA's corpus, section D.5)."""
+"""Documents to passages: paragraphs are kept together up to a number of tokens (as ProQA's released code does)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Objectives of the extractive reader.
 
 Passage selection and marginal span likelihood are those of Dense Passage Retrieval (Karpukhin et al. 2020, section 6.1),
-on which RECONSIDER (Iyer et al. 2021, section 3) builds; shared normalisation is that of Clark & Gardner (2018), used by
-ProQA (Xiong et al. 2021, section 3.3).
+on which RECONSIDER (Iyer et al. 2021, section 4) builds; shared normalisation is that of Clark & Gardner (2018), used by
+ProQA (Xiong et al. 2021, section 2.3).
 
 A batch holds ``G`` questions with up to ``P`` passages of up to ``T`` tokens. ``spans`` (``[G, P, S, 2]``) are the first
 and last tokens of every occurrence of an answer, -1 where there are fewer than ``S``.

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 def listwise_softmax(scores: Tensor, present: Tensor) -> Tensor:
-    """``-log softmax(scores)[0]``, averaged over questions (RECONSIDER, Iyer et al. 2021, Eq. 2).
+    """``-log softmax(scores)[0]``, averaged over questions (RECONSIDER, Iyer et al. 2021, Eq. 1).
 
     ``scores`` (``[G, M]``) are a question's positive, at 0, and its negatives; ``present`` (bool) says which of them are
     real. Blanks that fill a short list take no part.
@@ -16,5 +16,5 @@ def listwise_softmax(scores: Tensor, present: Tensor) -> Tensor:
 
 
 def weighted_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Binary cross-entropy of log-odds (all ``[N]``), each times its weight, averaged (Yang et al. 2021, section 3.1)."""
+    """Binary cross-entropy of log-odds (all ``[N]``), each times its weight, averaged (Yang et al. 2021, section 4.1)."""
     return nn.functional.binary_cross_entropy_with_logits(logits.float(), labels, weights)

@@ -1,6 +1,6 @@
 """Objectives of the dual encoder.
 
-The weighted in-batch softmax is that of cross-attention supervised data augmentation (Yang et al. 2021, section 3.4, whose
+The weighted in-batch softmax is that of cross-attention supervised data augmentation (Yang et al. 2021, section 4.4, whose
 printed formula leaves out the logarithm). A batch holds ``Q`` questions and ``C`` candidates as vectors of width ``D``.
 """
 

@@ -1,4 +1,4 @@
-"""Sentences that look like answers and are none: the negatives of the classifier (Yang et al. 2021, section 3.1)."""
+"""Sentences that look like answers and are none: the negatives of the classifier (Yang et al. 2021, section 4.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Silver pairs: sentences that a retriever finds and a classifier takes for answers (Yang et al. 2021, section 3.3)."""
+"""Silver pairs: sentences that a retriever finds and a classifier takes for answers (Yang et al. 2021, section 4.3)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CHUNK = 64
 class CrossEncoder:
     """A loaded cross-encoder. Its folder says what its score means and how it is shown a candidate.
 
-    A ``classifier``'s score is the log-odds that the candidate answers the question (Yang et al. 2021, section 3.1); a
+    A ``classifier``'s score is the log-odds that the candidate answers the question (Yang et al. 2021, section 4.1); a
     ``reranker``'s compares spans of one question (RECONSIDER, Iyer et al. 2021, Eq. 1).
     """
 

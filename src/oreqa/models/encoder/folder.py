@@ -15,7 +15,7 @@ from oreqa.models.folders import MIN_TOKENS, load_tensors, read_config, read_jso
 Context = Literal["late_chunking", "cross_segment", "none"]
 """What of its passage an encoder sees with a sentence: the whole passage in one pass, the sentence's vector being the mean
 of its own tokens (``late_chunking``, Günther et al. 2024); the passage as second segment (``cross_segment``, Yang et al.
-2021, section 3); nothing."""
+2021, section 4.2); nothing."""
 
 _OLD_CONTEXTS = {"inside": "late_chunking", "pairs": "cross_segment", "alone": "none"}
 """As folders named them that were saved under the key ``answers``."""

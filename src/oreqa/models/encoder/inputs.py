@@ -59,7 +59,7 @@ class EncoderInputs:
 
         ``late_chunking``: one pass over head and text; a sentence's vector is the mean of its own tokens' final states, so
         that it knows its context (Günther et al. 2024). A passage that is too long is read in runs of whole sentences.
-        ``cross_segment``: every sentence with its passage as two segments (Yang et al. 2021, section 3); the passage's
+        ``cross_segment``: every sentence with its passage as two segments (Yang et al. 2021, section 4.2); the passage's
         vector is the mean of theirs. ``none``: the passage, and every sentence by itself.
 
         A sentence without tokens (blanks that are no white space, control characters, combining marks) has the vector of

@@ -2,7 +2,7 @@
 
 It is saved as a sentence-transformers folder, which loads there as it is; with input types (below) through
 ``QuestionTransformer``. The learned input-type embedding of cross-attention supervised data augmentation (Yang et al. 2021,
-section 3.3) is a row of BERT's own token-type table: types 0 and 1 are an answer's two segments, ``QUERY_TOKEN_TYPE`` is a
+section 4.2) is a row of BERT's own token-type table: types 0 and 1 are an answer's two segments, ``QUERY_TOKEN_TYPE`` is a
 question's only one, so that segment and input type are one learned vector, added to every token.
 """
 
