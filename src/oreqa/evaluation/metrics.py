@@ -23,9 +23,9 @@ def gold_ranks(scores: NDArray[np.floating], gold: Sequence[int]) -> list[float]
 def question_metrics(ranks: Sequence[float]) -> dict[str, float]:
     """One question's metrics from the sorted ranks of its gold candidates, as fractions.
 
-    ``mrr`` is the reciprocal of the best rank, ``mrr@100`` the same with 0 beyond 100 (the cut of Yang et al. 2021); ``p@N`` is 1 if any
-    gold is in the top N (hit rate); ``r@N`` is the fraction of the gold in the top N (ENDX, Eq. 15). An unretrieved gold
-    has the rank infinity.
+    ``mrr`` is the reciprocal of the best rank, ``mrr@100`` the same with 0 beyond 100 (Yang et al. 2021 report that);
+    ``p@N`` is 1 if any gold is in the top N (hit rate); ``r@N`` is the fraction of the gold in the top N (ENDX, Eq. 15).
+    An unretrieved gold has the rank infinity.
     """
     best = ranks[0]
     values = {"mrr": 1 / best, "mrr@100": 1 / best if best <= 100 else 0.0}
