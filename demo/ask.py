@@ -1,43 +1,86 @@
-"""Ten questions to the index that `make demo` built: nine that its documents answer, and one that they do not."""
+"""Asks the index that `make demo` builds ten questions: eight that its documents answer, and two that they do not.
+
+`python demo/ask.py INDEX --svg docs/images/demo.svg` draws the picture in the README instead.
+"""
 
 from __future__ import annotations
 
-import sys
+import argparse
+import io
+import re
 import time
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+import rich.console
+from rich.text import Text
 
 from oreqa import Answerer
 from oreqa.cli.ask import render_answer
+from oreqa.cli.console import Console
+from oreqa.cli.places import SourceLine, names_of, place_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from oreqa.answering.answerer import Reply
 
 QUESTIONS = (
-    "How many hearts does an octopus have?",
+    "Who was the first person treated with insulin?",
+    "Which eruption caused the year without a summer?",
+    "Why must dogs not eat chocolate?",
+    "How much does the Eiffel Tower weigh?",
+    "How much does a ticket to the Eiffel Tower cost?",
     "Who decoded the dance of the bees?",
-    "Why was the year 1816 called the year without a summer?",
-    "Who was the first patient to be treated with penicillin?",
-    "Which mistake blurred the first pictures of the Hubble telescope?",
-    "When did the last natural case of smallpox occur?",
-    "What is the highest volcano in the Solar System?",
-    "How is a document that did not change treated when an index is refreshed?",
-    "What limits the share of the wind's energy that a turbine can take?",
-    "Who won the football world cup in 1974?",
+    "How old was Louis Braille when he devised his alphabet?",
+    "Who invented the telephone?",
+    "Which licence covers the code of oreqa?",
+    "Which option removes documents whose files were deleted?",
 )
+PICTURED = QUESTIONS[:5]
+PICTURE_COLUMNS = 92
 
 
 def main() -> None:
-    console = Console(highlight=False)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("index", type=Path, help="the index that the Makefile's target demo builds")
+    parser.add_argument("--svg", type=Path, help="write a picture of the first answers to this file")
+    arguments = parser.parse_args()
     begun = time.perf_counter()
-    answerer = Answerer.load(sys.argv[1])
-    found = answerer.ask_all(QUESTIONS, k=1)
-    seconds = time.perf_counter() - begun
-    for question, answers in zip(QUESTIONS, found, strict=True):
-        console.print(f"[bold cyan]?[/] {question}")
-        if answers:
-            console.print(render_answer(answers[0]), crop=False)
-        else:
-            console.print("     [bold yellow]no answer found[/]\n")
-    console.print(f"{len(QUESTIONS)} questions in {seconds:.1f} seconds, model and index loaded from nothing.")
-    console.print(f'Ask your own: [bold].venv/bin/oreqa ask "..." --index {sys.argv[1]}[/]')
+    answerer = Answerer.load(arguments.index)
+    loaded = time.perf_counter()
+    if arguments.svg:
+        arguments.svg.write_text(draw(zip(PICTURED, answerer.reply_all(PICTURED, k=1), strict=True)))
+        return
+    replies = answerer.reply_all(QUESTIONS, k=1)
+    answered = time.perf_counter()
+    show(Console(), zip(QUESTIONS, replies, strict=True))
+    print(f"Loading took {loaded - begun:.1f} seconds, {len(QUESTIONS)} questions {answered - loaded:.1f}. Ask your own:")
+    print(f'.venv/bin/oreqa ask "How long is a marathon?" --index {arguments.index}')
+
+
+def show(console: rich.console.Console, replies: Iterable[tuple[str, Reply]]) -> None:
+    """Prints questions, each with its answer in its sentence, or with the passage that came nearest."""
+    for question, reply in replies:
+        console.print(Text(f"? {question}", "bold cyan"))
+        if reply.answers:
+            console.print(render_answer(reply.answers[0], whole=False), crop=False)
+            continue
+        console.print(Text("     no answer found", "bold yellow"))
+        for hit in reply.nearest[:1]:
+            place = place_text(hit.passage, hit.sentence.start)
+            console.print(SourceLine(f"nearest: {place}", names_of(hit.passage), 5, "dim"), crop=False)
+        console.print()
+
+
+def draw(replies: Iterable[tuple[str, Reply]]) -> str:
+    """The answers as an SVG picture of a terminal. It names no web font, so that looking at it fetches nothing."""
+    console = rich.console.Console(record=True, file=io.StringIO(), width=PICTURE_COLUMNS, markup=False, highlight=False)
+    console.print(Text("$ make demo", "bold"))
+    console.print()
+    show(console, replies)
+    picture = console.export_svg(title="oreqa", unique_id="demo")
+    return re.sub(r"\s*@font-face \{.*?\}", "", picture, flags=re.DOTALL)
 
 
 if __name__ == "__main__":
