@@ -50,7 +50,8 @@ docs: .venv/dev
 	@$(MODEL)
 	@touch $@
 
-# torch comes first, pinned: an open requirement would pull its CUDA build.
+# constraints.txt pins torch, but not its build: PyPI's wheel for Linux brings CUDA, several gigabytes. For the CPU build set
+# PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu, as the hosted CI does.
 .venv/dev: .venv/base
 	@echo "Installing the training and development extras ..."
 	@$(PIP) torch
