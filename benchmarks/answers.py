@@ -97,7 +97,7 @@ def answer_all(
         rows.append({
             "answerable": bool(golds), "right": [exact_match(s.text, golds) for s in own],
             "f1": [max((f1_score(s.text, gold) for gold in golds), default=0.0) for s in own],
-            "spans": [[s.text, s.start, s.end, s.passage, s.parts["span"], s.parts["selection"]] for s in own],
+            "spans": [[s.text, s.start, s.end, s.passage_number, s.parts["span"], s.parts["selection"]] for s in own],
             "holds": [bool(golds) and has_answer(h.passage.text, OpenQuestion("", "", tuple(golds))) for h in hits],
             "hits": [[h.score, dict(h.parts)] for h in hits],
             "rescored": {_key(s): float(r) for s, r in zip(first, again, strict=bool(reranker))},
@@ -114,7 +114,7 @@ def reconsidered(spans: list[Span], retrieval: list[float]) -> Iterator[int]:
 
 
 def _key(span: Span) -> str:
-    return f"{span.passage}:{span.start}-{span.end}"
+    return f"{span.passage_number}:{span.start}-{span.end}"
 
 
 def ranked(row: dict[str, Any], weights: Combination, again: bool) -> list[Candidate]:
@@ -132,7 +132,7 @@ def is_right(row: dict[str, Any], candidates: list[Candidate], score: str = "rig
         return 0.0
     best = candidates[0].span
     keys = [(s[1], s[2], s[3]) for s in row["spans"]]
-    return float(row[score][keys.index((best.start, best.end, best.passage))])
+    return float(row[score][keys.index((best.start, best.end, best.passage_number))])
 
 
 def em(rows: list[dict[str, Any]], weights: Combination, again: bool) -> float:

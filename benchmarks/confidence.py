@@ -47,7 +47,7 @@ def collect(path: Path, work: Path) -> dict[str, np.ndarray]:
     )
     answerer = Answerer(index_passages(work / name, passages))
     sentence_ids = [
-        s for p in range(len(passages)) for s in [(passages[p].document, x.start) for x in passages[p].sentences]
+        s for p in range(len(passages)) for s in [(passages[p].document_key, x.start) for x in passages[p].sentences]
     ]
     rng = random.Random(1)
     known = rng.sample(range(len(here.questions)), min(QUESTIONS, len(here.questions)))
@@ -63,7 +63,7 @@ def collect(path: Path, work: Path) -> dict[str, np.ndarray]:
         rival = hits[1].score if len(hits) > 1 else hits[0].score
         found = features(hits[0], rival)
         x.append([found[n] for n in NAMES])
-        right.append((hits[0].passage.document, hits[0].sentence.start) in golds)
+        right.append((hits[0].passage.document_key, hits[0].sentence.start) in golds)
         answerable.append(bool(golds))
     result = {"x": np.array(x), "right": np.array(right), "answerable": np.array(answerable)}
     np.savez(saved, **result)

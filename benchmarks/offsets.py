@@ -31,7 +31,7 @@ def main() -> None:
     counts = {"questions": len(questions), "answers": 0, "wrong": 0, "not in their sentence": 0}
     for answers in answerer.ask_all(questions, 3, threshold=0):
         for answer in answers:
-            text = Path(answer.passage.document).read_text(encoding="utf-8")
+            text = Path(answer.passage.document_key).read_text(encoding="utf-8")
             counts["answers"] += 1
             counts["wrong"] += text[answer.start : answer.end] != answer.text
             counts["not in their sentence"] += not answer.sentence.start <= answer.start < answer.sentence.end

@@ -40,7 +40,7 @@ answerer = Answerer.load(folder)
 answers = answerer.ask_all(texts)
 hits = answerer.index.search(texts, depth, "hybrid", "passage")
 rows = [{"answers": [[a.text, a.score] for a in given],
-         "passages": [[h.passage.document, h.passage.text, h.score] for h in found]}
+         "passages": [[h.passage.document_key, h.passage.text, h.score] for h in found]}
         for given, found in zip(answers, hits)]
 json.dump(rows, sys.stdout)
 """

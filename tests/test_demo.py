@@ -82,7 +82,7 @@ def test_answers_and_refusals(replies: list[tuple[str, Reply]]) -> None:
         else:
             answer = reply.answers[0]
             assert answer.text == expected[0], question
-            assert answer.passage.document == str(ROOT / expected[1]), question
+            assert answer.passage.document_key == str(ROOT / expected[1]), question
             assert answer.confidence is not None
             assert answer.confidence >= 0.4, question
 

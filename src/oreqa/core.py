@@ -84,11 +84,11 @@ class Sentence:
 class Passage:
     """A run of whole sentences of one document, small enough for an encoder.
 
-    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``fields`` are the document's,
-    ``places`` those of its text, the first of them at ``start``.
+    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``document_key`` and ``fields`` are
+    the document's, ``places`` those of its text, the first of them at ``start``.
     """
 
-    document: str
+    document_key: str
     title: str
     heading: str
     text: str
@@ -123,13 +123,14 @@ class Hit:
 class Span:
     """A stretch of a passage that a reader takes for an answer: ``text == passage_text[start:end]``.
 
-    ``passage`` is the passage's number among those read for the question, ``parts`` the scores that ``score`` is made of.
+    ``passage_number`` counts the passages that were read for the question, from 0; ``parts`` holds the scores that ``score``
+    is made of.
     """
 
     text: str
     start: int
     end: int
-    passage: int
+    passage_number: int
     score: float
     parts: Mapping[str, float]
 

@@ -19,12 +19,18 @@ def span(text: str, passage: int, reading: float, selection: float, start: int =
 
 def slow_scores(spans: list[Span], retrieval: list[float], weights: Combination) -> dict[str, float]:
     """The score of every answer, lower-cased, from probabilities instead of their logarithms."""
-    logits = {p: max(s.parts["selection"] for s in spans if s.passage == p) for p in {s.passage for s in spans}}
+    logits = {
+        p: max(s.parts["selection"] for s in spans if s.passage_number == p) for p in {s.passage_number for s in spans}
+    }
     total = sum(math.exp(logit) for logit in logits.values())
     sums: dict[str, float] = {}
     for s in spans:
-        selected = math.exp(logits[s.passage]) / total
-        p = math.exp(s.parts["span"]) * selected**weights.selection * math.exp(weights.retrieval * retrieval[s.passage])
+        selected = math.exp(logits[s.passage_number]) / total
+        p = (
+            math.exp(s.parts["span"])
+            * selected**weights.selection
+            * math.exp(weights.retrieval * retrieval[s.passage_number])
+        )
         name = s.text.lower().removeprefix("the ")
         sums[name] = sums.get(name, 0.0) + p if weights.aggregate else max(sums.get(name, 0.0), p)
     return {name: math.log(p) for name, p in sums.items()}
@@ -85,7 +91,7 @@ def test_a_passage_read_in_several_windows_has_the_logit_of_its_best(order: tupl
     merged = merge([spans[place] for place in order], [0.0, 0.0], WEIGHTS)
     assert {c.span.text: c.parts["passage"] for c in merged} == {"fox": 6.0, "dog": 6.0, "cat": 0.0}
     selected = 6.0 - math.log(math.exp(6) + 1)
-    assert [c.parts["selection"] for c in merged if c.span.passage == 0] == pytest.approx([selected] * 2)
+    assert [c.parts["selection"] for c in merged if c.span.passage_number == 0] == pytest.approx([selected] * 2)
 
 
 def candidates(*scores: float) -> list[Candidate]:

@@ -21,7 +21,7 @@ def test_candidates_gold_and_merged_questions() -> None:
     assert task.candidates == 6
     assert dict(zip(task.questions, task.gold, strict=True)) == {"q": (0, 5), "r": (1, 2)}
     assert [p.title for p in task.passages] == ["A", "B b"]
-    assert len({p.document for p in task.passages}) == 2
+    assert len({p.document_key for p in task.passages}) == 2
 
 
 def test_given_boundaries(tmp_path: Path) -> None:
@@ -50,6 +50,6 @@ def test_counts_of_the_published_tasks(data: Path, name: str, candidates: int) -
     task = build_reqa(paragraphs, load_boundaries(data / "squad" / f"{name}-squad-dev-sentences.jsonl.gz"))
     assert (task.candidates, len(task.questions)) == (candidates, 10_539)
     # Our own splitter agrees with the published boundaries but for a few sentences in a hundred.
-    starts = {(p.document, s.start) for p in task.passages for s in p.sentences}
-    own = {(p.document, s.start) for p in build_reqa(paragraphs).passages for s in p.sentences}
+    starts = {(p.document_key, s.start) for p in task.passages for s in p.sentences}
+    own = {(p.document_key, s.start) for p in build_reqa(paragraphs).passages for s in p.sentences}
     assert len(starts & own) / len(starts | own) > 0.95

@@ -51,7 +51,7 @@ def test_other_boundaries_are_other_passages(tmp_path: Path, tiny: Path) -> None
 
 
 def test_passages_of_one_document_with_equal_texts(tmp_path: Path, tiny: Path) -> None:
-    cut = [replace(p, document="same", title="") for p in passages("Bees hum.", "Owls hoot. Foxes run.", "Bees hum.")]
+    cut = [replace(p, document_key="same", title="") for p in passages("Bees hum.", "Owls hoot. Foxes run.", "Bees hum.")]
     index = index_passages(tmp_path / "kb", cut, Settings(str(tiny)))
     assert sentence_rows(index, cut).tolist() == [0, 1, 2, 3]
 
@@ -62,7 +62,7 @@ def test_passages_of_one_document_with_equal_texts(tmp_path: Path, tiny: Path) -
         passages(*TEXTS[:3]),
         passages(*TEXTS, "More."),
         passages(*TEXTS[:3], "Bees hum!"),
-        [*passages(*TEXTS[:3]), replace(passages(*TEXTS)[3], document="x")],
+        [*passages(*TEXTS[:3]), replace(passages(*TEXTS)[3], document_key="x")],
         [*passages(*TEXTS[:3]), replace(passages(*TEXTS)[3], sentences=())],
     ],
 )

@@ -75,13 +75,13 @@ def test_equals_the_formula(index: Index, mode: Mode, unit: Unit) -> None:
     owner = [n for n, p in enumerate(passages()) for _ in p.sentences]
     if unit == "passage":
         expected = np.array([max(s for s, o in zip(expected, owner, strict=True) if o == n) for n in range(len(TEXTS))])
-        assert {hit.passage.document for hit in hits} == {f"d{n}" for n in range(5)}
+        assert {hit.passage.document_key for hit in hits} == {f"d{n}" for n in range(5)}
     assert [hit.score for hit in hits] == pytest.approx(sorted(expected, reverse=True), abs=2e-3)
 
 
 def test_equal_scores_keep_the_documents_order(index: Index) -> None:
     hits = index.search(["rain roof"], 2, "sparse")[0]
-    assert [hit.passage.document for hit in hits] == ["d2", "d4"]
+    assert [hit.passage.document_key for hit in hits] == ["d2", "d4"]
     assert hits[0].score == hits[1].score
 
 
@@ -103,7 +103,7 @@ def test_approximate_search_scores_its_candidates_exactly(index: Index, tiny: Pa
             a, b = (i.search(["Did a fox meet a dog?"], 4, mode, unit)[0] for i in (index, other))
             assert [h.score for h in a] == pytest.approx([h.score for h in b], abs=2e-3)
     kept = other.search(["fox"], 9, where=[("title", "Title 3")])[0]
-    assert {h.passage.document for h in kept} == {"d3"}
+    assert {h.passage.document_key for h in kept} == {"d3"}
     assert other.recall(["fox", "dog"], 3) == {"passage": 1.0, "sentence": 1.0}
 
 
@@ -181,4 +181,4 @@ def test_sample_and_counts(index: Index) -> None:
 def test_a_search_inside_the_loop_over_scores(index: Index) -> None:
     for scores in index.score_all(["fox", "rain"], SENTENCE_WEIGHTS.only("sparse")):
         assert scores.shape == (9,)
-        assert index.search(["rain"], 1, "sparse")[0][0].passage.document == "d2"
+        assert index.search(["rain"], 1, "sparse")[0][0].passage.document_key == "d2"

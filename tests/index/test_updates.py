@@ -29,7 +29,7 @@ def settings(tiny: Path) -> Settings:
 
 
 def keys(folder: Path) -> set[str]:
-    return {Path(passage.document).name for passage in Index.open(folder).passages()}
+    return {Path(passage.document_key).name for passage in Index.open(folder).passages()}
 
 
 def test_what_was_excluded_and_pruned_comes_back(tmp_path: Path, library: Path, settings: Settings) -> None:
@@ -263,7 +263,7 @@ def test_paths_with_dots_are_pruned(
     assert index_files(Path("../kb"), [Path("../library")]).gone == 1
     assert index_files(Path("../kb"), [Path("..")], prune=True).removed == 1
     assert "bees.txt" not in keys(tmp_path / "kb")
-    assert not any("kb" in Path(p.document).parts for p in Index.open(tmp_path / "kb").passages())
+    assert not any("kb" in Path(p.document_key).parts for p in Index.open(tmp_path / "kb").passages())
 
 
 def test_one_update_is_published_once(tmp_path: Path, library: Path, settings: Settings) -> None:
@@ -300,7 +300,7 @@ def test_a_memo_that_is_older_than_the_index(tmp_path: Path, library: Path, sett
     index_files(folder, [library])
     for word, name in (("zebra", "b.txt"), ("okapi", "b.txt"), ("quagga", "c.txt"), ("tapir", "c.txt")):
         best = Index.open(folder).search([word], 2, "sparse")[0]
-        assert Path(best[0].passage.document).name == name
+        assert Path(best[0].passage.document_key).name == name
         assert best[0].score > 0
         assert best[1].score == 0
 

@@ -178,7 +178,7 @@ def state_of(index: Path, files: Mapping[str, Path]) -> State:
         for number, found in enumerate(reader.search(_questions(), 1_000_000)):
             for hit in found:
                 passage, sentence = hit.passage, hit.sentence
-                place = (passage.document, passage.title, passage.heading, dict(passage.fields), passage.text,
+                place = (passage.document_key, passage.title, passage.heading, dict(passage.fields), passage.text,
                          passage.start, sentence.text, sentence.start, sentence.end)  # fmt: skip
                 parts |= hit.parts.keys()
                 scores = [round(hit.parts[part], 5) for part in sorted(hit.parts)]
@@ -186,7 +186,7 @@ def state_of(index: Path, files: Mapping[str, Path]) -> State:
         paths = {
             name: reader.search(["a"], 1_000_000, "sparse", where=[("path", str(file))])[0] for name, file in files.items()
         }
-        documents = {name: sorted({hit.passage.document for hit in found}) for name, found in paths.items()}
+        documents = {name: sorted({hit.passage.document_key for hit in found}) for name, found in paths.items()}
         return {"hits": hits, "parts": sorted(parts), "counts": reader.counts(), "paths": documents}
 
 

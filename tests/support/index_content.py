@@ -23,7 +23,7 @@ def content(folder: Path) -> list[tuple[Any, ...]]:
     for number, passage in enumerate(index.passages()):
         for sentence in passage.sentences:
             vectors = np.stack([passages[number], sentences[place]]).tobytes()
-            rows.append((passage.document, passage.title, str(passage.fields), passage.heading, passage.text, passage.start,
+            rows.append((passage.document_key, passage.title, str(passage.fields), passage.heading, passage.text, passage.start,
                          sentence.start, sentence.end, vectors))  # fmt: skip
             place += 1
     return sorted(rows, key=lambda row: (str(row[0]), row[5], row[6]))

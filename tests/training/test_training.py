@@ -193,7 +193,7 @@ def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path:
     assert count == len(rows) == 2 * len(split_articles(load_paragraphs(squad_file))[0])
     for row in rows:
         assert len(row.passages) == 2
-        assert all(span.text == row.passages[span.passage][1][span.start : span.end] for span in row.spans)
+        assert all(span.text == row.passages[span.passage_number][1][span.start : span.end] for span in row.spans)
     out.write_text("".join(out.read_text().splitlines(keepends=True)[:10]) + '{"id": "to')  # as if interrupted
     assert mine_predictions([squad_file], reader, out, passages=2, top=60) == count
     assert sorted(row.id for row in load_predictions(out)) == sorted(row.id for row in rows)
@@ -224,16 +224,18 @@ def test_predictions_are_the_best_of_all_passages(squad_file: Path, tmp_path: Pa
     crowded = 0
     for row in load_predictions(tmp_path / "p.jsonl"):
         (spans,) = loaded.read([row.question], [row.passages], top=1000)
-        logits = {span.passage: span.parts["selection"] for span in spans}
+        logits = {span.passage_number: span.parts["selection"] for span in spans}
         total = sum(math.exp(logit) for logit in logits.values())
         slow = {
-            (s.passage, s.start, s.end): math.log(math.exp(s.parts["span"]) * math.exp(logits[s.passage]) / total)
+            (s.passage_number, s.start, s.end): math.log(
+                math.exp(s.parts["span"]) * math.exp(logits[s.passage_number]) / total
+            )
             for s in spans
         }
         best = sorted(slow.values(), reverse=True)[:40]
         assert [span.score for span in row.spans] == pytest.approx(best, abs=1e-3)
-        assert [slow[s.passage, s.start, s.end] for s in row.spans] == pytest.approx(best, abs=1e-3)
-        crowded += max(sum(s.passage == p for s in row.spans) for p in range(3)) > 14
+        assert [slow[s.passage_number, s.start, s.end] for s in row.spans] == pytest.approx(best, abs=1e-3)
+        crowded += max(sum(s.passage_number == p for s in row.spans) for p in range(3)) > 14
     assert crowded  # one passage may have more than its share
 
 

@@ -199,7 +199,7 @@ class Answerer:
     def _spans(self, candidates: Sequence[Candidate], hits: Sequence[Hit], k: int) -> list[Answer]:
         answers: list[Answer] = []
         for place, candidate in enumerate(candidates):
-            hit, span = hits[candidate.span.passage], candidate.span
+            hit, span = hits[candidate.span.passage_number], candidate.span
             start, end = hit.passage.start + span.start, hit.passage.start + span.end
             # Of spans that overlap only the best is an answer of its own.
             if any(a.passage is hit.passage and a.start < end and start < a.end for a in answers):
@@ -251,5 +251,7 @@ def rerank_spans(
     """RECONSIDER's score of each span, shown in its passage ``(title, text)``: ``[spans]`` a question."""
     shown = []
     for texts, of_question in zip(passages, spans, strict=True):
-        shown.append([SpanInPassage(s.text, texts[s.passage][1], texts[s.passage][0], s.start) for s in of_question])
+        shown.append(
+            [SpanInPassage(s.text, texts[s.passage_number][1], texts[s.passage_number][0], s.start) for s in of_question]
+        )
     return reranker.score(questions, shown)

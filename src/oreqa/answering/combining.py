@@ -54,15 +54,15 @@ def merge(spans: Sequence[Span], retrieval: Sequence[float], weights: Combinatio
         return []
     logits: dict[int, float] = {}
     for span in spans:
-        logits[span.passage] = max(span.parts["selection"], logits.get(span.passage, -math.inf))
+        logits[span.passage_number] = max(span.parts["selection"], logits.get(span.passage_number, -math.inf))
     total = float(np.logaddexp.reduce(list(logits.values())))
     groups: dict[str, list[Candidate]] = {}
     for span in spans:
         parts = {
             "reading": span.parts["span"],
-            "selection": logits[span.passage] - total,
-            "passage": logits[span.passage],
-            "retrieval": retrieval[span.passage],
+            "selection": logits[span.passage_number] - total,
+            "passage": logits[span.passage_number],
+            "retrieval": retrieval[span.passage_number],
         }
         score = parts["reading"] + weights.selection * parts["selection"] + weights.retrieval * parts["retrieval"]
         name = normalize_answer(span.text) or span.text.lower()

@@ -83,7 +83,7 @@ def span_features(candidates: Sequence[Candidate], place: int, hits: Sequence[Hi
     """
     own = candidates[place]
     rival = candidates[1 if place == 0 else 0].score if len(candidates) > 1 else own.score - MOST_MARGIN
-    hit = hits[own.span.passage]
+    hit = hits[own.span.passage_number]
     return {
         **sentence_features(hit, hit.score),
         "reading": max(own.parts["reading"], -MOST_MARGIN),

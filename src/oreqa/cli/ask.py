@@ -134,7 +134,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "end": answer.end,
         "confidence": None if answer.confidence is None else round(answer.confidence, 4),
         "score": round(answer.score, 4),
-        "document": passage.document,
+        "document": passage.document_key,
         "title": passage.title,
         "heading": passage.heading,
         "place": place_json(passage, answer.start, answer.end),

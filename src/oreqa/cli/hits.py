@@ -23,7 +23,7 @@ def hit_json(rank: int, hit: Hit) -> dict[str, Any]:
         "rank": rank,
         "score": round(hit.score, 4),
         "parts": {name: round(value, 4) for name, value in hit.parts.items()},
-        "document": passage.document,
+        "document": passage.document_key,
         "title": passage.title,
         "heading": passage.heading,
         "place": place_json(passage, sentence.start, sentence.end),

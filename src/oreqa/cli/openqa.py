@@ -282,5 +282,5 @@ def _answer_row(ranked: Sequence[Candidate]) -> dict[str, Any]:
 def _predicted(row: dict[str, Any], read: Sequence[Passage], retrieval: Sequence[float]) -> Predicted:
     from oreqa.evaluation.openqa import Predicted
 
-    passages = [(passage.document, passage.text, score) for passage, score in zip(read, retrieval, strict=True)]
+    passages = [(passage.document_key, passage.text, score) for passage, score in zip(read, retrieval, strict=True)]
     return Predicted([(text, score) for text, score in row["answers"]], row["before"], passages)

@@ -31,7 +31,7 @@ def shown_path(document: str) -> str:
 
 def place_text(passage: Passage, offset: int) -> str:
     """Where a character of a passage's document stands: the file and its page, anchor or line, where that is known."""
-    path, place = shown_path(passage.document), passage.place(offset)
+    path, place = shown_path(passage.document_key), passage.place(offset)
     if place is None:
         return path
     if place.name:

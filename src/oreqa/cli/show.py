@@ -70,7 +70,7 @@ def _document_json(name: str, passages: Sequence[Passage], stretch: tuple[int, i
         for passage in passages
     ]
     return {
-        "document": passages[0].document if passages else name,
+        "document": passages[0].document_key if passages else name,
         "title": passages[0].title if passages else "",
         "fields": dict(passages[0].fields) if passages else {},
         "marked": {"start": stretch[0], "end": stretch[1]} if stretch else None,
@@ -90,7 +90,7 @@ def _print(passages: Sequence[Passage], stretch: tuple[int, int] | None) -> None
         return
     first = passages[0]
     console.print(Text(visible(first.title), "bold"))
-    console.print(SourceLine(shown_path(first.document), "", 0), crop=False)
+    console.print(SourceLine(shown_path(first.document_key), "", 0), crop=False)
     for name, value in first.fields.items():
         console.print(Text(visible(f"{name}: {value}"), "dim"))
     heading = ""

@@ -57,7 +57,7 @@ def ask_questions(
         return [
             {
                 "answers": [[answer.text, answer.score] for answer in answers],
-                "passages": [[hit.passage.document, hit.passage.text, hit.score] for hit in hits[:DEPTH]],
+                "passages": [[hit.passage.document_key, hit.passage.text, hit.score] for hit in hits[:DEPTH]],
             }
             for answers, hits in ask(texts[begin:end])
         ]

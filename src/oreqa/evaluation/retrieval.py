@@ -94,7 +94,7 @@ def evaluate_beir(
         for name, hits in zip(batch, found, strict=True):
             scores: dict[str, float] = {}
             for hit in hits:
-                scores.setdefault(hit.passage.document, hit.score)
+                scores.setdefault(hit.passage.document_key, hit.score)
             gold = [document for document, grade in task.qrels[name].items() if grade > 0]
             if not gold:
                 continue

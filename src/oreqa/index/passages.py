@@ -30,7 +30,7 @@ def index_passages(
     it is: ``passage_rows`` says where.
     """
     with open_writer(folder, settings or Settings(), device, "a task's passages") as writer:
-        for name, group in groupby(passages, key=lambda passage: passage.document):
+        for name, group in groupby(passages, key=lambda passage: passage.document_key):
             cut = list(group)
             document = Document(name, cut[0].title, "\n".join(passage.text for passage in cut))
             writer.add(document, name, cut, progress)
@@ -49,13 +49,13 @@ def sentence_rows(index: Index, passages: Sequence[Passage]) -> NDArray[np.intp]
     places: dict[str, list[tuple[Passage, int]]] = defaultdict(list)
     row = 0
     for passage in index.passages():
-        places[passage.document].append((passage, row))
+        places[passage.document_key].append((passage, row))
         row += len(passage.sentences)
     refusal = f"{index.folder}: this index was not made from the task's passages: name another folder, or a new one"
     if sum(map(len, places.values())) != len(passages):
         raise InputError(refusal)
     rows: list[NDArray[np.intp]] = []
-    for document, group in groupby(passages, key=lambda passage: passage.document):
+    for document, group in groupby(passages, key=lambda passage: passage.document_key):
         indexed = iter(places[document])
         for passage in group:
             other, first = next(indexed, (None, 0))

@@ -82,7 +82,7 @@ def mine_predictions(
                 best = (spans if reader.folder.shared else _by_selection(spans))[:top]
                 rows.append({
                     "id": question.id, "question": question.text, "passages": read, "made": made,
-                    "spans": [[s.passage, s.start, s.end, round(s.score, 4)] for s in best],
+                    "spans": [[s.passage_number, s.start, s.end, round(s.score, 4)] for s in best],
                     "right": _right(question, best),
                 })  # fmt: skip
             append_jsonl(out, rows)
@@ -120,9 +120,9 @@ def _retrieved(
 
 def _by_selection(spans: Sequence[Span]) -> list[Span]:
     """Spans that were normalised inside their passage, scored with the log-probability of the passage, too, best first."""
-    logits = {span.passage: span.parts["selection"] for span in spans}
+    logits = {span.passage_number: span.parts["selection"] for span in spans}
     total = float(np.logaddexp.reduce(list(logits.values()))) if logits else 0.0
-    scored = [replace(span, score=span.score + logits[span.passage] - total) for span in spans]
+    scored = [replace(span, score=span.score + logits[span.passage_number] - total) for span in spans]
     return sorted(scored, key=lambda span: -span.score)
 
 

@@ -74,7 +74,7 @@ def candidate_lists(
             spans = [row.spans[place] for place in (rng.choice(right), *wrong)]
             shown = []
             for span in spans:
-                title, text = row.passages[span.passage]
+                title, text = row.passages[span.passage_number]
                 shown.append((row.question, Candidate(text[span.start : span.end], text, title, span.start)))
             lists.append(inputs.windows(shown))
             if progress:

@@ -139,14 +139,15 @@ def test_the_packaged_models_are_near_their_f32(
     assert (rounded * exact).sum(1).min() > 0.9995
     readers = [Reader.load("minilm-reader", precision=name) for name in pair]
     exact_spans, rounded_spans = (
-        {(s.passage, s.start, s.end): s.parts for s in loaded.read([QUESTION], [PASSAGES], top=5)[0]} for loaded in readers
+        {(s.passage_number, s.start, s.end): s.parts for s in loaded.read([QUESTION], [PASSAGES], top=5)[0]}
+        for loaded in readers
     )
     assert next(iter(exact_spans)) == next(iter(rounded_spans)) == (0, 15, 20)  # three
     assert len(exact_spans.keys() & rounded_spans.keys()) >= 5
     for span in exact_spans.keys() & rounded_spans.keys():
         assert rounded_spans[span] == pytest.approx(exact_spans[span], abs=reader)
     (spans,) = readers[0].read([QUESTION], [PASSAGES], top=5)
-    shown = [Candidate(s.text, PASSAGES[s.passage][1], PASSAGES[s.passage][0], s.start) for s in spans]
+    shown = [Candidate(s.text, PASSAGES[s.passage_number][1], PASSAGES[s.passage_number][0], s.start) for s in spans]
     scores = [CrossEncoder.load("minilm-reranker", precision=name).score([QUESTION], [shown])[0] for name in pair]
     np.testing.assert_allclose(*scores, atol=reranker)
     scores = [CrossEncoder.load("minilm-classifier", precision=name).score([QUESTION], [CANDIDATES])[0] for name in pair]

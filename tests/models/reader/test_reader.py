@@ -30,9 +30,9 @@ def exact(reader: Path) -> Reader:
 
 def test_every_span_slices_to_its_text(tiny_reader: Path) -> None:
     (spans,) = exact(tiny_reader).read(["what fox"], [PASSAGES], top=50)
-    assert {span.passage for span in spans} == {0, 1, 2}
+    assert {span.passage_number for span in spans} == {0, 1, 2}
     for span in spans:
-        assert PASSAGES[span.passage][1][span.start : span.end] == span.text != ""
+        assert PASSAGES[span.passage_number][1][span.start : span.end] == span.text != ""
     assert [span.score for span in spans] == sorted((span.score for span in spans), reverse=True)
 
 
@@ -42,7 +42,9 @@ def test_batches_change_nothing(tiny_reader: Path) -> None:
     together = reader.read(questions, [PASSAGES[: 1 + i % 3] for i in range(70)], top=3)
     for number in (0, 34, 69):
         (alone,) = reader.read([questions[number]], [PASSAGES[: 1 + number % 3]], top=3)
-        assert [(s.passage, s.start, s.end) for s in alone] == [(s.passage, s.start, s.end) for s in together[number]]
+        assert [(s.passage_number, s.start, s.end) for s in alone] == [
+            (s.passage_number, s.start, s.end) for s in together[number]
+        ]
         assert [s.score for s in alone] == pytest.approx([s.score for s in together[number]], abs=1e-4)
 
 
@@ -62,7 +64,7 @@ def test_logits_equal_torch(tiny_reader: Path) -> None:
     ours = exact(tiny_reader)
     (spans,) = ours.read(["what fox"], [PASSAGES], top=4)
     (theirs,) = Reader(open_session(ours.folder, "f32", "cpu"), ours.folder).read(["what fox"], [PASSAGES], top=4)
-    assert [(s.passage, s.start, s.end) for s in spans] == [(s.passage, s.start, s.end) for s in theirs]
+    assert [(s.passage_number, s.start, s.end) for s in spans] == [(s.passage_number, s.start, s.end) for s in theirs]
     assert [s.score for s in spans] == pytest.approx([s.score for s in theirs], abs=1e-3)
     assert [s.parts["selection"] for s in spans] == pytest.approx([s.parts["selection"] for s in theirs], abs=1e-3)
 
@@ -115,7 +117,7 @@ def test_other_layouts_read_the_same(tiny_reader: Path, tmp_path: Path, layout: 
     found, wanted = load_weights(folder.path), load_weights(tiny_reader)
     assert all(np.array_equal(found[name], wanted[name]) for name in found if name.startswith(("bert.", "qa_")))
     (spans,) = exact(tmp_path / "m").read(["what fox"], [PASSAGES], top=2)
-    assert all(PASSAGES[s.passage][1][s.start : s.end] == s.text for s in spans)
+    assert all(PASSAGES[s.passage_number][1][s.start : s.end] == s.text for s in spans)
     assert all((s.parts["selection"] == 0) == (layout == "hub") for s in spans)
 
 

@@ -17,16 +17,16 @@ def slow_spans(windows: list[WindowLogits], top: int, shared: bool, most: int) -
     """Every span of every window, one after another."""
     best: dict[tuple[int, int, int], float] = {}
     for window in windows:
-        rivals = [w for w in windows if shared or w.passage == window.passage]
+        rivals = [w for w in windows if shared or w.passage_number == window.passage_number]
         total = sum(np.log(sum(np.exp(float(v)) for w in rivals for v in getattr(w, side))) for side in ("start", "end"))
         for i in range(len(window.start)):
             for j in range(i, min(i + most, len(window.end))):
                 if not (window.opens[i] and window.closes[j]):
                     continue
-                key = (window.passage, window.begin + i, window.begin + j)
+                key = (window.passage_number, window.begin + i, window.begin + j)
                 best[key] = max(best.get(key, -np.inf), float(window.start[i]) + float(window.end[j]) - total)
     found: list[tuple[int, int, int, float]] = []
-    for passage in {w.passage for w in windows}:
+    for passage in {w.passage_number for w in windows}:
         own = sorted(((*k, v) for k, v in best.items() if k[0] == passage), key=lambda row: -row[3])
         found += own[:top]
     return sorted(found, key=lambda row: -row[3])
@@ -44,9 +44,9 @@ def test_best_spans_equal_the_slow_search(shared: bool, top: int, most: int) -> 
     ]
     found = best_spans(windows, top, shared, most)
     wanted = slow_spans(windows, top, shared, most)
-    assert [(s.passage, s.first, s.last) for s in found] == [row[:3] for row in wanted]
+    assert [(s.passage_number, s.first, s.last) for s in found] == [row[:3] for row in wanted]
     assert [s.span for s in found] == pytest.approx([row[3] for row in wanted], abs=1e-4)
-    assert all(s.selection == s.passage for s in found)
+    assert all(s.selection == s.passage_number for s in found)
 
 
 def test_probabilities_of_all_spans_of_starts_and_ends_are_at_most_one() -> None:
@@ -57,7 +57,7 @@ def test_probabilities_of_all_spans_of_starts_and_ends_are_at_most_one() -> None
 
 def test_every_span_has_its_passages_highest_logit() -> None:
     windows = [logit(0, 0, [9], [9], -6.0), logit(0, 1, [0], [0], 6.0), logit(1, 0, [1], [1], 2.0), logit(0, 2, [], [], 1.0)]
-    assert {(s.passage, s.selection) for s in best_spans(windows, 1, True)} == {(0, 6.0), (1, 2.0)}
+    assert {(s.passage_number, s.selection) for s in best_spans(windows, 1, True)} == {(0, 6.0), (1, 2.0)}
     assert best_spans(windows, 1, True)[0].first == 0  # from the window that selects its passage least
 
 
@@ -65,4 +65,4 @@ def test_nothing_and_ties() -> None:
     assert best_spans([], 5, True) == []
     assert best_spans([logit(0, 0, [], [])], 5, True) == []
     tied = best_spans([logit(1, 0, [0, 0], [0, 0]), logit(0, 0, [0], [0])], 5, True)
-    assert [(s.passage, s.first, s.last) for s in tied] == [(0, 0, 0), (1, 0, 0), (1, 0, 1), (1, 1, 1)]
+    assert [(s.passage_number, s.first, s.last) for s in tied] == [(0, 0, 0), (1, 0, 0), (1, 0, 1), (1, 1, 1)]

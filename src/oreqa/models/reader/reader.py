@@ -85,7 +85,7 @@ class Reader:
                 logits[number].append(WindowLogits(place, window.begin, *ends, float(selection[row]), *edges))
         spans = []
         for group, of_question in zip(passages, logits, strict=True):
-            of_question.sort(key=lambda window: (window.passage, window.begin))
+            of_question.sort(key=lambda window: (window.passage_number, window.begin))
             best = best_spans(of_question, top, self.folder.shared, self.folder.answer_tokens)
             spans.append(_in_characters(best, [text for _, text in group], tokens))
         return spans
@@ -96,13 +96,13 @@ def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: 
 
     Those that become the same stay apart: their probabilities add up, as those of equal answers do.
     """
-    words = {number: long_words(passages[number]) for number in {span.passage for span in spans}}
+    words = {number: long_words(passages[number]) for number in {span.passage_number for span in spans}}
     in_characters = []
     for span in spans:
-        text = passages[span.passage]
+        text = passages[span.passage_number]
         offsets = tokens[text].offsets
         ends = int(offsets[span.first, 0]), int(offsets[span.last, 1])
-        start, end = whole_words(text, *ends, words[span.passage])
+        start, end = whole_words(text, *ends, words[span.passage_number])
         parts = {"span": span.span, "selection": span.selection}
-        in_characters.append(Span(text[start:end], start, end, span.passage, span.span, parts))
+        in_characters.append(Span(text[start:end], start, end, span.passage_number, span.span, parts))
     return in_characters

@@ -20,7 +20,7 @@ class WindowLogits:
     ``opens`` and ``closes`` say at which tokens an answer may begin and end: at the edges of words.
     """
 
-    passage: int
+    passage_number: int
     begin: int
     start: Logits
     end: Logits
@@ -36,7 +36,7 @@ class TokenSpan:
     ``span`` is the log-probability of its ends, ``selection`` the passage's logit: the highest of its windows.
     """
 
-    passage: int
+    passage_number: int
     first: int
     last: int
     span: float
@@ -54,7 +54,7 @@ def best_spans(
     """
     best_of: dict[tuple[int, int, int], TokenSpan] = {}
     totals = _totals(windows, shared)
-    selection = {passage: max(w.selection for w in windows if w.passage == passage) for passage in totals}
+    selection = {passage: max(w.selection for w in windows if w.passage_number == passage) for passage in totals}
     for window in windows:
         size = len(window.start)
         if not size:
@@ -70,16 +70,16 @@ def best_spans(
         for place in best[np.isfinite(sums[best])]:
             first, length = divmod(int(place), width)
             first += window.begin
-            key = (window.passage, first, first + length)
-            span = TokenSpan(*key, float(sums[place]) - totals[window.passage], selection[window.passage])
+            key = (window.passage_number, first, first + length)
+            span = TokenSpan(*key, float(sums[place]) - totals[window.passage_number], selection[window.passage_number])
             if key not in best_of or best_of[key].span < span.span:
                 best_of[key] = span
-    ranked = sorted(best_of.values(), key=lambda s: (-s.span, s.passage, s.first, s.last))
+    ranked = sorted(best_of.values(), key=lambda s: (-s.span, s.passage_number, s.first, s.last))
     left = dict.fromkeys(totals, top)
     kept = []
     for span in ranked:
-        if left[span.passage] > 0:
-            left[span.passage] -= 1
+        if left[span.passage_number] > 0:
+            left[span.passage_number] -= 1
             kept.append(span)
     return kept
 
@@ -87,9 +87,9 @@ def best_spans(
 def _totals(windows: Sequence[WindowLogits], shared: bool) -> dict[int, float]:
     """The normaliser of each passage: log of the summed exponentials of its starts, and of its ends."""
     totals = {}
-    passages = {window.passage for window in windows}
+    passages = {window.passage_number for window in windows}
     for group in [passages] if shared else [{passage} for passage in passages]:
-        in_group = [window for window in windows if window.passage in group and len(window.start)]
+        in_group = [window for window in windows if window.passage_number in group and len(window.start)]
         if in_group:
             starts = np.concatenate([window.start for window in in_group])
             ends = np.concatenate([window.end for window in in_group])
