@@ -18,6 +18,18 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return BLOCK.findall((ROOT / page).read_text())
 
 
+def commands(page: str) -> list[str]:
+    """The oreqa commands of a page: in its console blocks, and, in tables, between backticks."""
+    lines = [
+        line.removeprefix("$ ")
+        for kind, text in blocks(page)
+        if kind == "console"
+        for line in text.replace("\\\n", "").splitlines()
+    ]
+    lines += re.findall(r"\| `(oreqa [^`]+)` \|", (ROOT / page).read_text()) if page == "docs/papers.md" else []
+    return [line for line in lines if line.startswith("oreqa ")]
+
+
 @pytest.mark.slow
 def test_tutorial(tmp_path: Path) -> None:
     (tmp_path / "demo").symlink_to(ROOT / "demo")
@@ -42,20 +54,28 @@ def test_every_command_in_the_documentation_exists() -> None:
 
     from oreqa.cli import app
 
-    known: dict[tuple[str, ...], str] = {}
-    for page in ("README.md", "docs/tutorial.md", "docs/how-to.md"):
-        for kind, text in blocks(page):
-            for line in text.replace("\\\n", "").splitlines() if kind == "console" else ():
-                words = shlex.split(line.removeprefix("$ "))
-                if words[0] != "oreqa":
-                    continue
-                name = tuple(words[1:3]) if words[1] in ("eval", "train", "mine") else (words[1],)
-                if name not in known:
-                    known[name] = CliRunner().invoke(app, [*name, "--help"], env={"COLUMNS": "200"}).stdout
-                assert "Usage" in known[name], line
-                for word in words:
-                    if word.startswith("--"):
-                        assert word in known[name], line
+    helps: dict[tuple[str, ...], str] = {}
+    for page in ("README.md", "docs/index.md", "docs/tutorial.md", "docs/how-to.md", "docs/papers.md"):
+        for line in commands(page):
+            words = shlex.split(line)
+            name = tuple(words[1:3]) if words[1] in ("eval", "train", "mine") else (words[1],)
+            if name not in helps:
+                helps[name] = CliRunner().invoke(app, [*name, "--help"], env={"COLUMNS": "200"}).stdout
+            assert "Usage" in helps[name], line
+            for word in words:
+                if word.startswith("--"):
+                    assert word in helps[name], line
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/papers.md"])
+def test_every_file_and_function_that_a_page_names_exists(page: str) -> None:
+    names = re.findall(r"`([\w/.-]+/[\w.-]+\.(?:py|toml))(?::(\w+))?`", (ROOT / page).read_text())
+    assert len(names) > 20
+    for path, function in names:
+        file = ROOT / path if path.startswith(("recipes/", "tests/")) else ROOT / "src" / "oreqa" / path
+        assert file.exists(), path
+        if function:
+            assert re.search(rf"^\s*(?:def|class) {function}\b", file.read_text(), re.MULTILINE), f"{path}:{function}"
 
 
 def test_links_lead_somewhere() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,6 +82,12 @@ def test_every_form_of_import_is_seen(source: str) -> None:
 
 def test_imports_point_down() -> None:
     assert [line for file in FILES for line in wrong_imports(file)] == []
+
+
+def test_the_architecture_page_lists_the_layers_in_their_order() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text()
+    table = page[page.index("| layer | holds |") : page.index("The base install")]
+    assert [set(re.findall(r"`(\w+)`", row.split("|")[1])) for row in table.splitlines()[2:] if row] == LAYERS
 
 
 def test_no_two_files_import_each_other() -> None:
