@@ -84,6 +84,16 @@ def test_links_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page}: {target}"
 
 
+def test_every_model_family_has_the_files_that_the_architecture_page_lists() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    section = page[page.index("A family is a folder") : page.index("The cross-encoder is both")]
+    families = re.findall(r"`(\w+)`", section[: section.index("\n\n")])[1:]
+    assert len(families) >= 3
+    for family in families:
+        for file in [*re.findall(r"^\| `(\w+\.py)`", section, re.MULTILINE), f"{family}.py"]:
+            assert (ROOT / "src" / "oreqa" / "models" / family / file).exists(), f"{family}/{file}"
+
+
 RESULTS = sorted((ROOT / "docs" / "results").glob("*.md"))
 
 
