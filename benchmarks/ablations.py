@@ -23,12 +23,12 @@ from common import report
 
 from oreqa.answering.combining import COMBINATION
 from oreqa.datasets.reqa import load_paragraphs
+from oreqa.defaults import DEFAULT_READER
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json, write_text
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.folders import DEFAULT_READER
 from oreqa.models.reader.reader import Reader
 from oreqa.provenance import data_hash
 

@@ -30,6 +30,7 @@ from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import Paragraph, readable_title
+from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.evaluation.answers import exact_match, f1_score
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.metrics import mean_metrics
@@ -38,7 +39,7 @@ from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER, RERANKER
+from oreqa.models.folders import RERANKER
 from oreqa.models.reader.reader import Reader
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")

@@ -11,9 +11,9 @@ from pathlib import Path
 from common import report, squad, write_paragraph_files
 
 from oreqa.answering import Answerer
+from oreqa.defaults import DEFAULT_READER
 from oreqa.index import Index
 from oreqa.index.ingest import index_files
-from oreqa.models.folders import DEFAULT_READER
 from oreqa.models.reader.reader import Reader
 
 

@@ -22,12 +22,13 @@ from oreqa.answering.answerer import READ
 from oreqa.answering.combining import COMBINATION, Combination
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
+from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.folders import DEFAULT_READER, DEFAULT_RERANKER, RERANKER
+from oreqa.models.folders import RERANKER
 from oreqa.models.reader.reader import Reader
 from oreqa.provenance import data_hash
 

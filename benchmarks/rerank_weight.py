@@ -16,12 +16,12 @@ from common import report
 
 from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.tasks import draw_questions, load_task
+from oreqa.defaults import DEFAULT_CLASSIFIER
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import rerank_scores
-from oreqa.models.folders import DEFAULT_CLASSIFIER
 
 SETS = ("squad-train-pieces", "qed-nq-train", "afriqa-en")
 WEIGHTS = (0.0, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 10.0)

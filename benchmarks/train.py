@@ -24,8 +24,9 @@ from sentence_transformers import (
 from sentence_transformers.losses import MultipleNegativesRankingLoss
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row
+from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.files import write_jsonl
-from oreqa.models.folders import DEFAULT_ENCODER, find_model
+from oreqa.models.folders import find_model
 from oreqa.training.data import load_gold
 from oreqa.training.fitting import keep_memory, uses_bf16
 from oreqa.training.recipes import RetrieverRecipe

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from oreqa.models.folders import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.models.pack.packing import pack_model
 
 ROOT = Path(__file__).parent.parent

@@ -13,7 +13,7 @@ import oreqa
 
 ROOT = Path(oreqa.__file__).parent
 LAYERS = [
-    {"core", "errors"},
+    {"core", "defaults", "errors", "progress"},
     {"files", "provenance"},
     {"corpus"},
     {"datasets"},

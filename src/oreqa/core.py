@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+Mode = Literal["hybrid", "dense", "sparse"]
+"""Which retrievers rank: both, the encoder's vectors, or BM25."""
+
+Unit = Literal["passage", "sentence"]
+"""What is ranked."""
 
 
 @dataclass(frozen=True, slots=True)

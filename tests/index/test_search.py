@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oreqa.core import Document, Passage
+from oreqa.core import Document, Mode, Passage, Unit
 from oreqa.corpus.chunks import paragraph_passage
 from oreqa.errors import InputError
 from oreqa.index import search as module
-from oreqa.index.fusion import PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, Mode, Unit
+from oreqa.index.fusion import PASSAGE_WEIGHTS, SENTENCE_WEIGHTS
 from oreqa.index.ingest import index_files
 from oreqa.index.lexical import words
 from oreqa.index.passages import index_passages

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
 from oreqa.answering.confidence import SENTENCES, SPANS, Calibration, sentence_features, span_features
-from oreqa.core import Answer, Hit, Passage, Span
+from oreqa.core import Answer, Hit, Passage, Span, Unit
 from oreqa.corpus.chunks import passage_head
 from oreqa.datasets.pairs import Candidate as SpanInPassage
+from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.errors import InputError
-from oreqa.index.fusion import Unit
 from oreqa.index.search import Index, check_request
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import rerank_hits
-from oreqa.models.folders import CLASSIFIER, DEFAULT_READER, DEFAULT_RERANKER, RERANKER
+from oreqa.models.folders import CLASSIFIER, RERANKER
 from oreqa.models.reader.reader import CHUNK, Reader
 
 CONSIDERED = 10

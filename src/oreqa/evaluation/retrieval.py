@@ -8,12 +8,13 @@ from itertools import islice
 
 import numpy as np
 
+from oreqa.core import Mode
 from oreqa.datasets.beir import Beir
 from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.metrics import gold_ranks, question_metrics
 from oreqa.evaluation.runs import QuestionResult
-from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
+from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.passages import sentence_rows
 from oreqa.index.scoring import Scores, best_sentences
 from oreqa.index.search import Index

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-Mode = Literal["hybrid", "dense", "sparse"]
-Unit = Literal["passage", "sentence"]
+from oreqa.core import Mode, Unit
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "sparse")
 UNITS: tuple[Unit, ...] = ("passage", "sentence")

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.core import Hit, Passage
+from oreqa.core import Hit, Mode, Passage, Unit
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids, Vectors
-from oreqa.index.fusion import MODES, PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, UNITS, Mode, Unit, Weights
+from oreqa.index.fusion import MODES, PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, UNITS, Weights
 from oreqa.index.generations import generation_identity, with_newest
 from oreqa.index.lexical import bm25_bound, bm25_scores, words
 from oreqa.index.scoring import QuestionScores, Scores, best_passages, best_sentences

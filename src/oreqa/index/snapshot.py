@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.core import Passage, Sentence
+from oreqa.core import Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids
 from oreqa.index.documents import check_fields, field_filter, read_passages
-from oreqa.index.fusion import UNITS, Unit
+from oreqa.index.fusion import UNITS
 from oreqa.index.generations import DOCUMENTS, damage, damaged_files, generation_identity
 from oreqa.index.lexical import load_bm25
 from oreqa.index.store import read_setting, read_settings

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote
 
+from oreqa.defaults import DEFAULT_ENCODER, FACTORY, LANGUAGE, PASSAGE_TOKENS
 from oreqa.errors import IndexStateError
 from oreqa.index.generations import DOCUMENTS, damage
 
@@ -54,10 +55,10 @@ CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
 class Settings:
     """What an index was made with. All but ``factory`` decide what is stored, and cannot change without a rebuild."""
 
-    model: str = "all-minilm-l6-v2"
-    passage_tokens: int = 256
-    language: str = "en"
-    factory: str = "Flat"
+    model: str = DEFAULT_ENCODER
+    passage_tokens: int = PASSAGE_TOKENS
+    language: str = LANGUAGE
+    factory: str = FACTORY
 
 
 def open_documents(generation: Path) -> sqlite3.Connection:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.core import Mode
 from oreqa.datasets.pairs import Candidate, Pair, task_candidates
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.index.fusion import SENTENCE_WEIGHTS, Mode
+from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.passages import sentence_rows
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index

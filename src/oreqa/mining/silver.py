@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from oreqa.core import Mode
 from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, gold_pairs, pair_row
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.files import resume_rows, write_jsonl
-from oreqa.index.fusion import Mode
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import hit_candidate, probability

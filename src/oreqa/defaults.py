@@ -1,0 +1,13 @@
+"""What is used where nothing else is named; read by the library, and by the help texts without loading it."""
+
+from __future__ import annotations
+
+DEFAULT_ENCODER = "all-minilm-l6-v2"
+DEFAULT_READER = "minilm-reader"
+DEFAULT_RERANKER = "minilm-reranker"
+DEFAULT_CLASSIFIER = "minilm-classifier"
+
+PASSAGE_TOKENS = 256
+LANGUAGE = "en"
+FACTORY = "Flat"
+"""Of a new index: the longest passage in tokens, the language of its documents, and how FAISS keeps its vectors."""
