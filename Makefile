@@ -15,9 +15,11 @@ demo: .venv/base
 	@$(BIN)/oreqa index $(DEMO) --index runs/demo --prune
 	@$(BIN)/python demo/ask.py runs/demo
 
-# The README's picture of the demo, with the numbers of one precision whatever the processor.
+# The pictures of the README and the documentation, with the numbers of one precision whatever the processor.
 picture: demo
 	@OREQA_PRECISION=f32 $(BIN)/python demo/ask.py runs/demo --svg docs/images/demo.svg
+	@OREQA_PRECISION=f32 $(BIN)/python benchmarks/ask_picture.py
+	@$(BIN)/python benchmarks/plots.py
 
 test: .venv/dev
 	$(BIN)/ruff check .
