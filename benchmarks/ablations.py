@@ -2,8 +2,8 @@
 
 Run:  python benchmarks/ablations.py --data ../shared/data --predictions runs/pack/predictions.jsonl --work runs/ablations
 
-Every variant is trained by the recipe of the model pack on the same few questions of the mined file, and reconsiders the same
-answers to SQuAD dev's questions.
+Every variant is trained by the recipe of the model pack on the same few questions of the mined file, and reconsiders the
+same answers to SQuAD dev's questions.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answers import answer_all, is_right, ranked
 from common import report
+from support.answer_rows import answer_all, is_right, ranked
 
 from oreqa.answering.combining import COMBINATION
 from oreqa.datasets.reqa import load_paragraphs

@@ -3,50 +3,39 @@
 Run:  python benchmarks/answers.py --data ../shared/data --work runs/answers      (keeps what it has read in --work)
 
 Every question of the held-out articles is asked twice: of all paragraphs, and of all but those of its own article, which
-cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. SQuAD dev is only measured on.
+cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. SQuAD dev is only
+measured on.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import report
-from confidence import best_threshold, fit, probabilities
-from confidence import report as summary
+from support.answer_rows import RETRIEVAL, SELECTION, answer_all, is_right, ranked
+from support.calibration import Features, best_threshold, fit, probabilities, summary
 
-from oreqa.answering.answerer import READ, SPANS_READ, rerank_spans
-from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
+from oreqa.answering.combining import COMBINATION, Combination
 from oreqa.answering.confidence import SPANS, Calibration, span_features
-from oreqa.core import Hit, Span
-from oreqa.corpus.chunks import passage_head
-from oreqa.datasets.questions import OpenQuestion
+from oreqa.core import Hit
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.evaluation.answers import exact_match, f1_score
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.metrics import mean_metrics
-from oreqa.evaluation.openqa import has_answer
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
-from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.folders import RERANKER
 from oreqa.models.reader.reader import Reader
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
 COLLECTION = 1500
-RERANKED = 8
-SELECTION, RETRIEVAL = (0, 0.25, 0.5, 0.75, 1.0, 1.5), (0, 1, 2, 4, 8, 12)
-"""Weights that are tried: whatever they put among the ``RERANKED`` best is scored by the re-ranker."""
 
 
 def collect(
@@ -75,67 +64,6 @@ def collect(
     return rows
 
 
-def answer_all(
-    index: Index, reader: Reader, reranker: CrossEncoder | None, chosen: list[tuple[Paragraph, Any]], apart: bool
-) -> list[dict[str, Any]]:
-    """Search and read; ``apart`` leaves the passages of the question's own article out."""
-    questions = [question.text for _, question in chosen]
-    found = []
-    for (paragraph, _), hits in zip(
-        chosen, index.search(questions, 40 if apart else READ, "hybrid", "passage"), strict=True
-    ):
-        article = readable_title(paragraph.title)  # a paragraph without one is an article of its own
-        own = [h for h in hits if h.passage.text != paragraph.text and not (article and h.passage.title == article)]
-        found.append((own if apart else hits)[:READ])
-    texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in hits] for hits in found]
-    spans = reader.read(questions, texts, SPANS_READ)
-    retrieval = [[h.score for h in hits] for hits in found]
-    best = [[own[i] for i in dict.fromkeys(reconsidered(own, r))] for own, r in zip(spans, retrieval, strict=True)]
-    scores = rerank_spans(reranker, questions, texts, best) if reranker else [[] for _ in questions]
-    rows = []
-    for (_, question), own, hits, first, again in zip(chosen, spans, found, best, scores, strict=True):
-        golds = [] if apart else [gold.text for gold in question.answers]
-        rows.append({
-            "answerable": bool(golds), "right": [exact_match(s.text, golds) for s in own],
-            "f1": [max((f1_score(s.text, gold) for gold in golds), default=0.0) for s in own],
-            "spans": [[s.text, s.start, s.end, s.passage_number, s.parts["span"], s.parts["selection"]] for s in own],
-            "holds": [bool(golds) and has_answer(h.passage.text, OpenQuestion("", "", tuple(golds))) for h in hits],
-            "hits": [[h.score, dict(h.parts)] for h in hits],
-            "rescored": {_key(s): float(r) for s, r in zip(first, again, strict=bool(reranker))},
-        })  # fmt: skip
-    return rows
-
-
-def reconsidered(spans: list[Span], retrieval: list[float]) -> Iterator[int]:
-    """The numbers of the spans that any of the weights that are tried puts among the best."""
-    places = {_key(span): place for place, span in enumerate(spans)}
-    for selection, weight, aggregate in product(SELECTION, RETRIEVAL, (False, True)):
-        for candidate in merge(spans, retrieval, Combination(selection, weight, 0, aggregate=aggregate))[:RERANKED]:
-            yield places[_key(candidate.span)]
-
-
-def _key(span: Span) -> str:
-    return f"{span.passage_number}:{span.start}-{span.end}"
-
-
-def ranked(row: dict[str, Any], weights: Combination, again: bool) -> list[Candidate]:
-    """The answers of a row under other weights."""
-    spans = [Span(t, a, b, p, v, {"span": v, "selection": s}) for t, a, b, p, v, s in row["spans"]]
-    candidates = merge(spans, [score for score, _ in row["hits"]], weights)
-    if not again:
-        return candidates
-    return rerank(candidates, [row["rescored"][_key(c.span)] for c in candidates[: weights.reranked]], weights)
-
-
-def is_right(row: dict[str, Any], candidates: list[Candidate], score: str = "right") -> float:
-    """The first answer's exact match, or its ``f1``."""
-    if not candidates:
-        return 0.0
-    best = candidates[0].span
-    keys = [(s[1], s[2], s[3]) for s in row["spans"]]
-    return float(row[score][keys.index((best.start, best.end, best.passage_number))])
-
-
 def em(rows: list[dict[str, Any]], weights: Combination, again: bool) -> float:
     kept = [row for row in rows if row["answerable"]]
     return 100 * float(np.mean([is_right(row, ranked(row, weights, again)) for row in kept]))
@@ -143,7 +71,7 @@ def em(rows: list[dict[str, Any]], weights: Combination, again: bool) -> float:
 
 def best_weights(sets: dict[str, list[dict[str, Any]]], again: bool, start: Combination) -> tuple[Combination, float]:
     """Coordinate by coordinate, the weights with the best mean EM over the sets."""
-    grids = {"selection": SELECTION, "retrieval": RETRIEVAL, "aggregate": (False, True)}
+    grids: dict[str, tuple[Any, ...]] = {"selection": SELECTION, "retrieval": RETRIEVAL, "aggregate": (False, True)}
     if again:
         grids |= {"reranking": (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0), "reranked": (3, 5, 8)}
     best, score = start, -1.0
@@ -157,7 +85,7 @@ def best_weights(sets: dict[str, list[dict[str, Any]]], again: bool, start: Comb
     return best, score
 
 
-def features(rows: list[dict[str, Any]], weights: Combination, again: bool, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+def features(rows: list[dict[str, Any]], weights: Combination, again: bool, names: tuple[str, ...]) -> Features:
     """What the confidence is fitted on: ``x``, whether the best answer is ``right``, whether there is one."""
     x, right, answerable = [], [], []
     for row in rows:
@@ -194,8 +122,10 @@ def curves(p: np.ndarray, right: np.ndarray, path: Path) -> dict[str, list[list[
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None})
     steps = [int(len(p) * share) - 1 for share in (0.1, 0.25, 0.5, 0.75, 1.0)]
-    return {"risk_coverage": [[round(float(coverage[i]), 3), round(float(risk[i]), 4)] for i in steps],
-            "calibration": [[round(a, 4), round(b, 4)] for a, b in points]}  # fmt: skip
+    return {
+        "risk_coverage": [[round(float(coverage[i]), 3), round(float(risk[i]), 4)] for i in steps],
+        "calibration": [[round(a, 4), round(b, 4)] for a, b in points],
+    }
 
 
 def main() -> None:
@@ -250,8 +180,8 @@ def main() -> None:
         best_threshold(list(fitted.values()), w, b),
     )
     print(shipped)
-    result |= {"combination": {n: getattr(best, n) for n in best.__slots__},
-               "calibration": {"weights": dict(shipped.weights), "bias": shipped.bias, "threshold": shipped.threshold}}  # fmt: skip
+    result["combination"] = {n: getattr(best, n) for n in best.__slots__}
+    result["calibration"] = {"weights": dict(shipped.weights), "bias": shipped.bias, "threshold": shipped.threshold}
     test = features(
         collect("squad-v2.0-dev", options.data / "squad" / "squad-v2.0-dev.json.gz", options, reader, reranker),
         best,

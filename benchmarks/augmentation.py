@@ -91,8 +91,11 @@ def domain(name: str, data: Path, work: Path) -> tuple[Path, tuple[Test, ...]]:
         squad = data / "squad"
         return data / "extractive" / "squad-train-pieces.json.gz", tuple(
             Test(test, test, ("reqa", "--data", squad / "squad-v1.1-dev.json.gz", "--sentences", squad / file))
-            for test, file in (("reqa", "reqa-squad-dev-sentences.jsonl.gz"), ("multireqa", "multireqa-squad-dev-sentences.jsonl.gz"))
-        )  # fmt: skip
+            for test, file in (
+                ("reqa", "reqa-squad-dev-sentences.jsonl.gz"),
+                ("multireqa", "multireqa-squad-dev-sentences.jsonl.gz"),
+            )
+        )
     if name == "nq":
         folder = split_nq(data / "retrieval" / "qed-nq-sentence", work / "nq")
         return folder, (beir("nq", folder, "test"), beir("selqa", data / "retrieval" / "selqa", "test"))
@@ -200,7 +203,8 @@ def main() -> None:
             runs["hybrid, untrained, re-ranked"] = [evaluate(test, work, "reranked", "hybrid", "untrained", *more)]
         for mode in options.modes:
             for variant, folders in trained.items():
-                runs[f"{mode}, {variant}"] = [evaluate(test, work, f"{folder.name}-{mode}", mode, folder.name, "--model", folder)
+                runs[f"{mode}, {variant}"] = [
+                    evaluate(test, work, f"{folder.name}-{mode}", mode, folder.name, "--model", folder)
                                               for folder in folders]  # fmt: skip
         rivals = ("dense, untrained", "hybrid, untrained", *(f"{mode}, {variant}" for mode in options.modes
                                                              for variant in (GOLD, UNWEIGHTED)))  # fmt: skip

@@ -2,9 +2,9 @@
 
 Run:  python benchmarks/check_questions.py --work runs/own [--deal]
 
-The evidence of a question must stand in one of its documents word for word, with blanks and quotation marks made alike, and one
-of its answers must stand near it. Of an unanswerable question the words in `absent` must not occur in the collection. Both halves
-must be what the seed deals: `--deal` deals the questions of both again.
+The evidence of a question must stand in one of its documents word for word, with blanks and quotation marks made alike,
+and one of its answers must stand near it. Of an unanswerable question the words in `absent` must not occur in the
+collection. Both halves must be what the seed deals: `--deal` deals the questions of both again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from own_collections import COLLECTIONS, lay_out
+from support.own_collections import COLLECTIONS, lay_out
 
 from oreqa.files import read_jsonl, write_jsonl
 
@@ -85,7 +85,8 @@ def deal(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     strata: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: str(row["id"])):
         strata[row["collection"], row["kind"]].append(row)
-    rng, halves, odd = random.Random(SEED), {half: [] for half in HALVES}, 0
+    halves: dict[str, list[dict[str, Any]]] = {half: [] for half in HALVES}
+    rng, odd = random.Random(SEED), 0
     for stratum in strata.values():
         rng.shuffle(stratum)
         middle = (len(stratum) + odd) // 2

@@ -1,6 +1,8 @@
-"""A whole cold `oreqa ask --reader none`, which searches and does not read, over SQuAD's paragraphs, against the shortest script with sentence-transformers and FAISS.
+"""A cold `oreqa ask --reader none` over SQuAD's paragraphs against a script with sentence-transformers and FAISS.
 
 Run:  python benchmarks/cold_ask.py --data ../shared/data --work runs/cold      (needs the train extra)
+
+`--reader none` answers with sentences. The script is the shortest that does the same; its vectors are computed beforehand.
 """
 
 from __future__ import annotations

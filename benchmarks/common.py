@@ -6,14 +6,17 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from oreqa.datasets.squad import Paragraph, load_squad
 from oreqa.files import write_json
 
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results"
+
 # Benchmarks share crashes, forks and tiny models with the tests.
-sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))
+sys.path.append(str(ROOT / "tests" / "support"))
 
 
 def squad(data: Path) -> list[Paragraph]:
@@ -90,7 +93,21 @@ def paired(a: Callable[[], float], b: Callable[[], float], rounds: int) -> dict[
     }
 
 
-def report(name: str, result: object) -> None:
+def commit(*folders: Path) -> str:
+    """The commit of the checkout that holds the folders, with "-dirty" if files in them differ from it."""
+    git = ["git", "-C", str(folders[0])]
+    name = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    status = [*git, "status", "--porcelain", "--", *(str(folder.resolve()) for folder in folders)]
+    changed = subprocess.run(status, capture_output=True, text=True).stdout.strip()
+    return f"{name}-dirty" if changed else name or "unknown"
+
+
+def write_result(file: Path, result: Mapping[str, object]) -> None:
+    """Write a benchmark's figures, with the commit of the code that was measured unless they name one."""
+    write_json(file, {"commit": commit(ROOT / "src", ROOT / "benchmarks"), **result})
+
+
+def report(name: str, result: Mapping[str, object]) -> None:
     """Print a benchmark's figures and keep them under results/."""
     print(json.dumps({name: result}, indent=2))
-    write_json(Path(__file__).parent.parent / "results" / f"{name}.json", result)
+    write_result(RESULTS / f"{name}.json", result)

@@ -2,10 +2,11 @@
 
 Run:  python benchmarks/damage.py --work runs/damage
 
-A byte is flipped at a file's start, in its middle or near its end, a block of it is turned over, it is cut to half, emptied or
-deleted. Then follow `oreqa search`, `oreqa check`, `oreqa index` with nothing to do, `oreqa search`, and, with a document changed,
-`oreqa index` and `oreqa search`. Bad are a traceback, an exit without a reason, and an answer that differs without a word.
-Good are the right answer and an error of one line that names the file; better if the next `oreqa index` mends it.
+A byte is flipped at a file's start, in its middle or near its end, a block of it is turned over, it is cut to half,
+emptied or deleted. Then follow `oreqa search`, `oreqa check`, `oreqa index` with nothing to do, `oreqa search`, and, with
+a document changed, `oreqa index` and `oreqa search`. Bad are a traceback, an exit without a reason, and an answer that
+differs without a word. Good are the right answer and an error of one line that names the file; better if the next `oreqa
+index` mends it.
 
 Opening an index compares small files with their checksums, and of large ones the sizes alone: the current generation is
 damaged once more with each of its files treated as large.

@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from typing import Any
 
 from common import paired, report, squad
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from oreqa.datasets.reqa import build_reqa
@@ -25,16 +27,16 @@ def main() -> None:
     ours = Encoder.load("all-minilm-l6-v2")
     theirs = SentenceTransformer(str(ours.folder.path), device="cpu")
     sentences = [s.text for p in build_reqa(paragraphs).passages for s in p.sentences]
-    result = {}
+    result: dict[str, dict[str, float]] = {}
     for name, texts in (("paragraphs", [p.text for p in paragraphs]), ("sentences", sentences)):
-        vectors = {}
+        vectors: dict[str, NDArray[Any]] = {}
 
-        def run_ours(texts: list[str] = texts, vectors: dict = vectors) -> float:
+        def run_ours(texts: list[str] = texts, vectors: dict[str, NDArray[Any]] = vectors) -> float:
             begun = time.perf_counter()
             vectors["ours"] = ours.encode(texts)
             return time.perf_counter() - begun
 
-        def run_theirs(texts: list[str] = texts, vectors: dict = vectors) -> float:
+        def run_theirs(texts: list[str] = texts, vectors: dict[str, NDArray[Any]] = vectors) -> float:
             begun = time.perf_counter()
             vectors["theirs"] = theirs.encode(texts)
             return time.perf_counter() - begun

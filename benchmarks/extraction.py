@@ -2,59 +2,27 @@
 
 Run:  python benchmarks/extraction.py --work runs/extraction [--only html pdf word]
 
-Collections are packages of the Debian archive, fetched with `apt-get download` and unpacked. The words of a page as oreqa reads
-it, title and headings included, are compared as a bag with those of an extractor that shares no code with it: w3m for web
-pages, poppler's pdftotext for PDFs, pandoc or LibreOffice for Word. What a collection's pages hold beside their text
-(navigation, running heads) is cut out of the reference by rules that are written here for that collection.
+Collections are packages of the Debian archive, fetched with `apt-get download` and unpacked. The words of a page as oreqa
+reads it, title and headings included, are compared as a bag with those of an extractor that shares no code with it: w3m
+for web pages, poppler's pdftotext for PDFs, pandoc or LibreOffice for Word. What a collection's pages hold beside their
+text (navigation, running heads) is cut out of the reference by rules that are written here for that collection.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
-import subprocess
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from common import report
+from common import RESULTS, report
+from support.html_pages import html_pages
+from support.office_pages import word_pages
+from support.pages import Page, words
+from support.pdf_pages import pdf_pages
 
-EARLIER = Path(__file__).parent.parent / "results" / "extraction.json"
+EARLIER = RESULTS / "extraction.json"
 """Collections that are not read now keep their rows."""
-
-_WORD = re.compile(r"\w+")
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page's text as the independent extractor gives it, and as oreqa reads it; what oreqa's own report says of it."""
-
-    collection: str
-    name: str
-    reference: str
-    own: str
-    left_out: dict[str, int]
-    warned: bool
-
-
-def words(text: str) -> Counter[str]:
-    return Counter(_WORD.findall(text.lower()))
-
-
-def fetch(package: str, work: Path) -> Path:
-    """The folder of an unpacked package of the Debian archive."""
-    folder = work / "packages" / package
-    if not folder.exists():
-        downloads = work / "downloads" / package
-        downloads.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["apt-get", "download", "-q", package], cwd=downloads, check=True, capture_output=True)
-        draft = folder.with_name(f"{package}.draft")
-        draft.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["dpkg", "-x", str(next(downloads.glob("*.deb"))), str(draft)], check=True)
-        draft.rename(folder)
-    return folder
 
 
 def table(pages: list[Page]) -> dict[str, dict[str, float]]:
@@ -81,10 +49,6 @@ def table(pages: list[Page]) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    from extraction_html import html_pages
-    from extraction_pdf import pdf_pages
-    from extraction_word import word_pages
-
     kinds: dict[str, Callable[[Path], Iterator[Page]]] = {"html": html_pages, "pdf": pdf_pages, "word": word_pages}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=Path("runs/extraction"))

@@ -11,14 +11,18 @@ from __future__ import annotations
 import argparse
 import json
 import random
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from common import write_result
+from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.stats import rankdata
 
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
-from oreqa.files import write_json
 from oreqa.index.fusion import Weights
 from oreqa.index.passages import index_passages
 
@@ -31,11 +35,17 @@ SETS = {
     "timeqa-human": 1000,
     "policyqa": 661,
 }
+Floats = NDArray[np.float64]
+
+Pool = dict[str, NDArray[Any]]
+"""Rows of candidates: the four scores ``x``, ``gold``, and the numbers of ``question`` and ``passage``."""
+
 PARTS = ("sentence_cosine", "passage_cosine", "sentence_bm25", "passage_bm25")
-ALL = Weights(1, 1, 1, 1)
+ALONE = (Weights(1, 0, 0, 0), Weights(0, 1, 0, 0), Weights(0, 0, 1, 0), Weights(0, 0, 0, 1))
+"""Weights that leave one of the parts alone."""
 
 
-def pools(data: Path, work: Path, name: str, count: int, titles: bool) -> dict[str, np.ndarray]:
+def pools(data: Path, work: Path, name: str, count: int, titles: bool) -> Pool:
     """Scores of pooled candidates: ``x`` [rows, 4], gold flags, question and passage of each row."""
     saved = work / f"{name}{'' if titles else '-untitled'}.npz"
     if saved.is_file():
@@ -45,52 +55,43 @@ def pools(data: Path, work: Path, name: str, count: int, titles: bool) -> dict[s
     passages = task.passages
     # Placeholder titles tell nothing.
     keep = titles and not name.startswith(("covidqa", "policyqa"))
-    from dataclasses import replace
-
     passages = tuple(replace(p, title=p.title if keep and not p.title.startswith("sq-") else "") for p in passages)
     index = index_passages(work / saved.stem, passages)
     chosen = sorted(random.Random(0).sample(range(len(task.questions)), min(count, len(task.questions))))
+    owner = np.array([number for number, p in enumerate(passages) for _ in p.sentences])
     x, gold, question, passage = [], [], [], []
-    with index._read() as snapshot:
-        scored = index._exhaustive(snapshot, [task.questions[i] for i in chosen], ALL)
-        for number, (i, scores) in enumerate(zip(chosen, scored, strict=True)):
-            columns = np.stack(
-                [
-                    scores.sentence_cosine,
-                    scores.passage_cosine[scores.owner],
-                    scores.sentence_bm25,
-                    scores.passage_bm25[scores.owner],
-                ],
-                axis=1,
-            )
-            rows = {*task.gold[i]}
-            for column in (*columns.T, columns @ np.array([1, 0.5, 0.02, 0.03])):
-                rows.update(np.argpartition(-column, 100)[:100].tolist())
-            found = np.array(sorted(rows))
-            x.append(columns[found])
-            gold.append(np.isin(found, task.gold[i]))
-            question.append(np.full(len(found), number))
-            passage.append(scores.owner[found])
+    questions = [task.questions[i] for i in chosen]
+    scored = zip(*(index.score_all(questions, weights) for weights in ALONE), strict=True)
+    for number, (i, parts) in enumerate(zip(chosen, scored, strict=True)):
+        columns = np.stack(parts, axis=1)
+        rows = {*task.gold[i]}
+        for column in (*columns.T, columns @ np.array([1, 0.5, 0.02, 0.03])):
+            rows.update(np.argpartition(-column, 100)[:100].tolist())
+        pooled = np.array(sorted(rows))
+        x.append(columns[pooled])
+        gold.append(np.isin(pooled, task.gold[i]))
+        question.append(np.full(len(pooled), number))
+        passage.append(owner[pooled])
     result = {
         "x": np.concatenate(x).astype(np.float32),
         "gold": np.concatenate(gold),
         "question": np.concatenate(question),
         "passage": np.concatenate(passage),
     }
-    np.savez(saved, **result)
+    np.savez(saved, allow_pickle=False, **result)
     return result
 
 
-def by_passage(pool: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def by_passage(pool: Pool) -> Pool:
     """The same pool with the gold of passages: every sentence of a gold passage is gold."""
     keys = pool["question"].astype(np.int64) << 32 | pool["passage"]
     return {**pool, "gold": np.isin(keys, np.unique(keys[pool["gold"]]))}
 
 
-def fit(found: list[dict[str, np.ndarray]], used: list[int]) -> np.ndarray:
+def fit(found: list[Pool], used: list[int]) -> Floats:
     """Weights that maximise the mean log-likelihood of the gold, every set weighing the same."""
 
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss(weights: Floats) -> tuple[float, Floats]:
         value, slope = 0.0, np.zeros_like(weights)
         for pool in found:
             x = pool["x"][:, used].astype(np.float64)
@@ -105,13 +106,12 @@ def fit(found: list[dict[str, np.ndarray]], used: list[int]) -> np.ndarray:
             slope += x.T @ push / len(starts)
         return value / len(found), slope / len(found)
 
-    return minimize(loss, np.array([10, 5, 0.4, 0.5])[used], jac=True, method="L-BFGS-B").x
+    fitted: Floats = minimize(loss, np.array([10, 5, 0.4, 0.5])[used], jac=True, method="L-BFGS-B").x
+    return fitted
 
 
-def metrics(pool: dict[str, np.ndarray], weights: np.ndarray, unit: str) -> tuple[float, float, float]:
+def metrics(pool: Pool, weights: Floats, unit: str) -> tuple[float, float, float]:
     """MRR, hit rate at 1 and at 5, in percent, with tied ranks averaged."""
-    from scipy.stats import rankdata
-
     score = pool["x"] @ weights
     starts = [*np.flatnonzero(np.r_[True, np.diff(pool["question"]) > 0]), len(score)]
     ranks = []
@@ -126,7 +126,8 @@ def metrics(pool: dict[str, np.ndarray], weights: np.ndarray, unit: str) -> tupl
             s, gold = best, right
         ranks.append(rankdata(-s)[gold].min())
     r = np.array(ranks)
-    return tuple(round(100 * float(v), 2) for v in (np.mean(1 / r), np.mean(r <= 1), np.mean(r <= 5)))
+    mrr, first, fifth = (round(100 * float(v), 2) for v in (np.mean(1 / r), np.mean(r <= 1), np.mean(r <= 5)))
+    return mrr, first, fifth
 
 
 def main() -> None:
@@ -137,7 +138,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     found = {name: pools(options.data, options.work, name, count, not options.untitled) for name, count in SETS.items()}
-    report = {}
+    report: dict[str, Any] = {}
     for unit in ("sentence", "passage"):
         pooled = {name: by_passage(pool) if unit == "passage" else pool for name, pool in found.items()}
         for mode, used in (("hybrid", [0, 1, 2, 3]), ("dense", [0, 1]), ("sparse", [2, 3])):
@@ -153,7 +154,7 @@ def main() -> None:
             print(f"{unit:9}{mode:7}", np.round(weights, 3), "relative", np.round(weights / scale, 4))
             for name, row in apart.items():
                 print(f"    {name:22}", *row)
-            mean = np.round(np.mean(list(apart.values()), axis=0), 2).tolist()
+            mean = [round(float(value), 2) for value in np.mean(list(apart.values()), axis=0)]
             print("    mean", *mean, flush=True)
             report[f"{unit}/{mode}"] = {
                 "weights": dict(zip(PARTS, weights.tolist(), strict=True)),
@@ -161,7 +162,7 @@ def main() -> None:
                 "mean": mean,
             }
     if options.out:
-        write_json(options.out, report)
+        write_result(options.out, report)
     print(json.dumps({"sets": SETS}))
 
 

@@ -61,8 +61,7 @@ PACKED = {
 """Formats that are archives, with the part that holds the text."""
 LARGEST_SEED = 200_000
 PATIENCE, SLACK = 5, 30
-"""A file hangs when it takes longer than so often its seconds of processor time, which is what its limit allows on the clock, and
-so many seconds more."""
+"""A file hangs when it takes ``SLACK`` seconds more than its limit on the clock: ``PATIENCE`` times its processor time."""
 MOST_MEMORY = 2 << 30
 WORDS = [
     "The",
@@ -90,18 +89,32 @@ WORDS = [
 ]
 
 TOKENS: dict[str, tuple[bytes, ...]] = {
-    "text": (b"\n", b"\r", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", "\u200b\u0301\u2028".encode(), b"\x1b]52;", b" ", b"\t"),
+    "text": (b"\n", b"\r", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", "\u200b\u0301\u2028".encode(), b"\x1b]52;",
+             b" ", b"\t"),
     "md": (b"# ", b"###### ", b"---\n", b"===\n", b"```", b"title: ", b"| a | b |\n", b"1.\n", b"- ", b"> ", b"   "),
-    "html": (b"<div>", b"<p>", b"</p>", b"<table><tr><td>", b"<ul><li>", b"<style>", b"<script>", b"<!--", b"<![CDATA[", b"&#1;", b"&#xD800;", b"<h1>", b"<a href=", b"<svg>", b"<textarea>", b"<head>", b"\"'"),
-    "epub": (b"<itemref/>", b'<item id="a" href="../x"/>', b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"&a;", b"<h1>", b"<table>", b"<nav>", b"#", b"%00", b"<![CDATA["),
-    "eml": (b"\n\n", b"--b\n", b"--b--\n", b"Content-Type: ", b"multipart/mixed; boundary=b\n", b"message/rfc822\n\n", b"text/html; charset=x\n", b"=?utf-8?b?", b"Content-Transfer-Encoding: base64\n", b"filename*=utf-8''%ff", b"=\n", b": ", b";"),
-    "pdf": (b"<<", b">>", b"[", b"]", b"(", b")", b"/Title 5", b"/Length 999999999", b"/Kids [1 0 R]", b"/Count -1", b"1 0 R", b"/Type /Pages", b"endstream", b"Tj", b"BT", b"ET", b"/Filter [/FlateDecode /LZWDecode]", b"/Prev 0", b"startxref\n0", b"T*", b"/Encrypt 3 0 R"),
-    "docx": (b'<w:gridSpan w:val="60000000"/>', b"<w:p>", b"</w:p>", b"<w:tbl>", b"<w:tr><w:tc>", b'<w:pStyle w:val="Heading1"/>', b"<!DOCTYPE x>", b"&lt;", b"w:", b"<w:vMerge/>", b'xmlns:w="x"', b"<dc:title>"),
-    "pptx": (b"<a:p>", b"</a:p>", b"<p:sp>", b"<p:grpSp>", b'<p:ph type="title"/>', b"<a:tbl><a:tr><a:tc>", b"<!DOCTYPE x>", b"<mc:AlternateContent>", b"a:"),
-    "xlsx": (b"<row>", b"<c>", b'<c r="XFD1048576">', b't="s"', b't="inlineStr"', b"<v>", b"</v>", b'r="A', b"<f>", b"<!DOCTYPE x>", b'ref="A1:XFD1048576"'),
-    "odt": (b"<text:p>", b"</text:p>", b"<text:h>", b"<text:list>", b"<text:list-item>", b"<table:table>", b"<table:table-row>", b'table:number-columns-repeated="99999999"', b'table:number-rows-repeated="99999999"', b"<!DOCTYPE x>", b"<text:note>"),
+    "html": (b"<div>", b"<p>", b"</p>", b"<table><tr><td>", b"<ul><li>", b"<style>", b"<script>", b"<!--", b"<![CDATA[",
+             b"&#1;", b"&#xD800;", b"<h1>", b"<a href=", b"<svg>", b"<textarea>", b"<head>", b"\"'"),
+    "epub": (b"<itemref/>", b'<item id="a" href="../x"/>', b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"&a;", b"<h1>", b"<table>",
+             b"<nav>", b"#", b"%00", b"<![CDATA["),
+    "eml": (b"\n\n", b"--b\n", b"--b--\n", b"Content-Type: ", b"multipart/mixed; boundary=b\n", b"message/rfc822\n\n",
+            b"text/html; charset=x\n", b"=?utf-8?b?", b"Content-Transfer-Encoding: base64\n", b"filename*=utf-8''%ff",
+            b"=\n", b": ", b";"),
+    "pdf": (b"<<", b">>", b"[", b"]", b"(", b")", b"/Title 5", b"/Length 999999999", b"/Kids [1 0 R]", b"/Count -1",
+            b"1 0 R", b"/Type /Pages", b"endstream", b"Tj", b"BT", b"ET", b"/Filter [/FlateDecode /LZWDecode]", b"/Prev 0",
+            b"startxref\n0", b"T*", b"/Encrypt 3 0 R"),
+    "docx": (b'<w:gridSpan w:val="60000000"/>', b"<w:p>", b"</w:p>", b"<w:tbl>", b"<w:tr><w:tc>",
+             b'<w:pStyle w:val="Heading1"/>', b"<!DOCTYPE x>", b"&lt;", b"w:", b"<w:vMerge/>", b'xmlns:w="x"',
+             b"<dc:title>"),
+    "pptx": (b"<a:p>", b"</a:p>", b"<p:sp>", b"<p:grpSp>", b'<p:ph type="title"/>', b"<a:tbl><a:tr><a:tc>", b"<!DOCTYPE x>",
+             b"<mc:AlternateContent>", b"a:"),
+    "xlsx": (b"<row>", b"<c>", b'<c r="XFD1048576">', b't="s"', b't="inlineStr"', b"<v>", b"</v>", b'r="A', b"<f>",
+             b"<!DOCTYPE x>", b'ref="A1:XFD1048576"'),
+    "odt": (b"<text:p>", b"</text:p>", b"<text:h>", b"<text:list>", b"<text:list-item>", b"<table:table>",
+            b"<table:table-row>", b'table:number-columns-repeated="99999999"', b'table:number-rows-repeated="99999999"',
+            b"<!DOCTYPE x>", b"<text:note>"),
     "csv": (b'"', b",", b"\n", b'""', b",,,,,,,,", b"\t", b"text"),
-    "jsonl": (b"{", b"}", b"[", b"]", b'"', b"\\ud800", b"\\u0000", b"9" * 5000, b"1e999", b"NaN", b"null", b"-", b'"text":', b'"id":'),
+    "jsonl": (b"{", b"}", b"[", b"]", b'"', b"\\ud800", b"\\u0000", b"9" * 5000, b"1e999", b"NaN", b"null", b"-", b'"text":',
+              b'"id":'),
 }  # fmt: skip
 
 
@@ -219,7 +232,8 @@ def _ods(rng: random.Random) -> bytes:
 
     source = odfdo.Document("spreadsheet")
     table = odfdo.Table("Octopus")
-    table.set_values([["name", "price"], *([rng.choice(WORDS), n] for n in range(rng.randint(1, 9)))])
+    prices: list[list[str | int]] = [[rng.choice(WORDS), n] for n in range(rng.randint(1, 9))]
+    table.set_values([["name", "price"], *prices])
     source.body.append(table)
     return _saved(source)
 

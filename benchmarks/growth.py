@@ -2,13 +2,13 @@
 
 Run:  python benchmarks/growth.py --data ../shared/data --work runs/growth     (about an hour and a half on two cores)
 
-Texts are real paragraphs of 200 to 1,000 characters; from 22,894 on they are repeated with a number in front. Up to --real
-passages are encoded for real. In larger indexes the vectors of passages and sentences are random: a search costs the same, and
-encoding 100,000 passages would take an hour; their build is timed without the model. Refreshes (whole processes, one document
-changed) and questions always use the model.
+Texts are real paragraphs of 200 to 1,000 characters; from 22,894 on they are repeated with a number in front. Up to
+--real passages are encoded for real. In larger indexes the vectors of passages and sentences are random: a search costs
+the same, and encoding 100,000 passages would take an hour; their build is timed without the model. Refreshes (whole
+processes, one document changed) and questions always use the model.
 
-The script is what a user would write: FAISS's exact index over the passages' vectors, bm25s over their texts, ten of each; it
-encodes questions with the same encoder. Both answer the same questions in turn, in one process.
+The script is what a user would write: FAISS's exact index over the passages' vectors, bm25s over their texts, ten of
+each; it encodes questions with the same encoder. Both answer the same questions in turn, in one process.
 """
 
 from __future__ import annotations
@@ -28,8 +28,17 @@ from common import process, report, squad
 
 from oreqa.datasets.squad import load_squad
 
-TEXTS = ("squad-train-pieces", "squad-train-more", "qed-nq-train", "afriqa-en", "fairytaleqa", "timeqa-human", "multihop-hotpot-2wiki",
-         "covidqa-passages", "nq-short-sample")  # fmt: skip
+TEXTS = (
+    "squad-train-pieces",
+    "squad-train-more",
+    "qed-nq-train",
+    "afriqa-en",
+    "fairytaleqa",
+    "timeqa-human",
+    "multihop-hotpot-2wiki",
+    "covidqa-passages",
+    "nq-short-sample",
+)
 ROWS_A_FILE = 500
 QUESTIONS = 100
 ASKED = 30
@@ -159,7 +168,7 @@ def search_alone(data: Path, index: Path) -> None:
 
 
 def script_alone(data: Path, index: Path) -> None:
-    """In a process of its own: what memory the script's ten searches take, its index made from texts and vectors in a file."""
+    """What memory the script's ten searches take, in its own process; its index is made from texts and vectors in a file."""
     from oreqa.models.encoder.encoder import Encoder
 
     questions = [p.questions[0].text for p in squad(data) if p.questions][:10]
@@ -221,7 +230,7 @@ def main() -> None:
     for size in options.sizes:
         rows.append(measure(texts[:size], options.data, options.work / str(size), size <= options.real))
         print(json.dumps(rows[-1]), flush=True)
-    report("growth", rows)
+    report("growth", {"collections": rows})
 
 
 if __name__ == "__main__":

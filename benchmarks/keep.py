@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from common import RESULTS
+
 from oreqa.evaluation.runs import load_run
 from oreqa.files import write_json, write_jsonl
 
@@ -17,7 +19,7 @@ from oreqa.files import write_json, write_jsonl
 def main() -> None:
     for folder in map(Path, sys.argv[1:]):
         run = load_run(folder)
-        kept = Path(__file__).parent.parent / "results" / folder.name
+        kept = RESULTS / folder.name
         rows = [{"id": key, **{name: value for name, value in row.items() if name in run.summary}}
                 for key, row in run.questions.items()]  # fmt: skip
         write_jsonl(kept / "per_question.jsonl.gz", rows)

@@ -3,9 +3,9 @@
 Run:  python benchmarks/own_documents.py --work runs/own --half tuning --name after [--source OTHER/src]
 
 Each collection is fetched, and indexed by itself with `oreqa index DIR --index DIR` and no option. Its questions go to
-`Answerer.load(DIR).ask_all` and the first five passages come from `Index.search`, in a process that imports the code under
-`--source`: a checkout of any age is measured with the scores of this one. A collection that cannot be indexed answers nothing;
-that counts as a refusal, of unanswerable questions, too.
+`Answerer.load(DIR).ask_all` and the first five passages come from `Index.search`, in a process that imports the code
+under `--source`: a checkout of any age is measured with the scores of this one. A collection that cannot be indexed
+answers nothing; that counts as a refusal, of unanswerable questions, too.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from common import report
-from own_collections import COLLECTIONS, lay_out
+from common import commit, report
+from support.own_collections import COLLECTIONS, lay_out
 
 from oreqa.datasets.questions import OpenQuestion, load_question_list
 from oreqa.evaluation.asked import DEPTH, asked_metrics, evaluate_asked, grouped_metrics
@@ -35,12 +35,13 @@ _ASK = """
 import json, sys
 from oreqa import Answerer
 folder, depth = sys.argv[1], int(sys.argv[2])
+key = lambda passage: passage.document_key if hasattr(passage, "document_key") else passage.document  # older code's name
 texts = json.load(sys.stdin)
 answerer = Answerer.load(folder)
 answers = answerer.ask_all(texts)
 hits = answerer.index.search(texts, depth, "hybrid", "passage")
 rows = [{"answers": [[a.text, a.score] for a in given],
-         "passages": [[h.passage.document_key, h.passage.text, h.score] for h in found]}
+         "passages": [[key(h.passage), h.passage.text, h.score] for h in found]}
         for given, found in zip(answers, hits)]
 json.dump(rows, sys.stdout)
 """
@@ -73,11 +74,6 @@ def ask(source: Path, place: Path, questions: list[OpenQuestion]) -> list[Predic
         Predicted([(text, score) for text, score in row["answers"]], "", [tuple(passage) for passage in row["passages"]])
         for row in json.loads(done.stdout)
     ]
-
-
-def commit(source: Path) -> str:
-    command = ["git", "-C", str(source), "describe", "--always", "--dirty"]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
 
 
 def show(metrics: dict[str, dict[str, float]]) -> None:

@@ -29,7 +29,7 @@ SECOND, DARK_SECOND = "#1565c0", "#64a5f0"
 THIRD, DARK_THIRD = "#c77700", "#ffb74d"
 DARK = {INK: DARK_INK, FAINT: DARK_FAINT, OURS: DARK_OURS, OTHER: DARK_OTHER, SECOND: DARK_SECOND, THIRD: DARK_THIRD}
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.hashsalt": "oreqa",
     "font.family": "DejaVu Sans",
     "font.size": 11,

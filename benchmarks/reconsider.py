@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answers import RERANKED, answer_all, is_right, ranked
 from common import report
+from support.answer_rows import RERANKED, answer_all, is_right, ranked
 
 from oreqa.answering.answerer import READ
 from oreqa.answering.combining import COMBINATION, Combination
@@ -103,7 +103,10 @@ def main() -> None:
                 2,
             )
         for label, values in found.items():
-            entry = {"em": round(100 * float(values["right"].mean()), 2), "f1": round(100 * float(values["f1"].mean()), 2)}
+            entry: dict[str, Any] = {
+                "em": round(100 * float(values["right"].mean()), 2),
+                "f1": round(100 * float(values["f1"].mean()), 2),
+            }
             for rival in ("reader", UNTUNED, TUNED):
                 if label != rival:
                     gain = paired_difference(found[rival]["right"].tolist(), values["right"].tolist(), 0)

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ def main() -> None:
     assert first.code == 0, first.err
     refresher = Child(lambda: refresh(docs, index, stop))
     threads = Child(lambda: long_lived(index, stop))
-    tasks = {
+    tasks: dict[str, Callable[[int], Any]] = {
         "oreqa search": lambda seed: search_command(index, seed, False),
         "oreqa search, slow disk": lambda seed: search_command(index, seed, True),
         "open, wait, search": lambda seed: open_wait_search(index, seed),

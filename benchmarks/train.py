@@ -1,10 +1,11 @@
 """Pairs a second that a dual encoder learns from, against sentence-transformers' MultipleNegativesRankingLoss, in one run.
 
-Run:  python benchmarks/train.py --data ../shared/data      (needs the train extra)
+Run:  python benchmarks/train.py --data ../shared/data      (needs the train extra, and datasets)
 
-Same pairs, batch, model, precision and number of steps. "passages": both are given (question, passage), each passage once.
-"sentences": several questions a passage, as in SQuAD; ours reads the sentences inside their passage, every passage of a batch
-once, what it does by default; theirs is given (question, passage), which costs it the same and teaches it less.
+Same pairs, batch, model, precision and number of steps. "passages": both are given (question, passage), each passage
+once. "sentences": several questions a passage, as in SQuAD; ours reads the sentences inside their passage, every passage
+of a batch once, what it does by default; theirs is given (question, passage), which costs it the same and teaches it
+less.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Web pages of eleven generators: what oreqa reads of them against what w3m shows of them.
 
-The reference is `w3m -dump` of the page without its navigation, which is cut out with the selectors below by lexbor, a parser that
-oreqa does not use. Each selector names what the page itself marks as leading elsewhere, or what a browser hides. Forms and signs
-for links to a heading itself are cut out everywhere.
+The reference is `w3m -dump` of the page without its navigation, which is cut out with the selectors below by lexbor, a
+parser that oreqa does not use. Each selector names what the page itself marks as leading elsewhere, or what a browser
+hides. Forms and signs for links to a heading itself are cut out everywhere.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from extraction import Page, fetch, words
-
 from oreqa.core import Document
 from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
+from support.debian import fetch
+from support.pages import Page, words
 
 PAGES = 120
 """Of a collection, at the most: a fixed sample."""
 
-EVERYWHERE = "[style*='display:none'], [style*='display: none'], script, style, template, noscript, select, button, textarea, input, [hidden], meta[http-equiv], img:not([alt]), img[alt='']"
-"""Scripts, forms, what is hidden, and what only w3m shows: where a page leads to by itself, names of pictures without a text."""
+EVERYWHERE = (
+    "[style*='display:none'], [style*='display: none'], script, style, template, noscript, select, button, textarea, input,"
+    " [hidden], meta[http-equiv], img:not([alt]), img[alt='']"
+)
+"""Scripts, forms, what is hidden, and what only w3m shows: redirections, and the names of pictures without a text."""
 
 FEW = 20
-"""Words: a page that shows fewer without its navigation is there for that (a book's contents, an index) and is compared with it."""
+"""Words: a page that shows fewer without its navigation (a book's contents, an index) is compared with it."""
 BOOK_LINK = re.compile(r"\W*(Next|Previous|Prev|Up)\b")
 
 
@@ -55,7 +58,8 @@ COLLECTIONS = (
     Collection(
         "apache2-doc",
         "usr/share/doc/apache2-doc/manual/en",
-        "div#page-header, div#path, div.toplang, div.bottomlang, div#footer, div.up, div.top, div#comments_thread, a.permalink",
+        "div#page-header, div#path, div.toplang, div.bottomlang, div#footer, div.up, div.top, div#comments_thread,"
+        " a.permalink",
         "div#quickview",
     ),
     # Texinfo: bars of "Next, Previous, Up"; contents, menus, indexes.
@@ -64,8 +68,8 @@ COLLECTIONS = (
             package,
             folder,
             "div.nav-panel, div.header, table.header, a.copiable-link",
-            "div#SEC_Contents, div.contents, div.region-contents, .contents-heading, div.shortcontents, table.menu, ul.mini-toc,"
-            " ul.section-toc, table[class^=index-], div.printindex",
+            "div#SEC_Contents, div.contents, div.region-contents, .contents-heading, div.shortcontents, table.menu,"
+            " ul.mini-toc, ul.section-toc, table[class^=index-], div.printindex",
         )
         for package, folder in (
             ("r-doc-html", "usr/share/R/doc/manual"),
@@ -82,7 +86,7 @@ COLLECTIONS = (
     ),
     # gtk-doc: DocBook with a bar, and numbers beside the lines of a listing.
     Collection("libgtk-3-doc", "usr/share/gtk-doc/html/gtk3", "table.navigation, div.footer, td.listing_lines", "div.toc"),
-    # Doxygen: the project's head with its tabs, the path, the foot, signs of links, tips under the pointer, numbers of lines.
+    # Doxygen: the project's head with its tabs, the path, the foot, signs of links, tips under the pointer, line numbers.
     Collection(
         "doxygen-doc",
         "usr/share/doc/doxygen/html",
@@ -147,7 +151,7 @@ def show(page: str) -> str:
 
 
 def own_text(document: Document, reference: str) -> str:
-    """All that oreqa holds of a page, each heading once. The title stands in a window's frame: it counts where w3m shows it."""
+    """All that oreqa holds of a page, each heading once. A window's frame shows the title: it counts where w3m shows it."""
     headings: list[str] = []
     before: list[str] = []
     for section in document.sections:

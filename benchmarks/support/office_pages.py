@@ -1,8 +1,8 @@
 """Word, OpenDocument, PowerPoint and Excel files of the Debian archive, for extraction.py.
 
-Real files, as they were attached to reports of bugs, come with the sources of Apache POI and of ODFDOM, small ones for each
-feature with those of pandoc. The references are pandoc's plain text, python-pptx's text frames, tables and notes, and the tables that
-xlsx2csv writes. None of them reads headers and footers, nor pandoc text boxes.
+Real files, as they were attached to reports of bugs, come with the sources of Apache POI and of ODFDOM, small ones for
+each feature with those of pandoc. The references are pandoc's plain text, python-pptx's text frames, tables and notes,
+and the tables that xlsx2csv writes. None of them reads headers and footers, nor pandoc text boxes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from extraction import Page, fetch
-
 from oreqa.core import Document
 from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
+from support.debian import fetch, fetch_source
+from support.pages import Page
 
 SOURCES = {"libapache-poi-java": ("docx", "pptx", "xlsx"), "libodfdom-java": ("odt",), "pandoc": ("docx", "odt")}
 ADDED = "Headers and footers"
@@ -34,33 +34,6 @@ def word_pages(work: Path) -> Iterator[Page]:
         folder = fetch_source(package, work)
         for kind in kinds:
             yield from _pages(f"{kind}, {package}", sorted(folder.rglob(f"*.{kind}")), work)
-
-
-def fetch_source(package: str, work: Path) -> Path:
-    """The folder of an unpacked source package, fetched with lists of its own, as few machines have those of sources."""
-    folder = work / "sources" / package
-    if folder.exists():
-        return folder
-    lists, downloads = work / "apt", work / "downloads" / f"{package}-source"
-    for part in (lists / "state/lists/partial", lists / "cache/archives/partial", downloads):
-        part.mkdir(parents=True, exist_ok=True)
-    (lists / "sources.list").write_text("deb-src http://deb.debian.org/debian bookworm main\n")
-    settings = {
-        "Dir::State": lists / "state",
-        "Dir::State::status": "/var/lib/dpkg/status",
-        "Dir::Cache": lists / "cache",
-        "Dir::Etc::sourcelist": lists / "sources.list",
-        "Dir::Etc::sourceparts": "/dev/null",
-    }
-    command = ["apt-get", "-q", *(option for key, value in settings.items() for option in ("-o", f"{key}={value}"))]
-    subprocess.run([*command, "update"], check=True, capture_output=True)
-    # The packaging beside the original archive is not needed, and is not there for every version.
-    subprocess.run([*command, "source", "--download-only", package], cwd=downloads, check=False, capture_output=True)
-    draft = folder.with_suffix(".draft")
-    draft.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["tar", "-xf", str(next(downloads.glob("*.orig.tar.*"))), "-C", str(draft)], check=True)
-    draft.rename(folder)
-    return folder
 
 
 def _pages(collection: str, files: list[Path], work: Path) -> Iterator[Page]:
@@ -129,7 +102,7 @@ def _plain(file: Path) -> str:
 
 
 def _distinct(text: str) -> str:
-    """Each word of letters once: how numbers and dates are shown, and how often names of columns, differs between readers."""
+    """Each word of letters once: readers differ in how they show numbers and dates, and how often the names of columns."""
     return " ".join(dict.fromkeys(word for word in re.findall(r"\w+", text.lower()) if word.isalpha()))
 
 

@@ -1,8 +1,8 @@
 """PDFs for extraction.py: manuals of the Debian archive, read by poppler's pdftotext and by oreqa, page by page.
 
-The reference is `pdftotext -raw`, which gives a page's text in the order of the file, as PDFium does; the order matters to
-neither measure. From it, by the rules below: words parted at the ends of lines are joined, running heads are dropped, and tables of
-contents and indexes are left out with all of their pages.
+The reference is `pdftotext -raw`, which gives a page's text in the order of the file, as PDFium does; the order matters
+to neither measure. From it, by the rules below: words parted at the ends of lines are joined, running heads are dropped,
+and tables of contents and indexes are left out with all of their pages.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from extraction import Page, fetch
-
 from oreqa.core import Document
 from oreqa.corpus.readers import read_documents
+from support.debian import fetch
+from support.pages import Page
 
 SAMPLE, SEED = 200, 17
 

@@ -1,0 +1,67 @@
+"""Logistic regression of right answers, its threshold, and what it is worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+Floats = NDArray[np.float64]
+
+Features = dict[str, NDArray[Any]]
+"""Features of every question's best answer, ``x``; whether it is ``right``; whether the question is ``answerable``."""
+
+
+def fit(sets: list[Features]) -> tuple[Floats, float]:
+    """Logistic regression of ``right``, every set weighing the same."""
+
+    def loss(w: Floats) -> tuple[float, Floats]:
+        value, slope = 0.0, np.zeros_like(w)
+        for s in sets:
+            z = s["x"] @ w[:-1] + w[-1]
+            p = 1 / (1 + np.exp(-z))
+            value += float(np.mean(np.logaddexp(0, z) - s["right"] * z))
+            push = (p - s["right"]) / len(z)
+            slope += np.r_[s["x"].T @ push, push.sum()]
+        return value / len(sets) + 1e-4 * float(w[:-1] @ w[:-1]), slope / len(sets) + 2e-4 * np.r_[w[:-1], 0]
+
+    w = minimize(loss, np.zeros(sets[0]["x"].shape[1] + 1), jac=True, method="L-BFGS-B").x
+    return w[:-1], float(w[-1])
+
+
+def probabilities(s: Features, w: Floats, b: float) -> Floats:
+    p: Floats = 1 / (1 + np.exp(-(s["x"] @ w + b)))
+    return p
+
+
+def summary(p: Floats, s: Features, threshold: float) -> dict[str, float]:
+    """AUC of telling answerable from not, calibration error, and what the threshold does, in percent."""
+    yes, no = p[s["answerable"]], p[~s["answerable"]]
+    auc = float(np.mean([(np.mean(v > no) + 0.5 * np.mean(v == no)) for v in yes])) if len(no) and len(yes) else 0.0
+    edges = np.quantile(p, np.linspace(0, 1, 11))
+    bins = np.clip(np.searchsorted(edges, p, "right") - 1, 0, 9)
+    ece = sum(
+        abs(p[bins == i].mean() - s["right"][bins == i].mean()) * np.mean(bins == i) for i in range(10) if (bins == i).any()
+    )
+    given = p >= threshold
+    return {
+        "questions": len(p),
+        "auc answerable": round(100 * auc, 2),
+        "expected calibration error": round(100 * float(ece), 2),
+        "abstains, unanswerable": round(100 * float(np.mean(~given[~s["answerable"]])), 2),
+        "answers, answerable": round(100 * float(np.mean(given[s["answerable"]])), 2),
+        "right of answerable, all": round(100 * float(np.mean(s["right"][s["answerable"]])), 2),
+        "right of given": round(100 * float(np.mean(s["right"][given])), 2),
+    }
+
+
+def best_threshold(sets: list[Features], w: Floats, b: float) -> float:
+    """The threshold with the best mean of: answering the answerable, abstaining on the others."""
+    grid = np.linspace(0.01, 0.8, 80)
+    score = np.zeros(len(grid))
+    for s in sets:
+        p = probabilities(s, w, b)
+        score += [np.mean(p[s["answerable"]] >= t) + np.mean(p[~s["answerable"]] < t) for t in grid]
+    return round(float(grid[np.argmax(score)]), 3)

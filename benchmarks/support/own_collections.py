@@ -1,0 +1,75 @@
+"""The collections that benchmarks/questions asks about: documents of Debian packages, fetched and laid out in folders.
+
+Each collection becomes the folder `WORK/collections/NAME`. Its files are copied as their authors wrote them; those that the
+package keeps gzipped are unpacked.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+from support.debian import fetch
+
+_GIT = (
+    "git", "git-add", "git-archive", "git-bisect", "git-blame", "git-branch", "git-bundle", "git-checkout",
+    "git-cherry-pick", "git-clean", "git-clone", "git-commit", "git-config", "git-describe", "git-diff", "git-fetch",
+    "git-format-patch", "git-gc", "git-grep", "git-init", "git-log", "git-maintenance", "git-merge", "git-mv",
+    "git-notes", "git-pull", "git-push", "git-rebase", "git-reflog", "git-remote", "git-reset", "git-restore",
+    "git-revert", "git-rm", "git-send-email", "git-sparse-checkout", "git-stash", "git-status", "git-submodule",
+    "git-switch", "git-tag", "git-worktree", "gitattributes", "gitcredentials", "giteveryday", "gitfaq", "gitglossary",
+    "githooks", "gitignore", "gitrevisions", "gittutorial", "gitworkflows",
+)  # fmt: skip
+
+_DATASETS = "usr/lib/python3/dist-packages/statsmodels/datasets"
+
+COLLECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    "git": {"git-doc": tuple(f"usr/share/doc/git-doc/{name}.html" for name in _GIT)},
+    "pdf": {
+        "gnuplot-doc": ("usr/share/doc/gnuplot/gnuplot.pdf",),
+        "r-doc-pdf": ("usr/share/R/doc/manual/R-data.pdf",),
+    },
+    "prose": {
+        "golang-1.19-src": ("usr/share/go-1.19/src/testdata/Isaac.Newton-Opticks.txt",),
+        "jargon-text": ("usr/share/doc/jargon-text/jargon.txt.gz",),
+        "nethack-common": ("usr/share/doc/nethack-common/Guidebook.txt.gz",),
+    },
+    "tables": {
+        "python3-plotly": tuple(f"usr/share/python3-plotly/datasets/{name}.csv.gz" for name in ("election", "gapminder")),
+        "python3-vega-datasets": ("usr/lib/python3/dist-packages/vega_datasets/_data/airports.csv",),
+        "python3-statsmodels": tuple(
+            f"{_DATASETS}/{name}/{name}.csv" for name in ("committee", "cpunish", "longley", "nile", "statecrime")
+        ),
+    },
+    "securing": {"harden-doc": ("usr/share/doc/harden-doc/html/en-US/*.html",)},
+}
+"""Collection -> package -> the files of it that are taken, as patterns."""
+
+
+def lay_out(name: str, work: Path) -> Path:
+    """The folder of a collection, fetched if it is not there yet."""
+    folder = work / "collections" / name
+    if folder.is_dir():
+        return folder
+    draft = folder.with_name(f"{name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    for package, patterns in COLLECTIONS[name].items():
+        unpacked = fetch(package, work)
+        for pattern in patterns:
+            files = sorted(unpacked.glob(pattern))
+            if not files:
+                raise FileNotFoundError(f"{package} holds no {pattern}: another version of it wants other questions")
+            for file in files:
+                _copy(file, draft)
+    draft.rename(folder)
+    return folder
+
+
+def _copy(file: Path, folder: Path) -> None:
+    if file.suffix != ".gz":
+        shutil.copyfile(file, folder / file.name)
+        return
+    with gzip.open(file, "rb") as packed:
+        (folder / file.stem).write_bytes(packed.read())
