@@ -28,9 +28,9 @@ from typing import Any
 from common import report
 
 from oreqa.corpus import limits
-from oreqa.corpus.chunks import split_passages
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import read_documents
+from oreqa.corpus.splitter import split_passages
 from oreqa.errors import DocumentError
 
 READERS = (

@@ -20,7 +20,7 @@ from pathlib import Path
 from common import cold, process, report, squad, write_paragraph_files
 
 from oreqa.answering.answerer import READ
-from oreqa.corpus.chunks import passage_head
+from oreqa.corpus.splitter import passage_head
 from oreqa.evaluation.answers import exact_match
 from oreqa.evaluation.corpora import whole_passages
 from oreqa.index.passages import index_passages

@@ -9,7 +9,7 @@ from typing import Any
 from oreqa.answering.answerer import READ, SPANS_READ, rerank_spans
 from oreqa.answering.combining import Candidate, Combination, merge, rerank
 from oreqa.core import Hit, Span
-from oreqa.corpus.chunks import passage_head
+from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.evaluation.answers import exact_match, f1_score

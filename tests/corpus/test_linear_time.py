@@ -8,9 +8,9 @@ import pytest
 from growth import growth
 
 from oreqa.core import Document
-from oreqa.corpus.chunks import split_passages
 from oreqa.corpus.formats.markdown import read_markdown
 from oreqa.corpus.sentences import split_sentences
+from oreqa.corpus.splitter import split_passages
 
 FACTOR = 9
 """Four times the input takes four times as long, not sixteen times."""

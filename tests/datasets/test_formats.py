@@ -9,14 +9,14 @@ import pytest
 from oreqa.datasets.beir import Beir, Entry, load_beir, save_beir
 from oreqa.datasets.dpr import Context, Retrieved, load_dpr, save_dpr
 from oreqa.datasets.mrqa import load_mrqa, save_mrqa
-from oreqa.datasets.squad import Asked, Gold, Paragraph, load_squad, save_squad
+from oreqa.datasets.squad import Gold, Paragraph, Question, load_squad, save_squad
 from oreqa.errors import InputError
 
 TEXT = "The café is open. 😀 It shuts at six."
 PARAGRAPHS = [
-    Paragraph("A", TEXT, (Asked("1", "When?", (Gold("six", TEXT.index("six")), Gold("at six", TEXT.index("at six")))),)),
+    Paragraph("A", TEXT, (Question("1", "When?", (Gold("six", TEXT.index("six")), Gold("at six", TEXT.index("at six")))),)),
     Paragraph("A", "Nothing.", ()),
-    Paragraph("B", "Else.", (Asked("2", "Who?", ()),)),
+    Paragraph("B", "Else.", (Question("2", "Who?", ()),)),
 ]
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from oreqa.datasets.reqa import build_reqa, load_boundaries, load_paragraphs, readable_title
-from oreqa.datasets.squad import Asked, Gold, Paragraph
+from oreqa.datasets.squad import Gold, Paragraph, Question
 from oreqa.errors import InputError
 
 TEXT = "One is here. Two is there. Three is gone."
 
 
 def paragraph(title: str, *questions: tuple[str, list[int]]) -> Paragraph:
-    asked = tuple(Asked(str(i), text, tuple(Gold("x", s) for s in starts)) for i, (text, starts) in enumerate(questions))
+    asked = tuple(Question(str(i), text, tuple(Gold("x", s) for s in starts)) for i, (text, starts) in enumerate(questions))
     return Paragraph(title, TEXT, asked)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from oreqa.core import Document, Passage
-from oreqa.corpus.chunks import split_passages
+from oreqa.corpus.splitter import split_passages
 from oreqa.datasets.beir import Beir, Entry
 from oreqa.datasets.reqa import build_reqa
-from oreqa.datasets.squad import Asked, Gold, Paragraph
+from oreqa.datasets.squad import Gold, Paragraph, Question
 from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.retrieval import evaluate_beir, evaluate_reqa
 from oreqa.index import writer
@@ -20,8 +20,8 @@ from oreqa.index.store import Settings
 
 def test_reqa(tiny: Path, tmp_path: Path) -> None:
     paragraphs = [
-        Paragraph("A", "Foxes run. Bears sleep.", (Asked("1", "bears sleep", (Gold("sleep", 17),)),)),
-        Paragraph("B", "Owls hoot. Bees hum.", (Asked("2", "which owls hoot", (Gold("Owls", 0),)),)),
+        Paragraph("A", "Foxes run. Bears sleep.", (Question("1", "bears sleep", (Gold("sleep", 17),)),)),
+        Paragraph("B", "Owls hoot. Bees hum.", (Question("2", "which owls hoot", (Gold("Owls", 0),)),)),
     ]
     task = build_reqa(paragraphs)
     index = index_passages(tmp_path / "kb", task.passages, Settings(str(tiny)))
@@ -39,7 +39,9 @@ def test_reqa_on_a_kept_index_of_changed_data(tiny: Path, tmp_path: Path) -> Non
 
     def ranks(texts: list[str], folder: Path) -> list[Sequence[float]]:
         paragraphs = [
-            Paragraph(f"T{n}", text, (Asked(str(n), f"which bear sleeps in cave {n}", (Gold("Bear", text.index("Bear")),)),))
+            Paragraph(
+                f"T{n}", text, (Question(str(n), f"which bear sleeps in cave {n}", (Gold("Bear", text.index("Bear")),)),)
+            )
             for n, text in enumerate(texts)
         ]
         task = build_reqa(paragraphs)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oreqa.core import Document, Passage, Sentence
-from oreqa.corpus.chunks import paragraph_passage
+from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
 from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.ingest import index_files

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oreqa.core import Document, Mode, Passage, Unit
-from oreqa.corpus.chunks import paragraph_passage
+from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
 from oreqa.index import search as module
 from oreqa.index.fusion import PASSAGE_WEIGHTS, SENTENCE_WEIGHTS

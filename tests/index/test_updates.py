@@ -11,7 +11,7 @@ import pytest
 from index_content import assert_same, content, old
 
 from oreqa.core import Document, Passage
-from oreqa.corpus.chunks import paragraph_passage
+from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import DocumentError, IndexStateError
 from oreqa.index import encodings, ingest, writer
 from oreqa.index.encodings import Encodings

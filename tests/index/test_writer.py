@@ -10,7 +10,7 @@ from index_content import assert_same, content, old
 from tiny_models import make_model
 
 from oreqa.core import Document
-from oreqa.corpus.chunks import paragraph_passage
+from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import DocumentError, IndexStateError, InputError
 from oreqa.index import writer as module
 from oreqa.index.ingest import index_files

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 from oreqa.datasets.pairs import Candidate  # noqa: E402
 from oreqa.datasets.reqa import load_paragraphs  # noqa: E402
 from oreqa.datasets.splits import is_held_out, split_articles  # noqa: E402
-from oreqa.datasets.squad import Asked, Gold, Paragraph, save_squad  # noqa: E402
+from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad  # noqa: E402
 from oreqa.datasets.tasks import load_task  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
@@ -80,7 +80,7 @@ def test_groups_mark_the_answers(squad_file: Path, tiny: Path) -> None:
 )
 def test_a_part_of_a_files_questions_is_taken(tmp_path: Path, tiny: Path, asked: str, answerable: set[bool]) -> None:
     text = "The brown fox runs home."
-    questions = (Asked("1", "Who runs?", (Gold("fox", 10),)), Asked("2", "Who swims?", ()))
+    questions = (Question("1", "Who runs?", (Gold("fox", 10),)), Question("2", "Who swims?", ()))
     save_squad(tmp_path / "part.json", [Paragraph(f"T{n}", f"{text} {n}", questions) for n in range(6)], "2.0")
     changes = {"data": [{"file": str(tmp_path / "part.json"), "asked": asked}], "negatives": 0, "unanswerable": 0}
     groups = reader_groups(reader_recipe(tmp_path, tiny, **changes), ReaderInputs(tiny / "tokenizer.json", 48, 8))

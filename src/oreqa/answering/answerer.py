@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
 from oreqa.answering.confidence import SENTENCES, SPANS, Calibration, sentence_features, span_features
 from oreqa.core import Answer, Hit, Passage, Span, Unit
-from oreqa.corpus.chunks import passage_head
+from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import Candidate as SpanInPassage
 from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.errors import InputError

@@ -26,7 +26,7 @@ _ALWAYS_IGNORED = (".*", "node_modules/", "__pycache__/")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFiles:
     """The files to read, sorted, and what is passed over.
 
     ``unknown`` counts the files of kinds that no reader knows, by the ends of their names. ``left_out`` names what is there
@@ -39,7 +39,7 @@ class Found:
     left_out: tuple[tuple[Path, str], ...] = ()
 
 
-def find_files(paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Found:
+def find_files(paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> FoundFiles:
     """Every readable file below ``paths``, once, as absolute paths.
 
     ``include`` and ``exclude`` are patterns as in .gitignore, matched below each folder. Hidden files are left out, and
@@ -49,7 +49,7 @@ def find_files(paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequ
     walk = _Walk(_spec(include) if include else None, _spec([*_ALWAYS_IGNORED, *exclude]))
     for path in paths:
         walk.add(path)
-    return Found(tuple(sorted(walk.files)), dict(walk.unknown.most_common()), tuple(sorted(walk.left_out.items())))
+    return FoundFiles(tuple(sorted(walk.files)), dict(walk.unknown.most_common()), tuple(sorted(walk.left_out.items())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.squad import Asked, Gold, Paragraph
+from oreqa.datasets.squad import Gold, Paragraph, Question
 from oreqa.errors import InputError
 from oreqa.files import need, need_id, optional, read_jsonl, write_jsonl
 
@@ -25,7 +25,7 @@ def load_mrqa(path: Path) -> list[Paragraph]:
             golds = [
                 gold for answer in optional(asked, "detected_answers", list, [], at) for gold in _spans(answer, text, at)
             ]
-            questions.append(Asked(need_id(asked, "qid", at), need(asked, "question", str, at), tuple(golds)))
+            questions.append(Question(need_id(asked, "qid", at), need(asked, "question", str, at), tuple(golds)))
         paragraphs.append(Paragraph(optional(row, "title", str, "", where), text, tuple(questions)))
     return paragraphs
 

@@ -13,13 +13,13 @@ from itertools import groupby
 from pathlib import Path
 
 from oreqa.core import Document, Passage
-from oreqa.corpus.chunks import paragraph_passage
+from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.mrqa import load_mrqa
 from oreqa.datasets.squad import Paragraph, load_squad, readable_title
 from oreqa.errors import InputError
 from oreqa.files import need, read_jsonl
 
-Span = tuple[int, int]
+Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ def load_paragraphs(path: Path) -> list[Paragraph]:
     raise InputError(f"{path}: give a SQuAD file (.json) or an MRQA file (.jsonl), plain or gzipped")
 
 
-def load_boundaries(path: Path) -> dict[tuple[str, int], list[Span]]:
+def load_boundaries(path: Path) -> dict[tuple[str, int], list[Range]]:
     """Sentence boundaries by article title and paragraph number: rows ``{title, paragraph, start, end}``."""
-    spans: dict[tuple[str, int], list[Span]] = {}
+    spans: dict[tuple[str, int], list[Range]] = {}
     for number, row in read_jsonl(path):
         where = f"{path}, line {number}"
         key = need(row, "title", str, where), need(row, "paragraph", int, where)
@@ -56,7 +56,7 @@ def load_boundaries(path: Path) -> dict[tuple[str, int], list[Span]]:
 
 
 def build_reqa(
-    paragraphs: Sequence[Paragraph], boundaries: dict[tuple[str, int], list[Span]] | None = None, language: str = "en"
+    paragraphs: Sequence[Paragraph], boundaries: dict[tuple[str, int], list[Range]] | None = None, language: str = "en"
 ) -> ReqaTask:
     """Make the task; without ``boundaries`` our own splitter finds the sentences.
 
@@ -82,7 +82,7 @@ def build_reqa(
     return ReqaTask(tuple(passages), tuple(questions), gold)
 
 
-def _given(boundaries: dict[tuple[str, int], list[Span]], title: str, number: int, paragraph: Paragraph) -> list[Span]:
+def _given(boundaries: dict[tuple[str, int], list[Range]], title: str, number: int, paragraph: Paragraph) -> list[Range]:
     spans = boundaries.get((title, number))
     if spans is None:
         raise InputError(f"the sentence boundaries lack paragraph {number} of {title!r}: are they of another file?")

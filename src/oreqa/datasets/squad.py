@@ -21,7 +21,7 @@ class Gold:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A question on a paragraph; one without answers is unanswerable from it."""
 
     id: str
@@ -35,7 +35,7 @@ class Paragraph:
 
     title: str
     text: str
-    questions: tuple[Asked, ...]
+    questions: tuple[Question, ...]
 
 
 def load_squad(path: Path) -> list[Paragraph]:
@@ -53,12 +53,12 @@ def load_squad(path: Path) -> list[Paragraph]:
     return paragraphs
 
 
-def _question(row: Any, where: str) -> Asked:
+def _question(row: Any, where: str) -> Question:
     answers = optional(row, "answers", list, [], where)
     if row.get("is_impossible"):
         answers = []
     golds = tuple(Gold(need(answer, "text", str, where), need(answer, "answer_start", int, where)) for answer in answers)
-    return Asked(need_id(row, "id", where), need(row, "question", str, where), golds)
+    return Question(need_id(row, "id", where), need(row, "question", str, where), golds)
 
 
 def readable_title(title: str) -> str:

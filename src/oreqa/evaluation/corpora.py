@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from oreqa.core import Document, Passage
-from oreqa.corpus.chunks import paragraph_passage
+from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.beir import Beir
 from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.index.search import Index

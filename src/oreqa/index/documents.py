@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from oreqa.core import Document, Passage, Place, Sentence
-from oreqa.corpus.chunks import CUT_VERSION
+from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import InputError
 from oreqa.index.store import chunks
 
@@ -45,7 +45,7 @@ def document_hash(document: Document, passages: Iterable[Passage] | None) -> byt
         [passage.start, passage.heading, passage.text, [[s.start, s.end] for s in passage.sentences]] for passage in passages
     ]  # fmt: skip
     parts = [
-        CUT_VERSION,
+        SPLITTER_VERSION,
         document.title,
         document.text,
         [[s.start, s.end, s.heading] for s in document.sections],

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.core import Passage
-from oreqa.corpus.chunks import passage_head
+from oreqa.corpus.splitter import passage_head
 from oreqa.index.lexical import Vocabulary, words
 from oreqa.index.store import chunks, read_setting, transaction, write_setting
 from oreqa.models.encoder.encoder import Encoder

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import accumulate
 from pathlib import Path
 
-from oreqa.corpus.chunks import CUT_VERSION
 from oreqa.corpus.files import find_files, full_path
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
+from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import DocumentError
 from oreqa.index.coverage import coverage_warnings
 from oreqa.index.store import Settings
@@ -120,4 +120,4 @@ def _stamp(file: Path, fields: Fields) -> str:
         status = file.stat()
     except OSError as error:
         raise DocumentError(f"it cannot be read ({error.strerror})") from error
-    return f"{CUT_VERSION} {status.st_size} {status.st_mtime_ns} {fields.text} {fields.title} {fields.id}"
+    return f"{SPLITTER_VERSION} {status.st_size} {status.st_mtime_ns} {fields.text} {fields.title} {fields.id}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.core import Document, Passage
-from oreqa.corpus.chunks import split_passages
+from oreqa.corpus.splitter import split_passages
 from oreqa.errors import DocumentError, IndexStateError
 from oreqa.index import store
 from oreqa.index.coverage import Words

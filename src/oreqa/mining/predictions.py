@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from oreqa.core import Span
-from oreqa.corpus.chunks import passage_head
+from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.answers import match_pattern, normalize_answer
 from oreqa.datasets.questions import OpenQuestion, is_question_list, load_question_list
 from oreqa.datasets.reqa import load_paragraphs

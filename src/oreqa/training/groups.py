@@ -10,7 +10,7 @@ from pathlib import Path
 from oreqa.datasets.answers import normalize_answer, occurrences
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Asked, readable_title
+from oreqa.datasets.squad import Question, readable_title
 from oreqa.mining.passages import bm25_passages
 from oreqa.models.graph.windows import Tokens, Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs
@@ -104,7 +104,7 @@ class DataFile:
                 progress(1)
         return groups
 
-    def _sort_out(self, place: int, question: Asked, found: list[int]) -> tuple[list[tuple[int, list[Span]]], list[int]]:
+    def _sort_out(self, place: int, question: Question, found: list[int]) -> tuple[list[tuple[int, list[Span]]], list[int]]:
         """Passages that hold an answer, with its characters; and retrieved ones that do not."""
         own = [(gold.start, gold.start + len(gold.text)) for gold in question.answers]
         others = [p for p in found if p != place and not self._mentions(p, question)]
@@ -117,7 +117,7 @@ class DataFile:
                 positives.append((p, sorted(set(spans))))
         return positives, others
 
-    def _mentions(self, place: int, question: Asked) -> bool:
+    def _mentions(self, place: int, question: Question) -> bool:
         if place not in self._normalized:
             self._normalized[place] = f" {normalize_answer(self.paragraphs[place].text)} "
         return any(f" {normalize_answer(gold.text)} " in self._normalized[place] for gold in question.answers)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.core import Hit
-from oreqa.corpus.chunks import passage_head
+from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import Candidate
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 

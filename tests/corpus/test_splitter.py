@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oreqa.core import Document, Place, Section
-from oreqa.corpus.chunks import paragraph_passage, split_passages
+from oreqa.corpus.splitter import paragraph_passage, split_passages
 
 
 def count(texts: Sequence[str]) -> list[int]:

@@ -9,10 +9,10 @@ from oreqa.core import Document, Passage, Section, Sentence
 from oreqa.corpus.builder import clip_places
 from oreqa.corpus.sentences import split_sentences
 
-Span = tuple[int, int]
+Range = tuple[int, int]
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-CUT_VERSION = 3
+SPLITTER_VERSION = 3
 """To be raised when the same file would be read or cut differently: indexes then read it again."""
 
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
@@ -31,7 +31,7 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
         paragraphs = _paragraphs(document.text, section.start, section.end)
         head = passage_head(document.title, section.heading)
         room = max_tokens - min(sum(count_tokens([head])), max_tokens // 2) if head else max_tokens
-        pieces: list[tuple[Span, int]] = []
+        pieces: list[tuple[Range, int]] = []
         for span, length in _measured(document.text, paragraphs, count_tokens, room):
             if length <= room:
                 pieces.append((span, length))
@@ -47,14 +47,14 @@ def passage_head(title: str, heading: str) -> str:
     return ": ".join(part for part in (title, heading) if part)
 
 
-def paragraph_passage(document: Document, language: str = "en", sentences: Sequence[Span] | None = None) -> Passage:
+def paragraph_passage(document: Document, language: str = "en", sentences: Sequence[Range] | None = None) -> Passage:
     """The whole document as one passage, with given sentence boundaries or our own splitter's."""
     spans = split_sentences(document.text, language) if sentences is None else list(sentences)
     in_text = tuple(Sentence(document.text[a:b], a, b) for a, b in spans)
     return Passage(document.key, document.title, "", document.text, 0, len(document.text), in_text)
 
 
-def _paragraphs(text: str, start: int, end: int) -> list[Span]:
+def _paragraphs(text: str, start: int, end: int) -> list[Range]:
     spans = []
     for cut_start, cut_end in [m.span() for m in _BLANK_LINES.finditer(text, start, end)] + [(end, end)]:
         trimmed = _trim(text, start, cut_start)
@@ -64,7 +64,7 @@ def _paragraphs(text: str, start: int, end: int) -> list[Span]:
     return spans
 
 
-def _trim(text: str, start: int, end: int) -> Span | None:
+def _trim(text: str, start: int, end: int) -> Range | None:
     piece = text[start:end]
     stripped = piece.strip()
     if not stripped:
@@ -73,11 +73,13 @@ def _trim(text: str, start: int, end: int) -> Span | None:
     return start, start + len(stripped)
 
 
-def _split_long(text: str, span: Span, count_tokens: CountTokens, max_tokens: int, language: str) -> list[tuple[Span, int]]:
+def _split_long(
+    text: str, span: Range, count_tokens: CountTokens, max_tokens: int, language: str
+) -> list[tuple[Range, int]]:
     """An overlong paragraph as sentences, joined while they fit; an overlong sentence as runs of words."""
     start, end = span
     spans = [(start + a, start + b) for a, b in split_sentences(text[start:end], language)]
-    pieces: list[tuple[Span, int]] = []
+    pieces: list[tuple[Range, int]] = []
     for sentence, length in _measured(text, spans, count_tokens, max_tokens):
         if length <= max_tokens:
             pieces.append((sentence, length))
@@ -96,7 +98,7 @@ _BATCH = 256
 """Texts given to the tokenizer at once, which takes some hundred bytes for each of their tokens."""
 
 
-def _measured(text: str, spans: Sequence[Span], count_tokens: CountTokens, max_tokens: int) -> Iterator[tuple[Span, int]]:
+def _measured(text: str, spans: Sequence[Range], count_tokens: CountTokens, max_tokens: int) -> Iterator[tuple[Range, int]]:
     """Spans with their numbers of tokens, without those of which a model would see nothing.
 
     What is too long by its characters alone is not counted.
@@ -111,9 +113,9 @@ def _measured(text: str, spans: Sequence[Span], count_tokens: CountTokens, max_t
                 yield (a, b), length
 
 
-def _announced(text: str, pieces: Sequence[tuple[Span, int]], max_tokens: int) -> list[tuple[Span, int]]:
+def _announced(text: str, pieces: Sequence[tuple[Range, int]], max_tokens: int) -> list[tuple[Range, int]]:
     """A paragraph that announces the next one, by a colon at its end, as one piece with it where both fit."""
-    joined: list[tuple[Span, int]] = []
+    joined: list[tuple[Range, int]] = []
     for (start, end), length in pieces:
         if joined:
             (first, last), before = joined[-1]
@@ -124,9 +126,9 @@ def _announced(text: str, pieces: Sequence[tuple[Span, int]], max_tokens: int) -
     return joined
 
 
-def _join(pieces: Sequence[tuple[Span, int]], max_tokens: int) -> list[Span]:
+def _join(pieces: Sequence[tuple[Range, int]], max_tokens: int) -> list[Range]:
     """Join neighbouring spans greedily while the sum of their tokens stays within ``max_tokens``."""
-    runs: list[Span] = []
+    runs: list[Range] = []
     used = 0
     for (start, end), length in pieces:
         if runs and used + length <= max_tokens and end - runs[-1][0] <= max_tokens * _WORD:
