@@ -14,7 +14,7 @@ import oreqa
 ROOT = Path(oreqa.__file__).parent
 LAYERS = [
     {"core", "defaults", "errors", "progress"},
-    {"files", "provenance"},
+    {"arguments", "files", "provenance"},
     {"corpus"},
     {"datasets"},
     {"models", "losses"},

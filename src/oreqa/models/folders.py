@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
+from oreqa.arguments import kind_of
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.errors import ModelError
 
@@ -62,6 +63,8 @@ def find_model(name: str | Path) -> Path:
     A folder of the working directory hides a packaged model of its name only if it holds a model (a config.json).
     Raises ModelError that lists the names that exist here.
     """
+    if not isinstance(name, str | Path):
+        raise ModelError(f"a model is named by a string or a path, not by {kind_of(name)}")
     # os.path, not Path: these raise nothing, whatever the name.
     path = Path(os.path.expanduser(name))  # noqa: PTH111
     is_folder, holds_model = os.path.isdir(path), os.path.isfile(path / "config.json")  # noqa: PTH112, PTH113
@@ -75,6 +78,12 @@ def find_model(name: str | Path) -> Path:
             raise ModelError(f"the model {name} is not installed: {_INSTALL}")
         return Path(spec.submodule_search_locations[0]) / folder
     raise ModelError(f"there is no model {str(name)!r}: give a folder, or one of {', '.join(_PACKAGED)}")
+
+
+def shown_name(path: Path) -> str:
+    """The name of a packaged model's folder, or the last part of another's path."""
+    names = (name for name, place in _PACKAGED.items() if path.as_posix().endswith("/" + "/".join(place)))
+    return next(names, path.name)
 
 
 def list_models() -> list[ModelInfo]:

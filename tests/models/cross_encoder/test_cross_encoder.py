@@ -95,6 +95,31 @@ def test_torch_scores_the_same(request: pytest.FixtureRequest, kind: str) -> Non
     assert np.allclose(*scores, atol=1e-3)
 
 
+def test_one_question_and_sentences_alone(tiny_classifier: Path) -> None:
+    classifier = CrossEncoder.load(tiny_classifier, precision="f32")
+    alone = [Candidate(sentence, sentence) for sentence in SENTENCES]
+    expected = classifier.score(["who jumps"], [alone])[0]
+    assert np.array_equal(classifier.score("who jumps", SENTENCES), expected)
+    assert np.array_equal(classifier.score("who jumps", alone), expected)
+    assert np.array_equal(classifier.score(["who jumps"], [SENTENCES])[0], expected)
+    assert classifier.score("who jumps", SENTENCES[0]).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["a", "b"], [["x"]]), "a list of questions takes a list of candidates for each: 2 questions, 1 lists"),
+        (("a", [["x"]]), "a candidate is a sentence, or a Candidate in its passage, not a list"),
+        (("a", None), "a question's candidates are a list of sentences, not None"),
+        ((["a"], 7), "candidates are a list, or a list for each question, not an int"),
+        ((None, ["x"]), "questions are a string or a list of strings, not None"),
+    ],
+)
+def test_wrong_arguments(tiny_classifier: Path, arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        CrossEncoder.load(tiny_classifier).score(*arguments)  # type: ignore[call-overload]
+
+
 def test_a_reranker_sees_the_span(tiny_reranker: Path) -> None:
     reranker = CrossEncoder.load(tiny_reranker, precision="f32")
     spans = [Candidate("the", TEXT, "fox"), Candidate("fox", TEXT, "fox"), Candidate("fox", TEXT, "fox", 4)]
@@ -178,6 +203,6 @@ def test_wrong_models_and_requests_are_refused(tiny_reader: Path, tiny_classifie
         CrossEncoder.load(folder)
     with pytest.raises(InputError, match="no device"):
         CrossEncoder.load(tiny_classifier, "tpu")
-    with pytest.raises(InputError, match="list of questions"):
-        CrossEncoder.load(tiny_classifier).score("where", [CANDIDATES])
+    with pytest.raises(InputError, match="no kind of cross-encoder 'reader': choose classifier, reranker"):
+        CrossEncoder.load(tiny_classifier, kind="reader")
     assert read_cross_encoder_folder(tiny_classifier, CLASSIFIER).marking == "marked"

@@ -234,9 +234,19 @@ def test_nothing_and_wrong_types(tiny: Path) -> None:
     assert encoder.encode([]).shape == (0, 32)
     assert encoder.encode_passages([]) == []
     assert encoder.encode_passages([("", "", [])])[0].shape == (1, 32)
-    with pytest.raises(InputError, match="list of texts"):
-        encoder.encode("one text")
+    for texts in (["one text", 2.5], {"one": "text"}, None, b"text"):
+        with pytest.raises(InputError, match="texts are a string or a list of strings"):
+            encoder.encode(texts)  # type: ignore[arg-type]
     assert encoder.count_tokens(["", "abc", "the"]) == [0, 3, 1]
+
+
+def test_one_text_and_every_kind_of_list(tiny: Path) -> None:
+    encoder = Encoder.load(tiny)
+    vectors = encoder.encode(["a fox", "the dog"])
+    assert encoder.encode("the dog").shape == (32,)
+    assert np.allclose(encoder.encode("the dog"), vectors[1], atol=1e-6)
+    for texts in (("a fox", "the dog"), np.array(["a fox", "the dog"]), (text for text in ("a fox", "the dog"))):
+        assert np.allclose(encoder.encode(texts), vectors, atol=1e-6)
 
 
 def test_an_error_in_a_callback_reaches_the_caller(tiny: Path) -> None:

@@ -52,8 +52,33 @@ def test_nothing_to_read(tiny_reader: Path) -> None:
     reader = exact(tiny_reader)
     assert reader.read([], []) == []
     assert reader.read(["x", "y"], [[], [("", "")]]) == [[], []]
-    with pytest.raises(InputError, match="list of questions"):
-        reader.read("x", [[]])
+    assert reader.read("x", []) == []
+
+
+def test_one_question_and_texts_without_titles(tiny_reader: Path) -> None:
+    reader = exact(tiny_reader)
+    texts = [text for _, text in PASSAGES]
+    expected = reader.read(["what fox"], [[("", text) for text in texts]])
+    assert reader.read("what fox", texts) == expected[0]
+    assert reader.read("what fox", tuple(texts)) == reader.read(["what fox"], [texts])[0] == expected[0]
+    assert reader.read("what fox", texts[0]) == reader.read("what fox", [texts[0]]) != []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["a", "b"], [["x"]]), "a list of questions takes a list of passages for each: 2 questions, 1 lists"),
+        (("a", [["x", "y"]]), r"a passage is its text or its \(title, text\), not a list"),
+        (("a", [("x", 1)]), "a passage is its text"),
+        (("a", None), "a question's passages are a list of texts"),
+        ((["a"], 7), "passages are a list, or a list for each question, not an int"),
+        (([1], [["x"]]), "questions are a string or a list of strings: number 1 is an int"),
+        (("a", ["x"], 0), "top is 0; it must be a whole number from 1"),
+    ],
+)
+def test_wrong_arguments(tiny_reader: Path, arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        exact(tiny_reader).read(*arguments)  # type: ignore[call-overload]
 
 
 @pytest.mark.train

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.errors import InputError
+from oreqa.arguments import text_list
 from oreqa.models.encoder.folder import EncoderFolder, load_dense, read_encoder_folder
 from oreqa.models.encoder.inputs import EncoderInputs, PassageText, input_batches
-from oreqa.models.folders import find_model, whole_number
+from oreqa.models.folders import find_model, shown_name, whole_number
 from oreqa.models.graph.session import Session, check_finite, load_session
 
 Vectors = NDArray[np.float32]
@@ -21,7 +21,13 @@ class Encoder:
     """A loaded encoder.
 
     ``dim`` is the width of its vectors, ``max_tokens`` its longest input without special tokens, ``fingerprint`` a hash
-    of all that decides its numbers.
+    of all that decides its numbers. Threads may share it.
+
+    >>> encoder = Encoder.load("all-minilm-l6-v2")
+    >>> encoder.encode("How many hearts does an octopus have?").shape
+    (384,)
+    >>> encoder.encode(["An octopus has three hearts.", "Bees dance."]).shape
+    (2, 384)
     """
 
     def __init__(self, folder: EncoderFolder, session: Session, fingerprint: str, dim: int) -> None:
@@ -31,6 +37,9 @@ class Encoder:
         self._session = session
         self._inputs = EncoderInputs(folder)
         self.max_tokens = self._inputs.max_tokens
+
+    def __repr__(self) -> str:
+        return f"Encoder({shown_name(self.folder.path)!r}, dim={self.dim}, max_tokens={self.max_tokens})"
 
     @classmethod
     def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> Encoder:
@@ -51,21 +60,20 @@ class Encoder:
         """Tokens of each text, special ones left out."""
         return [len(e) for e in self._inputs.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
-    def encode(self, texts: Sequence[str], progress: Callable[[int], None] | None = None) -> Vectors:
-        """Vectors of questions (or of any whole texts), ``[texts, dim]``; longer ones than the model takes are cut.
+    def encode(self, texts: str | Iterable[str], progress: Callable[[int], None] | None = None) -> Vectors:
+        """The vector of a question (or of any whole text), ``[dim]``; of a list of them, ``[texts, dim]``.
 
-        ``progress`` is called with the number of texts done since its last call.
+        Texts that are longer than the model takes are cut. ``progress`` is called with the number of texts done since its
+        last call. Raises InputError for anything but a string or a list of strings.
         """
-        if isinstance(texts, str):
-            raise InputError("encode takes a list of texts, not one string")
-        inputs = self._inputs.questions(texts)
+        inputs = self._inputs.questions(text_list(texts, "texts"))
         out = np.zeros((len(inputs), self.dim), np.float32)
         for batch, (vectors,) in self._session.run(input_batches(inputs)):
             out[batch.numbers] = vectors[:, 0]
             if progress:
                 progress(len(batch.numbers))
         check_finite(out, self.folder.path)
-        return out
+        return out[0] if isinstance(texts, str) else out
 
     def encode_passages(
         self,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import overload
 
+from oreqa.arguments import count, is_list, kind_of, text_list
 from oreqa.core import Span
 from oreqa.errors import InputError
-from oreqa.models.folders import find_model
+from oreqa.models.folders import find_model, shown_name
 from oreqa.models.graph.session import Session, check_finite, load_session
 from oreqa.models.graph.windows import Tokens, Window, window_batches
 from oreqa.models.reader.folder import ReaderFolder, read_reader_folder
@@ -23,12 +25,21 @@ Text = tuple[str, str]
 
 
 class Reader:
-    """A loaded reader."""
+    """A loaded reader: it finds the spans of passages that answer a question. Threads may share it.
+
+    >>> reader = Reader.load("minilm-reader")
+    >>> spans = reader.read("How many hearts does an octopus have?", ["An octopus has three hearts.", "Bees dance."])
+    >>> spans[0].text, spans[0].passage_number
+    ('three', 0)
+    """
 
     def __init__(self, session: Session, folder: ReaderFolder) -> None:
         self.folder = folder
         self._session = session
         self._inputs = ReaderInputs(folder.tokenizer, folder.max_tokens, folder.overlap, folder.titles, folder.closing)
+
+    def __repr__(self) -> str:
+        return f"Reader({shown_name(self.folder.path)!r}, max_tokens={self.folder.max_tokens})"
 
     @classmethod
     def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> Reader:
@@ -48,19 +59,35 @@ class Reader:
 
         return model_stamp(self.folder.path)
 
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], top: int = 5) -> list[list[Span]]:
-        """The ``top`` best spans of every passage ``(title, text)`` of every question, all of a question best first.
+    @overload
+    def read(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
+        self, questions: str, passages: Iterable[str | Text], top: int = 5
+    ) -> list[Span]: ...
 
-        A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the passage's logit as
-        ``selection``. Offsets are characters of the passage's text. Spans hold whole words, identifiers and paths among
-        them (``whole_words``); several may become the same.
+    @overload
+    def read(self, questions: Iterable[str], passages: Iterable[Iterable[str | Text]], top: int = 5) -> list[list[Span]]: ...
+
+    def read(
+        self, questions: str | Iterable[str], passages: Iterable[str | Text] | Iterable[Iterable[str | Text]], top: int = 5
+    ) -> list[Span] | list[list[Span]]:
+        """The ``top`` best spans of each passage, all of a question best first.
+
+        One question takes a list of passages, and a list of questions a list of such lists. A passage is its text, or its
+        ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the
+        passage's logit as ``selection``. Offsets are characters of the passage's text. Spans hold whole words, identifiers
+        and paths among them (``whole_words``); several may become the same. Raises InputError for anything else.
         """
-        if isinstance(questions, str) or len(questions) != len(passages):
-            raise InputError("read takes a list of questions, and for each a list of passages")
+        top = count(top, "top")
+        texts = text_list(questions, "questions")
+        groups = _passage_lists([passages] if isinstance(questions, str) else passages)
+        if len(groups) != len(texts):
+            raise InputError(
+                f"a list of questions takes a list of passages for each: {len(texts)} questions, {len(groups)} lists"
+            )
         spans: list[list[Span]] = []
-        for begin in range(0, len(questions), CHUNK):
-            spans += self._read_chunk(questions[begin : begin + CHUNK], passages[begin : begin + CHUNK], top)
-        return spans
+        for begin in range(0, len(texts), CHUNK):
+            spans += self._read_chunk(texts[begin : begin + CHUNK], groups[begin : begin + CHUNK], top)
+        return spans[0] if isinstance(questions, str) else spans
 
     def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], top: int) -> list[list[Span]]:
         texts = {text for group in passages for passage in group for text in passage}
@@ -89,6 +116,26 @@ class Reader:
             best = best_spans(of_question, top, self.folder.shared, self.folder.answer_tokens)
             spans.append(_in_characters(best, [text for _, text in group], tokens))
         return spans
+
+
+def _passage_lists(groups: object) -> list[list[Text]]:
+    """The passages of each question as titles and texts. Raises InputError for what is no list of passages."""
+    if not is_list(groups):
+        raise InputError(f"passages are a list, or a list for each question, not {kind_of(groups)}")
+    lists: list[list[Text]] = []
+    for group in groups:
+        if not is_list(group) and not isinstance(group, str):
+            raise InputError(f"a question's passages are a list of texts or of (title, text), not {kind_of(group)}")
+        lists.append([_passage_text(passage) for passage in ([group] if isinstance(group, str) else group)])
+    return lists
+
+
+def _passage_text(passage: object) -> Text:
+    if isinstance(passage, str):
+        return "", passage
+    if isinstance(passage, tuple) and len(passage) == 2 and all(isinstance(text, str) for text in passage):
+        return passage
+    raise InputError(f"a passage is its text or its (title, text), not {kind_of(passage)}")
 
 
 def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: Mapping[str, Tokens]) -> list[Span]:

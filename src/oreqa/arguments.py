@@ -1,0 +1,101 @@
+"""Arguments of public functions, checked and brought into one form: a string is a list of one, a number may be numpy's."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from oreqa.errors import InputError
+
+Where = Mapping[str, Any] | Iterable[tuple[str, Any]]
+"""Conditions on documents: fields with the value, or the list of values, that a document may have there."""
+
+
+def text_list(value: str | Iterable[str], name: str) -> list[str]:
+    """A string as a list of one, or the strings of a list. Raises InputError for anything else."""
+    if isinstance(value, str):
+        return [value]
+    if not is_list(value):
+        raise InputError(f"{name} are a string or a list of strings, not {kind_of(value)}")
+    texts = list(value)
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise InputError(f"{name} are a string or a list of strings: number {number} is {kind_of(text)}")
+    return texts
+
+
+def is_list(value: object) -> TypeGuard[Iterable[Any]]:
+    """Whether a value is a list in the wide sense: a tuple, an array or a generator, but no string and no mapping."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in words: "an int", "None"."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def count(value: object, name: str) -> int:
+    """A whole number from 1, of Python or of numpy. Raises InputError for anything else."""
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise InputError(f"{name} is {value!r}; it must be a whole number from 1")
+    return number
+
+
+def choice(value: object, choices: Collection[str], name: str) -> None:
+    """Raise InputError if a value is none of the ``choices``."""
+    if value not in tuple(choices):
+        raise InputError(f"there is no {name} {value!r}: choose {', '.join(choices)}")
+
+
+def path(value: str | Path, name: str) -> Path:
+    """A path. Raises InputError for what is neither a string nor a path, or is empty."""
+    if not isinstance(value, str | os.PathLike):
+        raise InputError(f"{name} is a path, as a string or a Path, not {kind_of(value)}")
+    if not str(value):
+        raise InputError(f"{name} is empty; write a path")
+    return Path(value)
+
+
+def path_list(value: str | Path | Iterable[str | Path], name: str) -> list[Path]:
+    """One path, or the paths of a list. Raises InputError for anything else, and for an empty list."""
+    values: list[Any] = list(value) if is_list(value) else [value]
+    if not values:
+        raise InputError(f"{name} are an empty list; name a file or a folder")
+    return [path(each, name) for each in values]
+
+
+def conditions(where: Where) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Conditions as fields with the values that a document may have there.
+
+    A number or a truth value stands for its JSON text, as which indexes keep it. Raises InputError for anything else.
+    """
+    pairs = where.items() if isinstance(where, Mapping) else where
+    if not is_list(pairs):
+        raise InputError(f"where is a mapping of fields to values, such as {{'category': 'tents'}}, not {kind_of(where)}")
+    normalised = []
+    for pair in pairs:
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise InputError(f"where is a mapping of fields to values, such as {{'category': 'tents'}}; it holds {pair!r}")
+        field, value = pair
+        values = list(value) if is_list(value) else [value]
+        if not values:
+            raise InputError(f"where: the field {field!r} has an empty list of values; leave the field out")
+        normalised.append((field, tuple(_value(field, each) for each in values)))
+    return tuple(normalised)
+
+
+def _value(field: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    raise InputError(f"where: the value of {field!r} is {kind_of(value)}; write a string, a number or a list of them")
