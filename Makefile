@@ -1,6 +1,7 @@
 # make demo   install, index the documentation and a small library, answer ten questions
 # make test   install with the training extra, run every check and test
 # make check  lint, types and the fast tests
+# make coverage  which lines of src/oreqa the tests run
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -8,7 +9,7 @@ MODEL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-d
 # Not the tutorial and the reference: they quote questions to the library as examples, and a search would return the quotations.
 DEMO := README.md docs/how-to.md docs/explanation.md demo/library
 
-.PHONY: demo picture test check install install-dev docs clean
+.PHONY: demo picture test check coverage install install-dev docs clean
 
 demo: .venv/base
 	@echo "Indexing three pages of the documentation and the library in demo/library ..."
@@ -32,6 +33,11 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -m "not slow and not train"
+
+# Apart from `make test`: under Python 3.11 counting lines nearly doubles the time of tests that read files. Only this process is
+# counted, not the children that parse files, run commands or train. How time grows cannot be measured while lines are counted.
+coverage: .venv/dev
+	$(BIN)/python -m pytest -m "not slow" -k "not linear_time" --cov --cov-report=term:skip-covered
 
 install: .venv/base
 install-dev: .venv/dev
