@@ -78,8 +78,29 @@ def test_every_file_and_function_that_a_page_names_exists(page: str) -> None:
             assert re.search(rf"^\s*(?:def|class) {function}\b", file.read_text(), re.MULTILINE), f"{path}:{function}"
 
 
+def test_every_path_and_name_in_the_contributors_guide_exists() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    roots = ("src", "tests", "docs", "recipes", "benchmarks", "results", ".ci")
+    paths = [path for path in re.findall(r"`([\w.][\w./-]*)`", text) if path.partition("/")[0] in roots and "/" in path]
+    assert len(paths) > 40
+    for path in [*paths, *re.findall(r"pytest (\S+\.py)", text)]:
+        assert (ROOT / path).exists(), path
+    names = re.findall(r"`(\w+)`\s+(?:in|of)\s+`([\w/]+\.py)`", text)
+    assert len(names) >= 4
+    for name, path in names:
+        assert re.search(rf"\b{name}\b", (ROOT / path).read_text()), f"{path}: {name}"
+
+
+def test_every_make_target_that_a_page_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / ".github" / "workflows" / "ci.yml"]
+    for page in [*pages, *(ROOT / "docs").rglob("*.md")]:
+        named = re.findall(r"(?:`|\$ |run: )make ([a-z][a-z-]*)", page.read_text())
+        assert set(named) <= targets, page
+
+
 def test_links_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page}: {target}"
 
