@@ -29,7 +29,7 @@ def main() -> None:
     answerer = Answerer(Index.open(options.work / "index"), Reader.load(DEFAULT_READER), passages=1)
     questions = [question.text for paragraph in paragraphs for question in paragraph.questions]
     counts = {"questions": len(questions), "answers": 0, "wrong": 0, "not in their sentence": 0}
-    for answers in answerer.ask_all(questions, 3, threshold=0):
+    for answers in answerer.ask(questions, 3, threshold=0):
         for answer in answers:
             text = Path(answer.passage.document_key).read_text(encoding="utf-8")
             counts["answers"] += 1

@@ -3,7 +3,7 @@
 Run:  python benchmarks/own_documents.py --work runs/own --half tuning --name after [--source OTHER/src]
 
 Each collection is fetched, and indexed by itself with `oreqa index DIR --index DIR` and no option. Its questions go to
-`Answerer.load(DIR).ask_all` and the first five passages come from `Index.search`, in a process that imports the code
+`Answerer.load(DIR).ask` and the first five passages come from `Index.search`, in a process that imports the code
 under `--source`: a checkout of any age is measured with the scores of this one. A collection that cannot be indexed
 answers nothing; that counts as a refusal, of unanswerable questions, too.
 """
@@ -38,7 +38,7 @@ folder, depth = sys.argv[1], int(sys.argv[2])
 key = lambda passage: passage.document_key if hasattr(passage, "document_key") else passage.document  # older code's name
 texts = json.load(sys.stdin)
 answerer = Answerer.load(folder)
-answers = answerer.ask_all(texts)
+answers = getattr(answerer, "ask_all", answerer.ask)(texts)  # older code's name
 hits = answerer.index.search(texts, depth, "hybrid", "passage")
 rows = [{"answers": [[a.text, a.score] for a in given],
          "passages": [[key(h.passage), h.passage.text, h.score] for h in found]}

@@ -50,9 +50,9 @@ def main() -> None:
     answerer = Answerer.load(arguments.index)
     loaded = time.perf_counter()
     if arguments.svg:
-        arguments.svg.write_text(draw(zip(PICTURED, answerer.reply_all(PICTURED, k=1), strict=True)))
+        arguments.svg.write_text(draw(zip(PICTURED, answerer.reply(PICTURED, k=1), strict=True)))
         return
-    replies = answerer.reply_all(QUESTIONS, k=1)
+    replies = answerer.reply(QUESTIONS, k=1)
     answered = time.perf_counter()
     show(Console(), zip(QUESTIONS, replies, strict=True))
     print(f"Loading took {loaded - begun:.1f} seconds, {len(QUESTIONS)} questions {answered - loaded:.1f}. Ask your own:")

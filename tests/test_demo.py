@@ -53,7 +53,7 @@ def replies(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Reply]]
     folder = tmp_path_factory.mktemp("demo") / "index"
     index_files(folder, indexed_paths())
     questions = load_demo().QUESTIONS
-    return list(zip(questions, Answerer.load(folder).reply_all(questions, k=1), strict=True))
+    return list(zip(questions, Answerer.load(folder).reply(questions, k=1), strict=True))
 
 
 def printed(replies: list[tuple[str, Reply]], width: int) -> str:

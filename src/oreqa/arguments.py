@@ -12,7 +12,11 @@ from typing import Any, TypeGuard
 from oreqa.errors import InputError
 
 Where = Mapping[str, Any] | Iterable[tuple[str, Any]]
-"""Conditions on documents: fields with the value, or the list of values, that a document may have there."""
+"""Conditions on documents, as callers write them: fields with the value that a document must have there, or with a list of
+values that it may have."""
+
+Conditions = tuple[tuple[str, tuple[str, ...]], ...]
+"""Conditions in one form: fields with the values of which a document must have one."""
 
 
 def text_list(value: str | Iterable[str], name: str) -> list[str]:
@@ -73,10 +77,10 @@ def path_list(value: str | Path | Iterable[str | Path], name: str) -> list[Path]
     return [path(each, name) for each in values]
 
 
-def conditions(where: Where) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Conditions as fields with the values that a document may have there.
+def conditions(where: Where) -> Conditions:
+    """Conditions in one form. A number or a truth value stands for its JSON text, as which indexes keep it.
 
-    A number or a truth value stands for its JSON text, as which indexes keep it. Raises InputError for anything else.
+    Raises InputError for anything else.
     """
     pairs = where.items() if isinstance(where, Mapping) else where
     if not is_list(pairs):

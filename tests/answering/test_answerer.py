@@ -2,17 +2,18 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from oreqa import Answerer
 from oreqa.answering.answerer import read_answers
-from oreqa.answering.combining import Candidate
+from oreqa.answering.combining import COMBINATION, Candidate
 from oreqa.answering.confidence import MOST_MARGIN, SPANS, Calibration, span_features
 from oreqa.answering.confidence import SENTENCES as CALIBRATION
 from oreqa.answering.confidence import sentence_features as features
 from oreqa.core import Span
-from oreqa.errors import InputError
+from oreqa.errors import IndexStateError, InputError, ModelError
 from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -62,8 +63,56 @@ def test_coverage_of_a_sentence_that_holds_every_word(answerer: Answerer) -> Non
 
 def test_abstains_below_the_threshold(answerer: Answerer) -> None:
     assert answerer.ask("boots", threshold=1) == []
-    assert answerer.ask_all(["boots", "tents"], threshold=1) == [[], []]
+    assert answerer.ask(["boots", "tents"], threshold=1) == [[], []]
     assert answerer.ask("boots", where=[("kind", "none")], threshold=0) == []
+
+
+def test_a_list_of_questions_gives_what_each_gives(answerer: Answerer) -> None:
+    questions = ["leather boots", "How many hearts has an octopus?", "eight arms"]
+    together = answerer.ask(questions, k=2, threshold=0)
+    for question, answers in zip(questions, together, strict=True):
+        alone = answerer.ask(question, k=2, threshold=0)
+        assert [answer.text for answer in alone] == [answer.text for answer in answers]
+        assert [answer.score for answer in alone] == pytest.approx([answer.score for answer in answers], abs=1e-3)
+        assert list(answerer.reply(question, k=2, threshold=0).answers) == alone
+    assert [list(reply.answers) for reply in answerer.reply(questions, k=2, threshold=0)] == together
+    assert answerer.ask([]) == answerer.reply([]) == []
+    boots = answerer.ask("boots", where={"kind": ["shoe", "none"]}, threshold=0)
+    assert {answer.passage.title for answer in boots} == {"Boots"}
+
+
+def test_only_what_load_has_opened_is_closed(answerer: Answerer, tiny_reader: Path) -> None:
+    with Answerer(answerer.index, Reader.load(tiny_reader)) as other:
+        assert repr(other) == f"Answerer({answerer.index!r}, Reader('reader', max_tokens=48))"
+    assert other.ask("boots", threshold=0)
+    with answerer:
+        assert answerer.ask("boots", threshold=0)
+    with pytest.raises(IndexStateError, match="this index was closed"):
+        answerer.ask("boots")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"reranker": "minilm-reranker", "reader": None, "classifier": "c"}, "name both it and their number"),
+        ({"reader": None, "reranker": "other"}, "a span re-ranker needs a reader"),
+        ({"rerank": 5}, "name both it and their number"),
+        ({"classifier": "minilm-classifier"}, "name both it and their number"),
+        ({"classifier": "minilm-classifier", "rerank": -1}, "hits to re-rank is -1; it must be a whole number from 1"),
+        ({"device": "gpu"}, "there is no device 'gpu': choose cpu, cuda"),
+    ],
+)
+def test_what_no_stage_would_use_is_refused(answerer: Answerer, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Answerer.load(answerer.index.folder, **arguments)
+
+
+def test_what_only_a_reader_uses_is_refused_without_one(answerer: Answerer) -> None:
+    for arguments in ({"passages": 3}, {"combination": COMBINATION}):
+        with pytest.raises(InputError, match="without one, sentences are the answers"):
+            Answerer(answerer.index, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="a model is named by a string or a path, not by a Reader"):
+        Answerer.load(answerer.index.folder, reader=Reader.load("minilm-reader"))  # type: ignore[arg-type]
 
 
 def test_bad_questions(answerer: Answerer) -> None:
@@ -72,8 +121,13 @@ def test_bad_questions(answerer: Answerer) -> None:
             answerer.ask(question)
     with pytest.raises(InputError, match="whole number from 1"):
         answerer.ask("x", k=0)
-    with pytest.raises(InputError, match="threshold is 2"):
-        answerer.ask("x", threshold=2)
+    for threshold in (2, "0.5", True, math.nan):
+        with pytest.raises(InputError, match=f"threshold is {threshold!r}"):
+            answerer.ask("x", threshold=threshold)  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="question 2 is empty"):
+        answerer.ask(["x", " "])
+    with pytest.raises(InputError, match="questions are a string or a list of strings, not None"):
+        answerer.ask(None)  # type: ignore[call-overload]
 
 
 def test_the_confidence_of_a_span_is_computed_from_every_stage(answerer: Answerer) -> None:
@@ -115,12 +169,13 @@ def test_re_ranked_answers_have_no_confidence_and_the_others_decide_whether_ther
 ) -> None:
     reader = Reader.load(tiny_reader) if read else None
     classifier = CrossEncoder.load(tiny_classifier)
-    plain = Answerer(answerer.index, reader, passages=2)
-    again = Answerer(answerer.index, reader, passages=2, classifier=classifier, rerank=6)
+    passages = 2 if read else None
+    plain = Answerer(answerer.index, reader, passages=passages)
+    again = Answerer(answerer.index, reader, passages=passages, classifier=classifier, rerank=6)
     questions = ["leather boots", "where are flowers", "eight arms"]
-    best = [answers[0].confidence or 0.0 for answers in plain.ask_all(questions, threshold=0)]
+    best = [answers[0].confidence or 0.0 for answers in plain.ask(questions, threshold=0)]
     middle = sorted(best)[1]
-    answers = again.ask_all(questions, 3, threshold=middle)
+    answers = again.ask(questions, 3, threshold=middle)
     assert [bool(found) for found in answers] == [confidence >= middle for confidence in best]
     assert sum(bool(found) for found in answers) == 2
     assert all(answer.confidence is None for found in answers for answer in found)

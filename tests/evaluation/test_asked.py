@@ -217,7 +217,7 @@ def test_eval_openqa_answers_as_ask_does(library: Path, tiny: Path, tiny_reader:
     metrics = json.loads(done.stdout)
     assert (metrics["questions"], metrics["answerable"], metrics["unanswerable"]) == (3, 2, 1)
     assert set(metrics["by"]["collection"]) == {"land", "sea"}
-    given = Answerer.load(tmp_path / "kb", reader=tiny_reader, reranker=None).ask_all([str(row["question"]) for row in rows])
+    given = Answerer.load(tmp_path / "kb", reader=tiny_reader, reranker=None).ask([str(row["question"]) for row in rows])
     expected = {str(row["id"]): own[0].text if own else "" for row, own in zip(rows, given, strict=True)}
     assert json.loads((tmp_path / "o" / "predictions.json").read_text()) == expected
     assert run("compare", tmp_path / "o", tmp_path / "o").exit_code == 0

@@ -182,7 +182,7 @@ if os.geteuid() == 0:
         if folder.stat().st_uid == 0 and str(folder) != "/" and not folder.stat().st_mode & 1:
             folder.chmod(folder.stat().st_mode | 0o011)
     os.setuid(65534)
-    index.close()
+    index._snapshot = None  # the files are opened once more
 for hit in index.search(["octopus arms"], 3)[0]:
     print(hit.sentence.text)
 """
@@ -361,13 +361,17 @@ def test_an_index_that_was_deleted_and_made_again(folder: Path, library: Path, s
     assert len(index.search(["squid"], 9, "dense")[0]) == index.counts()["sentences"]
 
 
-def test_a_closed_index_opens_again(folder: Path) -> None:
-    index = Index.open(folder)
-    scores = index.score_all(["octopus", "bees"], SENTENCE_WEIGHTS.only("sparse"))
-    next(scores)
-    index.close()
+def test_a_closed_index_says_so_and_ends_what_it_has_begun(folder: Path) -> None:
+    with Index.open(folder) as index:
+        scores = index.score_all(["octopus", "bees"], SENTENCE_WEIGHTS.only("sparse"))
+        next(scores)
+        assert index.search("octopus", 1, "sparse")
     assert len(next(scores)) == 8
-    assert index.search(["octopus"], 1, "sparse")[0]
+    assert repr(index) == f"Index({str(folder)!r}, closed)"
+    index.close()
+    for use in (index.counts, lambda: index.search("octopus"), lambda: index.encoder, lambda: index.__enter__()):
+        with pytest.raises(IndexStateError, match=r"this index was closed; open it again with Index\.open"):
+            use()
 
 
 def test_the_stamp_of_the_content_tells_what_decides_results(

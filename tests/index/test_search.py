@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,31 @@ def test_filters(tmp_path: Path, library: Path, tiny: Path) -> None:
     assert index.search(["tent"], 9, where=[("path", "*?" * 2_000)]) == [[]]
 
 
+def test_one_question_gives_one_list(index: Index) -> None:
+    (expected,) = index.search(["Did a fox meet a dog?"], 3)
+    assert index.search("Did a fox meet a dog?", 3) == expected
+    assert index.search(("Did a fox meet a dog?",), np.int64(3)) == [expected]
+
+
+def test_conditions_as_a_mapping_as_pairs_and_with_several_values(tmp_path: Path, tiny: Path) -> None:
+    rows = [{"text": f"tent number {n}", "kind": k, "year": 2020 + n, "new": n == 2} for n, k in enumerate("abb")]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    index_files(tmp_path / "kb", [tmp_path / "rows.jsonl"], Settings(str(tiny)))
+
+    def matching(where: object) -> set[str]:
+        return {hit.sentence.text[-1] for hit in index.search("tent", where=where)}  # type: ignore[arg-type]
+
+    with Index.open(tmp_path / "kb") as index:
+        assert matching({"kind": "b"}) == matching([("kind", "b")]) == matching((("kind", ["b"]),)) == {"1", "2"}
+        assert matching({"year": 2021}) == matching({"year": "2021"}) == {"1"}
+        assert matching({"year": [2020, 2022]}) == {"0", "2"}
+        assert matching({"new": True}) == {"2"}
+        assert matching({"kind": ["a", "b"], "year": (2022, 2023)}) == {"2"}
+        assert matching([("kind", "a"), ("kind", "b")]) == set()
+        assert matching({"path": ["*nothing", "*rows.jsonl"], "kind": "a"}) == {"0"}
+        assert matching({"title": ["nothing", ""]}) == {"0", "1", "2"}
+
+
 def test_places_point_into_the_file(tmp_path: Path, library: Path, tiny: Path) -> None:
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     text = (library / "octopus.md").read_text()
@@ -155,13 +181,20 @@ def test_places_point_into_the_file(tmp_path: Path, library: Path, tiny: Path) -
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("one string",), "list of strings"),
-        (([1],), "list of strings"),
+        ((None,), "questions are a string or a list of strings, not None"),
+        (([1],), "questions are a string or a list of strings: number 1 is an int"),
+        (({"a": "b"},), "questions are a string or a list of strings, not a dict"),
         ((["a"], 0), "whole number from 1"),
         ((["a"], 2.5), "whole number from 1"),
         ((["a"], True), "whole number from 1"),
         ((["a"], 1, "fuzzy"), "no mode 'fuzzy': choose hybrid, dense, sparse"),
         ((["a"], 1, "dense", "word"), "no unit 'word'"),
+        (("a", 1, "dense", "sentence", "kind=shoe"), "where is a mapping of fields to values, such as .*, not a str"),
+        (("a", 1, "dense", "sentence", ["kind=shoe"]), "where is a mapping of fields to values, .* it holds 'kind=shoe'"),
+        (("a", 1, "dense", "sentence", {1: "x"}), "it holds "),
+        (("a", 1, "dense", "sentence", {"kind": None}), "the value of 'kind' is None; write a string, a number or a list"),
+        (("a", 1, "dense", "sentence", {"kind": []}), "the field 'kind' has an empty list of values"),
+        (("a", 1, "dense", "sentence", {"kind": ["x"] * 1001}), "'kind' has 1,001 values; it may have 1,000"),
     ],
 )
 def test_requests_that_make_no_sense(index: Index, arguments: tuple[object, ...], reason: str) -> None:

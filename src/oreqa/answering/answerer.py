@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
 from oreqa.answering.confidence import SENTENCES, SPANS, Calibration, sentence_features, span_features
+from oreqa.arguments import Where, count, text_list
 from oreqa.core import Answer, Hit, Passage, Span, Unit
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import Candidate as SpanInPassage
 from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.errors import InputError
-from oreqa.index.search import Index, check_request
+from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import rerank_hits
 from oreqa.models.folders import CLASSIFIER, RERANKER
@@ -57,29 +59,52 @@ class Reply:
 
 
 class Answerer:
-    """Answers questions from one index: with spans of the best ``passages`` if it has a ``reader``, else with sentences."""
+    """Answers questions from one index: with spans of the best ``passages`` if it has a ``reader``, else with sentences.
+
+    Threads may share it. ``load`` opens the index and the models; ``close`` it then, or load it in a ``with`` statement.
+
+    >>> with Answerer.load("kb") as answerer:
+    ...     answers = answerer.ask("How many hearts does an octopus have?")
+    >>> print(answers[0].text)
+    three
+    """
 
     def __init__(
         self,
         index: Index,
         reader: Reader | None = None,
         reranker: CrossEncoder | None = None,
-        combination: Combination = COMBINATION,
+        combination: Combination | None = None,
         calibration: Calibration | None = None,
-        passages: int = READ,
+        passages: int | None = None,
         classifier: CrossEncoder | None = None,
         rerank: int = 0,
     ) -> None:
-        if reranker is not None and reader is None:
-            raise InputError("a span re-ranker needs a reader whose spans it compares")
-        if (classifier is None) != (rerank == 0):
-            raise InputError("a classifier re-ranks the first hits of the search: name both it and their number (rerank)")
+        _check_stages(reader, reranker, classifier, rerank)
+        if reader is None and (combination is not None or passages is not None):
+            raise InputError("combination and passages are a reader's: without one, sentences are the answers")
         self.index = index
         self.classifier, self.rerank = classifier, rerank
         self.reader, self.reranker = reader, reranker
-        self.combination = combination
-        self.passages = passages
+        self.combination = combination or COMBINATION
+        self.passages = READ if passages is None else count(passages, "the number of passages to read")
         self.calibration = calibration or (SPANS if reader else SENTENCES)
+        self._opened_index = False
+
+    def __enter__(self) -> Answerer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        models = [model for model in (self.reader, self.reranker, self.classifier) if model is not None]
+        return f"Answerer({', '.join(map(repr, [self.index, *models]))})"
+
+    def close(self) -> None:
+        """Close the index, if ``load`` opened it. A question asked after that raises IndexStateError."""
+        if self._opened_index:
+            self.index.close()
 
     @classmethod
     def load(
@@ -96,68 +121,88 @@ class Answerer:
         A ``classifier`` re-ranks the ``rerank`` best of the search before they are read. The probabilities were not fitted
         for what it picks: such answers have no confidence, and there are some if the threshold is reached without it.
 
-        Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded.
+        Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
+        model or a number that no stage would use.
         """
+        if reader is None and reranker == DEFAULT_RERANKER:
+            reranker = None
+        _check_stages(reader, reranker, classifier, rerank)
         index = Index.open(folder, device)
         # The models are compiled side by side: a question asked alone waits for little else.
         with ThreadPoolExecutor(max_workers=2) as pool:
             loading = None if reader is None else pool.submit(Reader.load, reader, device)
-            comparing = None
-            if reader is not None and reranker is not None:
-                comparing = pool.submit(CrossEncoder.load, reranker, device, kind=RERANKER)
+            comparing = None if reranker is None else pool.submit(CrossEncoder.load, reranker, device, kind=RERANKER)
             scorer = None if classifier is None else CrossEncoder.load(classifier, device, kind=CLASSIFIER)
             _ = index.encoder
-        return cls(
+        answerer = cls(
             index,
             loading.result() if loading else None,
             comparing.result() if comparing else None,
             classifier=scorer,
-            rerank=rerank if scorer else 0,
+            rerank=rerank,
         )
+        answerer._opened_index = True
+        return answerer
+
+    @overload
+    def ask(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
+        self, questions: str, k: int = 3, where: Where = (), threshold: float | None = None
+    ) -> list[Answer]: ...
+
+    @overload
+    def ask(
+        self, questions: Iterable[str], k: int = 3, where: Where = (), threshold: float | None = None
+    ) -> list[list[Answer]]: ...
 
     def ask(
-        self,
-        question: str,
-        k: int = 3,
-        where: Sequence[tuple[str, str]] = (),
-        threshold: float | None = None,
-    ) -> list[Answer]:
-        """Up to ``k`` answers, best first; none if the documents do not seem to hold one.
+        self, questions: str | Iterable[str], k: int = 3, where: Where = (), threshold: float | None = None
+    ) -> list[Answer] | list[list[Answer]]:
+        """Up to ``k`` answers to a question, best first; none if the documents do not seem to hold one.
 
-        ``where`` holds conditions ``(field, value)`` on the documents. ``threshold`` of None is the calibrated one; 0
-        gives the best answers whatever they are worth. Raises InputError for an empty question.
+        A list of questions is searched and read together, and gives a list of such lists. ``where`` holds conditions on
+        the documents, as for ``Index.search``. A ``threshold`` of None is the calibrated one; 0 gives the best answers
+        whatever they are worth. Raises InputError for an empty question, or a wrong number or condition.
+
+        >>> answerer = Answerer.load("kb")
+        >>> [len(answers) for answers in answerer.ask(["How many hearts has an octopus?", "Who won in 1974?"], k=1)]
+        [1, 0]
         """
-        if not isinstance(question, str) or not question.strip():
-            raise InputError("the question is empty")
-        return self.ask_all([question], k, where, threshold)[0]
+        if isinstance(questions, str):
+            return list(self.reply(questions, k, where, threshold).answers)
+        return [list(reply.answers) for reply in self.reply(questions, k, where, threshold)]
 
-    def ask_all(
-        self,
-        questions: Sequence[str],
-        k: int = 3,
-        where: Sequence[tuple[str, str]] = (),
-        threshold: float | None = None,
-    ) -> list[list[Answer]]:
-        """The same for many questions, searched and read together."""
-        return [list(reply.answers) for reply in self.reply_all(questions, k, where, threshold)]
+    @overload
+    def reply(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
+        self, questions: str, k: int = 3, where: Where = (), threshold: float | None = None
+    ) -> Reply: ...
 
-    def reply_all(
-        self,
-        questions: Sequence[str],
-        k: int = 3,
-        where: Sequence[tuple[str, str]] = (),
-        threshold: float | None = None,
-    ) -> list[Reply]:
-        """The answers to many questions, each with the passages or sentences that it was answered from."""
-        check_request(questions, k, "hybrid", "sentence")
+    @overload
+    def reply(
+        self, questions: Iterable[str], k: int = 3, where: Where = (), threshold: float | None = None
+    ) -> list[Reply]: ...
+
+    def reply(
+        self, questions: str | Iterable[str], k: int = 3, where: Where = (), threshold: float | None = None
+    ) -> Reply | list[Reply]:
+        """The answers to a question with the passages or sentences that it was answered from; as ``ask`` otherwise.
+
+        >>> reply = Answerer.load("kb").reply("Who won in 1974?")
+        >>> reply.answers, len(reply.nearest)
+        ((), 3)
+        """
+        texts, k = text_list(questions, "questions"), count(k, "the number of answers")
+        for number, text in enumerate(texts, 1):
+            if not text.strip():
+                raise InputError("the question is empty" if isinstance(questions, str) else f"question {number} is empty")
         threshold = self.calibration.threshold if threshold is None else threshold
-        if not 0 <= threshold <= 1:
-            raise InputError(f"the threshold is {threshold}; it must lie between 0 and 1")
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+            raise InputError(f"the threshold is {threshold!r}; it must lie between 0 and 1")
         depth = max(k, CONSIDERED) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
-        hits = self.index.search(questions, max(depth, self.rerank), "hybrid", unit, where)
-        likely = self._likely(questions, hits, k, depth, threshold)
-        return [Reply(tuple(answers), tuple(found[:depth])) for answers, found in zip(likely, hits, strict=True)]
+        hits = self.index.search(texts, max(depth, self.rerank), "hybrid", unit, where)
+        likely = self._likely(texts, hits, k, depth, threshold)
+        replies = [Reply(tuple(answers), tuple(found[:depth])) for answers, found in zip(likely, hits, strict=True)]
+        return replies[0] if isinstance(questions, str) else replies
 
     def _likely(
         self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, depth: int, threshold: float
@@ -212,6 +257,16 @@ class Answerer:
             if len(answers) == k:
                 break
         return answers
+
+
+def _check_stages(reader: object, reranker: object, classifier: object, rerank: int) -> None:
+    """Raise InputError for a model or a number that no stage would use."""
+    if reranker is not None and reader is None:
+        raise InputError("a span re-ranker needs a reader whose spans it compares")
+    if (classifier is None) != (rerank == 0):
+        raise InputError("a classifier re-ranks the first hits of the search: name both it and their number (rerank)")
+    if rerank:
+        count(rerank, "the number of hits to re-rank")
 
 
 def read_answers(

@@ -94,7 +94,7 @@ def _replies(
     with progress_bar("answering questions", len(questions)) as advance:
         for begin in range(0, len(questions), CHUNK):
             batch = questions[begin : begin + CHUNK]
-            replies += answerer.reply_all(batch, k, where, threshold)
+            replies += answerer.reply(batch, k, where, threshold)
             advance(len(batch))
     return replies
 

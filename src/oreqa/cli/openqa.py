@@ -254,7 +254,7 @@ def _finish_asked(
     from oreqa.evaluation.asked import ask_questions, asked_metrics, evaluate_asked, grouped_metrics
 
     def ask(texts: Sequence[str]) -> list[tuple[Sequence[Answer], Sequence[Hit]]]:
-        return [(reply.answers, reply.hits) for reply in answerer.reply_all(texts)]
+        return [(reply.answers, reply.hits) for reply in answerer.reply(texts)]
 
     index, reader = answerer.index, answerer.reader
     stamps = [model.stamp if model else None for model in (reader, answerer.reranker)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
+from oreqa.arguments import Conditions
 from oreqa.core import Document, Passage, Place, Sentence
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import InputError
@@ -56,32 +57,40 @@ def document_hash(document: Document, passages: Iterable[Passage] | None) -> byt
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
 
 
-def field_filter(where: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
-    """SQL condition on documents that have every ``(field, value)``, and its parameters.
+def field_filter(where: Conditions) -> tuple[str, list[str]]:
+    """SQL condition on documents that have one of its values in every field, and its parameters.
 
     ``title`` and ``path`` are fields of every document; a path may hold the wildcards * and ?.
     """
-    parts, values = ["1"], []
-    for name, value in where:
-        if len(name) + len(value) > _LONGEST_CONDITION:
-            raise InputError(f"a condition has {len(name) + len(value):,} characters; it may have {_LONGEST_CONDITION:,}")
-        if not f"{name}{value}".isprintable() and not _is_utf8(f"{name}{value}"):
-            raise InputError(f"the condition {name}={value} holds bytes that are no UTF-8: write it again".encode(
-                "ascii", "backslashreplace").decode())  # fmt: skip
-        if name == "title":
-            parts.append("title = ?")
-        elif name == "path":
-            parts.append("source GLOB ?")
-        elif '"' in name:
-            raise InputError(f"the field name {name!r} holds a quotation mark: rename the field")
+    parts, parameters = ["1"], []
+    for name, values in where:
+        if len(values) > _MOST_VALUES:
+            raise InputError(f"the condition on {name!r} has {len(values):,} values; it may have {_MOST_VALUES:,}")
+        for value in values:
+            _check_condition(name, value)
+        if name == "path":
+            parts.append(f"({' OR '.join(['source GLOB ?'] * len(values))})")
         else:
-            parts.append("json_extract(fields, ?) = ?")
-            values.append(f'$."{name}"')
-        values.append(value)
-    return " AND ".join(parts), values
+            marks = ", ".join("?" * len(values))
+            parts.append(f"title IN ({marks})" if name == "title" else f"json_extract(fields, ?) IN ({marks})")
+        if name not in ("path", "title"):
+            parameters.append(f'$."{name}"')
+        parameters += values
+    return " AND ".join(parts), parameters
 
 
-def check_fields(database: sqlite3.Connection, where: Sequence[tuple[str, str]]) -> None:
+def _check_condition(name: str, value: str) -> None:
+    """Raise InputError for a condition that SQLite cannot take."""
+    if len(name) + len(value) > _LONGEST_CONDITION:
+        raise InputError(f"a condition has {len(name) + len(value):,} characters; it may have {_LONGEST_CONDITION:,}")
+    if not f"{name}{value}".isprintable() and not _is_utf8(f"{name}{value}"):
+        message = f"the condition {name}={value} holds bytes that are no UTF-8: write it again"
+        raise InputError(message.encode("ascii", "backslashreplace").decode())
+    if '"' in name:
+        raise InputError(f"the field name {name!r} holds a quotation mark: rename the field")
+
+
+def check_fields(database: sqlite3.Connection, where: Conditions) -> None:
     """Raise InputError for a condition on a field that no document has."""
     rows = database.execute("SELECT DISTINCT j.key FROM documents, json_each(documents.fields) AS j")
     fields = {"title", "path", *(row[0] for row in rows)}
@@ -94,6 +103,7 @@ def check_fields(database: sqlite3.Connection, where: Sequence[tuple[str, str]])
 
 _FIELDS_LISTED = 30
 _LONGEST_CONDITION = 4096
+_MOST_VALUES = 1000
 
 
 def _is_utf8(text: str) -> bool:

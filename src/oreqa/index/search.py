@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.arguments import Conditions, Where, choice, conditions, count, path, text_list
 from oreqa.core import Hit, Mode, Passage, Unit
-from oreqa.errors import IndexStateError, InputError
+from oreqa.errors import IndexStateError
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids, Vectors
 from oreqa.index.fusion import MODES, PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, UNITS, Weights
 from oreqa.index.generations import generation_identity, with_newest
@@ -19,6 +21,7 @@ from oreqa.index.scoring import QuestionScores, Scores, best_passages, best_sent
 from oreqa.index.snapshot import Snapshot
 from oreqa.index.store import Settings
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.graph.session import DEVICES
 
 _BLOCK_SCORES = 1 << 24
 """Scores that are held at once: questions are searched in blocks of this many scores over all sentences."""
@@ -30,7 +33,13 @@ _CANDIDATES = 200
 class Index:
     """An index opened for reading; nothing is written, so that its folder may be read-only.
 
-    It follows updates by itself: every search sees one complete state, the newest. Threads may share it.
+    It follows updates by itself: every search sees one complete state, the newest. Threads may share it. ``close`` it, or
+    open it in a ``with`` statement.
+
+    >>> with Index.open("kb") as index:
+    ...     hits = index.search("How many hearts does an octopus have?", k=3)
+    >>> hits[0].sentence.text
+    'An octopus has three hearts.'
     """
 
     def __init__(self, folder: Path, device: str) -> None:
@@ -38,19 +47,42 @@ class Index:
         self._device = device
         self._encoder: Encoder | None = None
         self._snapshot: Snapshot | None = None
+        self._closed = False
         self._lock = threading.Lock()
 
     @classmethod
     def open(cls, folder: str | Path, device: str = "cpu") -> Index:
-        """Open an index. Raises IndexStateError if there is none, none that was ever completed, or a damaged one."""
-        index = cls(Path(folder), device)
+        """Open an index; its model runs on the ``device``, cpu or cuda.
+
+        Raises IndexStateError if there is none, none that was ever completed, or a damaged one.
+        """
+        choice(device, DEVICES, "device")
+        index = cls(path(folder, "an index's folder"), device)
         index._current()
         return index
 
+    def __enter__(self) -> Index:
+        self._current()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        snapshot = self._snapshot
+        if snapshot is None:
+            return f"Index({str(self.folder)!r}, closed)"
+        passages, sentences = len(snapshot.passage_ids), len(snapshot.sentence_ids)
+        return f"Index({str(self.folder)!r}, {passages:,} passages, {sentences:,} sentences, {snapshot.settings.model})"
+
     def close(self) -> None:
-        """Let go of the files. The next search opens them again."""
+        """Let go of the files and the model. What is asked of a closed index raises IndexStateError; closing again does not.
+
+        A search that another thread has begun ends as if nothing had happened.
+        """
         with self._lock:
-            self._snapshot = None
+            self._closed = True
+            self._snapshot = self._encoder = None
 
     @property
     def settings(self) -> Settings:
@@ -98,20 +130,44 @@ class Index:
                 passages = snapshot.passages(ids)
                 yield from (passages[number][0] for number in ids)
 
+    @overload
+    def search(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
+        self, questions: str, k: int = 10, mode: Mode = "hybrid", unit: Unit = "sentence", where: Where = ()
+    ) -> list[Hit]: ...
+
+    @overload
+    def search(
+        self, questions: Iterable[str], k: int = 10, mode: Mode = "hybrid", unit: Unit = "sentence", where: Where = ()
+    ) -> list[list[Hit]]: ...
+
     def search(
         self,
-        questions: Sequence[str],
+        questions: str | Iterable[str],
         k: int = 10,
         mode: Mode = "hybrid",
         unit: Unit = "sentence",
-        where: Sequence[tuple[str, str]] = (),
-    ) -> list[list[Hit]]:
-        """The ``k`` best sentences, or passages with their best sentence, of every question, best first.
+        where: Where = (),
+    ) -> list[Hit] | list[list[Hit]]:
+        """The ``k`` best sentences, or passages with their best sentence, of a question, best first.
 
-        ``where`` holds conditions ``(field, value)`` on the documents. Equal scores keep the documents' order. Raises
-        InputError for a wrong mode, unit or number, IndexStateError if the index cannot be searched.
+        A list of questions, which is faster than one after another, gives a list of such lists. ``where`` maps fields of
+        the documents to the value that they must have, or to a list of values that they may have; ``title`` and ``path``
+        are fields of every document, and a path may hold the wildcards * and ?. Pairs ``(field, value)`` do as well. Equal
+        scores keep the documents' order.
+
+        Raises InputError for a wrong mode, unit, number or condition, IndexStateError if the index cannot be searched.
+
+        >>> index = Index.open("kb")
+        >>> index.search("How long does it live?", k=1, where={"title": "Octopus"})[0].passage.title
+        'Octopus'
         """
-        check_request(questions, k, mode, unit)
+        texts = text_list(questions, "questions")
+        hits = self._search(texts, count(k, "the number of hits"), mode, unit, conditions(where))
+        return hits[0] if isinstance(questions, str) else hits
+
+    def _search(self, questions: Sequence[str], k: int, mode: Mode, unit: Unit, where: Conditions) -> list[list[Hit]]:
+        choice(mode, MODES, "mode")
+        choice(unit, UNITS, "unit")
         weights = (SENTENCE_WEIGHTS if unit == "sentence" else PASSAGE_WEIGHTS).only(mode)
         snapshot = self._current()
         if snapshot.empty or not len(questions):
@@ -138,7 +194,7 @@ class Index:
 
     def recall(self, questions: Sequence[str], k: int = 10) -> dict[str, float]:
         """Share of the exact ``k`` nearest sentences and passages that the FAISS index finds, as fractions."""
-        check_request(questions, k, "dense", "sentence")
+        questions, k = text_list(questions, "questions"), count(k, "the number of neighbours")
         snapshot = self._current()
         if snapshot.empty or not questions:
             return {}
@@ -170,6 +226,8 @@ class Index:
     def _current(self) -> Snapshot:
         """The newest generation, opened once. A snapshot that a search still uses stays open until that is done."""
         with self._lock:
+            if self._closed:
+                raise IndexStateError(f"{self.folder}: this index was closed; open it again with Index.open")
             self._snapshot = with_newest(self.folder, self._opened)
             return self._snapshot
 
@@ -289,14 +347,3 @@ def _nearest(stored: ExactVectors | FaissVectors, vectors: Vectors, allowed: Ids
         return stored.search(vectors, _CANDIDATES, allowed)
     chosen = np.asarray(ids if allowed is None else allowed)
     return np.broadcast_to(chosen, (len(vectors), len(chosen)))
-
-
-def check_request(questions: Sequence[str], k: int, mode: str, unit: str) -> None:
-    """Raise InputError for a request that makes no sense."""
-    if isinstance(questions, str) or not all(isinstance(question, str) for question in questions):
-        raise InputError("questions are a list of strings")
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise InputError(f"the number of hits is {k!r}; it must be a whole number from 1")
-    for value, known, name in ((mode, MODES, "mode"), (unit, UNITS, "unit")):
-        if value not in known:
-            raise InputError(f"there is no {name} {value!r}: choose {', '.join(known)}")

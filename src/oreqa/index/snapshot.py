@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.arguments import Conditions
 from oreqa.core import Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
@@ -38,6 +40,8 @@ class Snapshot:
             raise IndexStateError(damage(generation / damaged[0]))
         self.identity = generation_identity(generation)
         self.documents = store.open_documents(generation)
+        # SQLite's statements are cached by their text: two threads would bind their parameters to the same one.
+        self._one_query = threading.Lock()
         self.vectors: dict[Unit, ExactVectors | FaissVectors] = {}
         self.bm25: dict[Unit, BM25] = {}
         try:
@@ -83,17 +87,19 @@ class Snapshot:
 
     def count_documents(self) -> int:
         """Number of documents."""
-        return int(self.documents.execute("SELECT COUNT(*) FROM documents").fetchone()[0])
+        with self._one_query:
+            return int(self.documents.execute("SELECT COUNT(*) FROM documents").fetchone()[0])
 
     def word_numbers(self, stems: Iterable[str]) -> dict[str, int | None]:
         """The number of each word; None for words that no text of the index holds."""
         numbers: dict[str, int | None] = {}
-        for stem in stems:
-            row = self.documents.execute("SELECT id FROM terms WHERE term = ?", (stem,)).fetchone()
-            numbers[stem] = row[0] if row else None
+        with self._one_query:
+            for stem in stems:
+                row = self.documents.execute("SELECT id FROM terms WHERE term = ?", (stem,)).fetchone()
+                numbers[stem] = row[0] if row else None
         return numbers
 
-    def allowed(self, where: Sequence[tuple[str, str]]) -> NDArray[np.bool_] | None:
+    def allowed(self, where: Conditions) -> NDArray[np.bool_] | None:
         """Which sentences stand in documents that fulfil every condition; None where there is no condition.
 
         Raises InputError if none does because no document has such a field.
@@ -102,15 +108,17 @@ class Snapshot:
             return None
         condition, values = field_filter(where)
         query = f"SELECT passages.id FROM passages JOIN documents ON documents.id = document WHERE {condition}"
-        try:
-            ids = np.fromiter((row[0] for row in self.documents.execute(query, values)), np.int64)
-        except sqlite3.OperationalError as error:
-            raise InputError(f"a condition cannot be understood ({error})") from error
-        if not len(ids):
-            check_fields(self.documents, where)
+        with self._one_query:
+            try:
+                ids = np.fromiter((row[0] for row in self.documents.execute(query, values)), np.int64)
+            except sqlite3.OperationalError as error:
+                raise InputError(f"a condition cannot be understood ({error})") from error
+            if not len(ids):
+                check_fields(self.documents, where)
         allowed: NDArray[np.bool_] = np.isin(self.passage_ids, ids)[self.sentence_rows]
         return allowed
 
     def passages(self, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
         """Passages by their ids, each with its sentences by theirs."""
-        return read_passages(self.documents, ids)
+        with self._one_query:
+            return read_passages(self.documents, ids)
