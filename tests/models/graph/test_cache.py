@@ -13,7 +13,7 @@ import pytest
 
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph import compile as module
-from oreqa.models.graph.cache import is_intact, known_fingerprint, save_entry
+from oreqa.models.graph.cache import cached_fingerprint, is_intact, save_entry
 
 TEXTS = ["the fox", "a dog that it did not see"]
 
@@ -75,9 +75,9 @@ def test_checksums_of_any_content_are_harmless(cache: Path, tiny: Path, content:
 )
 def test_fingerprints_of_any_content_are_harmless(cache: Path, tiny: Path, content: str) -> None:
     cache.mkdir()
-    expected = known_fingerprint(tiny)
+    expected = cached_fingerprint(tiny)
     (cache / "fingerprints.json").write_text(content.replace("FOLDER", str(tiny)))
-    assert known_fingerprint(tiny) == expected
+    assert cached_fingerprint(tiny) == expected
     assert json.loads((cache / "fingerprints.json").read_text())[str(tiny)][1] == expected
 
 

@@ -50,11 +50,11 @@ class Encoder:
         Raises ModelError for a folder that is missing, damaged or of an architecture that does not run here, InputError for
         a precision that the processor does not offer.
         """
-        from oreqa.models.graph.cache import known_fingerprint
+        from oreqa.models.graph.cache import cached_fingerprint
 
         folder = read_encoder_folder(find_model(name))
         session = load_session("encoder", folder, device, precision)
-        return cls(folder, session, known_fingerprint(folder.path), _width(folder))
+        return cls(folder, session, cached_fingerprint(folder.path), _width(folder))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, special ones left out."""

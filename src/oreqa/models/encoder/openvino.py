@@ -7,7 +7,7 @@ import numpy as np
 from oreqa.models.encoder.folder import EncoderFolder, load_dense
 from oreqa.models.folders import load_tensors
 from oreqa.models.graph import bert
-from oreqa.models.graph.cache import known_fingerprint
+from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.graph.compile import compile_cached
 from oreqa.models.graph.openvino import OpenVinoSession
 from oreqa.models.graph.precision import encoder_precision
@@ -16,7 +16,7 @@ from oreqa.models.graph.quiet_openvino import op, ov
 
 def open_session(folder: EncoderFolder, precision: str | None) -> OpenVinoSession:
     """A session whose output are vectors ``[batch, outputs, dim]``."""
-    key = f"encoder-{known_fingerprint(folder.path)[:32]}"
+    key = f"encoder-{cached_fingerprint(folder.path)[:32]}"
     return OpenVinoSession(compile_cached(key, lambda: _graph(folder), encoder_precision(precision)))
 
 

@@ -79,7 +79,7 @@ def _checksum(path: Path) -> list[int]:
             return [size, zlib.crc32(content)]
 
 
-def known_fingerprint(folder: Path) -> str:
+def cached_fingerprint(folder: Path) -> str:
     """The folder's fingerprint, remembered by sizes and times so that 90 MB are not hashed at every start."""
     files = sorted(f for f in folder.rglob("*") if f.suffix in (".safetensors", ".json") and f.is_file())
     stamp = [str(folder), *([f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files)]
@@ -104,6 +104,6 @@ def _read_notes(path: Path) -> dict[str, Any]:
 
 def model_stamp(folder: Path) -> str:
     """The folder's fingerprint and, of one kept as a difference, those of the models below it."""
-    stamp = known_fingerprint(folder)[:16]
+    stamp = cached_fingerprint(folder)[:16]
     base = (read_config(folder).get("oreqa") or {}).get("difference_from")
     return f"{stamp}-{model_stamp(find_model(str(base)))}" if base else stamp
