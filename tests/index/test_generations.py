@@ -20,7 +20,7 @@ from oreqa.errors import IndexStateError, OreqaError
 from oreqa.index import check, generations, snapshot, store, writer
 from oreqa.index.check import check_index
 from oreqa.index.fusion import SENTENCE_WEIGHTS
-from oreqa.index.generations import need_generation, newest_generation
+from oreqa.index.generations import newest_generation, require_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -53,11 +53,11 @@ DAMAGE = {"flip": flip, "cut": cut, "empty": lambda path: path.write_bytes(b""),
 
 def test_every_damaged_search_file_is_named_and_made_anew(folder: Path, library: Path) -> None:
     expected = content(folder)
-    names = [n for n in generations.read_manifest(need_generation(folder)) if n != generations.DOCUMENTS]
+    names = [n for n in generations.read_manifest(require_generation(folder)) if n != generations.DOCUMENTS]
     assert len(names) > 6
     for name in names:
         for damage in DAMAGE.values():
-            path = need_generation(folder) / name
+            path = require_generation(folder) / name
             damage(path)
             with pytest.raises(IndexStateError, match="missing or damaged; make it anew with: oreqa index PATH") as raised:
                 Index.open(folder).search(["octopus arms"], 3)
@@ -74,7 +74,7 @@ def test_every_damaged_search_file_is_named_and_made_anew(folder: Path, library:
 def test_damaged_documents_are_named_with_what_to_do(folder: Path, library: Path, damage: str, name: str) -> None:
     (library / "new.txt").write_text("Owls hoot.")
     index_files(folder, [library])
-    generation = need_generation(folder)
+    generation = require_generation(folder)
     DAMAGE[damage](generation / name)
     reason = "missing or damaged; delete the folder .*search-000002, then run.* [(]the state before it, search-000001, is then refreshed"
     with pytest.raises(IndexStateError, match=reason):
@@ -111,8 +111,8 @@ def test_damage_that_opening_does_not_see_ends_in_no_traceback(
             return str(problem)
         return None
 
-    for name in generations.read_manifest(need_generation(folder)):
-        path = need_generation(folder) / name
+    for name in generations.read_manifest(require_generation(folder)):
+        path = require_generation(folder) / name
         before = path.read_bytes()
         for place in range(0, len(before), max(1, len(before) // 25)):
             data = bytearray(before)
@@ -287,9 +287,9 @@ def test_a_touched_file_makes_no_search_files_anew(folder: Path, library: Path, 
     monkeypatch.setattr(writer, "build_search_files", lambda *_: pytest.fail("built"))
     assert index_files(folder, [library]).unchanged == 4
     assert check_index(folder) == []
-    generation = need_generation(folder)
+    generation = require_generation(folder)
     assert index_files(folder, [library]).unchanged == 4
-    assert need_generation(folder) == generation  # nothing to note: nothing published
+    assert require_generation(folder) == generation  # nothing to note: nothing published
 
 
 def test_a_full_disk_is_one_line_and_the_index_answers_as_before(

@@ -15,7 +15,7 @@ from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import DocumentError, IndexStateError
 from oreqa.index import encodings, ingest, writer
 from oreqa.index.encodings import Encodings
-from oreqa.index.generations import DRAFT, need_generation
+from oreqa.index.generations import DRAFT, require_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
@@ -346,6 +346,6 @@ def test_words_and_encodings_of_what_is_gone_are_gone(
     with open_writer(tmp_path / "kb") as opened:
         rows = opened.encodings._database.execute("SELECT COUNT(*) FROM encodings").fetchone()[0]
     assert rows == Index.open(tmp_path / "kb").counts()["passages"]
-    terms = {term for (term,) in open_documents(need_generation(tmp_path / "kb")).execute("SELECT term FROM terms")}
+    terms = {term for (term,) in open_documents(require_generation(tmp_path / "kb")).execute("SELECT term FROM terms")}
     assert "octopus" in terms
     assert not terms & {"swordfish", "barracuda", "password"}

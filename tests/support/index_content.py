@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.index.generations import need_generation
+from oreqa.index.generations import require_generation
 from oreqa.index.search import Index
 
 
 def content(folder: Path) -> list[tuple[Any, ...]]:
     """Everything that a search can return, with vectors, without the row numbers."""
     index = Index.open(folder)
-    generation = need_generation(folder)
+    generation = require_generation(folder)
     sentences, passages = (np.load(generation / f"{unit}.npy") for unit in ("sentences", "passages"))
     rows: list[tuple[Any, ...]] = []
     place = 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from oreqa.errors import IndexStateError
 from oreqa.index.encodings import check_encodings
-from oreqa.index.generations import damage, damaged_files, newest_generation, with_newest
+from oreqa.index.generations import damage_message, damaged_files, newest_generation, with_newest
 
 
 def check_index(folder: Path) -> list[str]:
@@ -16,7 +16,7 @@ def check_index(folder: Path) -> list[str]:
 
 
 def _damage(generation: Path) -> list[str]:
-    problems = [damage(generation / name) for name in damaged_files(generation)]
+    problems = [damage_message(generation / name) for name in damaged_files(generation)]
     if problems and newest_generation(generation.parent) != generation:
         raise IndexStateError(f"{generation}: it was replaced while it was checked")
     return problems

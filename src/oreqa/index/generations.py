@@ -45,7 +45,7 @@ def newest_generation(folder: Path) -> Path | None:
     return generation_folder(folder, max(numbers)) if numbers else None
 
 
-def need_generation(folder: Path) -> Path:
+def require_generation(folder: Path) -> Path:
     """The folder of the current state. Raises IndexStateError, with what to do, if there is none."""
     newest = newest_generation(folder)
     if newest is not None:
@@ -63,11 +63,11 @@ def with_newest(folder: Path, use: Callable[[Path], T]) -> T:
     Raises IndexStateError if there is no index, and what ``use`` raises.
     """
     for _ in range(_ATTEMPTS):
-        generation = need_generation(folder)
+        generation = require_generation(folder)
         try:
             return use(generation)
         except (IndexStateError, OSError):
-            if need_generation(folder) == generation:  # a newer one: this one was being removed
+            if require_generation(folder) == generation:  # a newer one: this one was being removed
                 raise
     raise IndexStateError(f"{folder}: it is updated faster than it can be opened; try again")
 
@@ -82,7 +82,7 @@ def generation_identity(generation: Path) -> tuple[int, int]:
     try:
         status = (generation / MANIFEST).stat()
     except OSError as error:
-        raise IndexStateError(damage(generation / MANIFEST)) from error
+        raise IndexStateError(damage_message(generation / MANIFEST)) from error
     return status.st_ino, status.st_mtime_ns
 
 
@@ -128,7 +128,7 @@ def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
     except PermissionError as error:
         raise IndexStateError(f"{path}: you may not read this file ({error.strerror})") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexStateError(damage(path)) from error
+        raise IndexStateError(damage_message(path)) from error
 
 
 def damaged_files(generation: Path, whole: bool = True) -> list[str]:
@@ -152,7 +152,7 @@ def damaged_files(generation: Path, whole: bool = True) -> list[str]:
     return damaged
 
 
-def damage(path: Path) -> str:
+def damage_message(path: Path) -> str:
     """What a user is told of a damaged file of a generation, and what mends it."""
     generation = next(parent for parent in (path, *path.parents) if _NAME.fullmatch(parent.name))
     folder = generation.parent

@@ -12,7 +12,7 @@ from oreqa.core import Passage
 from oreqa.corpus.files import full_path
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.documents import read_passages
-from oreqa.index.generations import DOCUMENTS, damage, damaged_files, with_newest
+from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, with_newest
 from oreqa.index.store import open_documents
 
 _NAMED = 5
@@ -34,14 +34,14 @@ def read_document(folder: Path, name: str) -> list[Passage]:
 
 def _read(generation: Path, name: str) -> list[Passage]:
     if DOCUMENTS in damaged_files(generation, whole=False):
-        raise IndexStateError(damage(generation / DOCUMENTS))
+        raise IndexStateError(damage_message(generation / DOCUMENTS))
     with closing(open_documents(generation)) as database:
         try:
             document = _find(database, name)
             rows = database.execute("SELECT id FROM passages WHERE document = ?", (document,))
             passages = read_passages(database, [row[0] for row in rows])
         except sqlite3.Error as error:
-            raise IndexStateError(f"{damage(generation / DOCUMENTS)} ({error})") from error
+            raise IndexStateError(f"{damage_message(generation / DOCUMENTS)} ({error})") from error
     return sorted((passage for passage, _ in passages.values()), key=lambda passage: passage.start)
 
 

@@ -19,7 +19,7 @@ from oreqa.index import store
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids
 from oreqa.index.documents import check_fields, field_filter, read_passages
 from oreqa.index.fusion import UNITS
-from oreqa.index.generations import DOCUMENTS, damage, damaged_files, generation_identity
+from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, generation_identity
 from oreqa.index.lexical import load_bm25
 from oreqa.index.store import read_setting, read_settings
 
@@ -37,7 +37,7 @@ class Snapshot:
     def __init__(self, generation: Path) -> None:
         self.generation = generation
         if damaged := damaged_files(generation, whole=False):
-            raise IndexStateError(damage(generation / damaged[0]))
+            raise IndexStateError(damage_message(generation / damaged[0]))
         self.identity = generation_identity(generation)
         self.documents = store.open_documents(generation)
         # SQLite's statements are cached by their text: two threads would bind their parameters to the same one.
@@ -80,7 +80,7 @@ class Snapshot:
             raise
         except Exception as error:  # SQLite, numpy, FAISS and bm25s each raise their own, of any kind
             if self.generation.is_dir() and (damaged := damaged_files(self.generation)):
-                raise IndexStateError(damage(self.generation / damaged[0])) from error
+                raise IndexStateError(damage_message(self.generation / damaged[0])) from error
             if isinstance(error, sqlite3.Error):
                 raise IndexStateError(f"{self.generation / DOCUMENTS}: it cannot be read ({error}); try again") from error
             raise

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from oreqa.defaults import DEFAULT_ENCODER, FACTORY, LANGUAGE, PASSAGE_TOKENS
 from oreqa.errors import IndexStateError
-from oreqa.index.generations import DOCUMENTS, damage
+from oreqa.index.generations import DOCUMENTS, damage_message
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def open_documents(generation: Path) -> sqlite3.Connection:
     """Open a published generation's documents. Raises IndexStateError if they are damaged or may not be read."""
     path = generation / DOCUMENTS
     if not path.is_file():
-        raise IndexStateError(damage(path))
+        raise IndexStateError(damage_message(path))
     uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
     try:
         database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
@@ -74,7 +74,7 @@ def open_documents(generation: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         if not _readable(path):
             raise IndexStateError(f"{path}: you may not read this file") from error
-        raise IndexStateError(f"{damage(path)} ({error})") from error
+        raise IndexStateError(f"{damage_message(path)} ({error})") from error
     return database
 
 

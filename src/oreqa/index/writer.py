@@ -22,7 +22,7 @@ from oreqa.index.encodings import Encodings, passage_hash
 from oreqa.index.generations import (
     DOCUMENTS,
     DRAFT,
-    damage,
+    damage_message,
     damaged_files,
     link_file,
     newest_generation,
@@ -124,7 +124,7 @@ class IndexWriter:
         """What the current generation holds. Search files that are damaged are made anew by this update."""
         damaged = damaged_files(before)
         if DOCUMENTS in damaged:
-            raise IndexStateError(damage(before / DOCUMENTS))
+            raise IndexStateError(damage_message(before / DOCUMENTS))
         self.report.mended = damaged
         database = store.open_documents(before)
         settings = store.read_settings(database)
