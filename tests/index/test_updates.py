@@ -189,7 +189,7 @@ def test_two_documents_of_one_name_are_a_line(tmp_path: Path, library: Path, set
     (library / "a.jsonl#b.txt").write_text("A file.")
     report = index_files(tmp_path / "kb", [library], settings)
     assert [line.partition(": ")[2] for line in report.problems] == [
-        f"two documents are called {library / 'a.jsonl#b.txt'}: give one of them another name"
+        f"two documents have the key {library / 'a.jsonl#b.txt'}: rename one of them"
     ]
     assert {"a.jsonl#b.txt", "a.jsonl#c", "bees.txt"} <= keys(tmp_path / "kb")
     assert (report.added, len(report.problems)) == (6, 1)
@@ -280,7 +280,7 @@ def test_a_users_index_is_never_replaced_by_a_task(tmp_path: Path, library: Path
     passages = [paragraph_passage(Document("d", "", "Bees hum."))]
     index_files(tmp_path / "kb", [library], settings)
     expected = content(tmp_path / "kb")
-    with pytest.raises(IndexStateError, match="this index holds documents, not a task's passages: name another folder"):
+    with pytest.raises(IndexStateError, match="this index holds documents, not a task's passages; use another folder"):
         index_passages(tmp_path / "kb", passages, settings)
     assert content(tmp_path / "kb") == expected
     index_passages(tmp_path / "task", passages, settings)

@@ -118,7 +118,7 @@ def test_a_second_writer_is_told(tmp_path: Path, library: Path, settings: Settin
 
 def test_other_settings_are_refused(tmp_path: Path, library: Path, settings: Settings) -> None:
     index_files(tmp_path / "kb", [library], settings)
-    with pytest.raises(IndexStateError, match="made with --passage-tokens 40, not 99"):
+    with pytest.raises(IndexStateError, match="built with --passage-tokens 40, not 99"):
         index_files(tmp_path / "kb", [library], Settings(settings.model, 99))
 
 
@@ -154,7 +154,7 @@ def test_equal_passages_are_encoded_once(tmp_path: Path, settings: Settings) -> 
             writer.add(
                 Document(name, "T", "Same text."), name, [paragraph_passage(Document("z", "", "Zebras have stripes."))]
             )
-        with pytest.raises(DocumentError, match="two documents are called a: give one of them another name"):
+        with pytest.raises(DocumentError, match="two documents have the key a: rename one of them"):
             writer.add(Document("a", "T", "x"), "a")
         writer.publish()
         assert writer.report.encoded == 1

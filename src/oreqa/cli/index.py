@@ -13,7 +13,7 @@ from oreqa.cli.output import DeviceOption, JsonFlag, PrecisionOption, need_text,
 from oreqa.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from oreqa.index.writer import Report
+    from oreqa.index.report import Report
 
 
 @app.command(name="index")

@@ -144,7 +144,7 @@ class Encodings:
                         np.frombuffer(vectors, np.float16), np.frombuffer(terms, np.int32), np.frombuffer(lengths, np.int32)
                     )
 
-    def published(self, digests: Iterable[bytes]) -> None:
+    def forget_unused(self, digests: Iterable[bytes]) -> None:
         """Forget what no passage of the generation just published has, but not what an interrupted update left."""
         run = self._database.execute
         run("CREATE TEMP TABLE IF NOT EXISTS used(hash BLOB PRIMARY KEY) WITHOUT ROWID")

@@ -13,8 +13,9 @@ from oreqa.corpus.readers import Fields, read_documents
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import DocumentError
 from oreqa.index.coverage import coverage_warnings
+from oreqa.index.report import Report
 from oreqa.index.store import Settings
-from oreqa.index.writer import IndexWriter, Progress, Report, open_writer
+from oreqa.index.writer import IndexWriter, Progress, open_writer
 
 OnFile = Callable[[Path, int, int], None]
 """Told of a file, the bytes of the files before it, and the bytes of all."""

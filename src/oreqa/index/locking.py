@@ -29,7 +29,7 @@ def existing_settings(folder: Path) -> Settings | None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def write_lock(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / "lock")
@@ -47,7 +47,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def write_errors_named(folder: Path) -> Iterator[None]:
+def name_write_errors(folder: Path) -> Iterator[None]:
     """Say in one line that the disk is full, or cannot be written. Errors of documents have been caught before."""
     try:
         yield

@@ -6,13 +6,14 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.index.dense import Ids, Vectors, build_faiss, fitted_factory
 from oreqa.index.encodings import Encodings
+from oreqa.index.generations import DOCUMENTS, link_file, read_manifest
 from oreqa.index.lexical import build_bm25
 from oreqa.index.store import read_setting, transaction
 
@@ -54,6 +55,14 @@ def build_search_files(database: sqlite3.Connection, folder: Path, factory: str,
     vocabulary = len(encodings.vocabulary)
     build_bm25(*words[0], vocabulary, folder / "passages.bm25", *PASSAGE_BM25)
     build_bm25(*words[1], vocabulary, folder / "sentences.bm25", *SENTENCE_BM25)
+
+
+def link_search_files(generation: Path, draft: Path) -> dict[str, dict[str, Any]]:
+    """Link a generation's search files into a draft with the same passages; return their rows of the manifest."""
+    checksums = {name: row for name, row in read_manifest(generation).items() if name != DOCUMENTS}
+    for name in checksums:
+        link_file(generation / name, draft / name)
+    return checksums
 
 
 def content_hash(database: sqlite3.Connection) -> str:
