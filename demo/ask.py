@@ -35,7 +35,7 @@ QUESTIONS = (
     "How old was Louis Braille when he devised his alphabet?",
     "Who invented the telephone?",
     "Which licence covers the code of oreqa?",
-    "Which option removes documents whose files were deleted?",
+    "Which option removes deleted files from an index?",
 )
 PICTURED = QUESTIONS[:5]
 PICTURE_COLUMNS = 92
@@ -55,7 +55,8 @@ def main() -> None:
     replies = answerer.reply(QUESTIONS, k=1)
     answered = time.perf_counter()
     show(Console(), zip(QUESTIONS, replies, strict=True))
-    print(f"Loading took {loaded - begun:.1f} seconds, {len(QUESTIONS)} questions {answered - loaded:.1f}. Ask your own:")
+    loading, answering = f"{loaded - begun:.1f} seconds", f"{answered - loaded:.1f} seconds"
+    print(f"Loaded index and models in {loading}, answered {len(QUESTIONS)} questions in {answering}. Ask your own:")
     print(f'.venv/bin/oreqa ask "How long is a marathon?" --index {arguments.index}')
 
 

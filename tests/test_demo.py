@@ -26,7 +26,7 @@ ANSWERS = {
     "How old was Louis Braille when he devised his alphabet?": ("fifteen", "demo/library/braille.md"),
     "Who invented the telephone?": None,
     "Which licence covers the code of oreqa?": ("Apache-2.0", "README.md"),
-    "Which option removes documents whose files were deleted?": ("--prune", "docs/how-to.md"),
+    "Which option removes deleted files from an index?": ("--prune", "docs/how-to.md"),
 }
 
 
