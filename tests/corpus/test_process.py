@@ -48,8 +48,8 @@ def good(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("import os; os.abort()", "its reader crashed"),
-        ("import os; os._exit(0)", "its reader crashed"),
+        ("import os; os.abort()", "the parser crashed"),
+        ("import os; os._exit(0)", "the parser crashed"),
         ("bytearray(4 << 30)", "takes more than 1024 MB of memory"),
         ("def f(): f()\nf()", "it is damaged .RecursionError"),
         ("raise ValueError('one\\ntwo\\x1b[0m')", r"it is damaged .ValueError: one two\?.0m."),
@@ -68,7 +68,7 @@ def test_a_file_has_its_share_of_the_processor(
     tmp_path: Path, pdf_does: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "PARSE_SECONDS", 1)
-    monkeypatch.setattr(process, "_PATIENCE", 1000)  # it is the processor's time that ends it, not the clock
+    monkeypatch.setattr(process, "_CLOCK_FACTOR", 1000)  # the CPU limit ends it, not the timer
     with pytest.raises(DocumentError, match="takes more than 1 seconds"):
         list(read_documents(pdf_does("while True: pass")))
     monkeypatch.undo()
@@ -78,7 +78,7 @@ def test_a_file_has_its_share_of_the_processor(
 def test_a_file_that_waits_is_given_up(
     tmp_path: Path, pdf_does: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_PATIENCE", 0.01)
+    monkeypatch.setattr(process, "_CLOCK_FACTOR", 0.01)
     with pytest.raises(DocumentError, match="takes more than 60 seconds"):
         list(read_documents(pdf_does("import time; time.sleep(100)")))
     monkeypatch.undo()

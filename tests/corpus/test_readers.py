@@ -8,7 +8,7 @@ import pytest
 from oreqa.core import Document
 from oreqa.corpus import limits
 from oreqa.corpus.formats import tables
-from oreqa.corpus.readers import known, read_documents
+from oreqa.corpus.readers import is_supported, read_documents
 from oreqa.errors import DocumentError
 
 
@@ -39,7 +39,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
         ("a.txt", b"", "no text"),
         ("a.txt", b" \n", "no text"),
         ("a.txt", b"MZ\0\0\0binary", "binary"),
-        ("a.xyz", b"what", "cannot be read; known"),
+        ("a.xyz", b"what", "not supported; supported: .txt"),
         ("a.txt", "\u200b\x01\n".encode(), "no text"),
     ],
 )
@@ -49,12 +49,12 @@ def test_bad_files_are_named_in_one_line(tmp_path: Path, name: str, content: byt
     assert "\n" not in str(caught.value)
 
 
-def test_known() -> None:
-    assert known(Path("A.TXT"))
-    assert known(Path("b.jsonl.gz"))
-    assert known(Path("b.HTML.gz"))
-    assert not known(Path("b.pdf.gz"))
-    assert not known(Path("c.py"))
+def test_supported_names() -> None:
+    assert is_supported(Path("A.TXT"))
+    assert is_supported(Path("b.jsonl.gz"))
+    assert is_supported(Path("b.HTML.gz"))
+    assert not is_supported(Path("b.pdf.gz"))
+    assert not is_supported(Path("c.py"))
 
 
 def test_missing_file() -> None:

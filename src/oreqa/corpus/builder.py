@@ -1,4 +1,4 @@
-"""A document's text, collected block by block with its headings, places and counts of words."""
+"""TextBuilder: assembles a document's text block by block, with its headings, places and word counts."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ _WORD = re.compile(r"\w+")
 
 
 def count_words(text: str) -> int:
-    """Runs of letters and digits: a count that hyphens, blanks and line ends change little."""
+    """Count runs of letters and digits, so that spacing and line breaks hardly change the count."""
     return sum(1 for _ in _WORD.finditer(text))
 
 
 def file_title(path: Path) -> str:
-    """A file's name as words: ``annual_report-2024.txt`` is ``annual report 2024``."""
+    """Return a file's name as words: ``annual_report-2024.txt`` gives ``annual report 2024``."""
     return re.sub(r"[_\-\s]+", " ", path.stem).strip() or path.name
 
 
 def is_heading(line: str) -> bool:
-    """Whether a line that is marked as a heading is one: too long a line is text, and no model would read it whole."""
+    """Return whether a line marked up as a heading is short enough to be one. Longer lines are treated as text."""
     return 0 < len(line) <= limits.TITLE_CHARACTERS
 
 
 class TextBuilder:
-    """Collects what a reader finds, in the order of the file.
+    """Assembles a document's text in file order.
 
-    Blocks are parted by a blank line; a block that explains or goes on with the one before is ``joined`` to it by a line
-    end, and stays in its passage. A section begins with each heading. Raises DocumentError where a limit is exceeded.
+    Blocks are separated by a blank line. A block that continues or explains the previous one is ``joined`` to it by a
+    single newline, which keeps both in one paragraph. Each heading starts a section. Raises DocumentError when a limit
+    is exceeded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,11 +46,10 @@ class TextBuilder:
         self._pieces: list[str] = []
         self._length = 0
         self._sections: list[Section] = []
-        self._start: int | None = None  # of the section, once it has text
+        self._start: int | None = None  # offset of the current section, once it has text
         self._headings: list[tuple[int, str]] = []
-        self._unused: list[
-            tuple[int, str, str | Sequence[Place]]
-        ] = []  # headings that no text stands under yet, with their places
+        # Headings without text under them so far: level, text and places.
+        self._unused: list[tuple[int, str, str | Sequence[Place]]] = []
         self._places: list[Place] = []
         self._pages: list[PageWords] = []
         self._page: tuple[str, int] | None = None
@@ -57,22 +57,24 @@ class TextBuilder:
         self._left_out: Counter[str] = Counter()
 
     def start_page(self, name: str, words: int) -> None:
-        """What follows is of the page ``name``, "" for a file without pages, whose source has so many words."""
+        """Start the page ``name`` ("" for a file without pages), whose source has ``words`` words."""
         self._end_page()
         self._page = (name, words)
 
     @property
     def length(self) -> int:
-        """Characters of the text so far."""
+        """Length of the text so far, in characters."""
         return self._length
 
     def add_page(self, page: PageWords) -> None:
-        """A page whose words the reader has counted itself, for paragraphs that go over several pages."""
+        """Add a page whose words the reader counted itself, for formats whose paragraphs span pages."""
         self._pages.append(page)
 
     def add_title(self, text: str) -> None:
-        """A title that stands in the text: it counts as read, and is the document's unless that has one. A second one is a
-        heading."""
+        """Make a title found in the text the document's title, or a level 1 heading if the document already has a title.
+
+        Its words count as read.
+        """
         if self.title or not is_heading(text):
             self.add_heading(1, text)
         else:
@@ -80,9 +82,9 @@ class TextBuilder:
             self._read += count_words(text)
 
     def add_heading(self, level: int, text: str, place: str | Sequence[Place] = "", *, added: bool = False) -> None:
-        """Begin a section under the headings of smaller levels. What is too long for a heading is a block.
+        """Start a section under the open headings of lower levels. A heading that is too long becomes a block.
 
-        A heading that is ``added``, such as "slide 3", does not stand in the file: it is no text, and no word of the source.
+        An ``added`` heading, such as "slide 3", is not in the file: it never becomes text and none of its words count.
         """
         text = " ".join(text.split())
         if not is_heading(text):
@@ -98,11 +100,12 @@ class TextBuilder:
     def add_block(
         self, text: str, place: str | Sequence[Place] = "", *, joined: bool = False, mark: str = "", added: bool = False
     ) -> None:
-        """A paragraph, an item of a list, a row of a table or code, and the place where it stands.
+        """Add a paragraph, list item, table row or code block.
 
-        Several places begin at characters of ``text``. A ``joined`` block stays with the one before, if that is of the same
-        section. A ``mark``, such as the number of an item of a list, is put before the text, and is no word of the source's.
-        A block that is ``added``, such as the names of an e-mail's attachments, is no word of the source's at all.
+        ``place`` is the name of its place, or several places whose starts are offsets into ``text``. A ``joined`` block
+        stays with the previous block of the same section. A ``mark``, such as a list item's number, is put before the
+        text; its words do not count as read. None of the words of an ``added`` block, such as the names of an e-mail's
+        attachments, count.
         """
         stripped = text.strip()
         if not stripped:
@@ -113,15 +116,15 @@ class TextBuilder:
         self._append(f"{mark} {stripped}" if mark else stripped, place, joined, skipped)
 
     def leave_out(self, reason: str, text: str) -> None:
-        """Count the words of what is not read on purpose, such as navigation."""
+        """Count the words of ``text``, which is left out on purpose, such as navigation."""
         if words := count_words(text):
             self._left_out[reason] += words
 
     def document(self, title: str = "") -> Document:
-        """What was collected. Its title is ``title``, that of ``add_title``, or the file's name."""
+        """Return the document. Its title is ``title``, else the one from ``add_title``, else the file's name."""
         self._end_section(0)
         self._end_page()
-        if not self._pieces and self.title:  # nothing else can be found of it
+        if not self._pieces and self.title:  # the title is the only text that a search could find
             self._append(self.title, "", joined=False)
             self._end_section(0)
         text = "".join(self._pieces)
@@ -131,28 +134,28 @@ class TextBuilder:
         )  # fmt: skip
 
     def _append(self, text: str, place: str | Sequence[Place], joined: bool, skipped: str = "") -> None:
-        """``skipped`` is what stood before ``text`` in what the places count in."""
+        """Append a block. Places are offsets into ``skipped + text``, the block before its white space was stripped."""
         if self._pieces:
             gap = "\n" if joined and self._start is not None else GAP
             self._pieces.append(gap)
             self._length += len(gap)
         if self._start is None:
             self._start = self._length
-        for moved in _places(place, skipped):
+        for new in _places(place, skipped):
             last = self._places[-1] if self._places else None
-            if moved.start < len(text) and (moved.line is not None or last is None or last.name != moved.name):
-                self._places.append(replace(moved, start=self._length + moved.start))
+            if new.start < len(text) and (new.line is not None or last is None or last.name != new.name):
+                self._places.append(replace(new, start=self._length + new.start))
         self._pieces.append(text)
         self._length += len(text)
         if self._length > limits.TEXT_CHARACTERS:
             raise DocumentError(f"its text is longer than {limits.TEXT_CHARACTERS // 10**6} million characters: split it")
 
     def _end_section(self, level: int) -> None:
-        """End the section. Headings of at least ``level`` that nothing stands under become text themselves."""
-        bare = [row for row in self._unused if row[0] >= level]
-        if bare:
-            self._headings = [pair for pair in self._headings if pair[0] < bare[0][0]]
-            for _, text, place in bare:
+        """Close the section. Headings of ``level`` or deeper that have no text under them become text themselves."""
+        empty = [row for row in self._unused if row[0] >= level]
+        if empty:
+            self._headings = [pair for pair in self._headings if pair[0] < empty[0][0]]
+            for _, text, place in empty:
                 self._append(text, place, joined=True)
             self._unused.clear()
         if self._start is not None:
@@ -170,20 +173,22 @@ class TextBuilder:
 
 
 def _places(place: str | Sequence[Place], skipped: str) -> list[Place]:
-    """Places by the characters of a text whose beginning is gone; those that lie there become one at its start."""
+    """Shift places to a text that lost its first characters, ``skipped``; those that began there now begin at 0."""
     if isinstance(place, str):
         return [Place(0, place)] if place else []
     return [replace(place, start=place.start - len(skipped)) for place in clip_places(place, len(skipped), skipped)]
 
 
 def clip_places(places: Sequence[Place], start: int, text: str, end: float = math.inf) -> list[Place]:
-    """The places of ``start`` to ``end``, the first of them at ``start`` itself; ``text`` is the document's, up to ``start``
-    at least."""
+    """Return the places from ``start`` to ``end``, the first of them moved to ``start``.
+
+    ``text`` is the document's, up to ``start`` at least.
+    """
     before = [place for place in places if place.start <= start]
     first = [place_after(before[-1], text[before[-1].start : start])] if before else []
     return [*first, *(place for place in places if start < place.start < end)]
 
 
 def join_headings(path: Sequence[tuple[int, str]]) -> str:
-    """A section's heading: those it stands under, outermost first."""
+    """Join a heading path of (level, text) into a section's heading, outermost first."""
     return " > ".join(name for _, name in path)[: limits.TITLE_CHARACTERS]

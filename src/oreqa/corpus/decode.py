@@ -1,4 +1,4 @@
-"""Bytes to text: byte order marks, UTF-8, then a guess; files that are not text are refused."""
+"""Decode bytes to text by byte order mark, as UTF-8, or by a guess; reject binary files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SAMPLE = 1 << 16
 
 
 def detect_encoding(head: bytes) -> str:
-    """The encoding of a file that begins with ``head``. Raises DocumentError if it does not look like text."""
+    """Return the encoding of a file that starts with ``head``. Raises DocumentError if it does not look like text."""
     for mark, name in _MARKS:
         if head.startswith(mark):
             return name
     if b"\0" in head:
         raise DocumentError("it is a binary file, not text: remove it from the folder or exclude it")
     try:
-        # The sample may end inside a character, which an incremental decoder forgives.
+        # The sample may end inside a character, which an incremental decoder accepts.
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
         return _guess(head)
@@ -32,7 +32,7 @@ def detect_encoding(head: bytes) -> str:
 
 
 def decode(data: bytes) -> str:
-    """Decode a whole file, with line ends as ``\\n``. Raises DocumentError when no encoding fits."""
+    """Decode a whole file, with line ends normalised to ``\\n``. Raises DocumentError if no encoding fits."""
     encoding = detect_encoding(data[:_SAMPLE])
     try:
         text = data.decode(encoding)
@@ -45,7 +45,7 @@ def _decode_as(data: bytes, encoding: str) -> str:
     try:
         return data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
-        raise _broken() from None
+        raise _undecodable() from None
 
 
 def _guess(data: bytes) -> str:
@@ -54,11 +54,11 @@ def _guess(data: bytes) -> str:
     guesses = from_bytes(data[:_SAMPLE])
     best = guesses.best()
     if best is None:
-        raise _broken()
-    # Western European text fits its neighbours' encodings nearly as well: in doubt the most common one is taken.
+        raise _undecodable()
+    # Western European text fits related encodings nearly as well: prefer the most common one unless it is clearly worse.
     usual = any(match.encoding == "cp1252" and match.chaos <= best.chaos + 0.1 for match in guesses)
     return "cp1252" if usual else best.encoding
 
 
-def _broken() -> DocumentError:
+def _undecodable() -> DocumentError:
     return DocumentError("its bytes fit no text encoding: save it as UTF-8")

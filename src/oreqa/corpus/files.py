@@ -1,4 +1,4 @@
-"""Paths to the files to read: recursive, with globs and ignore rules."""
+"""Find the files to index below the given paths, by .gitignore patterns and ignore files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 import pathspec
 
 from oreqa.corpus import limits
-from oreqa.corpus.readers import known, open_file
+from oreqa.corpus.readers import is_supported, open_file
 from oreqa.errors import InputError, describe
 
 IGNORE_FILE = ".oreqaignore"
-"""A file of this name in a folder lists, as a .gitignore does, what below it is not to be indexed."""
+"""Name of the file that lists, in .gitignore syntax, what not to index in its folder and below."""
 
 _NOT_UNICODE = "its name is not UTF-8: rename it"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -27,11 +27,11 @@ _ALWAYS_IGNORED = (".*", "node_modules/", "__pycache__/")
 
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
-    """The files to read, sorted, and what is passed over.
+    """The files to read, sorted, and what was skipped.
 
-    ``unknown`` counts the files of kinds that no reader knows, by the ends of their names. ``left_out`` names what is there
-    but is not read, with a one-line reason: folders that cannot be opened, links out of the folder named, pipes, devices.
-    Documents at or below such a path are kept.
+    ``unknown`` counts the files of unsupported types by extension. ``left_out`` lists paths that exist but are not read,
+    each with a one-line reason: folders that cannot be opened, links out of the named folder, pipes, devices. Documents
+    already indexed from such a path or below it are kept.
     """
 
     files: tuple[Path, ...]
@@ -40,11 +40,12 @@ class FoundFiles:
 
 
 def find_files(paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> FoundFiles:
-    """Every readable file below ``paths``, once, as absolute paths.
+    """Find every supported file at or below ``paths``, each once, as an absolute path.
 
-    ``include`` and ``exclude`` are patterns as in .gitignore, matched below each folder. Hidden files are left out, and
-    what a folder's .oreqaignore lists. A file named outright is always taken. Links are followed to files of the folder
-    named, and where they are named outright. Raises InputError if a path does not exist, or is no file and no folder.
+    ``include`` and ``exclude`` are .gitignore patterns, matched relative to each folder in ``paths``. Hidden files and what
+    an .oreqaignore lists are skipped. A file that ``paths`` names itself is always included. Symbolic links are followed
+    if ``paths`` names them, or if they lead to files within the named folder. Raises InputError if a path does not exist or
+    is neither a file nor a folder.
     """
     walk = _Walk(_spec(include) if include else None, _spec([*_ALWAYS_IGNORED, *exclude]))
     for path in paths:
@@ -54,18 +55,18 @@ def find_files(paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequ
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder to be walked: ``place`` is its path below the folder named, with a slash after each name.
+    """A folder to walk. ``relative`` is its path below the named folder, with a slash after each name.
 
-    ``rules`` are those of the ignore files above it, each with the length of its own folder's place.
+    ``rules`` are those of the ignore files above it, each with the length of its own folder's relative path.
     """
 
     path: Path
-    place: str
+    relative: str
     rules: _Rules
 
 
 def full_path(path: Path) -> Path:
-    """A path from the root without "..", links kept: so documents' sources are named."""
+    """Return an absolute path without "..", symbolic links unresolved: the form in which document keys name files."""
     return Path(os.path.normpath(path.absolute()))
 
 
@@ -78,14 +79,14 @@ class _Walk:
         self.left_out: dict[Path, str] = {}
 
     def add(self, path: Path) -> None:
-        """Take a path that was named outright."""
+        """Add a path that the caller named."""
         root = full_path(path)
         try:
             mode = path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
             raise InputError(f"{_printable(str(path))}: there is no such file or folder") from None
         except (OSError, ValueError) as error:
-            if not isinstance(error, PermissionError):  # too long a name, say: no such file can be there
+            if not isinstance(error, PermissionError):  # such as a name too long for any file
                 raise InputError(f"{_printable(str(path))}: it cannot be read: {_reason(error)}") from error
             self.left_out[Path(_printable(str(root)))] = f"it cannot be read: {_reason(error)}"
             return
@@ -100,34 +101,34 @@ class _Walk:
 
     def _walk(self, root: Path) -> None:
         real = os.path.realpath(root).rstrip(os.sep) + os.sep
-        waiting = [_Folder(root, "", ())]  # no recursion: folders may be nested deeper than calls can be
-        while waiting:
-            folder = waiting.pop()
+        pending = [_Folder(root, "", ())]  # a stack, not recursion: folders may be nested deeper than Python's call limit
+        while pending:
+            folder = pending.pop()
             try:
                 with os.scandir(folder.path) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
                 rules = folder.rules
                 if any(entry.name == IGNORE_FILE for entry in entries):
-                    rules = (*rules, (len(folder.place), _read_rules(folder.path / IGNORE_FILE)))
+                    rules = (*rules, (len(folder.relative), _read_rules(folder.path / IGNORE_FILE)))
             except (OSError, InputError) as error:
                 self.left_out[folder.path] = f"it cannot be read: {_reason(error)}"
                 continue
             for entry in entries:
                 try:
                     if self._visit(entry, folder, rules, real):
-                        waiting.append(_Folder(folder.path / entry.name, f"{folder.place}{entry.name}/", rules))
+                        pending.append(_Folder(folder.path / entry.name, f"{folder.relative}{entry.name}/", rules))
                 except OSError as error:
                     self.left_out[folder.path / _printable(entry.name)] = f"it cannot be read: {_reason(error)}"
 
     def _visit(self, entry: os.DirEntry[str], folder: _Folder, rules: _Rules, real: str) -> bool:
-        """Take an entry of a folder, leave it out, or say that it is a folder to go on with."""
+        """Add or skip a folder's entry. Returns True if it is a folder to walk."""
         name = _printable(entry.name)
-        path, place = folder.path / name, folder.place + name
+        path, relative = folder.path / name, folder.relative + name
         is_folder = entry.is_dir(follow_symlinks=False)
-        marked = f"{place}/" if is_folder else place
-        if self._ignored.match_file(marked) or any(spec.match_file(marked[length:]) for length, spec in rules):
+        pattern_path = f"{relative}/" if is_folder else relative
+        if self._ignored.match_file(pattern_path) or any(spec.match_file(pattern_path[length:]) for length, spec in rules):
             return False
-        if not is_folder and self._wanted and not self._wanted.match_file(place):
+        if not is_folder and self._wanted and not self._wanted.match_file(relative):
             return False
         if name != entry.name:
             self._leave_out(path, is_folder, _NOT_UNICODE)
@@ -136,38 +137,38 @@ class _Walk:
         elif entry.is_symlink():
             self._visit_link(path, real)
         else:
-            self._take(path, entry.stat(follow_symlinks=False).st_mode)
+            self._add_file(path, entry.stat(follow_symlinks=False).st_mode)
         return False
 
     def _visit_link(self, path: Path, real: str) -> None:
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            self._leave_out(path, False, f"it is a link that leads nowhere: {_reason(error)}")
+            self._leave_out(path, False, f"it is a broken link: {_reason(error)}")
             return
         is_folder = stat.S_ISDIR(mode)
         if not (os.path.realpath(path) + os.sep).startswith(real):
-            self._leave_out(path, is_folder, "it is a link out of the folder: name it, too, to have it read")
-        elif not is_folder:  # what a folder holds is found where it is
-            self._take(path, mode)
+            self._leave_out(path, is_folder, "it is a link out of the folder: name it as well to index it")
+        elif not is_folder:  # a linked folder's files are found in the folder itself
+            self._add_file(path, mode)
 
-    def _take(self, path: Path, mode: int) -> None:
+    def _add_file(self, path: Path, mode: int) -> None:
         if not stat.S_ISREG(mode):
             self.left_out[path] = f"it is {_kind(mode)}"
-        elif known(path):
+        elif is_supported(path):
             self.files.add(path)
         else:
             self.unknown[path.suffix.lower()] += 1
 
     def _leave_out(self, path: Path, is_folder: bool, reason: str) -> None:
-        if is_folder or known(path):
+        if is_folder or is_supported(path):
             self.left_out[path] = reason
         else:
             self.unknown[path.suffix.lower()] += 1
 
 
 def _read_rules(path: Path) -> pathspec.GitIgnoreSpec:
-    """The rules of an ignore file. Without them nothing says what its folder wants to keep out, and it is not read."""
+    """Read an ignore file. Raises InputError if it is unusable; its folder is then skipped, rather than indexed in full."""
     try:
         with open_file(path) as file:
             data = file.read(limits.IGNORE_FILE_BYTES + 1)
@@ -180,19 +181,19 @@ def _read_rules(path: Path) -> pathspec.GitIgnoreSpec:
 
 def _spec(patterns: Sequence[str]) -> pathspec.GitIgnoreSpec:
     try:
-        # The standard library's regular expressions can take for ever over a pattern of many stars.
+        # The standard library's regular expressions can take exponential time on a pattern with many stars.
         return pathspec.GitIgnoreSpec.from_lines(patterns, backend="re2")
-    except Exception as error:  # of pathspec, re or re2, which share no base
-        raise InputError(f"a pattern cannot be understood: {describe(error)}") from error
+    except Exception as error:  # from pathspec, re or re2, which share no base class
+        raise InputError(f"a pattern cannot be parsed: {describe(error)}") from error
 
 
 def _kind(mode: int) -> str:
     kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
-    return kinds.get(stat.S_IFMT(mode), "something special")
+    return kinds.get(stat.S_IFMT(mode), "a special file")
 
 
 def _printable(path: str) -> str:
-    """A path, its bytes that are no UTF-8 (halves of characters in Python's strings) as ``\\xff``."""
+    """Return a path with its invalid UTF-8 bytes (lone surrogates in Python's strings) written as ``\\xff``."""
     return _SURROGATE.sub(lambda match: f"\\x{ord(match.group()) & 0xFF:02x}", path)
 
 

@@ -1,50 +1,50 @@
-"""What one file may cost, in one place. docs/reference.md says these figures."""
+"""Limits on the size, time and memory of one file. docs/reference.md quotes these figures."""
 
 from __future__ import annotations
 
 TEXT_FILE_BYTES = 16 << 20
-"""Of a plain text file."""
+"""Largest plain text file."""
 
 PARSED_FILE_BYTES = 64 << 20
-"""Of a web page, a PDF, an Office or OpenDocument file."""
+"""Largest web page, PDF, Office or OpenDocument file."""
 
 UNPACKED_BYTES = 256 << 20
-"""Of all that an Office, OpenDocument or EPUB file packs."""
+"""Most bytes that the archive of an Office, OpenDocument or EPUB file may unpack to."""
 
 TEXT_CHARACTERS = 16 << 20
-"""Of the text of one document."""
+"""Longest text of one document."""
 
 SECTIONS = 100_000
-"""Of one document: those with headings, or pages."""
+"""Most sections of one document."""
 
 MESSAGE_PARTS = 1000
-"""Of an e-mail: its texts, attachments, and the parts that hold them."""
+"""Most MIME parts of an e-mail, containers included."""
 
 TITLE_CHARACTERS = 500
-"""Of a title, a heading or a row's identifier. Titles and headings are read with every passage."""
+"""Longest title, heading or row identifier. Titles and headings are encoded with every passage."""
 
 ROW_BYTES = 8 << 20
-"""Of a row of a table. The table itself may be of any size."""
+"""Largest row of a table. The table itself may have any size."""
 
 ROW_FIELDS = 10_000
-"""Of a row of a table."""
+"""Most fields of a table row."""
 
 GZIP_RATIO = 200
-"""How many times its own size a gzipped table may unpack to, beyond its first 64 MB."""
+"""Highest compression ratio of a gzipped table, once it has unpacked to more than 64 MB."""
 
 PARSE_SECONDS = 60
-"""Of the processor's time, for the libraries that parse one file ..."""
+"""CPU seconds for parsing one file ..."""
 
 PARSE_SECONDS_PER_MB = 20
-"""... and as many more for each MB of the file: a manual of 3,600 pages has 6 MB and takes 100 seconds."""
+"""... plus these for each MB of the file: a 6 MB manual of 3,600 pages takes 100 seconds."""
 
 PARSE_BYTES = 1 << 30
-"""Of memory, for the same."""
+"""Address space of the parser process."""
 
 IGNORE_FILE_BYTES = 64 << 10
-"""Of a file of ignore rules."""
+"""Largest ignore file."""
 
 
 def parse_seconds(size: int) -> int:
-    """The seconds that a file of ``size`` bytes may take."""
+    """Return the CPU seconds allowed for parsing a file of ``size`` bytes."""
     return PARSE_SECONDS + PARSE_SECONDS_PER_MB * (size >> 20)

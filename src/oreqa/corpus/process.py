@@ -1,4 +1,4 @@
-"""The parent's side of worker.py: one child process that parses file after file, ended when a file exceeds its limits."""
+"""Parse files in a child process (worker.py), which is killed and replaced when a file exceeds its limits."""
 
 from __future__ import annotations
 
@@ -18,78 +18,80 @@ from oreqa.corpus import limits
 from oreqa.corpus.worker import receive, send
 from oreqa.errors import DocumentError
 
-# Not "python -m": that would look for modules in the current folder first, and documents may lie there.
+# Not "python -m": that looks for modules in the current folder first, and untrusted documents may lie there.
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from oreqa.corpus.worker import serve; serve(*map(int, sys.argv[2:]))"
 )
-_PATIENCE = 5
-"""A file may take this many times its seconds on the clock, for a busy machine makes no file hang."""
+_CLOCK_FACTOR = 5
+"""Wall-clock limit as a multiple of the CPU limit, so that files do not time out on a busy machine."""
 
 
 def parse(path: Path, data: bytes) -> Document:
-    """The document that ``data`` holds, parsed in a child process. Raises DocumentError, whatever goes wrong there."""
+    """Parse ``data`` in the child process. Raises DocumentError for any failure there, crashes included."""
     return _parser.parse(path, data)
 
 
 def end_parser() -> None:
-    """End the child process, if there is one. The next file starts another."""
+    """Stop the child process, if one is running. The next file starts a new one."""
     _parser.end()
 
 
 class _Parser:
+    """Owns the child process. The lock lets one file through at a time."""
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
 
     def parse(self, path: Path, data: bytes) -> Document:
         with self._lock:
-            reply = json.loads(self._ask(path, data))
+            reply = json.loads(self._request(path, data))
             if reply["last"]:
                 self._stop()
         if "error" in reply:
             raise DocumentError(reply["error"])
         if "memory" in reply:
-            raise DocumentError(f"reading it takes more than {limits.PARSE_BYTES >> 20} MB of memory: split it")
+            raise DocumentError(f"parsing it takes more than {limits.PARSE_BYTES >> 20} MB of memory: split it")
         return _document(reply["document"])
 
     def end(self) -> None:
         with self._lock:
             self._stop()
 
-    def _ask(self, path: Path, data: bytes) -> bytes:
+    def _request(self, path: Path, data: bytes) -> bytes:
         child = self._child = self._child or _start()
         assert child.stdin
         assert child.stdout
-        # The child limits its processor time by itself; the clock is for a child that cannot, or that waits.
-        late = threading.Event()
+        # The child limits its own CPU time. This timer is for platforms without that limit, and for a child that waits.
+        timed_out = threading.Event()
 
         def expire() -> None:
-            late.set()
+            timed_out.set()
             child.kill()
 
         seconds = limits.parse_seconds(len(data))
-        clock = threading.Timer(_PATIENCE * seconds, expire)
-        clock.daemon = True
-        clock.start()
-        answer = None
+        timer = threading.Timer(_CLOCK_FACTOR * seconds, expire)
+        timer.daemon = True
+        timer.start()
+        reply = None
         try:
-            with contextlib.suppress(OSError):  # of a pipe whose other end is gone
+            with contextlib.suppress(OSError):  # a broken pipe: the child is gone
                 for message in (str(path).encode(), str(seconds).encode(), data):
                     send(child.stdin, message)
-                answer = receive(child.stdout)
+                reply = receive(child.stdout)
         except BaseException:
-            self._stop()  # its answer to this file would be taken for that to the next
+            self._stop()  # a late reply to this file would be taken for the next one's
             raise
         finally:
-            clock.cancel()
-            clock.join()
-        if answer is None:
+            timer.cancel()
+            timer.join()
+        if reply is None:
             code = self._stop(patience=1)
-            if late.is_set() or code == -getattr(signal, "SIGXCPU", 0):
-                raise DocumentError(f"reading it takes more than {seconds} seconds: split it")
-            raise DocumentError("its reader crashed: save it in another format")
-        return answer
+            if timed_out.is_set() or code == -getattr(signal, "SIGXCPU", 0):
+                raise DocumentError(f"parsing it takes more than {seconds} seconds: split it")
+            raise DocumentError("the parser crashed on it: save it in another format")
+        return reply
 
     def _stop(self, patience: float = 0) -> int:
         child, self._child = self._child, None
@@ -114,17 +116,15 @@ def _document(row: dict[str, Any]) -> Document:
 def _start() -> subprocess.Popen[bytes]:
     path = [str(Path(__file__).parents[2]), *(entry for entry in sys.path if entry)]
     command = [sys.executable, "-I", "-c", _START, json.dumps(path), str(os.getpid()), str(limits.PARSE_BYTES)]
-    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    pipe = subprocess.PIPE
     try:
-        return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=nowhere)
+        return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
     except OSError as error:
-        raise DocumentError(
-            f"the process that reads such files cannot be started: {sys.executable}: {error.strerror}"
-        ) from error
+        raise DocumentError(f"the process that parses it cannot be started: {sys.executable}: {error.strerror}") from error
 
 
 def _forget() -> None:
-    """A forked process must not talk to its parent's child."""
+    """Give a forked process a parser of its own: it must not talk to its parent's child."""
     global _parser
     _parser = _Parser()
 

@@ -1,4 +1,4 @@
-"""One file to its documents: which reader serves which format, and what all share."""
+"""Read a file's documents: picks the reader by extension and applies the checks that all formats share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from oreqa.errors import DocumentError, describe
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields of a table's rows hold the text, the title and the identifier; None means the usual names."""
+    """Which fields of a table's rows hold the text, the title and the identifier; None means the common names."""
 
     text: str | None = None
     title: str | None = None
@@ -33,44 +33,44 @@ _TEXTS: dict[str, Callable[[bytes, Path], Document]] = {
     ".rst": text.read_text,
 }
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson")
-_PACKED = (*_TEXTS, ".md", ".markdown", ".html", ".htm", ".xhtml", *_ROWS)
-"""What may be gzipped: text, in whatever format."""
+_MAY_BE_GZIPPED = (*_TEXTS, ".md", ".markdown", ".html", ".htm", ".xhtml", *_ROWS)
 
-SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS, *(f"{suffix}.gz" for suffix in _PACKED))
+SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS, *(f"{suffix}.gz" for suffix in _MAY_BE_GZIPPED))
+"""Extensions of the supported formats, in lower case."""
 
 _WORD = re.compile(r"\w")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def known(path: Path) -> bool:
-    """Whether the name of ``path`` is one of a format that can be read."""
+def is_supported(path: Path) -> bool:
+    """Return whether ``path`` has the extension of a supported format."""
     return path.name.lower().endswith(SUFFIXES)
 
 
 def has_text(text: str) -> bool:
-    """Whether a text shows anything: blanks, control characters and characters without width do not."""
+    """Return whether any character of a text is visible: not white space, a control or a zero-width character."""
     return bool(_WORD.search(text)) or any(c.isprintable() and not c.isspace() for c in text)
 
 
 def read_documents(path: Path, fields: Fields | None = None) -> Iterator[Document]:
-    """Read one file; tables give a document a row. A file without any text is refused.
+    """Read one file's documents: one per row for tables, one per file for other formats.
 
-    Raises nothing but DocumentError, with a one-line reason, whatever the file holds; possibly after some rows were given.
-    Everything that a document holds can be encoded as UTF-8.
+    Every string of a document can be encoded as UTF-8. Raises only DocumentError, with a one-line reason, whatever the file
+    holds; for tables possibly after some rows were yielded. A file without text is an error.
     """
     empty = True
     try:
         for document in _documents(path, fields or Fields()):
             if has_text(document.text):
                 empty = False
-                yield _sound(document)
+                yield _clean(document)
     except DocumentError:
         raise
     except MemoryError:
         raise DocumentError("there is not enough memory to read it: split it") from None
     except OSError as error:
         raise DocumentError(f"it cannot be read: {error.strerror or describe(error)}") from error
-    except Exception as error:  # a library that a damaged file surprised
+    except Exception as error:  # whatever a library raises on a damaged file
         raise DocumentError(f"it is damaged ({describe(error)})") from error
     if empty:
         raise DocumentError(
@@ -81,24 +81,24 @@ def read_documents(path: Path, fields: Fields | None = None) -> Iterator[Documen
 def _documents(path: Path, fields: Fields) -> Iterator[Document]:
     if _SURROGATE.search(str(path)):
         raise DocumentError("its name is not UTF-8: rename it")
-    packed = path.name.lower().endswith(".gz")
-    inner = path.with_suffix("") if packed else path
+    gzipped = path.name.lower().endswith(".gz")
+    inner = path.with_suffix("") if gzipped else path
     suffix = inner.suffix.lower()
-    if not known(path):
-        raise DocumentError(f"files of this kind cannot be read; known: {', '.join(SUFFIXES)}")
+    if not is_supported(path):
+        raise DocumentError(f"its file type is not supported; supported: {', '.join(SUFFIXES)}")
     if suffix in _ROWS:
         with open_file(path) as file:
             yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
         return
     if suffix in _TEXTS:
-        document = _TEXTS[suffix](_read(path, limits.TEXT_FILE_BYTES, packed), inner)
+        document = _TEXTS[suffix](_read(path, limits.TEXT_FILE_BYTES, gzipped), inner)
     else:
-        document = process.parse(inner, _read(path, limits.PARSED_FILE_BYTES, packed))
+        document = process.parse(inner, _read(path, limits.PARSED_FILE_BYTES, gzipped))
     yield replace(document, key=str(path))
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """A regular file, opened for reading. Others could wait for ever or never end, and raise DocumentError."""
+    """Open a regular file for reading. Raises DocumentError for others, which could block or never end."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
@@ -106,33 +106,37 @@ def open_file(path: Path) -> IO[bytes]:
     raise DocumentError("it is not a regular file")
 
 
-def _read(path: Path, limit: int, packed: bool) -> bytes:
-    """A file's bytes, unpacked if it is ``packed``: neither form may be larger than ``limit``."""
+def _read(path: Path, limit: int, gzipped: bool) -> bytes:
+    """Read a file, unpacked if it is ``gzipped``. Raises DocumentError if that gives more than ``limit`` bytes."""
     with open_file(path) as file:
         try:
-            data = cast(IO[bytes], gzip.open(file)).read(limit + 1) if packed else file.read(limit + 1)
+            data = cast(IO[bytes], gzip.open(file)).read(limit + 1) if gzipped else file.read(limit + 1)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DocumentError(f"it is a damaged gzip file ({error})") from error
     if len(data) > limit:
         raise DocumentError(
-            f"it {'unpacks to more' if packed else 'is larger'} than {limit >> 20} MB, "
+            f"it {'unpacks to more' if gzipped else 'is larger'} than {limit >> 20} MB, "
             f"the limit for {path.suffix.lower()} files: split it"
         )
     return data
 
 
-def _sound(document: Document) -> Document:
-    """Without halves of characters, which JSON and PDF can hold and UTF-8 cannot, and with names of bounded length."""
+def _clean(document: Document) -> Document:
+    """Replace lone surrogates, which JSON and PDF can hold and UTF-8 cannot, and bound the length of names."""
     return Document(
-        _whole(document.key),
-        _whole(document.title[: limits.TITLE_CHARACTERS]),
-        _whole(document.text),
-        tuple(Section(s.start, s.end, _whole(s.heading[: limits.TITLE_CHARACTERS])) for s in document.sections),
-        {_whole(name): _whole(value) for name, value in document.fields.items()},
-        tuple(replace(place, name=_whole(place.name[: limits.TITLE_CHARACTERS])) for place in document.places),
+        _without_surrogates(document.key),
+        _short_name(document.title),
+        _without_surrogates(document.text),
+        tuple(Section(s.start, s.end, _short_name(s.heading)) for s in document.sections),
+        {_without_surrogates(name): _without_surrogates(value) for name, value in document.fields.items()},
+        tuple(replace(place, name=_short_name(place.name)) for place in document.places),
         document.pages,
     )
 
 
-def _whole(text: str) -> str:
+def _short_name(text: str) -> str:
+    return _without_surrogates(text[: limits.TITLE_CHARACTERS])
+
+
+def _without_surrogates(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)

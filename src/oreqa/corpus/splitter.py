@@ -1,4 +1,4 @@
-"""Documents to passages: paragraphs are kept together up to a number of tokens (as ProQA's released code does)."""
+"""Split documents into passages: whole paragraphs joined up to a token budget, as ProQA's released code does."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from oreqa.corpus.builder import clip_places
 from oreqa.corpus.sentences import split_sentences
 
 Range = tuple[int, int]
+"""Start and end offsets in characters, end-exclusive."""
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 SPLITTER_VERSION = 3
-"""To be raised when the same file would be read or cut differently: indexes then read it again."""
+"""Raise this when a change makes the same file give other text or passages: indexes then read their files again."""
 
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
 
 
 def split_passages(document: Document, count_tokens: CountTokens, max_tokens: int, language: str = "en") -> list[Passage]:
-    """Cut a document into passages of at most ``max_tokens`` tokens, none of which crosses a section's heading.
+    """Split a document into passages of at most ``max_tokens`` tokens, none of which crosses a section boundary.
 
-    Whole paragraphs are joined while they fit; one that ends in a colon goes with the next. A paragraph that is too long is
-    cut between sentences, a sentence that is too long between words. ``count_tokens`` counts a batch of texts with the
-    model's own tokenizer, special tokens left out; the title and the heading, which are read with every passage, count as
-    well, up to half of the tokens.
+    Whole paragraphs are joined while they fit; one that ends in a colon stays with the next. Paragraphs over the budget are
+    split between sentences, sentences over the budget between words. ``count_tokens`` returns the token counts of a batch
+    of texts, by the model's own tokenizer without special tokens. Title and heading are encoded with every passage, so
+    they count against the budget too, up to half of it.
     """
     passages: list[Passage] = []
     for section in document.sections or (Section(0, len(document.text), ""),):
@@ -32,36 +33,36 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
         head = passage_head(document.title, section.heading)
         room = max_tokens - min(sum(count_tokens([head])), max_tokens // 2) if head else max_tokens
         pieces: list[tuple[Range, int]] = []
-        for span, length in _measured(document.text, paragraphs, count_tokens, room):
+        for paragraph, length in _measure(document.text, paragraphs, count_tokens, room):
             if length <= room:
-                pieces.append((span, length))
+                pieces.append((paragraph, length))
             else:
-                pieces.extend(_split_long(document.text, span, count_tokens, room, language))
-        for a, b in _join(_announced(document.text, pieces, room), room):
-            passages.append(_passage(document, section.heading, a, b, language))
+                pieces.extend(_split_long(document.text, paragraph, count_tokens, room, language))
+        for start, end in _join(_join_after_colons(document.text, pieces, room), room):
+            passages.append(_passage(document, section.heading, start, end, language))
     return passages
 
 
 def passage_head(title: str, heading: str) -> str:
-    """What a passage is about, read by the models before its text."""
+    """Return the "title: heading" that models read before a passage's text."""
     return ": ".join(part for part in (title, heading) if part)
 
 
 def paragraph_passage(document: Document, language: str = "en", sentences: Sequence[Range] | None = None) -> Passage:
-    """The whole document as one passage, with given sentence boundaries or our own splitter's."""
-    spans = split_sentences(document.text, language) if sentences is None else list(sentences)
-    in_text = tuple(Sentence(document.text[a:b], a, b) for a, b in spans)
-    return Passage(document.key, document.title, "", document.text, 0, len(document.text), in_text)
+    """Return the whole document as one passage, split at the boundaries ``sentences`` or else by ``split_sentences``."""
+    ranges = split_sentences(document.text, language) if sentences is None else sentences
+    split = tuple(Sentence(document.text[a:b], a, b) for a, b in ranges)
+    return Passage(document.key, document.title, "", document.text, 0, len(document.text), split)
 
 
 def _paragraphs(text: str, start: int, end: int) -> list[Range]:
-    spans = []
-    for cut_start, cut_end in [m.span() for m in _BLANK_LINES.finditer(text, start, end)] + [(end, end)]:
-        trimmed = _trim(text, start, cut_start)
-        if trimmed:
-            spans.append(trimmed)
-        start = cut_end
-    return spans
+    paragraphs = []
+    for gap_start, gap_end in [m.span() for m in _BLANK_LINES.finditer(text, start, end)] + [(end, end)]:
+        paragraph = _trim(text, start, gap_start)
+        if paragraph:
+            paragraphs.append(paragraph)
+        start = gap_end
+    return paragraphs
 
 
 def _trim(text: str, start: int, end: int) -> Range | None:
@@ -74,38 +75,39 @@ def _trim(text: str, start: int, end: int) -> Range | None:
 
 
 def _split_long(
-    text: str, span: Range, count_tokens: CountTokens, max_tokens: int, language: str
+    text: str, paragraph: Range, count_tokens: CountTokens, max_tokens: int, language: str
 ) -> list[tuple[Range, int]]:
-    """An overlong paragraph as sentences, joined while they fit; an overlong sentence as runs of words."""
-    start, end = span
-    spans = [(start + a, start + b) for a, b in split_sentences(text[start:end], language)]
+    """Split an overlong paragraph into runs of sentences that fit, and overlong sentences into runs of words."""
+    start, end = paragraph
+    sentences = [(start + a, start + b) for a, b in split_sentences(text[start:end], language)]
     pieces: list[tuple[Range, int]] = []
-    for sentence, length in _measured(text, spans, count_tokens, max_tokens):
+    for sentence, length in _measure(text, sentences, count_tokens, max_tokens):
         if length <= max_tokens:
             pieces.append((sentence, length))
             continue
         words = [match.span() for match in _WORDS.finditer(text, *sentence)]
-        runs = _join(list(_measured(text, words, count_tokens, max_tokens)), max_tokens)
+        runs = _join(list(_measure(text, words, count_tokens, max_tokens)), max_tokens)
         pieces.extend((run, max_tokens) for run in runs)
-    # These runs are given the whole budget: the next paragraph begins a passage of its own.
+    # Counted as if they used the whole budget, so that the next paragraph starts a new passage.
     return [(run, max_tokens) for run in _join(pieces, max_tokens)]
 
 
-# Cut at 40 characters, so that a "word" fits by itself whatever the tokenizer. No passage has more characters for a token.
 _WORD = 40
+"""Longest "word" in characters, so that each fits the budget whatever the tokenizer. No passage is longer than
+``max_tokens`` times this."""
 _WORDS = re.compile(rf"\S{{1,{_WORD}}}")
 _BATCH = 256
-"""Texts given to the tokenizer at once, which takes some hundred bytes for each of their tokens."""
+"""Texts per call of the tokenizer, which needs some hundred bytes of memory per token."""
 
 
-def _measured(text: str, spans: Sequence[Range], count_tokens: CountTokens, max_tokens: int) -> Iterator[tuple[Range, int]]:
-    """Spans with their numbers of tokens, without those of which a model would see nothing.
+def _measure(text: str, ranges: Sequence[Range], count_tokens: CountTokens, max_tokens: int) -> Iterator[tuple[Range, int]]:
+    """Yield ranges with their token counts, skipping those without a token.
 
-    What is too long by its characters alone is not counted.
+    A range that has too many characters to fit is not tokenized: its count is ``max_tokens + 1``.
     """
     longest = max_tokens * _WORD
-    for first in range(0, len(spans), _BATCH):
-        batch = spans[first : first + _BATCH]
+    for first in range(0, len(ranges), _BATCH):
+        batch = ranges[first : first + _BATCH]
         lengths = iter(count_tokens([text[a:b] for a, b in batch if b - a <= longest]))
         for a, b in batch:
             length = next(lengths) if b - a <= longest else max_tokens + 1
@@ -113,8 +115,8 @@ def _measured(text: str, spans: Sequence[Range], count_tokens: CountTokens, max_
                 yield (a, b), length
 
 
-def _announced(text: str, pieces: Sequence[tuple[Range, int]], max_tokens: int) -> list[tuple[Range, int]]:
-    """A paragraph that announces the next one, by a colon at its end, as one piece with it where both fit."""
+def _join_after_colons(text: str, pieces: Sequence[tuple[Range, int]], max_tokens: int) -> list[tuple[Range, int]]:
+    """Join a paragraph that ends in a colon to the next one where both fit."""
     joined: list[tuple[Range, int]] = []
     for (start, end), length in pieces:
         if joined:
@@ -127,7 +129,7 @@ def _announced(text: str, pieces: Sequence[tuple[Range, int]], max_tokens: int) 
 
 
 def _join(pieces: Sequence[tuple[Range, int]], max_tokens: int) -> list[Range]:
-    """Join neighbouring spans greedily while the sum of their tokens stays within ``max_tokens``."""
+    """Join neighbouring ranges greedily while their token counts add up to at most ``max_tokens``."""
     runs: list[Range] = []
     used = 0
     for (start, end), length in pieces:

@@ -1,10 +1,10 @@
-"""Titles in the properties of files, which programs often make up."""
+"""Recognise the placeholder titles that programs write into file properties."""
 
 from __future__ import annotations
 
 import re
 
-_MADE_UP = re.compile(
+_PLACEHOLDER = re.compile(
     r"untitled.*|\(?anonymous\)?|document ?\d*|presentation ?\d*|powerpoint[- ]pr.sentation|slide \d+|title"
     r"|microsoft (?:word|powerpoint|excel) - .*"
     r"|.*\.(?:docx?|odt|rtf|tex|dvi|ps|indd|pptx?|xlsx?|pdf|html?|md|qxd|fm|pmd|wpd)|[^ ]*\.\w{3,4}",
@@ -13,6 +13,6 @@ _MADE_UP = re.compile(
 
 
 def real_title(title: str) -> str:
-    """A title on one line; "" for one that a program made up, such as "Microsoft Word - plan.doc"."""
+    """Return a title on one line, or "" for a program's placeholder such as "Microsoft Word - plan.doc"."""
     title = " ".join(title.split())
-    return "" if _MADE_UP.fullmatch(title) else title
+    return "" if _PLACEHOLDER.fullmatch(title) else title

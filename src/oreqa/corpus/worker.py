@@ -1,7 +1,7 @@
-"""What runs in a process of its own: the formats whose libraries can hang, crash or fill the memory.
+"""The child process that parses the formats whose libraries can hang, crash or exhaust memory.
 
-A message is its length in eight bytes and then its bytes. For each file come three: its path, the seconds it may take, and
-its bytes. One goes back, the document or the reason why there is none, as JSON.
+A message is an eight-byte big-endian length followed by that many bytes. The parent sends three messages per file: its path,
+its limit in seconds, and its bytes. The child replies with one, a JSON object that holds the document or the error.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def send(stream: IO[bytes], message: bytes) -> None:
 
 
 def receive(stream: IO[bytes]) -> bytes | None:
-    """The next message; None at the end of the stream, also if it ends within a message."""
+    """Read the next message; None at the end of the stream, even if it ends within a message."""
     head = _read(stream, _LENGTH.size)
     return None if head is None else _read(stream, _LENGTH.unpack(head)[0])
 
@@ -68,16 +68,17 @@ def _read(stream: IO[bytes], length: int) -> bytes | None:
 
 
 def serve(parent: int, memory: int) -> None:
-    """Parse files until the process ``parent`` is gone or has no more, each within its seconds of processor time.
+    """Parse files until the process ``parent`` exits or sends no more, each within its limit of CPU seconds.
 
-    ``memory`` bounds this process, in bytes. Platforms without these limits go without; the parent's clock remains.
+    ``memory`` limits this process's address space, in bytes. Where the platform has no such limits, only the parent's timer
+    remains.
     """
     requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
-    os.dup2(nowhere, 1)  # whatever a library prints must not mix with the replies
+    devnull = os.open(os.devnull, os.O_RDWR)
+    os.dup2(devnull, 0)
+    os.dup2(devnull, 1)  # what a library prints must not mix with the replies
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     _limit_memory(memory)
     last = False
     while not last:
@@ -86,7 +87,7 @@ def serve(parent: int, memory: int) -> None:
             return
         _limit_time(int(seconds))
         reply = _parse(Path(path.decode()), data, memory)
-        # Memory that one file took may not come back: the next one is owed all of it.
+        # The memory a file took may not all be freed: after a large file, a new process takes the next one.
         last = "memory" in reply or _peak_memory() > memory // 4
         send(replies, json.dumps({**reply, "last": last}).encode())
 
@@ -97,14 +98,14 @@ def _parse(path: Path, data: bytes, memory: int) -> dict[str, Any]:
         return {"document": asdict(document)}
     except MemoryError:
         return {"memory": True}
-    except Exception as error:  # foreign parsers raise whatever they like, and not all say that it is the memory
+    except Exception as error:  # parsers raise whatever they like, and not always MemoryError when memory runs out
         if _peak_memory() > memory // 2:
             return {"memory": True}
         return {"error": str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"}
 
 
-def _end_with(parent: int) -> None:
-    """A parent that was killed cannot say so."""
+def _exit_with(parent: int) -> None:
+    """Exit when the parent is gone: a killed parent cannot tell its child to stop."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(0)
@@ -132,8 +133,8 @@ def _limit_time(seconds: int) -> None:
 
 
 def _peak_memory() -> int:
-    """Bytes that this process has held at the most; 0 where nothing tells."""
-    with suppress(OSError):  # Linux: ru_maxrss begins with what the parent held when it started this process
+    """Return this process's peak resident memory in bytes; 0 where the platform does not report it."""
+    with suppress(OSError):  # Linux: ru_maxrss starts from the parent's size when it started this process
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:")), 0)
     try:
