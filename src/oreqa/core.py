@@ -37,7 +37,7 @@ class Place:
 
 
 def place_after(place: Place, text: str) -> Place:
-    """The place behind the ``text`` that stands at ``place``."""
+    """Return the place just after ``text``, which starts at ``place``."""
     return Place(
         place.start + len(text),
         place.name,
@@ -47,14 +47,17 @@ def place_after(place: Place, text: str) -> Place:
 
 
 MISSING = "missing"
-"""The reason of a page, chapter or sheet that the file names and that cannot be read, or only in part. Nobody can count its
-words: it stands in ``PageWords.left_out`` with 0."""
+"""The reason in ``PageWords.left_out`` for a page, chapter or sheet that the file lists but that could not be read, or only
+in part. Its words cannot be counted: the count is 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """What came through of a page, or of a file without pages: words of the source by a count that knows nothing of how it
-    is read, words of the text that was read, and words that were left out on purpose, by the reason."""
+    """Word counts of a page, or of a whole file without pages, to measure how completely it was read.
+
+    ``source`` is counted in the file independently of the parser, ``read`` in the extracted text; ``left_out`` counts the
+    words that were skipped on purpose, by reason.
+    """
 
     page: str
     source: int

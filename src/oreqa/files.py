@@ -1,4 +1,4 @@
-"""Reading and writing of data files, plain or gzipped, with errors that name the place."""
+"""Read and write data files, plain or gzipped; errors name the file and line."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from oreqa.errors import InputError
 
 
 def byte_lines(path: Path) -> Iterator[bytes]:
-    """A file's lines with their ends, unpacked if it is gzipped. Raises InputError if it cannot be read."""
+    """Yield a file's lines with their line ends, unpacked if it is gzipped. Raises InputError if it cannot be read."""
     try:
         with path.open("rb") as file:
-            packed = file.peek(2)[:2] == b"\x1f\x8b"
-            yield from gzip.GzipFile(fileobj=file) if packed else file
+            gzipped = file.peek(2)[:2] == b"\x1f\x8b"
+            yield from gzip.GzipFile(fileobj=file) if gzipped else file
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
     except (OSError, EOFError, zlib.error) as error:
@@ -28,14 +28,14 @@ def byte_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_json(path: Path) -> Any:
-    """A JSON file. Raises InputError that names the line of a mistake."""
+    """Read a JSON file. Raises InputError with the parser's position if it is malformed."""
     return _parse(b"".join(byte_lines(path)), str(path))
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON-lines file with their line numbers, from 1; empty lines are passed over.
+    """Yield the objects of a JSON-lines file with their line numbers, from 1; skips empty lines.
 
-    The file is read as far as the objects are asked for. Raises InputError that names the line of a mistake.
+    The file is read lazily. Raises InputError that names a malformed line.
     """
     for number, line in enumerate(byte_lines(path), 1):
         if not line.strip():
@@ -47,62 +47,65 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
-_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def _parse(data: bytes, where: str) -> Any:
-    """A JSON value. Raises InputError for what is not JSON, and for texts that no encoding can hold."""
+    """Parse a JSON value. Raises InputError for invalid JSON and for strings with a lone surrogate."""
     try:
         text = data.decode(json.detect_encoding(data))
         value = _DECODER.decode(text)
-        if _HALF_CHARACTER.search(text):  # seldom: only then it is worth to look whether its other half is there
+        if _SURROGATE_ESCAPE.search(text):  # rare; encoding, which is slow, finds out whether it is a whole pair
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        raise InputError(f"{where}: it is nested too deep") from None
+        raise InputError(f"{where}: it is nested too deeply") from None
     except UnicodeEncodeError:
-        raise InputError(f"{where}: a text holds half of a surrogate pair, which is no character") from None
+        raise InputError(f"{where}: a string holds half of a surrogate pair, which is not a character") from None
     except ValueError as error:
         raise InputError(f"{where}: it is not JSON ({error})") from error
     return value
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text, gzipped if the name ends so, as ``write_bytes`` does; half characters (of file names) become "?"."""
+    """Write UTF-8 text atomically, gzipped if ``path`` ends in .gz; lone surrogates (from file names) become "?"."""
     data = text.encode(errors="replace")
     write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file beside its place and rename it: a reader never sees half of it."""
+    """Write a file atomically, by renaming a temporary file: no reader sees it half written.
+
+    Creates the parent folders. Raises InputError if the file cannot be written.
+    """
     if path.is_dir():
         raise InputError(f"{path}: it is a folder; name a file to write")
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(data)
-        draft.replace(path)
+        temporary.write_bytes(data)
+        temporary.replace(path)
     except OSError as error:
-        if draft.is_file():
-            draft.unlink()
+        if temporary.is_file():
+            temporary.unlink()
         raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON, indented, keys in the order given."""
+    """Write indented JSON atomically, with keys in insertion order."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 def write_jsonl(path: Path, rows: Iterable[Any]) -> None:
-    """Write a JSON value a line."""
+    """Write one JSON value per line, atomically."""
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def append_jsonl(path: Path, rows: Iterable[Any]) -> None:
-    """Add rows to a plain JSON-lines file in one write, so that work in progress is kept."""
+    """Append rows to an uncompressed JSON-lines file in one write, so that an interrupted run keeps its finished work."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8", errors="replace") as stream:
@@ -112,7 +115,7 @@ def append_jsonl(path: Path, rows: Iterable[Any]) -> None:
 
 
 def drop_torn_line(path: Path) -> None:
-    """Cut off what an interrupted ``append_jsonl`` left after the last whole row."""
+    """Truncate a JSON-lines file after its last complete row, as an interrupted ``append_jsonl`` may leave a partial one."""
     if path.is_file():
         with path.open("r+b") as stream:
             data = stream.read()
@@ -127,10 +130,10 @@ def resume_rows(
     make: Callable[[int, int], Sequence[Mapping[str, Any]]],
     progress: Callable[[int], None],
 ) -> list[dict[str, Any]]:
-    """``total`` rows of long work, made ``step`` at a time by ``make(begin, end)`` and appended to ``path`` as they are.
+    """Return ``total`` rows, computed ``step`` at a time by ``make(begin, end)`` and appended to ``path`` at each step.
 
-    Rows that an interrupted run left there are kept if they bear the same ``stamp``; else the file is started anew.
-    ``progress`` is called with the number of rows that have come.
+    Rows that an interrupted run left in ``path`` are reused if they carry the same ``stamp``; otherwise the file is started
+    over. ``progress`` is called with the number of rows added.
     """
     drop_torn_line(path)
     rows = [row for _, row in read_jsonl(path)] if path.is_file() else []
@@ -147,23 +150,26 @@ def resume_rows(
 
 
 def need(row: Any, key: str, kind: type, where: str) -> Any:
-    """``row[key]``, which must be a ``kind``; whole numbers are floats, too. Raises InputError that says where it is not."""
+    """Return ``row[key]``, which must be a ``kind``; an int also passes as a float.
+
+    Raises InputError, prefixed with ``where``, if the key is missing or its value has another type or is not finite.
+    """
     if not isinstance(row, dict) or key not in row:
         raise InputError(f"{where}: {key!r} is missing")
     value, kinds = row[key], (int, float) if kind is float else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and int in kinds):
         raise InputError(f"{where}: {key!r} is {type(value).__name__}, not {kind.__name__}")
     if kind is float and not abs(row[key]) <= sys.float_info.max:
-        raise InputError(f"{where}: {key!r} is beyond the numbers that can be counted with")
+        raise InputError(f"{where}: {key!r} is too large a number")
     return value
 
 
 def optional(row: Any, key: str, kind: type, default: Any, where: str) -> Any:
-    """``row[key]``, a ``kind``; ``default`` if it is missing or null. Raises InputError for anything else."""
+    """Return ``row[key]`` as ``need`` does, or ``default`` if it is missing or null."""
     return default if isinstance(row, dict) and row.get(key) is None else need(row, key, kind, where)
 
 
 def need_id(row: Any, key: str, where: str) -> str:
-    """``row[key]``, a text or a whole number, as a text. Raises InputError for anything else."""
+    """Return ``row[key]``, a string or an int, as a string. Raises InputError for other types."""
     value = need(row, key, object, where)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else str(need(row, key, str, where))

@@ -1,4 +1,4 @@
-"""Where numbers come from: hashes of data files, and versions of the libraries that computed them."""
+"""What a result depends on: hashes of its data files and versions of its libraries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def data_hash(paths: Iterable[Path]) -> str:
-    """SHA-256 over the content of files, in order; folders count with all their files."""
+    """Return the SHA-256 over the contents of files in the given order, and over all files of folders by sorted path."""
     digest = hashlib.sha256()
     for path in paths:
         for file in sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]:
@@ -20,7 +20,7 @@ def data_hash(paths: Iterable[Path]) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
+    """Return the versions of Python and of the installed libraries that results depend on."""
     installed = {"python": platform.python_version()}
     for name in ("oreqa", "openvino", "numpy", "faiss-cpu", "bm25s", "tokenizers", "torch", "sentence-transformers"):
         try:

@@ -198,10 +198,10 @@ def test_only_input_errors_escape(kind: str, files: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"\n" + DEEP.encode(), "line 2: it is nested too deep"),
+        (b"\n" + DEEP.encode(), "line 2: it is nested too deeply"),
         (b'{"a": ' + b"1" * 5000 + b"}", "line 1: it is not JSON"),
-        (b'{"a": NaN}', "NaN is no number of JSON"),
-        (b'{"a": "x\\uD83Dx"}', "line 1: a text holds half of a surrogate pair"),
+        (b'{"a": NaN}', "NaN is not a JSON number"),
+        (b'{"a": "x\\uD83Dx"}', "line 1: a string holds half of a surrogate pair"),
         (gzip.compress(b'{"a": 1}\n' * 99)[:30], "it cannot be read"),
         (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xff\xff\xff\xff", "it cannot be read"),
     ],

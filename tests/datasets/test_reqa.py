@@ -24,16 +24,16 @@ def test_candidates_gold_and_merged_questions() -> None:
     assert len({p.document_key for p in task.passages}) == 2
 
 
-def test_given_boundaries(tmp_path: Path) -> None:
+def test_boundaries_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "s.jsonl"
     rows = [(0, 12), (13, 41)]
     file.write_text("".join(f'{{"title": "A", "paragraph": 0, "sentence": 0, "start": {a}, "end": {b}}}\n' for a, b in rows))
     task = build_reqa([paragraph("A", ("q", [12]), ("r", [40]))], load_boundaries(file))
-    # Offset 12 lies between the two sentences: it counts for the one before.
+    # Offset 12 lies between the two sentences: it counts for the first.
     assert task.gold == ((0,), (1,))
     with pytest.raises(InputError, match="lack paragraph 0 of 'B'"):
         build_reqa([paragraph("B")], load_boundaries(file))
-    with pytest.raises(InputError, match="outside paragraph 0 of 'A'"):
+    with pytest.raises(InputError, match="is outside paragraph 0 of 'A'"):
         build_reqa([Paragraph("A", "short", ())], load_boundaries(file))
 
 

@@ -1,1 +1,1 @@
-"""QA data in and out: SQuAD, MRQA, DPR and BEIR files; sentence retrieval tasks (ReQA) built from them."""
+"""Question-answer data: reads and writes SQuAD, MRQA, DPR, BEIR and pair files, and builds ReQA tasks from them."""

@@ -1,4 +1,4 @@
-"""Answer strings: SQuAD's normalisation, where a string occurs in a text, and CuratedTREC's patterns."""
+"""Answer strings: SQuAD's normalisation, their occurrences in a text, and CuratedTREC's patterns."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import regex
 from oreqa.errors import InputError
 
 PATTERN_SECONDS = 1.0
-
+"""Time limit for matching one pattern."""
 _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalize_answer(text: str) -> str:
-    """Lower case, without ASCII punctuation, the words a, an and the, and repeated blanks (Rajpurkar et al. 2016)."""
+    """Lower-case; remove ASCII punctuation and the words a, an and the; collapse white space (Rajpurkar et al. 2016)."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def occurrences(text: str, answer: str) -> list[tuple[int, int]]:
-    """Where ``answer`` stands in ``text`` as whole words, in any case and with any blanks between its words."""
+    """Return the ranges of ``text`` where ``answer`` occurs as whole words, ignoring case and the kind of white space."""
     parts = [re.escape(part) for part in answer.split()]
     if not parts:
         return []
@@ -30,16 +30,16 @@ def occurrences(text: str, answer: str) -> list[tuple[int, int]]:
 
 
 def match_pattern(prediction: str, pattern: str, anchored: bool = True) -> bool:
-    """Whether a regular expression (CuratedTREC's) matches the prediction, in any case.
+    """Return whether a regular expression, such as CuratedTREC's, matches the prediction, ignoring case.
 
-    ``anchored`` matches from the prediction's beginning, as RECONSIDER and ProQA do; otherwise anywhere, as DPR. A pattern
-    that takes over a second does not match. Raises InputError for one that is not a regular expression.
+    ``anchored`` matches at the start of the prediction, as RECONSIDER and ProQA do; otherwise anywhere, as DPR does. A
+    pattern that takes longer than PATTERN_SECONDS does not match. Raises InputError for an invalid pattern.
     """
     flags = regex.IGNORECASE | regex.UNICODE | regex.MULTILINE
     try:
         compiled = regex.compile(pattern, flags)
-        run = compiled.match if anchored else compiled.search
-        return run(prediction, timeout=PATTERN_SECONDS) is not None
+        find = compiled.match if anchored else compiled.search
+        return find(prediction, timeout=PATTERN_SECONDS) is not None
     except TimeoutError:
         return False
     except regex.error as error:

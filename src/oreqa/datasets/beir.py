@@ -22,7 +22,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Beir:
-    """A retrieval task: documents, questions by id, and for each question its relevant documents with their grades."""
+    """A retrieval task: documents, questions by id, and the relevance grade of each judged document by question id."""
 
     corpus: tuple[Entry, ...]
     queries: Mapping[str, str]
@@ -30,9 +30,9 @@ class Beir:
 
 
 def load_beir(folder: Path, split: str) -> Beir:
-    """Read a BEIR folder's ``split``; only questions that it judges are kept.
+    """Read a BEIR folder; only questions with judgements in ``split`` are kept.
 
-    Raises InputError for a missing file or split, a malformed row, or a judgement of an unknown document or question.
+    Raises InputError for a missing file or split, a malformed row, or a judgement on an unknown document or question.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder; a BEIR folder holds corpus.jsonl, queries.jsonl and qrels/")
@@ -42,13 +42,13 @@ def load_beir(folder: Path, split: str) -> Beir:
         for where, row in _rows(corpus_file)
     )
     texts = {need_id(row, "_id", where): need(row, "text", str, where) for where, row in _rows(queries_file)}
-    judged = _file(folder / "qrels", f"{split}.tsv")
+    qrels_file = _file(folder / "qrels", f"{split}.tsv")
     documents = {entry.id for entry in corpus}
     qrels: dict[str, dict[str, int]] = {}
-    for number, query, document, grade in _judgements(judged):
+    for number, query, document, grade in _judgements(qrels_file):
         if query not in texts or document not in documents:
             missing = f"question {query[:99]!r}" if query not in texts else f"document {document[:99]!r}"
-            raise InputError(f"{judged}, line {number}: there is no {missing}")
+            raise InputError(f"{qrels_file}, line {number}: there is no {missing}")
         qrels.setdefault(query, {})[document] = grade
     return Beir(corpus, {query: texts[query] for query in qrels}, qrels)
 
@@ -61,8 +61,8 @@ def _file(folder: Path, name: str) -> Path:
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
             return path
-    there = sorted(path.name for path in folder.glob("*")) if folder.is_dir() else []
-    raise InputError(f"{folder / name}: the file is missing (nor {name}.gz); there are: {', '.join(there) or 'none'}")
+    names = sorted(path.name for path in folder.glob("*")) if folder.is_dir() else []
+    raise InputError(f"{folder / name}: no such file, nor {name}.gz; the folder holds: {', '.join(names) or 'nothing'}")
 
 
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
@@ -74,7 +74,7 @@ def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
             query, document, grade = cells
             yield number, query, document, int(grade)
         except ValueError:
-            raise InputError(f"{path}, line {number}: it is not 'query-id TAB corpus-id TAB score'") from None
+            raise InputError(f"{path}, line {number}: expected 'query-id TAB corpus-id TAB score'") from None
 
 
 def save_beir(folder: Path, task: Beir, split: str) -> None:

@@ -1,4 +1,4 @@
-"""DPR's training files: questions with positive and negative passages."""
+"""DPR's training files: questions with positive, negative and hard negative passages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oreqa.files import need, optional, read_json, write_json
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A passage with its title; ``score`` is the retriever's that found it."""
+    """A passage with its title and its retrieval score."""
 
     title: str
     text: str
@@ -25,7 +25,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """A question of DPR's format: its answers, and passages that hold them or do not."""
+    """A question with its answers, the passages that hold one, and passages that do not."""
 
     question: str
     answers: tuple[str, ...]
@@ -35,10 +35,10 @@ class Retrieved:
 
 
 def load_dpr(path: Path) -> list[Retrieved]:
-    """Read a DPR file (a JSON list). Raises InputError that names the question of a mistake."""
+    """Read a DPR file (a JSON list). Raises InputError that names the malformed question."""
     content = read_json(path)
     if not isinstance(content, list):
-        raise InputError(f"{path}: a DPR file is a JSON list of questions, this is a {type(content).__name__}")
+        raise InputError(f"{path}: a DPR file is a JSON list of questions, but this is a {type(content).__name__}")
     rows = []
     for number, row in enumerate(content):
         where = f"{path}, question {number}"
@@ -68,7 +68,7 @@ def _contexts(rows: Any, where: str) -> tuple[Context, ...]:
 
 
 def _score(row: dict[str, Any], where: str) -> float:
-    """DPR's own files write some scores as texts."""
+    """Return the row's score; DPR's own files write some as strings."""
     with suppress(TypeError, ValueError, OverflowError):
         score = float(row.get("score") or 0.0)
         if isfinite(score):

@@ -1,4 +1,4 @@
-"""MRQA files: JSON lines, a header and then one context a line with its questions."""
+"""MRQA files: JSON lines, first a header, then one context per line with its questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oreqa.files import need, need_id, optional, read_jsonl, write_jsonl
 
 
 def load_mrqa(path: Path) -> list[Paragraph]:
-    """Read an MRQA file. Every detected span of an answer is kept. Raises InputError that names the line."""
+    """Read an MRQA file, with every detected span of each answer. Raises InputError that names the malformed line."""
     paragraphs = []
     for number, row in read_jsonl(path):
         if "header" in row:
@@ -20,12 +20,12 @@ def load_mrqa(path: Path) -> list[Paragraph]:
         where = f"{path}, line {number}"
         text = need(row, "context", str, where)
         questions = []
-        for q, asked in enumerate(need(row, "qas", list, where)):
+        for q, entry in enumerate(need(row, "qas", list, where)):
             at = f"{where}, question {q}"
             golds = [
-                gold for answer in optional(asked, "detected_answers", list, [], at) for gold in _spans(answer, text, at)
+                gold for answer in optional(entry, "detected_answers", list, [], at) for gold in _spans(answer, text, at)
             ]
-            questions.append(Question(need_id(asked, "qid", at), need(asked, "question", str, at), tuple(golds)))
+            questions.append(Question(need_id(entry, "qid", at), need(entry, "question", str, at), tuple(golds)))
         paragraphs.append(Paragraph(optional(row, "title", str, "", where), text, tuple(questions)))
     return paragraphs
 
@@ -41,7 +41,7 @@ def _spans(answer: Any, text: str, where: str) -> list[Gold]:
 
 
 def save_mrqa(path: Path, paragraphs: Iterable[Paragraph], dataset: str) -> None:
-    """Write an MRQA file, with ``dataset`` in its header. Token offsets are left out: readers use the characters'."""
+    """Write an MRQA file with ``dataset`` in its header, and without token offsets: readers use character offsets."""
     rows: list[dict[str, Any]] = [{"header": {"dataset": dataset, "split": ""}}]
     for paragraph in paragraphs:
         questions = [

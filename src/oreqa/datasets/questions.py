@@ -1,6 +1,6 @@
-"""Questions to be answered from a collection, and lists of them: JSON lines of ``{question, answers | pattern}``.
+"""Question lists for open question answering: JSON lines of ``{question, answers | pattern}``.
 
-A row may also name the ``document`` that holds the answer, the ``collection`` and the ``kind`` of question.
+A row may also have the ``document`` that holds the answer, the ``collection``, and the ``kind`` of question.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from oreqa.files import need, optional, read_jsonl
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question to be answered from a collection: its answers, or a regular expression that right ones match.
+    """A question to answer from a collection, with its answers or a regular expression that correct answers match.
 
-    Without either the collection does not hold an answer. ``document`` is the end of a path, or a pattern with ``*``.
+    With neither, the collection holds no answer. ``document`` is the end of a path, or a pattern with ``*``.
     """
 
     id: str
@@ -32,16 +32,16 @@ class OpenQuestion:
 
 
 def is_question_list(path: Path) -> bool:
-    """Whether a file holds rows of questions without paragraphs: ``{question, answers | pattern}``."""
+    """Return whether a file is a question list, judged by its first row."""
     if not path.name.removesuffix(".gz").endswith(".jsonl"):
         return False
     return any("question" in row for _, row in islice(read_jsonl(path), 1))
 
 
 def load_question_list(path: Path) -> list[OpenQuestion]:
-    """The questions of a list; those with an empty list of answers cannot be answered.
+    """Read a question list. An empty list of answers marks an unanswerable question.
 
-    Raises InputError that names the row of a mistake.
+    Raises InputError that names the malformed row.
     """
     return [_open_question(row, f"{path}, line {number}", number) for number, row in read_jsonl(path)]
 

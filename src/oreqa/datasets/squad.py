@@ -1,4 +1,4 @@
-"""SQuAD 1.1 and 2.0 files, and the types in which reading comprehension data of every format is kept."""
+"""SQuAD 1.1 and 2.0 files, and the types that hold reading comprehension data of every format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oreqa.files import need, need_id, optional, read_json, write_json
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """An answer as annotated: ``paragraph.text[start:start + len(text)] == text`` in clean data."""
+    """An annotated answer: in clean data ``paragraph.text[start : start + len(text)] == text``."""
 
     text: str
     start: int
@@ -22,7 +22,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question on a paragraph; one without answers is unanswerable from it."""
+    """A question about a paragraph; without answers it is unanswerable from that paragraph."""
 
     id: str
     text: str
@@ -31,7 +31,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph, the title of its article, and the questions asked on it."""
+    """A paragraph, the title of its article, and the questions about it."""
 
     title: str
     text: str
@@ -39,7 +39,7 @@ class Paragraph:
 
 
 def load_squad(path: Path) -> list[Paragraph]:
-    """Read a SQuAD file (1.1 or 2.0, plain or gzipped). Raises InputError that names the place of a mistake."""
+    """Read a SQuAD file (1.1 or 2.0, plain or gzipped). Raises InputError that names the malformed entry."""
     content = read_json(path)
     paragraphs = []
     for a, article in enumerate(need(content, "data", list, str(path))):
@@ -62,13 +62,13 @@ def _question(row: Any, where: str) -> Question:
 
 
 def readable_title(title: str) -> str:
-    """SQuAD's titles are Wikipedia's, with underscores for blanks; a paragraph called "untitled" has none."""
+    """Return a title with spaces for SQuAD's underscores; "" for "untitled"."""
     title = title.replace("_", " ").strip()
     return "" if title.lower() == "untitled" else title
 
 
 def save_squad(path: Path, paragraphs: Iterable[Paragraph], version: str = "1.1") -> None:
-    """Write a SQuAD file. Version 1.1 cannot hold unanswerable questions: they raise InputError."""
+    """Write a SQuAD file. Raises InputError for an unanswerable question in version 1.1, which cannot hold it."""
     articles: list[dict[str, Any]] = []
     for title, group in groupby(paragraphs, key=lambda paragraph: paragraph.title):
         articles.append({"title": title, "paragraphs": [_paragraph_row(p, version) for p in group]})

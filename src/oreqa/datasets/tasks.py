@@ -1,4 +1,4 @@
-"""Question-answer data of any known form as one task: passages, their sentences as candidates, questions and gold."""
+"""Load question-answer data of any supported format as a ReQA task."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from oreqa.files import read_jsonl
 
 
 def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaTask:
-    """A SQuAD or MRQA file, without its held-out articles (with ``held_out``, they alone), or a BEIR folder's ``split``.
+    """Load a BEIR folder's ``split``, or a SQuAD or MRQA file's training articles (its held-out ones if ``held_out``).
 
-    Raises InputError that names what cannot be read or holds no question with an answer.
+    Raises InputError if the data cannot be read or has no question with an answer.
     """
     if path.is_dir():
         return need_questions(beir_task(load_beir(path, split)), f"{path}, split {split}")
@@ -27,35 +27,37 @@ def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaT
 
 
 def need_questions(task: ReqaTask, where: str) -> ReqaTask:
-    """The task, if there is a question. Raises InputError that names ``where`` none is."""
+    """Return the task. Raises InputError with ``where`` if it has no questions."""
     if not task.questions:
         raise InputError(f"{where}: no question with an answer")
     return task
 
 
 def beir_task(task: Beir) -> ReqaTask:
-    """Every document is a passage of one sentence. Kept are the supporting documents: those that are gold, and those of
-    the same titles."""
+    """Convert a BEIR task: every document is a passage of one sentence.
+
+    Only the gold documents and those that share a title with one are kept.
+    """
     gold = {document for grades in task.qrels.values() for document, grade in grades.items() if grade > 0}
     titles = {entry.title for entry in task.corpus if entry.id in gold and entry.title}
     entries = [e for e in task.corpus if e.text.strip() and (e.id in gold or e.title in titles)]
-    places = {entry.id: place for place, entry in enumerate(entries)}
+    numbers = {entry.id: number for number, entry in enumerate(entries)}
     passages = tuple(
         Passage(e.id, e.title, "", e.text, 0, len(e.text), (Sentence(e.text, 0, len(e.text)),)) for e in entries
     )
     merged: dict[str, set[int]] = {}
     for query, grades in task.qrels.items():
-        if golds := _golds(grades, places):
+        if golds := _golds(grades, numbers):
             merged.setdefault(task.queries[query], set()).update(golds)
     return ReqaTask(passages, tuple(merged), tuple(tuple(sorted(golds)) for golds in merged.values()))
 
 
-def _golds(grades: Mapping[str, int], places: Mapping[str, int]) -> set[int]:
-    return {places[document] for document, grade in grades.items() if grade > 0 and document in places}
+def _golds(grades: Mapping[str, int], numbers: Mapping[str, int]) -> set[int]:
+    return {numbers[document] for document, grade in grades.items() if grade > 0 and document in numbers}
 
 
 def draw_questions(task: ReqaTask, count: int | None, seed: int) -> ReqaTask:
-    """The task with ``count`` of its questions, drawn by ``seed``; all of them for None, or if there are no more."""
+    """Return the task with a random sample of ``count`` questions; with all of them if ``count`` is None or no fewer."""
     if count is None or count >= len(task.questions):
         return task
     kept = sorted(random.Random(seed).sample(range(len(task.questions)), count))
@@ -63,7 +65,7 @@ def draw_questions(task: ReqaTask, count: int | None, seed: int) -> ReqaTask:
 
 
 def is_pair_file(path: Path) -> bool:
-    """Whether a file holds rows of question and answer (``datasets.pairs``)."""
+    """Return whether a file is a pair file (``datasets.pairs``), judged by its first row."""
     if not path.name.removesuffix(".gz").endswith(".jsonl"):
         return False
     return any("question" in row and "answer" in row for _, row in islice(read_jsonl(path), 1))
