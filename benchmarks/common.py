@@ -65,9 +65,9 @@ def cold(ours: Sequence[str], theirs: Sequence[str], rounds: int, expected: str)
             if round_:  # the first round warms the disk's cache for both
                 runs[name].append((seconds, peak))
     wall = [a[0] / b[0] for a, b in zip(runs["ours"], runs["theirs"], strict=True)]
-    peaks = {name: max(peak for _, peak in found) for name, found in runs.items()}
+    peaks = {name: max(peak for _, peak in measured) for name, measured in runs.items()}
     return {
-        **{f"{name}_seconds": round(statistics.median(s for s, _ in found), 3) for name, found in runs.items()},
+        **{f"{name}_seconds": round(statistics.median(s for s, _ in measured), 3) for name, measured in runs.items()},
         **{f"{name}_peak_mb": round(peak / 1e6) for name, peak in peaks.items()},
         "wall_ratio_median": round(statistics.median(wall), 3),
         "wall_ratio_max": round(max(wall), 3),

@@ -29,16 +29,16 @@ def table(pages: list[Page]) -> dict[str, dict[str, float]]:
     """A row a collection: recall and precision over all its words, and its pages under 95%."""
     rows: dict[str, dict[str, float]] = {}
     for collection in dict.fromkeys(page.collection for page in pages):
-        own = [page for page in pages if page.collection == collection]
-        counts = [(words(page.reference), words(page.own)) for page in own]
+        members = [page for page in pages if page.collection == collection]
+        counts = [(words(page.reference), words(page.text)) for page in members]
         common = [(theirs & ours).total() for theirs, ours in counts]
         low = [
             page
-            for page, (theirs, _), both in zip(own, counts, common, strict=True)
+            for page, (theirs, _), both in zip(members, counts, common, strict=True)
             if theirs.total() >= 20 and both < 0.95 * theirs.total()
         ]
         rows[collection] = {
-            "pages": len(own),
+            "pages": len(members),
             "words": sum(theirs.total() for theirs, _ in counts),
             "recall": round(100 * sum(common) / max(1, sum(theirs.total() for theirs, _ in counts)), 2),
             "precision": round(100 * sum(common) / max(1, sum(ours.total() for _, ours in counts)), 2),
@@ -60,7 +60,9 @@ def main() -> None:
     for name, row in rows.items():
         values = list(row.values())
         print(f"{name:<24}{values[0]:>7,}{values[1]:>11,}{values[2]:>9}{values[3]:>11}{values[4]:>11}{values[5]:>11}")
-    report("extraction", {**(json.loads(EARLIER.read_bytes()) if EARLIER.exists() else {}), **rows})
+    earlier = json.loads(EARLIER.read_bytes()) if EARLIER.exists() else {}
+    earlier.pop("commit", None)  # the commit is that of this run
+    report("extraction", earlier | rows)
 
 
 if __name__ == "__main__":

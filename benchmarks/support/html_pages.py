@@ -129,7 +129,7 @@ def _page(collection: Collection, file: Path) -> Page:
         return Page(collection.package, file.name, reference, "", {}, warned=True)
     left_out = {reason: count for page in document.pages for reason, count in page.left_out.items()}
     warned = not document.pages or bool(left_out) or any(page.read < 0.95 * page.source for page in document.pages)
-    return Page(collection.package, file.name, reference, own_text(document, reference), left_out, warned)
+    return Page(collection.package, file.name, reference, document_text(document, reference), left_out, warned)
 
 
 def _without(page: bytes, selectors: str) -> str:
@@ -150,7 +150,7 @@ def show(page: str) -> str:
     return subprocess.run(command, input=page.encode(), capture_output=True, check=True).stdout.decode("utf-8", "replace")
 
 
-def own_text(document: Document, reference: str) -> str:
+def document_text(document: Document, reference: str) -> str:
     """All that oreqa holds of a page, each heading once. A window's frame shows the title: it counts where w3m shows it."""
     headings: list[str] = []
     before: list[str] = []

@@ -53,11 +53,11 @@ def _pages(collection: str, files: list[Path], work: Path) -> Iterator[Page]:
             for reason, number in page.left_out.items():
                 left_out[reason] = left_out.get(reason, 0) + number
         warned = any(source >= 20 and said < 0.95 * source for source, said in counts)
-        own = _own(document, reference)
-        yield Page(collection, file.name, reference, _distinct(own) if file.suffix == ".xlsx" else own, left_out, warned)
+        text = _document_text(document, reference)
+        yield Page(collection, file.name, reference, _distinct(text) if file.suffix == ".xlsx" else text, left_out, warned)
 
 
-def _own(document: Document, reference: str) -> str:
+def _document_text(document: Document, reference: str) -> str:
     """A document's text with each heading where its section begins, and its title if the reference has that, too."""
     pieces = [document.title] if " ".join(document.title.split()) in " ".join(reference.split()) else []
     if not document.sections:

@@ -11,12 +11,12 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Page:
-    """A page's text as the independent extractor gives it, and as oreqa reads it; what oreqa's own report says of it."""
+    """A page as another program reads it (``reference``), as oreqa reads it (``text``), and what oreqa reports of it."""
 
     collection: str
     name: str
     reference: str
-    own: str
+    text: str
     left_out: dict[str, int]
     warned: bool
 

@@ -126,7 +126,7 @@ def manual_pages(manual: Manual, work: Path) -> Iterator[Page]:
         ["pdftotext", "-raw", "-enc", "UTF-8", str(file), "-"], capture_output=True, check=True, text=True
     ).stdout.split("\f")[:-1]
     (document,) = read_documents(file)
-    own = page_texts(document)
+    texts_by_page = page_texts(document)
     counts = {page.page: page for page in document.pages}
     numbers = [n for n in range(1, len(texts) + 1) if not any(n in pages for pages in manual.skipped)]
     for number in sorted(random.Random(SEED).sample(numbers, min(SAMPLE, len(numbers)))):
@@ -135,7 +135,7 @@ def manual_pages(manual: Manual, work: Path) -> Iterator[Page]:
         left_out = dict(page.left_out) if page else {}
         warned = page is not None and page.read + sum(left_out.values()) < 0.95 * page.source
         reference = plain(texts[number - 1], manual)
-        yield Page(manual.collection, f"{file.name} {name}", reference, own.get(name, ""), left_out, warned)
+        yield Page(manual.collection, f"{file.name} {name}", reference, texts_by_page.get(name, ""), left_out, warned)
 
 
 def plain(text: str, manual: Manual) -> str:
