@@ -1,6 +1,6 @@
-"""PowerPoint presentations. Offsets point into the extracted text.
+"""PowerPoint presentations.
 
-Read from the XML itself, as the library for these files leaves out what newer versions write as alternatives, and diagrams.
+Parsed from the XML itself, because the library for these files leaves out diagrams and alternate content.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from oreqa.core import MISSING, Document, PageWords
 from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.formats.office_text import HEADERS_AND_FOOTERS, add_slide_title
 from oreqa.corpus.formats.packed import (
     all_text,
     alternative_of,
@@ -35,9 +36,9 @@ _REPEATED = ("ftr", "hdr")
 
 @packed_reader
 def read_pptx(data: bytes, path: Path) -> Document:
-    """A presentation: a section for each slide under its title, with tables, diagrams and notes.
+    """Read a presentation: a section per slide under its title, with tables, diagrams and notes.
 
-    Numbers of slides and dates are left out, and footers but for the first time.
+    Slide numbers and dates are left out, and so are footers after their first occurrence.
     """
     archive = open_archive(data)
     deck = _Deck(archive, TextBuilder(path))
@@ -47,12 +48,12 @@ def read_pptx(data: bytes, path: Path) -> Document:
 
 
 def _slides(archive: zipfile.ZipFile) -> Iterator[str]:
-    """The parts of the slides, in the order in which they are shown."""
+    """Yield the names of the slides' parts in presentation order."""
     main = next((part for _, kind, part in relations(archive, "") if kind == "officeDocument"), "ppt/presentation.xml")
     parts = {key: part for key, kind, part in relations(archive, main) if kind == "slide"}
     slides = child(parse_part(archive, main), "sldIdLst")
     for slide in () if slides is None else slides:
-        # Not its own "id", which has no namespace.
+        # The relationship's identifier "r:id"; the slide's own "id" has no namespace.
         keys = [value for name, value in slide.items() if name.endswith("}id")]
         if keys and keys[0] in parts:
             yield parts[keys[0]]
@@ -78,10 +79,7 @@ class _Deck:
         self.builder.start_page(place, sum(count_words(all_text(root)) for root in (slide, *notes, *diagrams)))
         titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
         title = " ".join(all_text(titles[0]).split()) if titles else ""
-        if title and number == 1:
-            self.builder.add_title(title)
-        else:
-            self.builder.add_heading(1, title or place, place, added=not title)
+        add_slide_title(self.builder, number, title)
         for shape in shapes:
             if not title or shape is not titles[0]:
                 self._add_shape(shape, place)
@@ -98,7 +96,7 @@ class _Deck:
         kind = _placeholder(shape)
         text = _lines(shape)
         if kind in _COUNTERS or (kind in _REPEATED and text in self._footers):
-            self.builder.leave_out("headers and footers", text)
+            self.builder.leave_out(HEADERS_AND_FOOTERS, text)
             return
         if kind in _REPEATED:
             self._footers.add(text)
@@ -116,13 +114,13 @@ class _Deck:
 
 
 def _shapes(parent: Any) -> Iterator[Any]:
-    """Shapes with text, tables and diagrams in the order of reading, out of their groups."""
+    """Yield shapes with text, tables and diagrams in reading order, out of their groups."""
     for part in parent:
         name = local(part)
         if name in ("sp", "cxnSp", "graphicFrame"):
             yield part
         elif name == "AlternateContent":
-            # A diagram has no text of its own, so that any alternative may be the one.
+            # A diagram's text is in another part, so no alternative has any: take the first.
             alternative = alternative_of(part)
             yield from _shapes(alternative if alternative is not None else part[:1])
         else:
@@ -130,14 +128,14 @@ def _shapes(parent: Any) -> Iterator[Any]:
 
 
 def _placeholder(shape: Any) -> str:
-    """What a placeholder is for; "" for other shapes."""
+    """Return what a placeholder is for; "" for other shapes."""
     for properties in shape:
-        mark = child(child(properties, "nvPr"), "ph")
-        if mark is not None:
-            return attribute(mark, "type") or "body"
+        placeholder = child(child(properties, "nvPr"), "ph")
+        if placeholder is not None:
+            return attribute(placeholder, "type") or "body"
     return ""
 
 
 def _lines(shape: Any) -> str:
-    """The paragraphs of a shape, each on its line."""
+    """Return the text of a shape, one paragraph per line."""
     return "\n".join(text for paragraph in below(shape, "p") if (text := tidy(all_text(paragraph))))
