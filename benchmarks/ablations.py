@@ -22,9 +22,9 @@ from common import report
 from support.answer_rows import answer_all, is_right, ranked
 
 from oreqa.answering.combining import COMBINATION
+from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.defaults import DEFAULT_READER
-from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json, write_text
 from oreqa.index.passages import index_passages

@@ -23,10 +23,10 @@ from support.calibration import Features, best_threshold, fit, probabilities, su
 from oreqa.answering.combining import COMBINATION, Combination
 from oreqa.answering.confidence import SPANS, Calibration, span_features
 from oreqa.core import Hit
+from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.metrics import mean_metrics
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages

@@ -107,8 +107,8 @@ def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, 
     """Make the pairs to train on, in ``work``. Returns those of scored.jsonl: gold, and ten candidates a question."""
     scored = work / "scored.jsonl"
     if not scored.is_file():
-        oreqa("mine", "silver", "--data", train, "--draw", draw, "--classifier", classifier, "--top", 10, "--mode", "hybrid",
-              "--least", 0, "--work", work / "indexes" / "train", "--out", scored)  # fmt: skip
+        oreqa("mine", "silver", "--data", train, "--draw", draw, "--classifier", classifier, "-k", 10, "--mode", "hybrid",
+              "--min-probability", 0, "--work", work / "indexes" / "train", "--out", scored)  # fmt: skip
     if not (work / "negatives.jsonl").is_file():
         oreqa("mine", "negatives", "--data", train, "--draw", draw, "--work", work / "indexes" / "train",
               "--out", work / "negatives.jsonl")  # fmt: skip

@@ -22,8 +22,8 @@ from common import commit, report
 from support.own_collections import COLLECTIONS, lay_out
 
 from oreqa.datasets.questions import OpenQuestion, load_question_list
-from oreqa.evaluation.asked import DEPTH, asked_metrics, evaluate_asked, grouped_metrics
-from oreqa.evaluation.openqa import Predicted
+from oreqa.evaluation.open_scores import Prediction
+from oreqa.evaluation.refusals import DEPTH, grouped_metrics, refusal_metrics, score_replies
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.provenance import data_hash
 
@@ -64,14 +64,14 @@ def index(source: Path, folder: Path, place: Path) -> dict[str, Any]:
     return {"passages": said.get("passages", 0), "left_out": problems, **error}
 
 
-def ask(source: Path, place: Path, questions: list[OpenQuestion]) -> list[Predicted]:
+def ask(source: Path, place: Path, questions: list[OpenQuestion]) -> list[Prediction]:
     """What that code answers to the questions of one collection."""
     texts = json.dumps([question.text for question in questions])
     done = run(source, "-c", _ASK, str(place), str(DEPTH), given=texts)
     if done.returncode:
         raise RuntimeError(f"{place}: asking failed")
     return [
-        Predicted([(text, score) for text, score in row["answers"]], "", [tuple(passage) for passage in row["passages"]])
+        Prediction([(text, score) for text, score in row["answers"]], "", [tuple(passage) for passage in row["passages"]])
         for row in json.loads(done.stdout)
     ]
 
@@ -100,17 +100,17 @@ def main() -> None:
     file = QUESTIONS / f"{options.half}.jsonl"
     asked = [question for question in load_question_list(file) if question.collection in options.only]
     indexed: dict[str, Any] = {}
-    predicted: dict[str, Predicted] = {}
+    predicted: dict[str, Prediction] = {}
     for name in options.only:
         place = options.work / "indexes" / options.name / name
         indexed[name] = index(options.source, lay_out(name, options.work), place)
         own = [question for question in asked if question.collection == name]
-        nothing = [Predicted([], "", []) for _ in own]
+        nothing = [Prediction([], "", []) for _ in own]
         given = nothing if "error" in indexed[name] else ask(options.source, place, own)
         predicted |= {question.id: row for question, row in zip(own, given, strict=True)}
-    results = evaluate_asked(asked, [predicted[question.id] for question in asked])
+    results = score_replies(asked, [predicted[question.id] for question in asked])
     groups = grouped_metrics(asked, results)
-    whole = asked_metrics(asked, results)
+    whole = refusal_metrics(asked, results)
     outcome = {"commit": commit(options.source), "data_sha256": data_hash([file]), "metrics": whole, "by": groups,
                "indexed": indexed}  # fmt: skip
     if options.half == "tuning":  # of the other half only the sums are to be looked at

@@ -21,8 +21,8 @@ from common import cold, process, report, squad, write_paragraph_files
 
 from oreqa.answering.answerer import READ
 from oreqa.corpus.splitter import passage_head
+from oreqa.datasets.passages import whole_passages
 from oreqa.evaluation.answers import exact_match
-from oreqa.evaluation.corpora import whole_passages
 from oreqa.index.passages import index_passages
 from oreqa.models.reader.reader import Reader
 

@@ -20,10 +20,10 @@ from support.answer_rows import RERANKED, answer_all, is_right, ranked
 
 from oreqa.answering.answerer import READ
 from oreqa.answering.combining import COMBINATION, Combination
+from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.evaluation.corpora import whole_passages
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages

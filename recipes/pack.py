@@ -54,7 +54,7 @@ def main() -> None:
     mined, reranker = options.work / "predictions.jsonl", options.work / "reranker"
     for name, questions in MINED:
         file = options.data / "extractive" / f"{name}.json.gz"
-        oreqa("mine", "predictions", "--data", file, "--questions", questions, "--top", 40, "--out", mined, *device)
+        oreqa("mine", "predictions", "--data", file, "--questions", questions, "-k", 40, "--out", mined, *device)
     train("reranker", small / "reranker.toml", [f"predictions={mined}"], reranker)
     pack_model(reranker, "reranker", DEFAULT_READER, PACK / DEFAULT_RERANKER, LICENCE)
     pairs = [f"{name}-{draw}.jsonl" for name in JUDGED for draw in DRAWS]

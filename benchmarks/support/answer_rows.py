@@ -13,7 +13,7 @@ from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.evaluation.answers import exact_match, f1_score
-from oreqa.evaluation.openqa import has_answer
+from oreqa.evaluation.open_scores import has_answer
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.reader.reader import Reader

@@ -196,8 +196,18 @@ def test_mining_judging_and_re_ranking(
     assert found.exit_code == 0, found.output
     metrics = json.loads((out / "metrics.json").read_text())
     assert {"acc", "auc_pr", "majority_acc", "cosine_acc", "cosine_auc_pr", "ece"} <= set(metrics)
-    assert "What is right against what was said" in (out / "report.html").read_text()
-    found = run("mine", "silver", *common, "--classifier", tiny_classifier, "--least", 0, "--out", tmp_path / "silver.jsonl")
+    assert "Calibration" in (out / "report.html").read_text()
+    found = run(
+        "mine",
+        "silver",
+        *common,
+        "--classifier",
+        tiny_classifier,
+        "--min-probability",
+        0,
+        "--out",
+        tmp_path / "silver.jsonl",
+    )
     rows = [json.loads(line) for line in (tmp_path / "silver.jsonl").read_text().splitlines()]
     likely = sum(row["source"] == "silver" and row["score"] >= 0.5 for row in rows)
     assert found.stdout.startswith(f"{likely:,} silver pairs of p >= 0.5 for ")
@@ -205,12 +215,21 @@ def test_mining_judging_and_re_ranking(
     (tmp_path / "asked.txt").write_text("who dances\n\nhow many hearts\n")
     report = json.loads(
         run("mine", "silver", "--questions", tmp_path / "asked.txt", "--index", kb, "--classifier", tiny_classifier,
-            "--least", 0, "--top", 3, "--out", tmp_path / "s.jsonl", "--json").stdout
+            "--min-probability", 0, "-k", 3, "--out", tmp_path / "s.jsonl", "--json").stdout
     )  # fmt: skip
     assert (report["questions"], report["gold"], report["silver"]) == (2, 0, 6)
     (tmp_path / "asked.txt").write_text("How many hearts does an octopus have?\n")
     found = run(
-        "mine", "silver", "--questions", tmp_path / "asked.txt", "--index", kb, "--least", 0, "--out", tmp_path / "t.jsonl"
+        "mine",
+        "silver",
+        "--questions",
+        tmp_path / "asked.txt",
+        "--index",
+        kb,
+        "--min-probability",
+        0,
+        "--out",
+        tmp_path / "t.jsonl",
     )
     scores = [json.loads(line)["score"] for line in (tmp_path / "t.jsonl").read_text().splitlines()]
     shown = [float(p) for p in re.findall(r"^ *([01]\.\d\d) ", found.stdout, re.MULTILINE)]

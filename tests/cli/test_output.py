@@ -114,7 +114,7 @@ def test_no_command_lets_a_text_command_the_terminal(
         ("eval", "recall", "--index", kb),
         ("compare", measured, measured),
         ("mine", "negatives", *evaluated, "--out", hostile / "pairs.jsonl"),
-        ("mine", "silver", "--questions", hostile / "asked.txt", "--index", kb, "--classifier", tiny_classifier, "--least", 0,
+        ("mine", "silver", "--questions", hostile / "asked.txt", "--index", kb, "--classifier", tiny_classifier, "--min-probability", 0,
          "--out", hostile / "silver.jsonl"),
         ("mine", "predictions", "--data", data, "--reader", tiny_reader, "--out", hostile / "predictions.jsonl"),
         ("check", "--index", kb),

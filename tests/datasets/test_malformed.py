@@ -21,9 +21,9 @@ from oreqa.datasets.reqa import build_reqa, load_boundaries
 from oreqa.datasets.squad import load_squad
 from oreqa.datasets.tasks import is_pair_file, load_task
 from oreqa.errors import InputError
-from oreqa.evaluation.answers import score_predictions
+from oreqa.evaluation.answers import evaluate_answers
 from oreqa.evaluation.compare import compare_runs
-from oreqa.evaluation.openqa import load_open_questions
+from oreqa.evaluation.open_scores import load_open_questions
 from oreqa.evaluation.runs import load_run
 from oreqa.files import append_jsonl, read_json, read_jsonl, resume_rows, write_json
 from oreqa.mining.predictions import load_predictions
@@ -131,14 +131,14 @@ def _compare(folder: Path) -> None:
 
 LOADERS: dict[str, tuple[str, bytes, Iterator[bytes], list[Callable[[Path], Any]]]] = {
     "squad": ("f.json", _json(SQUAD), map(_json, _damaged_values(SQUAD)),
-              [load_squad, load_open_questions, load_task, lambda path: score_predictions(path, path.parent / "p.json")]),
+              [load_squad, load_open_questions, load_task, lambda path: evaluate_answers(path.parent / "p.json", path)]),
     "mrqa": ("f.jsonl", _lines(MRQA), _damaged_lines(MRQA), [load_mrqa, load_open_questions, load_task]),
     "dpr": ("f.json", _json(DPR), map(_json, _damaged_values(DPR)), [load_dpr]),
     "pairs": ("f.jsonl", _lines(PAIRS), _damaged_lines(PAIRS), [lambda path: list(load_pairs(path)), is_pair_file]),
     "question list": ("f.jsonl", _lines(QUESTIONS), _damaged_lines(QUESTIONS), [load_open_questions]),
     "questions": ("f.txt", b"who\n\nwhy\n", iter(()), [read_lines]),
     "answers": ("f.json", _json({"1": "Bees"}), map(_json, _damaged_values({"1": "Bees"})),
-                [lambda path: score_predictions(path.parent / "squad.json", path)]),
+                [lambda path: evaluate_answers(path, path.parent / "squad.json")]),
     "boundaries": ("f.jsonl", _lines(BOUNDARIES), _damaged_lines(BOUNDARIES),
                    [lambda path: build_reqa(load_squad(path.parent / "squad.json"), load_boundaries(path))]),
     "mined predictions": ("f.jsonl", _lines(PREDICTED), _damaged_lines(PREDICTED),

@@ -11,7 +11,7 @@ import pytest
 from oreqa.datasets.answers import match_pattern, occurrences
 from oreqa.datasets.squad import load_squad
 from oreqa.errors import InputError
-from oreqa.evaluation.answers import f1_score, score_answer, score_predictions
+from oreqa.evaluation.answers import f1_score, score_answer, score_answer_file
 
 # A reference written from the published description of SQuAD's evaluation: each step by itself.
 
@@ -83,7 +83,7 @@ def test_predictions_of_squad_dev_score_as_the_reference(data: Path, tmp_path: P
         "half missing": {name: texts[0] for name, texts in list(golds.items())[::2]},
     }[kind]
     (tmp_path / "p.json").write_text(json.dumps(predictions))
-    metrics, scores = score_predictions(gold, tmp_path / "p.json")
+    metrics, scores = score_answer_file(gold, tmp_path / "p.json")
     wanted = reference(predictions, golds)
     assert metrics["em"] == pytest.approx(wanted["em"])
     assert metrics["f1"] == pytest.approx(wanted["f1"])
@@ -95,7 +95,7 @@ def test_predictions_of_squad_dev_score_as_the_reference(data: Path, tmp_path: P
 def test_version_2_counts_both_kinds(data: Path, tmp_path: Path) -> None:
     gold = data / "squad" / "squad-v2.0-dev.json.gz"
     (tmp_path / "p.json").write_text(json.dumps({q.id: "" for p in load_squad(gold) for q in p.questions}))
-    metrics, _ = score_predictions(gold, tmp_path / "p.json")
+    metrics, _ = score_answer_file(gold, tmp_path / "p.json")
     assert metrics["unanswerable"] == 5945
     assert metrics["unanswerable_em"] == metrics["unanswerable_f1"] == 100
     assert metrics["answerable_em"] == 0
@@ -113,12 +113,12 @@ def test_bad_files(tmp_path: Path) -> None:
     ):
         predictions.write_text(content)
         with pytest.raises(InputError, match=message):
-            score_predictions(gold, predictions)
+            score_answer_file(gold, predictions)
     predictions.write_text('{"2": "x"}')
-    assert score_predictions(gold, predictions)[0]["missing"] == 1
+    assert score_answer_file(gold, predictions)[0]["missing"] == 1
     gold.write_text('{"data": [{}]}')
     with pytest.raises(InputError, match="not a SQuAD file"):
-        score_predictions(gold, predictions)
+        score_answer_file(gold, predictions)
 
 
 def test_patterns() -> None:

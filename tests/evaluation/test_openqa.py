@@ -9,13 +9,13 @@ from typer.testing import CliRunner, Result
 from oreqa.cli import app
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.errors import InputError
-from oreqa.evaluation.openqa import (
-    Predicted,
-    evaluate_open,
+from oreqa.evaluation.open_scores import (
+    Prediction,
     has_answer,
     load_open_questions,
     reranking_analysis,
     score_open,
+    score_predictions,
 )
 
 QUESTION = OpenQuestion("1", "who", ("The Fox", "dog"))
@@ -40,11 +40,11 @@ def test_a_passage_holds_an_answer_by_its_words() -> None:
 
 def test_metrics_of_a_question() -> None:
     rows = [
-        Predicted([("cat", 2.0), ("fox", 1.0)], "fox", [("p", "a cat", 0.5), ("q", "the fox", 0.4)]),  # broken
-        Predicted([("1912", 2.0), ("x", 1.0)], "x", [("p", "in 1912", 0.5)]),  # mended
-        Predicted([], "", []),
+        Prediction([("cat", 2.0), ("fox", 1.0)], "fox", [("p", "a cat", 0.5), ("q", "the fox", 0.4)]),  # broken
+        Prediction([("1912", 2.0), ("x", 1.0)], "x", [("p", "in 1912", 0.5)]),  # mended
+        Prediction([], "", []),
     ]
-    results = evaluate_open([QUESTION, PATTERN, QUESTION], rows)
+    results = score_predictions([QUESTION, PATTERN, QUESTION], rows)
     assert [r.metrics["em"] for r in results] == [0, 1, 0]
     assert results[0].metrics["em@3"] == 1
     assert (results[0].metrics["acc@1"], results[1].metrics["acc@1"]) == (0, 1)

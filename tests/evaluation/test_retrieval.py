@@ -12,7 +12,7 @@ from oreqa.datasets.beir import Beir, Entry
 from oreqa.datasets.reqa import build_reqa
 from oreqa.datasets.squad import Gold, Paragraph, Question
 from oreqa.evaluation.corpora import index_beir
-from oreqa.evaluation.retrieval import evaluate_beir, evaluate_reqa
+from oreqa.evaluation.ranking import rank_documents, rank_sentences
 from oreqa.index import writer
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
@@ -26,7 +26,7 @@ def test_reqa(tiny: Path, tmp_path: Path) -> None:
     task = build_reqa(paragraphs)
     index = index_passages(tmp_path / "kb", task.passages, Settings(str(tiny)))
     done: list[int] = []
-    rows = evaluate_reqa(task, index, "sparse", done.append)
+    rows = rank_sentences(task, index, "sparse", done.append)
     assert [row.ranks for row in rows] == [[1.0], [1.0]]
     assert [row.top[0][0] for row in rows] == ["1", "2"]
     assert rows[0].texts["1"] == "Bears sleep."
@@ -46,7 +46,7 @@ def test_reqa_on_a_kept_index_of_changed_data(tiny: Path, tmp_path: Path) -> Non
         ]
         task = build_reqa(paragraphs)
         index = index_passages(folder, task.passages, Settings(str(tiny)))
-        return [row.ranks for row in evaluate_reqa(task, index, "sparse")]
+        return [row.ranks for row in rank_sentences(task, index, "sparse")]
 
     ranks(texts, tmp_path / "kb")
     texts[1] = texts[1].replace("runs", "ran")
@@ -57,9 +57,9 @@ def test_beir_ranks_documents_by_their_best_passage(tiny: Path, tmp_path: Path) 
     long = "Nothing of note is said here. " * 20
     corpus = (Entry("d1", "One", long + "Bees hum."), Entry("d2", "Two", "Owls hoot."), Entry("d3", "", "Rain."))
     task = Beir(corpus, {"q": "bees hum", "r": "owls"}, {"q": {"d1": 2, "d3": 0}, "r": {"d2": 1, "d1": 1}})
-    index = index_beir(tmp_path / "kb", task, Settings(str(tiny)), "cpu", None)
+    index = index_beir(tmp_path / "kb", task, Settings(str(tiny)))
     assert index.counts()["passages"] > 3
-    rows = {row.id: row for row in evaluate_beir(task, index, "sparse")}
+    rows = {row.id: row for row in rank_documents(task, index, "sparse")}
     assert rows["q"].metrics["mrr"] == 1
     assert rows["q"].metrics["ndcg@10"] == pytest.approx(1.0)
     assert rows["r"].top[0][0] == "d2"
@@ -69,7 +69,7 @@ def test_beir_ranks_documents_by_their_best_passage(tiny: Path, tmp_path: Path) 
 def test_a_kept_beir_index_cuts_only_what_is_new(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = [Entry(f"d{i}", "", f"Bee number {i} hums.") for i in range(3)]
     settings = Settings(str(tiny))
-    index_beir(tmp_path / "kb", Beir(tuple(corpus), {}, {}), settings, "cpu", None)
+    index_beir(tmp_path / "kb", Beir(tuple(corpus), {}, {}), settings)
     cut: list[str] = []
 
     def note(document: Document, *arguments: Any) -> list[Passage]:
@@ -78,6 +78,6 @@ def test_a_kept_beir_index_cuts_only_what_is_new(tiny: Path, tmp_path: Path, mon
 
     monkeypatch.setattr(writer, "split_passages", note)
     again = Beir((*corpus[1:], Entry("d3", "", "Owls hoot.")), {}, {})
-    index = index_beir(tmp_path / "kb", again, settings, "cpu", None)
+    index = index_beir(tmp_path / "kb", again, settings)
     assert cut == ["d3"]
     assert index.counts()["documents"] == 3

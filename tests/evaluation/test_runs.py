@@ -92,9 +92,23 @@ def test_runs_that_cannot_be_compared(tmp_path: Path) -> None:
 
 
 def test_published_rows_only_for_their_task() -> None:
-    assert dict(published_rows(10250, 10539))["ENDX-BERT"]["mrr"] == 73.43
-    assert dict(published_rows(10642, 10539))["USE-QA"]["p@1"] == 51.0
-    assert published_rows(10250, 10) == ()
+    reqa = "8124914ec97487b88624f2a5ebc60523609cac3b4946a5038adf44f1e94457fa"
+    assert dict(published_rows(reqa, 10539))["ENDX-BERT"]["mrr"] == 73.43
+    assert published_rows(reqa, 10) == published_rows("0" * 64, 10539) == ()
+
+
+@pytest.mark.shared_data
+def test_published_tasks_are_known_by_their_data(data: Path, tmp_path: Path) -> None:
+    squad = data / "squad"
+    for name, row in (("reqa", ("ENDX-BERT", 63.94)), ("multireqa", ("USE-QA", 51.0))):
+        packed = [squad / "squad-v1.1-dev.json.gz", squad / f"{name}-squad-dev-sentences.jsonl.gz"]
+        plain = [tmp_path / file.stem for file in packed]
+        for source, target in zip(packed, plain, strict=True):
+            target.write_bytes(gzip.decompress(source.read_bytes()))
+        for files in (packed, plain):
+            rows = dict(published_rows(data_hash(files), 10539))
+            assert row[1] in rows[row[0]].values()
+        assert published_rows(data_hash(packed[:1]), 10539) == ()
 
 
 def test_data_hash_follows_content(tmp_path: Path) -> None:

@@ -105,7 +105,22 @@ def test_approximate_search_scores_its_candidates_exactly(index: Index, tiny: Pa
             assert [h.score for h in a] == pytest.approx([h.score for h in b], abs=2e-3)
     kept = other.search(["fox"], 9, where=[("title", "Title 3")])[0]
     assert {h.passage.document_key for h in kept} == {"d3"}
-    assert other.recall(["fox", "dog"], 3) == {"passage": 1.0, "sentence": 1.0}
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("factory", ["Flat", "HNSW8"])
+def test_nearest_passages_are_those_of_an_obvious_version(
+    tiny: Path, tmp_path: Path, factory: str, exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BLOCK_SCORES", 5)  # a vector at a time
+    index = index_passages(tmp_path / "kb", passages(), Settings(str(tiny), factory=factory))
+    vectors = index.encoder.encode(["fox", "rain on the roof", "dog"])
+    parts = [(p.title, p.text, [(s.start, s.end) for s in p.sentences]) for p in passages()]
+    stored = np.stack([rows[0] for rows in index.encoder.encode_passages(parts)])
+    ids = np.sort(index.nearest(vectors[:1], 99, "passage", exact)[0])  # in the order of the passages
+    assert len(ids) == 5
+    for row, vector in zip(index.nearest(vectors, 2, "passage", exact), vectors, strict=True):
+        assert sorted(row) == sorted(ids[np.argsort(-(stored @ vector))[:2]])
 
 
 def test_a_filter_that_no_document_fulfils_with_an_approximate_index(tmp_path: Path, library: Path, tiny: Path) -> None:
@@ -202,13 +217,11 @@ def test_requests_that_make_no_sense(index: Index, arguments: tuple[object, ...]
         index.search(*arguments)  # type: ignore[arg-type]
 
 
-def test_sample_and_counts(index: Index) -> None:
+def test_counts_and_sentences(index: Index) -> None:
     assert index.counts() == {"documents": 5, "passages": 5, "sentences": 9}
-    assert index.sample_sentences(3) == [
-        "The fox ran home.",
-        "Rain fell on the roof all night.",
-        "Rain fell on the roof all night.",
-    ]
+    every = [sentence.text for passage in index.passages() for sentence in passage.sentences]
+    assert index.sentences(range(9)) == every
+    assert index.sentences([8, 0]) == [every[8], every[0]]
 
 
 def test_a_search_inside_the_loop_over_scores(index: Index) -> None:

@@ -17,8 +17,8 @@ from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.mining import silver as mining
-from oreqa.mining.negatives import DEPTH, best_candidates, mine_negatives
-from oreqa.mining.silver import Asked, asked_of, mine_silver
+from oreqa.mining.negatives import DEPTH, best_candidates, draw_negatives
+from oreqa.mining.silver import MinedQuestion, score_silver, task_questions
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 
 
@@ -33,7 +33,7 @@ def test_negatives_come_from_both_retrievers_and_the_passage_and_are_never_gold(
     task = load_task(squad_file)
     candidates = task_candidates(task)
     done: list[int] = []
-    pairs = mine_negatives(task, mined_index, 3, done.append)
+    pairs = draw_negatives(task, mined_index, 3, done.append)
     assert [(p.question, p.positive) for p in pairs] == [(p.question, p.positive) for p in gold_pairs(task)]
     assert sum(done) == len(task.questions)
     lists = {mode: list(best_candidates(task, mined_index, mode, DEPTH)) for mode in ("sparse", "dense")}
@@ -48,8 +48,8 @@ def test_negatives_come_from_both_retrievers_and_the_passage_and_are_never_gold(
         strangers = [n for n in pair.negatives if n.answer not in near]
         assert all(negative.context == pair.positive.context for negative in strangers)
         assert any(negative.context == pair.positive.context for negative in pair.negatives)
-    assert pairs == mine_negatives(task, mined_index, 3)
-    assert pairs != mine_negatives(task, mined_index, 4)
+    assert pairs == draw_negatives(task, mined_index, 3)
+    assert pairs != draw_negatives(task, mined_index, 4)
 
 
 def test_negatives_of_a_kept_index_of_changed_data(squad_file: Path, mined_index: Index, tiny: Path, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_negatives_of_a_kept_index_of_changed_data(squad_file: Path, mined_index
         for a, b in zip(*(best_candidates(task, index, mode, DEPTH) for index in (kept, new)), strict=True):
             assert a[:1].tolist() == b[:1].tolist()
     with pytest.raises(InputError, match="was not made from the task's passages"):
-        mine_negatives(load_task(squad_file, held_out=True), kept)
+        draw_negatives(load_task(squad_file, held_out=True), kept)
 
 
 def test_an_answer_is_never_its_questions_negative(tiny: Path, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_an_answer_is_never_its_questions_negative(tiny: Path, tmp_path: Path) -
     index = index_passages(tmp_path / "index", passages, Settings(model=str(tiny)))
     drawn = set()
     for seed in range(20):
-        (pair,) = mine_negatives(task, index, seed)
+        (pair,) = draw_negatives(task, index, seed)
         drawn |= {negative.answer for negative in pair.negatives}
     assert drawn == {"it sleeps.", "then it eats.", "a bone.", "the dog jumps."}
 
@@ -87,8 +87,8 @@ def test_silver_goes_on_after_an_interruption(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mining, "CHUNK", 8)
-    asked, classifier = asked_of(load_task(squad_file)), CrossEncoder.load(tiny_classifier)
-    whole = mine_silver(asked, mined_index, classifier, tmp_path / "whole.jsonl", 5, least=0)
+    asked, classifier = task_questions(load_task(squad_file)), CrossEncoder.load(tiny_classifier)
+    whole = score_silver(asked, mined_index, classifier, tmp_path / "whole.jsonl", 5, min_probability=0)
     scored: list[int] = []
     score = CrossEncoder.score
 
@@ -101,9 +101,9 @@ def test_silver_goes_on_after_an_interruption(
     monkeypatch.setattr(CrossEncoder, "score", fail_later)
     out = tmp_path / "silver.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        mine_silver(asked, mined_index, classifier, out, 5, least=0)
+        score_silver(asked, mined_index, classifier, out, 5, min_probability=0)
     assert not out.exists()
-    again = mine_silver(asked, mined_index, classifier, out, 5, least=0)
+    again = score_silver(asked, mined_index, classifier, out, 5, min_probability=0)
     assert again == whole
     assert sum(scored) == len(asked) + 8  # the chunk that failed is the only one that was scored twice
     assert [path.name for path in tmp_path.iterdir() if "silver" in path.name] == ["silver.jsonl"]
@@ -121,25 +121,27 @@ def test_silver_goes_on_after_an_interruption(
 def test_only_probable_pairs_are_kept_and_none_that_is_gold(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path
 ) -> None:
-    asked, classifier = asked_of(load_task(squad_file)), CrossEncoder.load(tiny_classifier)
-    every = mine_silver(asked, mined_index, classifier, tmp_path / "every.jsonl", 10, least=0)
+    asked, classifier = task_questions(load_task(squad_file)), CrossEncoder.load(tiny_classifier)
+    every = score_silver(asked, mined_index, classifier, tmp_path / "every.jsonl", 10, min_probability=0)
     scores = sorted({row["score"] for row in every if row["source"] == "silver"})
     middle = (scores[len(scores) // 2 - 1] + scores[len(scores) // 2]) / 2  # files hold rounded probabilities
-    kept = mine_silver(asked, mined_index, classifier, tmp_path / "kept.jsonl", 10, least=middle)
+    kept = score_silver(asked, mined_index, classifier, tmp_path / "kept.jsonl", 10, min_probability=middle)
     assert kept == [row for row in every if row["source"] == "gold" or row["score"] >= middle]
     golds = {(row["question"], row["answer"]) for row in every if row["source"] == "gold"}
     assert not golds & {(row["question"], row["answer"]) for row in every if row["source"] == "silver"}
 
 
-def test_a_probability_of_exactly_the_least_is_kept(
+def test_a_probability_of_exactly_the_bar_is_kept(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logits = np.array([0.0, -1e-3, 1e-3, 0.0], np.float32)  # p of a half, less, more, a half
     monkeypatch.setattr(CrossEncoder, "score", lambda *_: [logits])
-    rows = mine_silver([Asked("who")], mined_index, CrossEncoder.load(tiny_classifier), tmp_path / "s.jsonl", 4)
+    rows = score_silver([MinedQuestion("who")], mined_index, CrossEncoder.load(tiny_classifier), tmp_path / "s.jsonl", 4)
     assert [row["rank"] for row in rows] == [1, 3, 4]
     monkeypatch.setattr(CrossEncoder, "score", lambda *_: [np.full(4, 1000, np.float32)])
-    sure = mine_silver([Asked("who")], mined_index, CrossEncoder.load(tiny_classifier), tmp_path / "t.jsonl", 4, least=1)
+    sure = score_silver(
+        [MinedQuestion("who")], mined_index, CrossEncoder.load(tiny_classifier), tmp_path / "t.jsonl", 4, min_probability=1
+    )
     assert [row["weight"] for row in sure] == [1.0] * 4
 
 
@@ -148,7 +150,11 @@ def test_silver_begins_anew_when_the_index_has_changed(
 ) -> None:
     monkeypatch.setattr(mining, "CHUNK", 1)
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
-    asked, out, classifier = [Asked("boots"), Asked("tents")], tmp_path / "s.jsonl", CrossEncoder.load(tiny_classifier)
+    asked, out, classifier = (
+        [MinedQuestion("boots"), MinedQuestion("tents")],
+        tmp_path / "s.jsonl",
+        CrossEncoder.load(tiny_classifier),
+    )
     stamps, score = [], CrossEncoder.score
 
     def stop_at_tents(self: CrossEncoder, questions: list[str], *rest: object) -> object:
@@ -167,16 +173,21 @@ def test_silver_begins_anew_when_the_index_has_changed(
             if text == "leather":
                 patch.setattr(CrossEncoder, "score", stop_at_tents)
                 with pytest.raises(KeyboardInterrupt):
-                    mine_silver(asked, index, classifier, out, 9, least=0)
+                    score_silver(asked, index, classifier, out, 9, min_probability=0)
             else:
-                found = mine_silver(asked, index, classifier, out, 9, least=0)
+                found = score_silver(asked, index, classifier, out, 9, min_probability=0)
     assert stamps[0] != stamps[1]
     assert {"The boots are made of rubber!."} == {row["answer"] for row in found if "made of" in row["answer"]}
 
 
 def test_questions_without_answers(mined_index: Index, tiny_classifier: Path, tmp_path: Path) -> None:
-    rows = mine_silver(
-        [Asked("who eats the bone")], mined_index, CrossEncoder.load(tiny_classifier), tmp_path / "s.jsonl", 4, least=0
+    rows = score_silver(
+        [MinedQuestion("who eats the bone")],
+        mined_index,
+        CrossEncoder.load(tiny_classifier),
+        tmp_path / "s.jsonl",
+        4,
+        min_probability=0,
     )
     assert [row["rank"] for row in rows] == [1, 2, 3, 4]
     assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == rows

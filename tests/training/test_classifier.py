@@ -16,7 +16,7 @@ from oreqa.files import write_jsonl  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
 from oreqa.losses.reranking import weighted_cross_entropy  # noqa: E402
-from oreqa.mining.negatives import mine_negatives  # noqa: E402
+from oreqa.mining.negatives import draw_negatives  # noqa: E402
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder  # noqa: E402
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
 from oreqa.models.pack.packing import pack_model  # noqa: E402
@@ -29,7 +29,7 @@ from oreqa.training.recipes import ClassifierRecipe  # noqa: E402
 def pairs_file(squad_file: Path, tiny: Path, tmp_path: Path) -> Path:
     task = load_task(squad_file)
     index = index_passages(tmp_path / "index", task.passages, Settings(model=str(tiny)))
-    write_jsonl(tmp_path / "pairs.jsonl", map(pair_row, mine_negatives(task, index)))
+    write_jsonl(tmp_path / "pairs.jsonl", map(pair_row, draw_negatives(task, index)))
     return tmp_path / "pairs.jsonl"
 
 

@@ -188,17 +188,17 @@ def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, 
 def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> None:
     reader = Reader.load(tiny_reader)
     out = tmp_path / "predictions.jsonl"
-    count = mine_predictions([squad_file], reader, out, passages=2, top=60)
+    count = mine_predictions(squad_file, out, reader=reader, passages=2, k=60)
     rows = list(load_predictions(out))
     assert count == len(rows) == 2 * len(split_articles(load_paragraphs(squad_file))[0])
     for row in rows:
         assert len(row.passages) == 2
         assert all(span.text == row.passages[span.passage_number][1][span.start : span.end] for span in row.spans)
     out.write_text("".join(out.read_text().splitlines(keepends=True)[:10]) + '{"id": "to')  # as if interrupted
-    assert mine_predictions([squad_file], reader, out, passages=2, top=60) == count
+    assert mine_predictions(squad_file, out, reader=reader, passages=2, k=60) == count
     assert sorted(row.id for row in load_predictions(out)) == sorted(row.id for row in rows)
     with pytest.raises(InputError, match="line 1: made by another reader or with other settings"):
-        mine_predictions([squad_file], reader, out, passages=3, top=60)
+        mine_predictions(squad_file, out, reader=reader, passages=3, k=60)
     recipe = RerankerRecipe.model_validate({
         "kind": "reranker", "reader": str(tiny_reader), "predictions": str(out), "candidates": 5, "frozen_layers": 1,
         "max_tokens": 48, "dropout": 0.0, "epochs": 2, "optimiser": OPTIMISER,
@@ -220,7 +220,7 @@ def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path:
 
 def test_predictions_are_the_best_of_all_passages(squad_file: Path, tmp_path: Path) -> None:
     loaded = Reader.load(make_head(tmp_path / "dpr", "reader", shared=False))
-    mine_predictions([squad_file], loaded, tmp_path / "p.jsonl", passages=3, top=40, questions=6)
+    mine_predictions([squad_file], tmp_path / "p.jsonl", reader=loaded, passages=3, k=40, questions=6)
     crowded = 0
     for row in load_predictions(tmp_path / "p.jsonl"):
         (spans,) = loaded.read([row.question], [row.passages], top=1000)
@@ -247,7 +247,7 @@ def test_patterns_label_the_predictions_of_a_question_list(
     rows.append({"question": "who flies", "answers": []})  # nothing answers it: there is nothing to label
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     reader, out = Reader.load(tiny_reader), tmp_path / "p.jsonl"
-    assert mine_predictions([tmp_path / "q.jsonl"], reader, out, passages=2, top=300, index=index) == 2
+    assert mine_predictions(tmp_path / "q.jsonl", out, reader=reader, passages=2, k=300, index=index) == 2
     patterned, named = sorted(load_predictions(out), key=lambda row: row.id)
     assert (patterned.id, named.id) == ("q.jsonl#1", "q.jsonl#2")
     hits = index.search([patterned.question], 2, "hybrid", "passage")[0]
@@ -259,9 +259,9 @@ def test_patterns_label_the_predictions_of_a_question_list(
     assert any(patterned.right)
     assert any(named.right)
     with pytest.raises(InputError, match="name the index to search with --index"):
-        mine_predictions([tmp_path / "q.jsonl"], reader, tmp_path / "n.jsonl", passages=2, top=9)
+        mine_predictions(tmp_path / "q.jsonl", tmp_path / "n.jsonl", reader=reader, passages=2, k=9)
     with pytest.raises(InputError, match="leave --index out"):
-        mine_predictions([squad_file], reader, tmp_path / "n.jsonl", passages=2, top=9, index=index)
+        mine_predictions(squad_file, tmp_path / "n.jsonl", reader=reader, passages=2, k=9, index=index)
 
 
 def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oreqa.cli.application import app
 from oreqa.cli.hits import hit_json, print_question, render_near
-from oreqa.cli.output import (
+from oreqa.cli.options import (
     ClassifierOption,
     DeviceOption,
+    IndexOption,
     JsonFlag,
     PrecisionOption,
     QuestionArgument,
     QuestionsOption,
     RerankerOption,
     RerankOption,
+    WhereOption,
+)
+from oreqa.cli.output import (
+    model_or_none,
     one_line,
     parse_conditions,
     print_json,
@@ -27,6 +31,7 @@ from oreqa.cli.output import (
 )
 from oreqa.cli.places import SourceLine, names_of, place_json, place_text
 from oreqa.cli.progress import progress_bar
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER, DEFAULT_RERANKER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,20 +44,21 @@ if TYPE_CHECKING:
 
 @app.command()
 def ask(
-    index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
+    index: IndexOption,
     question: QuestionArgument = None,
     questions: QuestionsOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many answers at the most.")] = 3,
-    where: Annotated[list[str] | None, typer.Option(help="Only documents with field=value.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="At most so many answers.")] = 3,
+    where: WhereOption = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Least confidence of an answer.", show_default="calibrated")
+        float | None,
+        typer.Option(min=0, max=1, help="The lowest confidence of an answer that is shown.", show_default="calibrated"),
     ] = None,
     reader: Annotated[
         str, typer.Option(help="Reader: a name, a folder, or none to answer with sentences.")
-    ] = "minilm-reader",
-    reranker: RerankerOption = "minilm-reranker",
+    ] = DEFAULT_READER,
+    reranker: RerankerOption = DEFAULT_RERANKER,
     rerank: RerankOption = 0,
-    classifier: ClassifierOption = "minilm-classifier",
+    classifier: ClassifierOption = DEFAULT_CLASSIFIER,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each stage contributed.")] = False,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = None,
@@ -68,17 +74,19 @@ def ask(
     """
     from oreqa.answering import Answerer
 
-    asked = questions_of(question, questions)
+    texts = questions_of(question, questions)
     conditions = parse_conditions(where or ())
-    answerer = Answerer.load(index, device, _named(reader), _named(reranker), classifier if rerank else None, rerank)
-    replies = _replies(answerer, asked, k, conditions, threshold)
+    answerer = Answerer.load(
+        index, device, model_or_none(reader), model_or_none(reranker), classifier if rerank else None, rerank
+    )
+    replies = _replies(answerer, texts, k, conditions, threshold)
     if where and not any(reply.hits for reply in replies):
         say(f"no document matches --where {' --where '.join(where)}", err=True)
     if as_json:
-        rows = [reply_json(text, reply) for text, reply in zip(asked, replies, strict=True)]
+        rows = [reply_json(text, reply) for text, reply in zip(texts, replies, strict=True)]
         print_json(rows[0] if questions is None else rows)
         return
-    for text, reply in zip(asked, replies, strict=True):
+    for text, reply in zip(texts, replies, strict=True):
         if questions is not None:
             print_question(text)
         _print_reply(reply, explain)
@@ -119,10 +127,6 @@ def reply_json(question: str, reply: Reply) -> dict[str, Any]:
     """A reply as the JSON of the command line: answers, or the nearest passages."""
     row = {"question": question, "found": bool(reply.answers), "answers": [answer_json(answer) for answer in reply.answers]}
     return row if reply.answers else {**row, "nearest": [hit_json(rank, hit) for rank, hit in enumerate(reply.nearest, 1)]}
-
-
-def _named(model: str) -> str | None:
-    return None if model == "none" else model
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:

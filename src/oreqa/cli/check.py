@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 from oreqa.cli.application import app
-from oreqa.cli.output import JsonFlag, print_json, say
+from oreqa.cli.options import IndexOption, JsonFlag
+from oreqa.cli.output import print_json, say
 
 
 @app.command()
 def check(
-    index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
+    index: IndexOption,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare every file of an index, and every kept encoding, with its checksum, and name those that are damaged.

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from oreqa.cli.application import app
-from oreqa.cli.output import JsonFlag, one_line, print_json, visible
+from oreqa.cli.options import JsonFlag
+from oreqa.cli.output import one_line, print_json, visible
 
 _SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1", "right", "refused")
 

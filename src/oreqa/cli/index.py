@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli.application import app
-from oreqa.cli.output import DeviceOption, JsonFlag, PrecisionOption, need_text, need_writable, print_json, say
+from oreqa.cli.options import DeviceOption, JsonFlag, NewModelOption, PrecisionOption
+from oreqa.cli.output import need_text, need_writable, print_json, say
 from oreqa.cli.progress import progress_bar
+from oreqa.defaults import FACTORY, LANGUAGE, PASSAGE_TOKENS
 
 if TYPE_CHECKING:
     from oreqa.index.report import Report
@@ -27,11 +29,15 @@ def index_command(
     text_field: Annotated[str | None, typer.Option(help="Field of a table's rows that holds the text.")] = None,
     title_field: Annotated[str | None, typer.Option(help="Field that holds the title.")] = None,
     id_field: Annotated[str | None, typer.Option(help="Field that identifies a row.")] = None,
-    model: Annotated[str | None, typer.Option(help="Encoder: a folder or a name.", show_default="all-minilm-l6-v2")] = None,
-    passage_tokens: Annotated[int | None, typer.Option(min=16, help="Tokens of a passage.", show_default="256")] = None,
-    language: Annotated[str | None, typer.Option(help="Language of the documents, as en or de.", show_default="en")] = None,
+    model: NewModelOption = None,
+    passage_tokens: Annotated[
+        int | None, typer.Option(min=16, help="Tokens of a passage.", show_default=str(PASSAGE_TOKENS))
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Language of the documents, as en or de.", show_default=LANGUAGE)
+    ] = None,
     factory: Annotated[
-        str | None, typer.Option(help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...", show_default="Flat")
+        str | None, typer.Option(help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...", show_default=FACTORY)
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write a CSV file: words of every page, words read, what was left out and why.")
@@ -57,12 +63,9 @@ def index_command(
     for name, text in (("--index", str(index)), ("--text-field", text_field), ("--title-field", title_field),
                        ("--id-field", id_field)):  # fmt: skip
         need_text(text or "", name)
-    given: dict[str, Any] = {
-        "model": model, "passage_tokens": passage_tokens, "language": language, "factory": factory
-    }  # fmt: skip
-    settings = replace(
-        existing_settings(index) or Settings(), **{name: value for name, value in given.items() if value is not None}
-    )
+    named: dict[str, Any] = {"model": model, "passage_tokens": passage_tokens, "language": language, "factory": factory}
+    changes = {name: value for name, value in named.items() if value is not None}
+    settings = replace(existing_settings(index) or Settings(), **changes)
     if report is not None:
         need_writable(report, "--report")
     with progress_bar("passages") as advance:

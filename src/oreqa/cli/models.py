@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from oreqa.cli.application import app
-from oreqa.cli.output import JsonFlag, print_json, say, visible
+from oreqa.cli.options import JsonFlag
+from oreqa.cli.output import print_json, say, visible
 
 
 @app.command()

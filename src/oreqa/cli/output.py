@@ -9,42 +9,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from oreqa.errors import InputError, OreqaError
-
-
-def _choose_precision(precision: str | None) -> str | None:
-    """Set the choice for the whole process. Raises InputError for another word, in $OREQA_PRECISION as well."""
-    from oreqa.models.graph.precision import VARIABLE, chosen_precision
-
-    name = chosen_precision(precision)
-    if precision is not None:
-        os.environ[VARIABLE] = name
-    return precision
-
-
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
-DeviceOption = Annotated[str, typer.Option(help="Where the model runs: cpu (OpenVINO) or cuda (torch).")]
-PrecisionOption = Annotated[
-    str | None,
-    typer.Option(
-        callback=_choose_precision, metavar="[auto|f32|bf16|i8]",
-        help="What models compute in; without it $OREQA_PRECISION, else what suits the processor.",
-    ),
-]  # fmt: skip
-ReaderOption = Annotated[str, typer.Option(help="Reader: a name (`oreqa models` lists them) or a folder.")]
-RerankerOption = Annotated[str, typer.Option(help="Span re-ranker: a name, a folder, or none.")]
-RerankOption = Annotated[
-    int, typer.Option("--rerank", min=0, max=1000, help="Let the classifier re-rank so many of the search's best.")
-]
-ClassifierOption = Annotated[str, typer.Option(help="Classifier: a name or a folder.")]
-QuestionArgument = Annotated[str | None, typer.Argument(help="The question.", show_default=False)]
-QuestionsOption = Annotated[
-    Path | None, typer.Option("--questions", help="A file with a question a line; - is standard input.", show_default=False)
-]
 
 # What a terminal obeys, or what hides how a text reads: C0 and C1 controls, DEL, orders of direction; and what no encoding
 # holds, the halves of surrogate pairs that stand for bytes of file names.
@@ -143,6 +112,11 @@ def questions_of(question: str | None, file: Path | None) -> list[str]:
     if not need_text(question or "", "the question").strip():
         raise InputError("the question is empty")
     return [question or ""]
+
+
+def model_or_none(name: str) -> str | None:
+    """A model's name as it is written on the command line, where ``none`` stands for no model."""
+    return None if name == "none" else name
 
 
 def one_line(text: str, most: int | None = None) -> str:

@@ -20,7 +20,7 @@ LINE_EVERY = 30.0
 """Seconds between two lines where there is no terminal."""
 
 
-class Progress:
+class ProgressBar:
     """Call it with the steps done. Where the number of steps is not known, ``file`` tells how far the work has come."""
 
     def __init__(self, what: str, total: int | None) -> None:
@@ -82,13 +82,13 @@ class Progress:
 
 
 @contextmanager
-def progress_bar(what: str, total: int | None = None) -> Iterator[Progress]:
+def progress_bar(what: str, total: int | None = None) -> Iterator[ProgressBar]:
     """Progress with steps of one kind, ``total`` of them if that is known."""
-    progress = Progress(what, total)
+    bar = ProgressBar(what, total)
     try:
-        yield progress
+        yield bar
     finally:
-        progress.close()
+        bar.close()
 
 
 def _duration(seconds: float) -> str:

@@ -2,60 +2,45 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from oreqa.cli.application import app
 from oreqa.cli.hits import hit_json, print_question, render_hit
-from oreqa.cli.output import (
+from oreqa.cli.options import (
     ClassifierOption,
     DeviceOption,
+    IndexOption,
     JsonFlag,
+    ModeOption,
     PrecisionOption,
     QuestionArgument,
     QuestionsOption,
     RerankOption,
-    parse_conditions,
-    print_json,
-    questions_of,
-    say,
+    UnitOption,
+    WhereOption,
 )
+from oreqa.cli.output import parse_conditions, print_json, questions_of, say
+from oreqa.defaults import DEFAULT_CLASSIFIER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oreqa.core import Hit
-
-
-class ModeName(StrEnum):
-    """Names of oreqa.index.fusion.MODES."""
-
-    hybrid = "hybrid"
-    dense = "dense"
-    sparse = "sparse"
-
-
-class UnitName(StrEnum):
-    """Names of oreqa.index.fusion.UNITS."""
-
-    sentence = "sentence"
-    passage = "passage"
+    from oreqa.core import Hit, Mode, Unit
 
 
 @app.command()
 def search(
-    index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
+    index: IndexOption,
     question: QuestionArgument = None,
     questions: QuestionsOption = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many.")] = 10,
-    mode: Annotated[ModeName, typer.Option(help="BM25, vectors, or both.")] = ModeName.hybrid,
-    unit: Annotated[UnitName, typer.Option(help="What is ranked.")] = UnitName.sentence,
-    where: Annotated[list[str] | None, typer.Option(help="Only documents with field=value.")] = None,
+    mode: ModeOption = "hybrid",
+    unit: UnitOption = "sentence",
+    where: WhereOption = None,
     rerank: RerankOption = 0,
-    classifier: ClassifierOption = "minilm-classifier",
+    classifier: ClassifierOption = DEFAULT_CLASSIFIER,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
@@ -67,24 +52,21 @@ def search(
     [bold]oreqa search --questions questions.txt --index kb --json[/bold]
     """
     from oreqa.index.search import Index
+    from oreqa.models.cross_encoder.reranking import load_classifier, rerank_hits
 
-    asked = questions_of(question, questions)
+    texts = questions_of(question, questions)
     conditions = parse_conditions(where or ())
-    rankings = Index.open(index, device).search(asked, max(k, rerank), mode.value, unit.value, conditions)
-    if rerank:
-        from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-        from oreqa.models.cross_encoder.reranking import rerank_hits
-        from oreqa.models.folders import CLASSIFIER
-
-        rankings = rerank_hits(CrossEncoder.load(classifier, device, kind=CLASSIFIER), asked, rankings, rerank)
+    rankings = Index.open(index, device).search(texts, max(k, rerank), mode, unit, conditions)
+    if (scorer := load_classifier(classifier, rerank, device)) is not None:
+        rankings = rerank_hits(scorer, texts, rankings, rerank)
     rankings = [hits[:k] for hits in rankings]
     if where and not any(rankings):
         say(f"no document matches --where {' --where '.join(where)}", err=True)
     if as_json:
-        rows = [_ranking_json(text, hits, mode, unit) for text, hits in zip(asked, rankings, strict=True)]
+        rows = [_ranking_json(text, hits, mode, unit) for text, hits in zip(texts, rankings, strict=True)]
         print_json(rows[0] if questions is None else rows)
         return
-    for text, hits in zip(asked, rankings, strict=True):
+    for text, hits in zip(texts, rankings, strict=True):
         if questions is not None:
             print_question(text)
         _print_ranking(hits, unit)
@@ -92,17 +74,17 @@ def search(
             say("")
 
 
-def _ranking_json(question: str, hits: Sequence[Hit], mode: ModeName, unit: UnitName) -> dict[str, object]:
+def _ranking_json(question: str, hits: Sequence[Hit], mode: Mode, unit: Unit) -> dict[str, object]:
     rows = [hit_json(rank, hit) for rank, hit in enumerate(hits, 1)]
-    return {"question": question, "mode": mode.value, "unit": unit.value, "hits": rows}
+    return {"question": question, "mode": mode, "unit": unit, "hits": rows}
 
 
-def _print_ranking(hits: Sequence[Hit], unit: UnitName) -> None:
+def _print_ranking(hits: Sequence[Hit], unit: Unit) -> None:
     from oreqa.cli.console import Console
 
     if not hits:
         say("nothing found")
     console = Console()
     for rank, hit in enumerate(hits, 1):
-        body = hit.passage.text if unit is UnitName.passage else hit.sentence.text
+        body = hit.passage.text if unit == "passage" else hit.sentence.text
         console.print(render_hit(rank, hit, body), crop=False)

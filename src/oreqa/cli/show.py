@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oreqa.cli.application import app
-from oreqa.cli.output import JsonFlag, need_text, print_json, visible
+from oreqa.cli.options import IndexOption, JsonFlag
+from oreqa.cli.output import need_text, print_json, visible
 from oreqa.cli.places import SourceLine, place_json, place_text, shown_path
 from oreqa.errors import InputError
 
@@ -25,7 +25,7 @@ def show(
     document: Annotated[
         str, typer.Argument(help="A document as other commands print it, a path, or the end of one.", show_default=False)
     ],
-    index: Annotated[Path, typer.Option("--index", help="The index's folder.")],
+    index: IndexOption,
     start: Annotated[
         int | None, typer.Argument(min=0, help="Only the passages from this character on.", show_default=False)
     ] = None,

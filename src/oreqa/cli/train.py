@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from oreqa.cli.application import app
-from oreqa.cli.output import JsonFlag, print_json, say
+from oreqa.cli.options import JsonFlag
+from oreqa.cli.output import print_json, say
 from oreqa.cli.progress import progress_bar
 
 train = typer.Typer(no_args_is_help=True, help="Train a model by a recipe (needs the train extra).")

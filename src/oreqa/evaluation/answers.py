@@ -1,4 +1,4 @@
-"""Exact match and F1 of answer strings, as SQuAD's official scripts compute them (Rajpurkar et al. 2016, 2018)."""
+"""``oreqa eval answers``: exact match and F1 as SQuAD's official scripts compute them (Rajpurkar et al. 2016, 2018)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def exact_match(prediction: str, golds: Sequence[str]) -> float:
 
 def f1_score(prediction: str, gold: str) -> float:
     """Harmonic mean of precision and recall over the words of both, normalised and counted with repetitions."""
-    found, wanted = normalize_answer(prediction).split(), normalize_answer(gold).split()
-    common = sum((Counter(found) & Counter(wanted)).values())
+    predicted_words, gold_words = normalize_answer(prediction).split(), normalize_answer(gold).split()
+    common = sum((Counter(predicted_words) & Counter(gold_words)).values())
     if not common:
         return 0.0
-    precision, recall = common / len(found), common / len(wanted)
+    precision, recall = common / len(predicted_words), common / len(gold_words)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -40,7 +40,7 @@ def score_answer(prediction: str, golds: Sequence[str], version2: bool = False) 
     """The best over all answers.
 
     SQuAD 2.0's script leaves out answers that are empty after normalisation, takes a question without any for
-    unanswerable, and gives two empty strings an F1 of 1; 1.1's knows none of this.
+    unanswerable, and gives two empty strings an F1 of 1; that of 1.1 does none of this.
     """
     if not version2:
         return Score(exact_match(prediction, golds), max((f1_score(prediction, gold) for gold in golds), default=0.0))
@@ -54,15 +54,24 @@ def _f1_version2(prediction: str, gold: str) -> float:
     return f1_score(prediction, gold)
 
 
-def score_predictions(gold: Path, predictions: Path) -> tuple[dict[str, Any], dict[str, Score]]:
-    """Score a predictions file (JSON: question id to answer) against a SQuAD file: metrics in percent, and each score.
+def evaluate_answers(predictions: str | Path, gold: str | Path) -> dict[str, Any]:
+    """Score a file of predictions (JSON: question id to answer) against a SQuAD file, 1.1 or 2.0.
+
+    Returns ``em`` and ``f1`` in percent, the numbers of ``questions`` and of ``missing`` predictions; of 2.0 the same for
+    the ``answerable`` and the ``unanswerable`` ones. Raises InputError for files that cannot be read or do not fit.
+    """
+    return score_answer_file(Path(gold), Path(predictions))[0]
+
+
+def score_answer_file(gold: Path, predictions: Path) -> tuple[dict[str, Any], dict[str, Score]]:
+    """The metrics of evaluate_answers, and each question's score.
 
     Version 2.0, known by its unanswerable questions or its version, counts the questions that were predicted and adds
     figures for those with and without an answer; 1.1 counts a missing prediction as wrong.
     """
     content = read_json(gold)
-    given = read_json(predictions)
-    if not isinstance(given, dict) or not all(isinstance(text, str) for text in given.values()):
+    answers = read_json(predictions)
+    if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
         raise InputError(f"{predictions}: it must be a JSON object from question ids to answer strings")
     try:
         rows = [row for article in content["data"] for paragraph in article["paragraphs"] for row in paragraph["qas"]]
@@ -72,19 +81,19 @@ def score_predictions(gold: Path, predictions: Path) -> tuple[dict[str, Any], di
     if not golds:
         raise InputError(f"{gold}: it holds no question")
     version2 = str(content.get("version", "")).lower().startswith("v2") or any("is_impossible" in row for row in rows)
-    missing = [name for name in golds if name not in given]
+    missing = [name for name in golds if name not in answers]
     scores = {
-        name: score_answer(given.get(name, ""), texts, version2) if name in given else Score(0.0, 0.0)
+        name: score_answer(answers.get(name, ""), texts, version2) if name in answers else Score(0.0, 0.0)
         for name, texts in golds.items()
-        if name in given or not version2
+        if name in answers or not version2
     }
     if not scores:
         raise InputError(f"{predictions}: none of its ids is a question of {gold}")
     metrics: dict[str, Any] = {**percent(list(scores.values())), "questions": len(scores), "missing": len(missing)}
     if version2:
-        answered = {name for name, texts in golds.items() if any(normalize_answer(text) for text in texts)}
+        answerable = {name for name, texts in golds.items() if any(normalize_answer(text) for text in texts)}
         for label, chosen in (("answerable", True), ("unanswerable", False)):
-            part = [score for name, score in scores.items() if (name in answered) == chosen]
+            part = [score for name, score in scores.items() if (name in answerable) == chosen]
             metrics |= {f"{label}_{key}": value for key, value in percent(part).items()} if part else {}
             metrics[label] = len(part)
     return metrics, scores

@@ -1,138 +1,166 @@
-"""How well a classifier tells answers from other sentences, beside guessing and beside the dual encoder's cosine.
+"""``oreqa eval classifier``: how well a classifier tells answers from other sentences.
 
-Yang et al. 2021, Table 2, reports accuracy and the area under the precision-recall curve of the same three.
+Beside it stand guessing and the dual encoder's cosine: Yang et al. 2021, Table 2, reports accuracy and the area under the
+precision-recall curve of the same three.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oreqa.datasets.pairs import GOLD, Candidate, Pair
+from oreqa.datasets.pairs import GOLD, Candidate, Pair, load_pairs
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.errors import InputError
+from oreqa.evaluation.classification import (
+    Floats,
+    average_precision,
+    best_threshold,
+    calibration,
+    calibration_error,
+)
 from oreqa.evaluation.metrics import gold_ranks
+from oreqa.evaluation.report import calibration_figure
 from oreqa.evaluation.runs import QuestionResult
+from oreqa.evaluation.write import EvalRun, write_run
+from oreqa.index.store import Settings
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.cross_encoder.reranking import probability
 from oreqa.models.encoder.encoder import Encoder
-
-Scores = NDArray[np.floating]
-Labels = NDArray[np.bool_]
+from oreqa.models.folders import CLASSIFIER
+from oreqa.models.graph.precision import used_precision
+from oreqa.progress import Progress, no_progress
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A question with candidates, of which ``right`` says whether they answer it."""
+class LabelledQuestion:
+    """A question with candidates; a candidate's label says whether it answers the question."""
 
     question: str
     candidates: tuple[Candidate, ...]
-    right: tuple[bool, ...]
+    labels: tuple[bool, ...]
 
 
-def judged(pairs: Sequence[Pair]) -> list[Judged]:
-    """The gold pairs of a file and their negatives, question by question; each candidate once."""
-    found: dict[str, dict[Candidate, bool]] = {}
+def evaluate_classifier(
+    data: str | Path,
+    out: str | Path,
+    *,
+    classifier: str | Path = DEFAULT_CLASSIFIER,
+    model: str | Path = DEFAULT_ENCODER,
+    device: str = "cpu",
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Tell the answers of a pair file from their negatives (``oreqa mine negatives`` makes such a file).
+
+    Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for pairs
+    that cannot be read or have no negatives, ModelError for a model that cannot be loaded.
+    """
+    data, out = Path(data), Path(out)
+    settings, scorer = Settings(model=str(model)), CrossEncoder.load(classifier, device, kind=CLASSIFIER)
+    rows = labelled_questions(list(load_pairs(data)))
+    begin = time.monotonic()
+    with progress("scoring candidates", len(rows)) as advance:
+        logits = scorer.score([row.question for row in rows], [row.candidates for row in rows], advance)
+    results = question_results(rows, logits)
+    probabilities = probability(np.concatenate(logits))
+    metrics = classification_metrics(rows, probabilities, cosines(Encoder.load(settings.model, device), rows))
+    labels = np.array([label for row in rows for label in row.labels])
+    run = EvalRun(
+        task="classifier",
+        mode="cross-attention",
+        results=results,
+        candidates=len(labels),
+        data=[data],
+        model=settings.model,
+        settings={
+            **asdict(settings),
+            "data": data.name,
+            "classifier": str(classifier),
+            "precision": used_precision(device, "encoder", "classifier"),
+        },
+        seconds=time.monotonic() - begin,
+        metrics=metrics,
+        figure=("Calibration: how many are answers, by p", calibration_figure(calibration(probabilities, labels))),
+    )
+    return write_run(out, run)
+
+
+def labelled_questions(pairs: Sequence[Pair]) -> list[LabelledQuestion]:
+    """The gold pairs of a file and their negatives, question by question; each candidate once.
+
+    Raises InputError if there are no negatives.
+    """
+    labels: dict[str, dict[Candidate, bool]] = {}
     for pair in pairs:
         if pair.source == GOLD:
-            own = found.setdefault(pair.question, {})
-            own[pair.positive] = True
+            of_question = labels.setdefault(pair.question, {})
+            of_question[pair.positive] = True
             for negative in pair.negatives:
-                own.setdefault(negative, False)
-    rows = [Judged(question, tuple(own), tuple(own.values())) for question, own in found.items()]
-    if all(all(row.right) for row in rows):
+                of_question.setdefault(negative, False)
+    rows = [LabelledQuestion(question, tuple(label), tuple(label.values())) for question, label in labels.items()]
+    if all(all(row.labels) for row in rows):
         raise InputError("there are no negatives to tell answers from; make such pairs with: oreqa mine negatives")
     return rows
 
 
-def cosines(encoder: Encoder, rows: Sequence[Judged]) -> Scores:
-    """The cosine of every question and candidate sentence, in order."""
+def cosines(encoder: Encoder, rows: Sequence[LabelledQuestion]) -> Floats:
+    """The cosine of every question and candidate sentence, in order, ``[candidates]``."""
     questions = encoder.encode([row.question for row in rows])
     sentences = sorted({candidate.answer for row in rows for candidate in row.candidates})
     places = {sentence: place for place, sentence in enumerate(sentences)}
     vectors = encoder.encode(sentences)
-    found = [questions[q] @ vectors[places[c.answer]] for q, row in enumerate(rows) for c in row.candidates]
-    return np.array(found, np.float64)
+    products = [questions[q] @ vectors[places[c.answer]] for q, row in enumerate(rows) for c in row.candidates]
+    return np.array(products, np.float64)
 
 
-def judge(rows: Sequence[Judged], probabilities: Scores, rival: Scores) -> dict[str, float]:
+def classification_metrics(rows: Sequence[LabelledQuestion], probabilities: Floats, cosine: Floats) -> dict[str, float]:
     """Metrics in percent: ``acc`` at p = 0.5, ``auc_pr``, ``ece``; and ``majority_acc``, ``cosine_acc``, ``cosine_auc_pr``.
 
     The cosine's threshold for one half of the questions is the one that is best on the other half.
     """
-    labels = np.array([right for row in rows for right in row.right])
-    side = np.array([_half(row.question) for row in rows for _ in row.right])
-    hits = np.zeros(len(labels), bool)
-    for half in (False, True):
-        own, other = side == half, side != half
-        if own.any():
-            threshold = best_threshold(rival[other], labels[other]) if other.any() else best_threshold(rival, labels)
-            hits[own] = (rival[own] >= threshold) == labels[own]
-    values = {
+    labels = np.array([label for row in rows for label in row.labels])
+    half = np.array([_first_half(row.question) for row in rows for _ in row.labels])
+    correct = np.zeros(len(labels), bool)
+    for tested, fitted in ((half, ~half), (~half, half)):
+        if tested.any():
+            fitted = fitted if fitted.any() else tested
+            correct[tested] = (cosine[tested] >= best_threshold(cosine[fitted], labels[fitted])) == labels[tested]
+    metrics = {
         "acc": np.mean((probabilities >= 0.5) == labels),
         "auc_pr": average_precision(probabilities, labels),
         "ece": calibration_error(probabilities, labels),
         "majority_acc": max(np.mean(labels), 1 - np.mean(labels)),
-        "cosine_acc": np.mean(hits),
-        "cosine_auc_pr": average_precision(rival, labels),
+        "cosine_acc": np.mean(correct),
+        "cosine_auc_pr": average_precision(cosine, labels),
     }
-    return {name: round(100 * float(value), 2) for name, value in values.items()}
+    return {name: round(100 * float(value), 2) for name, value in metrics.items()}
 
 
-def question_results(rows: Sequence[Judged], logits: Sequence[Scores]) -> list[QuestionResult]:
-    """Each question's share of candidates told right, and the ranks of its answers among its candidates."""
+def question_results(rows: Sequence[LabelledQuestion], logits: Sequence[Floats]) -> list[QuestionResult]:
+    """Each question's share of candidates classified right, and the ranks of its answers among its candidates."""
     results = []
-    for number, (row, own) in enumerate(zip(rows, logits, strict=True)):
-        gold = [place for place, right in enumerate(row.right) if right]
-        order = np.argsort(-own, kind="stable")
+    for number, (row, scores) in enumerate(zip(rows, logits, strict=True)):
+        gold = [place for place, label in enumerate(row.labels) if label]
+        order = np.argsort(-scores, kind="stable")
         results.append(
             QuestionResult(
-                str(number), row.question, {"acc": float(np.mean((own >= 0) == np.array(row.right)))},
-                gold_ranks(own, gold), [str(place) for place in gold], [(str(i), float(own[i])) for i in order],
-                {str(i): row.candidates[i].answer for i in order[:3]},
+                id=str(number),
+                question=row.question,
+                metrics={"acc": float(np.mean((scores >= 0) == np.array(row.labels)))},
+                ranks=gold_ranks(scores, gold),
+                gold=[str(place) for place in gold],
+                top=[(str(place), float(scores[place])) for place in order],
+                texts={str(place): row.candidates[place].answer for place in order[:3]},
             )
-        )  # fmt: skip
+        )
     return results
 
 
-def average_precision(scores: Scores, labels: Labels) -> float:
-    """Area under the precision-recall curve as the sum of precision times the gain in recall; ties count as one step."""
-    if not labels.any():
-        return 0.0
-    order = np.argsort(-scores, kind="stable")
-    ends = np.r_[np.flatnonzero(np.diff(scores[order])), len(order) - 1]
-    right = np.cumsum(labels[order])[ends]
-    precision = right / (ends + 1)
-    return float(np.sum(precision * np.diff(np.r_[0, right])) / right[-1])
-
-
-def best_threshold(scores: Scores, labels: Labels) -> float:
-    """The threshold of the highest accuracy; scores of at least it are taken for right."""
-    order = np.argsort(-scores, kind="stable")
-    ends = np.r_[np.flatnonzero(np.diff(scores[order])), len(order) - 1]
-    right = np.cumsum(labels[order])[ends]
-    correct = np.r_[np.count_nonzero(~labels), right + np.count_nonzero(~labels) - (ends + 1 - right)]
-    best = int(np.argmax(correct))
-    return float("inf") if best == 0 else float(scores[order][ends[best - 1]])
-
-
-def calibration_error(probabilities: Scores, labels: Labels, bins: int = 10) -> float:
-    """Expected calibration error over ``bins`` of equal width."""
-    return float(sum(row["share"] * abs(row["said"] - row["right"]) for row in calibration(probabilities, labels, bins)))
-
-
-def calibration(probabilities: Scores, labels: Labels, bins: int = 10) -> list[Mapping[str, float]]:
-    """For every bin that is not empty its share of all, the mean probability said, and the share that is right."""
-    rows: list[Mapping[str, float]] = []
-    number = np.minimum((probabilities * bins).astype(int), bins - 1)
-    for one in np.unique(number):
-        own = number == one
-        rows.append(
-            {"share": float(own.mean()), "said": float(probabilities[own].mean()), "right": float(labels[own].mean())}
-        )
-    return rows
-
-
-def _half(question: str) -> bool:
+def _first_half(question: str) -> bool:
     return hashlib.sha1(question.encode()).digest()[0] % 2 == 0

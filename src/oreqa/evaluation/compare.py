@@ -35,30 +35,32 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
     if not ids:
         raise InputError(f"{a.name} and {b.name} have no question in common")
     first, second = a.questions[ids[0]], b.questions[ids[0]]
-    metrics = [
-        name for name, value in first.items()
-        if name in second and isinstance(value, (int, float)) and not isinstance(value, bool) and name in a.summary
-        and name in b.summary
-    ]  # fmt: skip
+    metrics = [name for name, value in first.items() if name in second and _is_metric(name, value, a, b)]
     differences = {
         name: paired_difference([a.questions[i][name] for i in ids], [b.questions[i][name] for i in ids], seed)
         for name in metrics
     }
     right = "em" if "em" in metrics else "p@1"
-    fails = {name: {i for i in ids if not run.questions[i].get(right)} for name, run in (("a", a), ("b", b))}
+    fails_a, fails_b = ({i for i in ids if not run.questions[i].get(right)} for run in (a, b))
     errors = {
-        "both": len(fails["a"] & fails["b"]),
-        "only_a": len(fails["a"] - fails["b"]),
-        "only_b": len(fails["b"] - fails["a"]),
-        "neither": len(ids) - len(fails["a"] | fails["b"]),
+        "both": len(fails_a & fails_b),
+        "only_a": len(fails_a - fails_b),
+        "only_b": len(fails_b - fails_a),
+        "neither": len(ids) - len(fails_a | fails_b),
     }
     key = "f1" if "f1" in metrics else "mrr"
-    moved = sorted(ids, key=lambda i: b.questions[i][key] - a.questions[i][key]) if key in metrics else []
+    by_gain = sorted(ids, key=lambda i: b.questions[i][key] - a.questions[i][key]) if key in metrics else []
 
-    def shown(i: str) -> dict[str, Any]:
-        return {"id": i, "question": a.questions[i].get("question", ""),
-                "a": a.questions[i].get(key), "b": b.questions[i].get(key)}  # fmt: skip
+    def row(i: str) -> dict[str, Any]:
+        question = a.questions[i].get("question", "")
+        return {"id": i, "question": question, "a": a.questions[i].get(key), "b": b.questions[i].get(key)}
 
-    won = tuple(shown(i) for i in reversed(moved[-10:]) if i in fails["a"] - fails["b"])
-    lost = tuple(shown(i) for i in moved[:10] if i in fails["b"] - fails["a"])
+    won = tuple(row(i) for i in reversed(by_gain[-10:]) if i in fails_a - fails_b)
+    lost = tuple(row(i) for i in by_gain[:10] if i in fails_b - fails_a)
     return Comparison(a.name, b.name, len(ids), differences, errors, won, lost)
+
+
+def _is_metric(name: str, value: object, a: Run, b: Run) -> bool:
+    """Whether a field of a question's row is a metric, whose mean both runs have."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and name in a.summary and name in b.summary

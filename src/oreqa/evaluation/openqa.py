@@ -1,118 +1,306 @@
-"""Open-domain question answering: answers against their gold, and the retrieval that was their ceiling."""
+"""``oreqa eval openqa``: questions answered from a collection, from their own paragraphs, or as ``oreqa ask`` does."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-import regex
-
+from oreqa.answering.answerer import Answerer, read_answers
+from oreqa.answering.combining import COMBINATION, Candidate, Combination
 from oreqa.core import Passage
-from oreqa.datasets.answers import match_pattern
-from oreqa.datasets.questions import OpenQuestion, is_question_list, load_question_list
+from oreqa.datasets.passages import whole_passages
+from oreqa.datasets.questions import OpenQuestion, is_question_list
 from oreqa.datasets.reqa import load_paragraphs
-from oreqa.evaluation.answers import Score, score_answer
-from oreqa.evaluation.corpora import whole_passages
-from oreqa.evaluation.runs import QuestionResult
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.errors import InputError
+from oreqa.evaluation.open_scores import Prediction, load_open_questions, reranking_analysis, score_predictions
+from oreqa.evaluation.refusals import DEPTH, expect_refusals, grouped_metrics, refusal_metrics, score_replies
+from oreqa.evaluation.retrieval import reranking_settings
+from oreqa.evaluation.write import EvalRun, write_run
+from oreqa.files import resume_rows, write_json
+from oreqa.index.passages import index_passages
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.cross_encoder.reranking import load_classifier, rerank_hits
+from oreqa.models.folders import RERANKER
+from oreqa.models.graph.precision import used_precision
+from oreqa.models.reader.reader import CHUNK, Reader
+from oreqa.progress import Advance, Progress, no_progress
 
-CUTS = (1, 3, 5, 10)
-
-_WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
+_ASKED_TOGETHER = 8
+_ANSWERS_KEPT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
-    """What was answered, best first, as texts with their scores; ``before`` is the first answer without re-ranking."""
+class _Models:
+    """What answers: the reader, the span re-ranker and the classifier, and how they are used."""
 
-    answers: Sequence[tuple[str, float]]
-    before: str
-    retrieved: Sequence[tuple[str, str, float]]
-    """Passages that were read: name, text and score."""
+    reader: Reader
+    reranker: CrossEncoder | None
+    classifier: CrossEncoder | None
+    rerank: int
+    passages: int
+    weights: Combination
 
 
-def load_open_questions(
-    path: Path, language: str = "en", unanswerable: bool = False
-) -> tuple[list[OpenQuestion], list[Passage]]:
-    """Questions that have an answer, and the paragraph of each: of a SQuAD or MRQA file, or of a question list, without.
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """The passages that are read for each question, with the retriever's scores."""
 
-    With ``unanswerable`` those that SQuAD 2.0 says cannot be answered from their paragraph are kept, without answers.
-    Raises InputError that names the row of a mistake.
+    passages: list[list[Passage]]
+    scores: list[list[float]]
+
+
+def evaluate_openqa(
+    data: str | Path,
+    out: str | Path,
+    *,
+    gold_passages: bool = False,
+    passages: int = 5,
+    reader: str | Path = DEFAULT_READER,
+    reranker: str | Path | None = DEFAULT_RERANKER,
+    rerank: int = 0,
+    classifier: str | Path = DEFAULT_CLASSIFIER,
+    null: float | None = None,
+    combine: Mapping[str, float] | None = None,
+    model: str | Path = DEFAULT_ENCODER,
+    index: str | Path | None = None,
+    questions: int | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Answer questions from all paragraphs of a SQuAD or MRQA file, or from an index: EM, F1, accuracy of retrieval.
+
+    The paragraphs' index is kept in the folder ``index``, else in ``out/index``. A list of questions without paragraphs
+    needs an index of documents; if its rows name a document, or have empty answers where nothing answers, it is asked as
+    Answerer.ask does, which may refuse. ``gold_passages`` reads each question's own paragraph instead; then ``null`` keeps
+    SQuAD 2.0's unanswerable questions and refuses where the log-odds of the passage's answering are below it.
+
+    ``passages`` are read for each question, of which the ``classifier`` may re-rank the ``rerank`` best before; a
+    ``reranker`` of None leaves the reader's spans in their order. ``combine`` changes weights of the one score, as
+    ``{"reranking": 0.5}``. ``questions`` are drawn by ``seed``.
+
+    Writes the run's files and predictions.json to ``out`` and returns what metrics.json holds, metrics in percent. Answers
+    are kept in ``out`` as they come: an interrupted run goes on when it is started again. Raises InputError for data that
+    cannot be read or arguments that do not fit together, ModelError for a model that cannot be loaded.
     """
-    if is_question_list(path):
-        return load_question_list(path), []
-    asked, own = [], []
-    paragraphs = load_paragraphs(path)
-    for paragraph, passage in zip(paragraphs, whole_passages(paragraphs, language), strict=True):
-        for question in paragraph.questions:
-            if question.answers or unanswerable:
-                asked.append(OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers)))
-                own.append(passage)
-    return asked, own
-
-
-def score_open(question: OpenQuestion, prediction: str) -> Score:
-    """Exact match and F1; for a pattern, whether it matches, as both."""
-    if question.pattern is not None:
-        hit = float(bool(prediction) and match_pattern(prediction, question.pattern))
-        return Score(hit, hit)
-    return score_answer(prediction, question.answers, version2=not question.answers)
-
-
-def has_answer(text: str, question: OpenQuestion) -> bool:
-    """Whether a passage holds an answer: its words one after another, without case (DPR's match), or the pattern."""
-    if question.pattern is not None:
-        return match_pattern(text, question.pattern, anchored=False)
-    words = _words(text)
-    return any(f" {' '.join(_words(answer))} " in f" {' '.join(words)} " for answer in question.answers if _words(answer))
-
-
-@lru_cache(maxsize=4096)
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.lower() for word in _WORD.findall(unicodedata.normalize("NFD", text)))
-
-
-def evaluate_open(questions: Sequence[OpenQuestion], predictions: Sequence[Predicted]) -> list[QuestionResult]:
-    """Score every question: ``em``, ``f1``, ``em@N`` (a right one among the first N), ``acc@N`` (the ceiling of reading)."""
-    results = []
-    for question, predicted in zip(questions, predictions, strict=True):
-        scores = [score_open(question, text) for text, _ in predicted.answers[: max(CUTS)]]
-        first = scores[0] if scores else Score(0.0, 0.0)
-        before = score_open(question, predicted.before)
-        holds = [has_answer(text, question) for _, text, _ in predicted.retrieved]
-        metrics = {"em": first.em, "f1": first.f1, "em_before": before.em, "f1_before": before.f1}
-        metrics |= {f"em@{cut}": max((score.em for score in scores[:cut]), default=0.0) for cut in CUTS}
-        metrics |= {f"acc@{cut}": float(any(holds[:cut])) for cut in CUTS if cut <= max(len(holds), 1)}
-        if not question.answers and question.pattern is None:  # nothing to find: right if nothing was answered
-            none = float(not predicted.answers)
-            metrics |= {"em": none, "f1": none, **{f"em@{cut}": none for cut in CUTS}}
-        rank = next((place for place, score in enumerate(scores, 1) if score.em), math.inf)
-        texts = {name: text for name, text, _ in predicted.retrieved[:3]}
-        gold = question.answers or (question.pattern or "",)
-        results.append(
-            QuestionResult(
-                question.id, question.text, metrics, [rank], list(dict.fromkeys(gold)),
-                [(name, score) for name, _, score in predicted.retrieved], texts, predicted.answers[:5],
-            )
-        )  # fmt: skip
-    return results
-
-
-def reranking_analysis(results: Sequence[QuestionResult], reranked: int) -> dict[str, int]:
-    """What re-ranking mended and broke, in questions.
-
-    ``mendable`` had a right answer among the first ``reranked`` but not on top; ``mended`` of them have it now, and
-    ``broken`` had it on top and lost it. Re-ranking moves answers within the first ``reranked`` only, so that where a right
-    one stands afterwards tells whether it was among them.
-    """
-    wrong = [result for result in results if not result.metrics["em_before"]]
-    right = [result for result in results if result.metrics["em_before"]]
-    return {
-        "right_before": len(right),
-        "mendable": sum(result.ranks[0] <= reranked for result in wrong),
-        "mended": sum(bool(result.metrics["em"]) for result in wrong),
-        "broken": sum(not result.metrics["em"] for result in right),
+    data, out = Path(data), Path(out)
+    if null is not None and not math.isfinite(null):
+        raise InputError(f"--null {null}: write a number")
+    if null is not None and not gold_passages:
+        raise InputError("--null reads each question's own paragraph: add --gold-passages")
+    weights = changed_weights(combine or {})
+    settings = Settings(model=str(model))
+    drawn, own_passages = _load_questions(data, questions, seed, null is not None)
+    if gold_passages and not own_passages:
+        raise InputError(f"{data}: its questions have no paragraphs to read; leave --gold-passages out")
+    if gold_passages and (index is not None or rerank):
+        raise InputError("--gold-passages searches nothing: leave --index and --rerank out")
+    models = _Models(
+        Reader.load(reader, device),
+        None if reranker is None else CrossEncoder.load(reranker, device, kind=RERANKER),
+        load_classifier(classifier, rerank, device),
+        rerank,
+        passages,
+        weights,
+    )
+    begin = time.monotonic()
+    collection = None if gold_passages else _open_collection(data, index, out, settings, device, progress)
+    if collection is not None:
+        settings = collection.settings
+        if str(model) not in (DEFAULT_ENCODER, settings.model):
+            raise InputError(f"{index}: it was made with the encoder {settings.model}; leave --model out")
+    families = {"encoder": collection, "reader": reader, "reranker": reranker, "classifier": rerank or None}
+    of_run = {
+        "data": data.name,
+        "reader": str(reader),
+        "reranker": "none" if reranker is None else str(reranker),
+        "passages": passages,
+        "gold": gold_passages,
+        "combination": asdict(weights),
+        "null": null,
+        "seed": seed,
+        **reranking_settings(classifier, rerank),
+        "precision": used_precision(device, *(name for name, used in families.items() if used is not None)),
     }
+    mode = "reader" if reranker is None else "reader + re-ranker"
+    metrics: dict[str, Any]
+    if collection is not None and not own_passages and expect_refusals(drawn):
+        mode = f"asked, {mode}"
+        answerer = Answerer(
+            collection, models.reader, models.reranker, weights,
+            passages=passages, classifier=models.classifier, rerank=rerank,
+        )  # fmt: skip
+        partial = out / "asking.jsonl"
+        with progress("asking questions", len(drawn)) as advance:
+            predictions = _ask(answerer, drawn, partial, of_run, advance)
+        results = score_replies(drawn, predictions)
+        metrics = {**refusal_metrics(drawn, results), "by": grouped_metrics(drawn, results)}
+        of_run["threshold"] = answerer.calibration.threshold
+    else:
+        texts = [question.text for question in drawn]
+        evidence = _retrieve(collection, texts, models) if collection else _own_paragraphs(own_passages)
+        partial = out / "reading.jsonl"
+        with progress("reading questions", len(drawn)) as advance:
+            predictions = _read(models, texts, evidence, partial, null, of_run["precision"], advance)
+        results = score_predictions(drawn, predictions)
+        metrics = {} if reranker is None else {"reranking": reranking_analysis(results, weights.reranked)}
+    first_answers = {
+        question.id: prediction.answers[0][0] if prediction.answers else ""
+        for question, prediction in zip(drawn, predictions, strict=True)
+    }
+    write_json(out / "predictions.json", first_answers)
+    run = EvalRun(
+        task="openqa",
+        mode=mode,
+        results=results,
+        candidates=collection.counts()["passages"] if collection else len({passage.text for passage in own_passages}),
+        data=[data],
+        model=settings.model,
+        settings={**asdict(settings), **of_run},
+        seconds=time.monotonic() - begin,
+        metrics=metrics,
+    )
+    summary = write_run(out, run)
+    partial.unlink(missing_ok=True)
+    return summary
+
+
+def changed_weights(changes: Mapping[str, float]) -> Combination:
+    """The shipped combination with some of its weights changed. Raises InputError for one that does not exist."""
+    weights = asdict(COMBINATION)
+    for name, value in changes.items():
+        if name not in weights:
+            raise InputError(f"--combine {name!r}: the weights are {', '.join(weights)}")
+        if not math.isfinite(value):
+            raise InputError(f"--combine {name}={value}: write a number, as in {name}=0.5")
+        weights[name] = type(weights[name])(value)
+    return replace(COMBINATION, **weights)
+
+
+def _load_questions(
+    data: Path, count: int | None, seed: int, unanswerable: bool
+) -> tuple[list[OpenQuestion], list[Passage]]:
+    """Questions, drawn if there are more than ``count``; and where the data have them, their own paragraphs."""
+    questions, passages = load_open_questions(data, unanswerable=unanswerable)
+    if not questions:
+        raise InputError(f"{data}: it holds no question with an answer")
+    places = list(range(len(questions)))
+    if count and count < len(places):
+        places = sorted(random.Random(seed).sample(places, count))
+    return [questions[place] for place in places], [passages[place] for place in places] if passages else []
+
+
+def _open_collection(
+    data: Path, index: str | Path | None, out: Path, settings: Settings, device: str, progress: Progress
+) -> Index:
+    """The paragraphs of the data as an index; or, for questions without paragraphs, the user's."""
+    if is_question_list(data):
+        if index is None:
+            raise InputError(f"{data}: its questions have no paragraphs; name the index to search with --index")
+        return Index.open(index, device)
+    passages = whole_passages(load_paragraphs(data), settings.language)
+    with progress("encoding passages", len(passages)) as advance:
+        return index_passages(Path(index) if index else out / "index", passages, settings, device, advance)
+
+
+def _retrieve(index: Index, questions: Sequence[str], models: _Models) -> _Evidence:
+    """The best passages of the collection, re-ranked by the classifier if there is one."""
+    hits = index.search(questions, max(models.passages, models.rerank), "hybrid", "passage")
+    if models.classifier is not None:
+        hits = rerank_hits(models.classifier, questions, hits, models.rerank)
+    hits = [of_question[: models.passages] for of_question in hits]
+    return _Evidence(
+        [[hit.passage for hit in of_question] for of_question in hits],
+        [[hit.score for hit in of_question] for of_question in hits],
+    )
+
+
+def _own_paragraphs(passages: Sequence[Passage]) -> _Evidence:
+    return _Evidence([[passage] for passage in passages], [[0.0] for _ in passages])
+
+
+def _read(
+    models: _Models,
+    questions: Sequence[str],
+    evidence: _Evidence,
+    partial: Path,
+    null: float | None,
+    precision: Mapping[str, str],
+    advance: Advance,
+) -> list[Prediction]:
+    """The best answers in each question's passages; with ``null`` none where the passage's log-odds are below it."""
+
+    def read(begin: int, end: int) -> list[dict[str, Any]]:
+        part = slice(begin, end)
+        passages, scores = evidence.passages[part], evidence.scores[part]
+        ranked = read_answers(models.reader, models.reranker, questions[part], passages, scores, models.weights)
+        return [_answer_row(candidates) for candidates in ranked]
+
+    decisive = [
+        list(questions),
+        [[passage.text for passage in of_question] for of_question in evidence.passages],
+        evidence.scores,
+        asdict(models.weights),
+        models.reader.stamp,
+        models.reranker.stamp if models.reranker else None,
+        dict(precision),
+    ]
+    rows = resume_rows(partial, _stamp(decisive), len(questions), CHUNK, read, advance)
+    if null is not None:
+        rows = [row if row["answers"] and row["passage"] >= null else {**row, "answers": []} for row in rows]
+    predictions = []
+    for row, passages, scores in zip(rows, evidence.passages, evidence.scores, strict=True):
+        retrieved = [(passage.document_key, passage.text, score) for passage, score in zip(passages, scores, strict=True)]
+        predictions.append(Prediction([(text, score) for text, score in row["answers"]], row["before"], retrieved))
+    return predictions
+
+
+def _answer_row(ranked: Sequence[Candidate]) -> dict[str, Any]:
+    """What is kept of a question: the best answers, the first one before re-ranking, and the best one's passage logit."""
+    if not ranked:
+        return {"answers": [], "before": "", "passage": None}
+    before = max(ranked, key=lambda candidate: candidate.parts.get("merged", candidate.score))
+    best = [[candidate.span.text, candidate.score] for candidate in ranked[:_ANSWERS_KEPT]]
+    return {"answers": best, "before": before.span.text, "passage": ranked[0].parts["passage"]}
+
+
+def _ask(
+    answerer: Answerer,
+    questions: Sequence[OpenQuestion],
+    partial: Path,
+    settings: Mapping[str, Any],
+    advance: Advance,
+) -> list[Prediction]:
+    """The answers to each question, none if it is refused, and the passages that they come from, best first."""
+    texts = [question.text for question in questions]
+
+    def ask(begin: int, end: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "answers": [[answer.text, answer.score] for answer in reply.answers],
+                "passages": [[hit.passage.document_key, hit.passage.text, hit.score] for hit in reply.hits[:DEPTH]],
+            }
+            for reply in answerer.reply(texts[begin:end])
+        ]
+
+    stamps = [model.stamp if model else None for model in (answerer.reader, answerer.reranker)]
+    decisive = [texts, answerer.index.content_stamp, *stamps, dict(settings)]
+    return [
+        Prediction([(text, score) for text, score in row["answers"]], "", [tuple(passage) for passage in row["passages"]])
+        for row in resume_rows(partial, _stamp(decisive), len(texts), _ASKED_TOGETHER, ask, advance)
+    ]
+
+
+def _stamp(decisive: Sequence[Any]) -> str:
+    """A hash of all that decides the rows of work in progress."""
+    return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]

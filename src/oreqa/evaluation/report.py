@@ -11,24 +11,25 @@ from typing import Any
 
 import numpy as np
 
+from oreqa.evaluation.classification import Bin
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.files import write_text
 from oreqa.models.graph.cache import cache_folder
 
 MEANING = {
-    "acc": "share of pairs that are told right at p = 0.5",
+    "acc": "share of pairs classified right at p = 0.5",
     "auc_pr": "area under the precision-recall curve",
     "majority_acc": "accuracy of always saying no",
     "cosine_acc": "accuracy of the dual encoder's cosine, its threshold chosen on other questions",
     "cosine_auc_pr": "area under its precision-recall curve",
-    "ece": "expected calibration error: how far p is from the share that is right",
+    "ece": "expected calibration error: mean distance between p and the share that is right",
     "em": "share of questions whose answer is exactly right",
     "f1": "overlap of words with the right answer",
     "right": "right answers, or refusals where there is none",
-    "answerable_right": "right answers of the questions that can be answered",
-    "refused_unanswerable": "refusals of those that cannot",
-    "refused_answerable": "refusals of those that can",
-    "precision": "right answers among those that were given",
+    "answerable_right": "right answers to the answerable questions",
+    "refused_unanswerable": "share of the unanswerable questions that were refused",
+    "refused_answerable": "share of the answerable questions that were refused",
+    "precision": "share of the answers that are right",
     "em@5": "an exactly right answer among the first 5",
     "acc@1": "the first passage that was read holds an answer",
     "acc@5": "one of the first 5 passages does",
@@ -119,14 +120,20 @@ def _curve(results: Sequence[QuestionResult]) -> str:
     return _svg(figure, axes)
 
 
-def calibration_figure(rows: Sequence[Mapping[str, float]]) -> str:
-    """What is right against what was said, as SVG; ``rows`` as ``evaluation.classifier.calibration`` gives them."""
+def calibration_figure(bins: Sequence[Bin]) -> str:
+    """Accuracy against confidence, as SVG, with the diagonal of perfect calibration."""
     figure = _figure(4.5, 4)
     axes = figure.add_subplot()
     axes.plot([0, 100], [0, 100], color="#99a", linewidth=1, linestyle="--")
-    said, right = ([100 * row[name] for row in rows] for name in ("said", "right"))
-    axes.plot(said, right, color="#2f7d4f", linewidth=2, marker="o", markersize=4)
-    axes.set(xlabel="p, %", ylabel="that answer, %", xlim=(0, 100), ylim=(0, 100))
+    axes.plot(
+        [100 * row.confidence for row in bins],
+        [100 * row.accuracy for row in bins],
+        color="#2f7d4f",
+        linewidth=2,
+        marker="o",
+        markersize=4,
+    )
+    axes.set(xlabel="p, %", ylabel="share that answers, %", xlim=(0, 100), ylim=(0, 100))
     return _svg(figure, axes)
 
 
@@ -154,9 +161,10 @@ def _failures(results: Sequence[QuestionResult], count: int = 20) -> str:
         return "<p>None.</p>"
     rows = []
     for result in failed[:: max(1, len(failed) // count)][:count]:
-        found = result.texts.get(result.top[0][0], result.top[0][0]) if result.top else "nothing"
-        found = f"{result.answers[0][0]} (right: {'; '.join(result.gold)})" if result.answers else found
+        first = result.texts.get(result.top[0][0], result.top[0][0]) if result.top else "nothing"
+        if result.answers:
+            first = f"{result.answers[0][0]} (right: {'; '.join(result.gold)})"
         rank = "not found" if np.isinf(result.ranks[0]) else f"{result.ranks[0]:g}"
-        rows.append(f"<tr><td>{escape(result.question)}</td><td>{rank}</td><td class=text>{escape(found)}</td></tr>")
+        rows.append(f"<tr><td>{escape(result.question)}</td><td>{rank}</td><td class=text>{escape(first)}</td></tr>")
     head = "<tr><th>question</th><th>rank of gold</th><th class=text>found first</th></tr>"
     return f"<p class=dim>{len(failed):,} of {len(results):,}; a sample.</p><table>{head}{''.join(rows)}</table>"

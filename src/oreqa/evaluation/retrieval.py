@@ -1,120 +1,133 @@
-"""The retrieval tasks: sentences (ReQA, MultiReQA) and documents (BEIR)."""
+"""The retrieval tasks: ``oreqa eval reqa`` (ReQA, MultiReQA) and ``oreqa eval beir``."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-
-import numpy as np
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from oreqa.core import Mode
-from oreqa.datasets.beir import Beir
-from oreqa.datasets.pairs import task_candidates
-from oreqa.datasets.reqa import ReqaTask
-from oreqa.evaluation.metrics import gold_ranks, question_metrics
-from oreqa.evaluation.runs import QuestionResult
-from oreqa.index.fusion import SENTENCE_WEIGHTS
-from oreqa.index.passages import sentence_rows
-from oreqa.index.scoring import Scores, best_sentences
-from oreqa.index.search import Index
-from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import rerank_hits, rerank_scores
-from oreqa.models.reader.reader import CHUNK
-
-Progress = Callable[[int], None]
-
-KEPT = 100
-"""Candidates that a run keeps of every question."""
+from oreqa.datasets.beir import load_beir
+from oreqa.datasets.reqa import build_reqa, load_boundaries, load_paragraphs
+from oreqa.datasets.splits import split_articles
+from oreqa.datasets.tasks import draw_questions, need_questions
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
+from oreqa.evaluation.corpora import index_beir
+from oreqa.evaluation.ranking import rank_documents, rank_sentences
+from oreqa.evaluation.write import EvalRun, write_run
+from oreqa.index.passages import index_passages
+from oreqa.index.store import Settings
+from oreqa.models.cross_encoder.reranking import load_classifier
+from oreqa.models.graph.precision import used_precision
+from oreqa.progress import Progress, no_progress
 
 
 def evaluate_reqa(
-    task: ReqaTask,
-    index: Index,
-    mode: Mode,
-    progress: Progress | None = None,
-    classifier: CrossEncoder | None = None,
-    depth: int = 0,
-) -> list[QuestionResult]:
-    """Rank every candidate sentence for every question. ``index`` holds the task's passages (index_passages).
+    data: str | Path,
+    out: str | Path,
+    *,
+    sentences: str | Path | None = None,
+    mode: Mode = "hybrid",
+    model: str | Path = DEFAULT_ENCODER,
+    index: str | Path | None = None,
+    rerank: int = 0,
+    classifier: str | Path = DEFAULT_CLASSIFIER,
+    held_out: bool = False,
+    questions: int | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Retrieve the answer sentence among all sentences of a SQuAD or MRQA file (ReQA, MultiReQA).
 
-    The ``classifier`` re-ranks the ``depth`` best. Raises InputError for an index of other passages.
+    The candidates' boundaries are those of the file ``sentences``, else our own splitter's. The task's index is kept in the
+    folder ``index``, else in ``out/index``. The ``classifier`` re-ranks the ``rerank`` best. ``held_out`` takes only the
+    tenth of the articles that training leaves out; ``questions`` of them are drawn by ``seed``.
+
+    Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
+    that cannot be read or hold no question with an answer, ModelError for a model that cannot be loaded.
     """
-    rows = sentence_rows(index, task.passages)
-    texts = [sentence.text for passage in task.passages for sentence in passage.sentences]
-    results = []
-    scored: Iterator[Scores] = (scores[rows] for scores in index.score_all(task.questions, SENTENCE_WEIGHTS.only(mode)))
-    if classifier is not None and depth:
-        scored = _reranked(task, scored, classifier, depth)
-    for number, (question, gold, scores) in enumerate(zip(task.questions, task.gold, scored, strict=True)):
-        ranks = gold_ranks(scores, gold)
-        best = np.argpartition(-scores, min(KEPT, len(scores) - 1))[:KEPT]
-        best = best[np.argsort(-scores[best], kind="stable")]
-        results.append(
-            QuestionResult(
-                str(number), question, question_metrics(ranks), ranks, [str(g) for g in gold],
-                [(str(i), float(scores[i])) for i in best], {str(i): texts[i] for i in best[:3]},
-            )
-        )  # fmt: skip
-        if progress:
-            progress(1)
-    return results
-
-
-def _reranked(task: ReqaTask, scored: Iterator[Scores], classifier: CrossEncoder, depth: int) -> Iterator[Scores]:
-    candidates = task_candidates(task)
-    for questions in _batches(task.questions, CHUNK):
-        scores = list(islice(scored, len(questions)))
-        best = [best_sentences(own, depth) for own in scores]
-        logits = classifier.score(questions, [[candidates[place] for place in places] for places in best])
-        for own, places, found in zip(scores, best, logits, strict=True):
-            yield rerank_scores(own, places, found)
+    data, out = Path(data), Path(out)
+    settings, scorer = Settings(model=str(model)), load_classifier(classifier, rerank, device)
+    boundaries = load_boundaries(Path(sentences)) if sentences else None
+    paragraphs, where = load_paragraphs(data), str(data)
+    if held_out:
+        paragraphs, where = split_articles(paragraphs)[1], f"{data}, held-out articles"
+    task = draw_questions(need_questions(build_reqa(paragraphs, boundaries, settings.language), where), questions, seed)
+    begin = time.monotonic()
+    with progress("encoding passages", len(task.passages)) as advance:
+        opened = index_passages(Path(index) if index else out / "index", task.passages, settings, device, advance)
+    with progress("ranking questions", len(task.questions)) as advance:
+        results = rank_sentences(task, opened, mode, advance, scorer, rerank)
+    run = EvalRun(
+        task="reqa",
+        mode=mode,
+        results=results,
+        candidates=task.candidates,
+        data=[data, Path(sentences)] if sentences else [data],
+        model=settings.model,
+        settings={
+            **asdict(settings),
+            "data": data.name,
+            "sentences": Path(sentences).name if sentences else "own splitter",
+            "seed": seed,
+            **({"held_out": True} if held_out else {}),
+            **reranking_settings(classifier, rerank),
+            "precision": used_precision(device, "encoder", *(["classifier"] if rerank else [])),
+        },
+        seconds=time.monotonic() - begin,
+    )
+    return write_run(out, run)
 
 
 def evaluate_beir(
-    task: Beir,
-    index: Index,
-    mode: Mode,
-    progress: Progress | None = None,
-    classifier: CrossEncoder | None = None,
-    depth: int = 0,
-) -> list[QuestionResult]:
-    """Rank documents by their best passage. Grades above 0 are gold; nDCG@10 uses the grades.
+    data: str | Path,
+    out: str | Path,
+    *,
+    split: str = "test",
+    mode: Mode = "hybrid",
+    model: str | Path = DEFAULT_ENCODER,
+    index: str | Path | None = None,
+    rerank: int = 0,
+    classifier: str | Path = DEFAULT_CLASSIFIER,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Retrieve documents for the judged questions ``split`` of a BEIR folder. The other arguments as in evaluate_reqa.
 
-    The ``classifier`` re-ranks the ``depth`` best passages, each by its best sentence.
+    Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
+    that cannot be read, ModelError for a model that cannot be loaded.
     """
-    from ir_measures import ScoredDoc, iter_calc, nDCG
-
-    results = []
-    names = list(task.queries)
-    titles = {entry.id: entry.title or entry.text[:80] for entry in task.corpus}
-    for batch in _batches(names, 256):
-        found = index.search([task.queries[name] for name in batch], 3 * KEPT, mode, "passage")
-        if classifier is not None and depth:
-            found = rerank_hits(classifier, [task.queries[name] for name in batch], found, depth)
-        for name, hits in zip(batch, found, strict=True):
-            scores: dict[str, float] = {}
-            for hit in hits:
-                scores.setdefault(hit.passage.document_key, hit.score)
-            gold = [document for document, grade in task.qrels[name].items() if grade > 0]
-            if not gold:
-                continue
-            values = np.array(list(scores.values()))
-            places = {document: place for place, document in enumerate(scores)}
-            ranks = sorted(
-                gold_ranks(values, [places[document]])[0] if document in places else math.inf for document in gold
-            )
-            row = question_metrics(ranks)
-            run = [ScoredDoc(name, document, score) for document, score in scores.items()]
-            row["ndcg@10"] = float(next(iter_calc([nDCG @ 10], {name: dict(task.qrels[name])}, run)).value) if run else 0.0
-            top = list(scores.items())[:KEPT]
-            results.append(
-                QuestionResult(name, task.queries[name], row, ranks, gold, top, {d: titles[d] for d, _ in top[:3]})
-            )
-        if progress:
-            progress(len(batch))
-    return results
+    data, out = Path(data), Path(out)
+    settings, scorer = Settings(model=str(model)), load_classifier(classifier, rerank, device)
+    task = load_beir(data, split)
+    begin = time.monotonic()
+    with progress("encoding passages", None) as advance:
+        opened = index_beir(Path(index) if index else out / "index", task, settings, device, advance)
+    with progress("ranking questions", len(task.queries)) as advance:
+        results = rank_documents(task, opened, mode, advance, scorer, rerank)
+    run = EvalRun(
+        task="beir",
+        mode=mode,
+        results=results,
+        candidates=len(task.corpus),
+        data=[data],
+        model=settings.model,
+        settings={
+            **asdict(settings),
+            "data": data.name,
+            "split": split,
+            "seed": seed,
+            **reranking_settings(classifier, rerank),
+            "precision": used_precision(device, "encoder", *(["classifier"] if rerank else [])),
+        },
+        seconds=time.monotonic() - begin,
+    )
+    return write_run(out, run)
 
 
-def _batches(items: Sequence[str], size: int) -> list[Sequence[str]]:
-    return [items[begin : begin + size] for begin in range(0, len(items), size)]
+def reranking_settings(classifier: str | Path, rerank: int) -> dict[str, Any]:
+    """What metrics.json says of re-ranking by the classifier; nothing where there is none."""
+    return {"classifier": str(classifier), "rerank": rerank} if rerank else {}

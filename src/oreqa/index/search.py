@@ -192,35 +192,35 @@ class Index:
             for scores in self._exhaustive(snapshot, questions, weights):
                 yield scores.total(weights)
 
-    def recall(self, questions: Sequence[str], k: int = 10) -> dict[str, float]:
-        """Share of the exact ``k`` nearest sentences and passages that the FAISS index finds, as fractions."""
-        questions, k = text_list(questions, "questions"), count(k, "the number of neighbours")
-        snapshot = self._current()
-        if snapshot.empty or not questions:
-            return {}
-        vectors = self._encoder_of(snapshot).encode(questions)
-        shares: dict[str, float] = {}
-        for unit in UNITS:
-            stored, ids = snapshot.vectors[unit], np.asarray(snapshot.ids(unit))
-            size = min(k, len(ids))
-            if isinstance(stored, ExactVectors):
-                shares[unit] = 1.0
-                continue
-            near = stored.search(vectors, size)
-            exact = np.argpartition(-(vectors @ stored.vectors(ids).T), size - 1, axis=1)[:, :size]
-            same = [len(np.intersect1d(a, ids[b])) for a, b in zip(near, exact, strict=True)]
-            shares[unit] = float(np.mean(same)) / size
-        return shares
+    def nearest(self, vectors: Vectors, k: int, unit: Unit, exact: bool = False) -> Ids:
+        """Ids of the ``k`` nearest sentences or passages to each vector, in no order: ``[vectors, k]``, or all if fewer.
 
-    def sample_sentences(self, count: int) -> list[str]:
-        """Texts of ``count`` sentences, evenly spread over the index."""
+        They are what the FAISS index finds, -1 where it finds fewer; ``exact`` compares with every vector instead.
+        """
+        k = count(k, "the number of neighbours")
+        choice(unit, UNITS, "unit")
         snapshot = self._current()
         if snapshot.empty:
-            return []
-        rows = np.unique(np.linspace(0, len(snapshot.sentence_ids) - 1, count).astype(int))
+            return np.zeros((len(vectors), 0), np.int64)
+        stored, ids = snapshot.vectors[unit], np.asarray(snapshot.ids(unit))
+        k = min(k, len(ids))
+        with snapshot.reading():
+            if not exact and isinstance(stored, FaissVectors):
+                return stored.search(vectors, k)
+            stored_vectors = stored.array if isinstance(stored, ExactVectors) else stored.vectors(ids)
+            size = max(1, _BLOCK_SCORES // len(ids))
+            near = [np.zeros((0, k), np.intp)]
+            for begin in range(0, len(vectors), size):
+                scores = vectors[begin : begin + size] @ stored_vectors.T
+                near.append(np.argpartition(-scores, k - 1, axis=1)[:, :k])
+            return ids[np.concatenate(near)]
+
+    def sentences(self, rows: Sequence[int]) -> list[str]:
+        """Texts of the sentences in these rows of ``score_all``."""
+        snapshot = self._current()
         with snapshot.reading():
             passages = snapshot.passages({int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for row in rows})
-        sentences = {number: sentence for _, cuts in passages.values() for number, sentence in cuts.items()}
+        sentences = {number: sentence for _, of_passage in passages.values() for number, sentence in of_passage.items()}
         return [sentences[int(snapshot.sentence_ids[row])].text for row in rows]
 
     def _current(self) -> Snapshot:

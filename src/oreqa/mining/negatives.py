@@ -1,24 +1,87 @@
-"""Sentences that look like answers and are none: the negatives of the classifier (Yang et al. 2021, section 4.1)."""
+"""Sentences that look like answers and are not: the classifier's negatives (Yang et al. 2021, section 4.1)."""
 
 from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.core import Mode
-from oreqa.datasets.pairs import Candidate, Pair, task_candidates
+from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
 from oreqa.datasets.reqa import ReqaTask
+from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.files import write_jsonl
 from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.passages import sentence_rows
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
+from oreqa.mining.tasks import default_work, open_task
+from oreqa.progress import Advance, Progress, ignore, no_progress
 
 DEPTH = 10
 """Negatives are drawn from so many of a retriever's best sentences."""
+
+
+def mine_negatives(
+    data: str | Path,
+    out: str | Path,
+    *,
+    split: str = "train",
+    held_out: bool = False,
+    draw: int | None = None,
+    work: str | Path | None = None,
+    model: str | Path = DEFAULT_ENCODER,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress = no_progress,
+) -> list[Pair]:
+    """Write to ``out`` every gold pair of a SQuAD or MRQA file, or a BEIR folder's ``split``, with up to three negatives.
+
+    Held-out articles are left out, or with ``held_out`` are all that is taken; ``draw`` questions are drawn by ``seed``. The
+    index of the data is kept in ``work``, else beside ``out``. Returns the pairs. Raises InputError for data that cannot be
+    read or hold no question with an answer, ModelError for a model that cannot be loaded.
+    """
+    out = Path(out)
+    folder = Path(work) if work else default_work(out)
+    task, index = open_task(Path(data), split, held_out, draw, seed, folder, model, device, progress)
+    with progress("drawing negatives", len(task.questions)) as advance:
+        pairs = draw_negatives(task, index, seed, advance)
+    write_jsonl(out, map(pair_row, pairs))
+    return pairs
+
+
+def draw_negatives(task: ReqaTask, index: Index, seed: int = 0, advance: Advance = ignore) -> list[Pair]:
+    """Every gold pair of a task with up to three negatives, drawn by ``seed``: one of BM25's ten best sentences, one of the
+    ten nearest vectors, and one of the gold's own passage (of its document, where the passage has no other).
+
+    ``index`` holds the task's passages. A sentence that is gold for the question, or reads like one that is, is never drawn.
+    """
+    candidates = task_candidates(task)
+    passages = [number for number, passage in enumerate(task.passages) for _ in passage.sentences]
+    documents = [passage.title or number for number, passage in enumerate(task.passages) for _ in passage.sentences]
+    same_passage: dict[object, list[int]] = defaultdict(list)
+    same_document: dict[object, list[int]] = defaultdict(list)
+    for place in range(len(candidates)):
+        same_passage[passages[place]].append(place)
+        same_document[documents[place]].append(place)
+    lists = [best_candidates(task, index, mode, DEPTH) for mode in ("sparse", "dense")]
+    rng = random.Random(seed)
+    pairs = []
+    for question, golds, sparse, dense in zip(task.questions, task.gold, *lists, strict=True):
+        answers = {candidates[gold].answer for gold in golds}
+        for gold in golds:
+            negatives: dict[Candidate, None] = {}
+            for sources in ([sparse], [dense], [same_passage[passages[gold]], same_document[documents[gold]]]):
+                usable = ([candidates[i] for i in places if candidates[i].answer not in answers] for places in sources)
+                if choices := next(filter(None, usable), None):
+                    negatives[rng.choice(choices)] = None
+            pairs.append(Pair(question, candidates[gold], negatives=tuple(negatives)))
+        advance(1)
+    return pairs
 
 
 def best_candidates(task: ReqaTask, index: Index, mode: Mode, depth: int) -> Iterator[NDArray[np.intp]]:
@@ -29,34 +92,3 @@ def best_candidates(task: ReqaTask, index: Index, mode: Mode, depth: int) -> Ite
     rows = sentence_rows(index, task.passages)
     for scores in index.score_all(task.questions, SENTENCE_WEIGHTS.only(mode)):
         yield best_sentences(scores[rows], depth)
-
-
-def mine_negatives(task: ReqaTask, index: Index, seed: int = 0, progress: Callable[[int], None] | None = None) -> list[Pair]:
-    """Every gold pair of a task with up to three negatives, drawn by ``seed``: one of BM25's ten best sentences, one of the
-    ten nearest vectors, and one of the gold's own passage (of its document, where the passage has no other).
-
-    ``index`` holds the task's passages. A sentence that is gold for the question, or reads like one that is, is never drawn.
-    """
-    candidates = task_candidates(task)
-    passages = [number for number, passage in enumerate(task.passages) for _ in passage.sentences]
-    documents = [passage.title or number for number, passage in enumerate(task.passages) for _ in passage.sentences]
-    beside: dict[object, list[int]] = defaultdict(list)
-    around: dict[object, list[int]] = defaultdict(list)
-    for place in range(len(candidates)):
-        beside[passages[place]].append(place)
-        around[documents[place]].append(place)
-    lists = [best_candidates(task, index, mode, DEPTH) for mode in ("sparse", "dense")]
-    rng = random.Random(seed)
-    pairs = []
-    for question, golds, sparse, dense in zip(task.questions, task.gold, *lists, strict=True):
-        taken = {candidates[gold].answer for gold in golds}
-        for gold in golds:
-            drawn: dict[Candidate, None] = {}
-            for sources in ([sparse], [dense], [beside[passages[gold]], around[documents[gold]]]):
-                free = ([candidates[i] for i in places if candidates[i].answer not in taken] for places in sources)
-                if found := next(filter(None, free), None):
-                    drawn[rng.choice(found)] = None
-            pairs.append(Pair(question, candidates[gold], negatives=tuple(drawn)))
-        if progress:
-            progress(1)
-    return pairs

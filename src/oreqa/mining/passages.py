@@ -1,4 +1,4 @@
-"""Passages that a lexical search takes for a question's: hard negatives, and where they hold the answer, positives."""
+"""BM25's passages for each question: distant positives if they hold an answer, hard negatives if not."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def bm25_passages(
     rows = [vocabulary.number(words(passage, language)) for passage in passages]
     lengths = np.array([len(row) for row in rows], np.int64)
     terms = np.concatenate(rows) if rows else np.zeros(0, np.int32)
-    known = len(vocabulary)
+    passage_words = len(vocabulary)
     with tempfile.TemporaryDirectory() as folder:
-        build_bm25(terms, lengths, known, Path(folder), *PASSAGE_BM25)
+        build_bm25(terms, lengths, passage_words, Path(folder), *PASSAGE_BM25)
         retriever = load_bm25(Path(folder))
         for question in questions:
             ids = np.unique(vocabulary.number(words(question, language)))
-            ids = ids[ids < known]
+            ids = ids[ids < passage_words]
             if not len(ids):
                 yield np.zeros(0, np.intp)
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ from oreqa.datasets.questions import OpenQuestion, is_question_list, load_questi
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import Paragraph, readable_title
+from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.files import append_jsonl, drop_torn_line, need, read_jsonl
 from oreqa.index.search import Index
 from oreqa.mining.passages import bm25_passages
 from oreqa.models.reader.reader import CHUNK, Reader, Text
+from oreqa.progress import Progress, no_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,57 +41,81 @@ class Predicted:
 
 
 def mine_predictions(
-    files: Sequence[Path],
-    reader: Reader,
-    out: Path,
-    passages: int,
-    top: int,
+    data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    reader: str | Path | Reader = DEFAULT_READER,
+    index: str | Path | Index | None = None,
+    passages: int = 5,
+    k: int = 100,
     questions: int | None = None,
     seed: int = 0,
-    progress: Callable[[int], None] | None = None,
-    index: Index | None = None,
+    device: str = "cpu",
+    progress: Progress = no_progress,
 ) -> int:
-    """Read the ``passages`` best of BM25 for the training questions of each file, and keep the ``top`` spans of each.
+    """Read the best ``passages`` for the training questions of each file, and keep the ``k`` best spans of each question.
 
-    A file is one of SQuAD or MRQA, whose held-out articles are passed over, or a list of questions with answers or patterns,
-    for which ``index`` is searched. Spans that lie inside one another are kept: the best answer's neighbours are what a
-    re-ranker meets, too. ``questions`` are drawn of each file, all if left out. Rows are appended to ``out`` as they are
-    made: what it holds already is kept, so that an interrupted run goes on. Returns the number of its rows. Raises
-    InputError if they were made by another reader or with another ``passages`` or ``top``.
+    A file is one of SQuAD or MRQA, whose held-out articles are passed over and whose paragraphs BM25 searches, or a list of
+    questions with answers or patterns, for which ``index`` is searched. Spans that lie inside one another are kept: the
+    best answer's neighbours are what a re-ranker meets, too. ``questions`` are drawn of each file by ``seed``, all if left
+    out. The reader and the index may be loaded ones.
+
+    Rows are appended to ``out`` as they come: what it holds already is kept, so that an interrupted run goes on. Returns
+    the number of its rows. Raises InputError if they were mined by another reader or with another ``passages`` or ``k``.
     """
-    if index is not None and not any(is_question_list(file) for file in files):
+    files, out = [Path(file) for file in ([data] if isinstance(data, str | Path) else data)], Path(out)
+    opened = index if isinstance(index, Index) or index is None else Index.open(index, device)
+    loaded = reader if isinstance(reader, Reader) else Reader.load(reader, device)
+    if opened is not None and not any(is_question_list(file) for file in files):
         raise InputError(f"{files[0]}: it has paragraphs of its own, which are searched; leave --index out")
-    made = f"{reader.stamp} passages={passages} top={top} of all"
+    stamp = f"{loaded.stamp} passages={passages} top={k} of all"
+    done = _rows_done(out, stamp)
+    count = len(done)
+    with progress("reading questions", None) as advance:
+        for file in files:
+            drawn, paragraphs = _training_questions(file, opened)
+            random.Random(seed).shuffle(drawn)
+            waiting = [question for question in drawn[:questions] if question.id not in done]
+            texts = _retrieved(waiting, paragraphs, opened, passages)
+            for begin in range(0, len(waiting), CHUNK):
+                chunk = waiting[begin : begin + CHUNK]
+                rows = _read(chunk, [next(texts) for _ in chunk], loaded, k, stamp)
+                append_jsonl(out, rows)
+                count += len(rows)
+                advance(len(rows))
+    return count
+
+
+def _rows_done(out: Path, stamp: str) -> set[str]:
+    """Ids of the questions that the file holds already. Raises InputError if their rows bear another ``stamp``."""
     drop_torn_line(out)
     done = set()
     for number, row in read_jsonl(out) if out.is_file() else ():
-        if row.get("made") != made:
+        if row.get("made") != stamp:
             raise InputError(f"{out}, line {number}: made by another reader or with other settings; choose another file")
         done.add(row["id"])
-    count = len(done)
-    for file in files:
-        asked, paragraphs = _training_questions(file, index)
-        random.Random(seed).shuffle(asked)
-        wanted = [question for question in asked[:questions] if question.id not in done]
-        lists = _retrieved(wanted, paragraphs, index, passages)
-        for begin in range(0, len(wanted), CHUNK):
-            chunk = wanted[begin : begin + CHUNK]
-            texts = [next(lists) for _ in chunk]
-            rows = []
-            for question, read, spans in zip(
-                chunk, texts, reader.read([question.text for question in chunk], texts, top), strict=True
-            ):
-                best = (spans if reader.folder.shared else _by_selection(spans))[:top]
-                rows.append({
-                    "id": question.id, "question": question.text, "passages": read, "made": made,
-                    "spans": [[s.passage_number, s.start, s.end, round(s.score, 4)] for s in best],
-                    "right": _right(question, best),
-                })  # fmt: skip
-            append_jsonl(out, rows)
-            count += len(rows)
-            if progress:
-                progress(len(rows))
-    return count
+    return done
+
+
+def _read(
+    questions: Sequence[OpenQuestion], texts: Sequence[list[Text]], reader: Reader, k: int, stamp: str
+) -> list[dict[str, Any]]:
+    """The rows of questions, with the ``k`` best spans of their passages."""
+    rows = []
+    spans_by_question = reader.read([question.text for question in questions], texts, k)
+    for question, passages, spans in zip(questions, texts, spans_by_question, strict=True):
+        best = (spans if reader.folder.shared else _by_selection(spans))[:k]
+        rows.append(
+            {
+                "id": question.id,
+                "question": question.text,
+                "passages": passages,
+                "made": stamp,
+                "spans": [[span.passage_number, span.start, span.end, round(span.score, 4)] for span in best],
+                "right": _right(question, best),
+            }
+        )
+    return rows
 
 
 def _training_questions(file: Path, index: Index | None) -> tuple[list[OpenQuestion], list[Paragraph]]:
@@ -100,15 +126,15 @@ def _training_questions(file: Path, index: Index | None) -> tuple[list[OpenQuest
         listed = [question for question in load_question_list(file) if question.answers or question.pattern is not None]
         return [replace(question, id=f"{file.name}#{question.id}") for question in listed], []
     paragraphs, _ = split_articles(load_paragraphs(file))
-    asked = [question for paragraph in paragraphs for question in paragraph.questions if question.answers]
-    return [OpenQuestion(q.id, q.text, tuple(gold.text for gold in q.answers)) for q in asked], paragraphs
+    answered = [question for paragraph in paragraphs for question in paragraph.questions if question.answers]
+    return [OpenQuestion(q.id, q.text, tuple(gold.text for gold in q.answers)) for q in answered], paragraphs
 
 
 def _retrieved(
-    asked: Sequence[OpenQuestion], paragraphs: Sequence[Paragraph], index: Index | None, depth: int
+    questions: Sequence[OpenQuestion], paragraphs: Sequence[Paragraph], index: Index | None, depth: int
 ) -> Iterator[list[Text]]:
     """The passages that are read for each question, ``(title, text)``."""
-    texts = [question.text for question in asked]
+    texts = [question.text for question in questions]
     if paragraphs:
         for best in bm25_passages(texts, [p.text for p in paragraphs], depth):
             yield [(readable_title(paragraphs[p].title), paragraphs[p].text) for p in best]

@@ -1,10 +1,10 @@
-"""Silver pairs: sentences that a retriever finds and a classifier takes for answers (Yang et al. 2021, section 4.3)."""
+"""Silver pairs: retrieved sentences that a classifier predicts to be answers (Yang et al. 2021, section 4.3)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,84 +12,150 @@ from typing import Any
 from oreqa.core import Mode
 from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, gold_pairs, pair_row
 from oreqa.datasets.reqa import ReqaTask
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
+from oreqa.errors import InputError
 from oreqa.files import resume_rows, write_jsonl
 from oreqa.index.search import Index
+from oreqa.mining.tasks import default_work, open_task
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import hit_candidate, probability
+from oreqa.models.folders import CLASSIFIER
+from oreqa.progress import Advance, Progress, ignore, no_progress
 
 LIKELY = 0.5
-"""From this probability on a sentence is taken for an answer."""
+"""Sentences of at least this probability count as answers."""
 CHUNK = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, and its gold candidates if there are any."""
+class MinedQuestion:
+    """A question to find answers for, and its gold candidates if there are any."""
 
-    question: str
+    text: str
     gold: tuple[Candidate, ...] = ()
 
 
-def asked_of(task: ReqaTask) -> list[Asked]:
-    """A task's questions with their gold."""
-    found: dict[str, list[Candidate]] = {}
-    for pair in gold_pairs(task):
-        found.setdefault(pair.question, []).append(pair.positive)
-    return [Asked(question, tuple(gold)) for question, gold in found.items()]
+@dataclass(frozen=True, slots=True)
+class SilverPairs:
+    """What was mined: the number of ``questions``, and the ``rows`` of the pair file, gold and silver."""
+
+    questions: int
+    rows: list[dict[str, Any]]
+
+    def of_source(self, source: str) -> list[dict[str, Any]]:
+        """The rows of one source, ``gold`` or ``silver``."""
+        return [row for row in self.rows if row["source"] == source]
 
 
 def mine_silver(
-    asked: Sequence[Asked],
+    out: str | Path,
+    *,
+    data: str | Path | None = None,
+    questions: Sequence[str] | None = None,
+    index: str | Path | None = None,
+    classifier: str | Path = DEFAULT_CLASSIFIER,
+    k: int = 10,
+    mode: Mode = "hybrid",
+    min_probability: float = LIKELY,
+    split: str = "train",
+    held_out: bool = False,
+    draw: int | None = None,
+    seed: int = 0,
+    work: str | Path | None = None,
+    model: str | Path = DEFAULT_ENCODER,
+    device: str = "cpu",
+    progress: Progress = no_progress,
+) -> SilverPairs:
+    """Write to ``out`` the pairs of a question and a retrieved sentence that the classifier predicts to answer it.
+
+    Either ``data`` names a SQuAD or MRQA file or a BEIR folder, whose gold pairs are written too (``split``, ``held_out``,
+    ``draw``, ``seed``, ``work`` and ``model`` as in mine_negatives); or there are ``questions`` without answers and the
+    ``index`` to search. Of the ``k`` best sentences those of at least ``min_probability`` are kept.
+
+    An interrupted run goes on when it is started again. Raises InputError for arguments that do not fit together and for
+    data that cannot be read, ModelError for a model that cannot be loaded.
+    """
+    if (data is None) == (questions is None) or (questions is None) != (index is None):
+        raise InputError("give either --data, or --questions and --index")
+    out = Path(out)
+    scorer = CrossEncoder.load(classifier, device, kind=CLASSIFIER)
+    if data is not None:
+        folder = Path(work) if work else default_work(out)
+        task, opened = open_task(Path(data), split, held_out, draw, seed, folder, model, device, progress)
+        mined = task_questions(task)
+    else:
+        assert questions is not None
+        assert index is not None
+        mined, opened = [MinedQuestion(text) for text in questions], Index.open(index, device)
+    with progress("scoring candidates", len(mined)) as advance:
+        rows = score_silver(mined, opened, scorer, out, k, mode, min_probability, advance)
+    return SilverPairs(len(mined), rows)
+
+
+def task_questions(task: ReqaTask) -> list[MinedQuestion]:
+    """A task's questions with their gold candidates."""
+    golds: dict[str, list[Candidate]] = {}
+    for pair in gold_pairs(task):
+        golds.setdefault(pair.question, []).append(pair.positive)
+    return [MinedQuestion(question, tuple(gold)) for question, gold in golds.items()]
+
+
+def score_silver(
+    questions: Sequence[MinedQuestion],
     index: Index,
     classifier: CrossEncoder,
     out: Path,
-    top: int = 10,
+    k: int = 10,
     mode: Mode = "hybrid",
-    least: float = LIKELY,
-    progress: Callable[[int], None] | None = None,
+    min_probability: float = LIKELY,
+    advance: Advance = ignore,
 ) -> list[dict[str, Any]]:
-    """Gold pairs, and of the ``top`` best sentences of ``index`` those that ``classifier`` gives at least ``least``.
+    """Gold pairs, and of the ``k`` best sentences of ``index`` those whose probability is at least ``min_probability``.
 
     A silver pair's weight and score are the probability, its rank the retriever's. Gold pairs have a score, too, the weight
-    1, and a rank if they were retrieved. Rows are kept beside ``out`` as they are made, so that an interrupted run goes on;
+    1, and a rank if they were retrieved. Rows are kept beside ``out`` as they come, so that an interrupted run goes on;
     ``out`` is written last. Returns its rows.
     """
-    questions = [one.question for one in asked]
-    given = [questions, [[c.answer for c in one.gold] for one in asked], classifier.stamp, index.encoder.fingerprint,
-             index.content_stamp, mode, top, least]  # fmt: skip
-    made = hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
+    texts = [question.text for question in questions]
+    golds = [[candidate.answer for candidate in question.gold] for question in questions]
+    decisive = [texts, golds, classifier.stamp, index.encoder.fingerprint, index.content_stamp, mode, k, min_probability]
+    stamp = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
     partial = out.with_name(f".{out.name}.partial")
 
-    def make(begin: int, end: int) -> list[dict[str, Any]]:
-        part = asked[begin:end]
-        hits = index.search(questions[begin:end], top, mode, "sentence")
-        lists = [_pairs(one, [hit_candidate(hit) for hit in own]) for one, own in zip(part, hits, strict=True)]
-        logits = classifier.score(questions[begin:end], [[pair.positive for pair in own] for own in lists])
+    def score(begin: int, end: int) -> list[dict[str, Any]]:
+        hits_by_question = index.search(texts[begin:end], k, mode, "sentence")
+        pairs_by_question = [
+            _pairs(question, [hit_candidate(hit) for hit in hits])
+            for question, hits in zip(questions[begin:end], hits_by_question, strict=True)
+        ]
+        candidates = [[pair.positive for pair in pairs] for pairs in pairs_by_question]
+        logits_by_question = classifier.score(texts[begin:end], candidates)
         rows = []
-        for own, found in zip(lists, logits, strict=True):
+        for pairs, logits in zip(pairs_by_question, logits_by_question, strict=True):
             scored = [
                 replace(pair, score=p, weight=p if pair.source == SILVER else pair.weight)
-                for pair, p in zip(own, probability(found).tolist(), strict=True)
+                for pair, p in zip(pairs, probability(logits).tolist(), strict=True)
             ]
-            rows.append({"pairs": [pair_row(pair) for pair in scored if pair.source == GOLD or pair.weight >= least]})
+            kept = [pair for pair in scored if pair.source == GOLD or pair.weight >= min_probability]
+            rows.append({"pairs": [pair_row(pair) for pair in kept]})
         return rows
 
-    rows = resume_rows(partial, made, len(asked), CHUNK, make, progress or (lambda _: None))
-    found = [pair for row in rows for pair in row["pairs"]]
-    write_jsonl(out, found)
+    rows = resume_rows(partial, stamp, len(questions), CHUNK, score, advance)
+    pairs = [pair for row in rows for pair in row["pairs"]]
+    write_jsonl(out, pairs)
     partial.unlink(missing_ok=True)
-    return found
+    return pairs
 
 
-def _pairs(one: Asked, retrieved: Sequence[Candidate]) -> list[Pair]:
+def _pairs(question: MinedQuestion, retrieved: Sequence[Candidate]) -> list[Pair]:
     """The gold and what was retrieved, with the retriever's ranks; nothing besides that reads like the gold."""
     ranks: dict[str, int] = {}
     for rank, candidate in enumerate(retrieved, 1):
         ranks.setdefault(candidate.answer, rank)
-    gold = [Pair(one.question, candidate, rank=ranks.get(candidate.answer)) for candidate in one.gold]
-    texts = {candidate.answer for candidate in one.gold}
+    gold = [Pair(question.text, candidate, rank=ranks.get(candidate.answer)) for candidate in question.gold]
+    texts = {candidate.answer for candidate in question.gold}
     return gold + [
-        Pair(one.question, candidate, source=SILVER, rank=rank)
+        Pair(question.text, candidate, source=SILVER, rank=rank)
         for rank, candidate in enumerate(retrieved, 1)
         if candidate.answer not in texts
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,22 @@ from numpy.typing import NDArray
 from oreqa.core import Hit
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import Candidate
+from oreqa.defaults import DEFAULT_CLASSIFIER
+from oreqa.errors import InputError
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.folders import CLASSIFIER
 
 Floats = NDArray[np.floating]
 
 RERANK_WEIGHT = 0.3
 """Weight of the log-probability against the retriever's score: docs/results/augmentation.md."""
+
+
+def load_classifier(name: str | Path, rerank: int, device: str = "cpu") -> CrossEncoder | None:
+    """The classifier that re-ranks the ``rerank`` best; None for 0. Raises InputError if it is named for nothing."""
+    if not rerank and str(name) != DEFAULT_CLASSIFIER:
+        raise InputError(f"the classifier {name} has nothing to do: say how many it shall re-rank with --rerank")
+    return CrossEncoder.load(name, device, kind=CLASSIFIER) if rerank else None
 
 
 def rerank_hits(

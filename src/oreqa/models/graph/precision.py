@@ -62,6 +62,13 @@ def gpu_precision(precision: str | None = None) -> str:
     return "bf16" if name == "auto" else name
 
 
+def used_precision(device: str, *families: str) -> dict[str, str]:
+    """The precision that models of these families compute in, by family; all but the ``encoder`` are heads."""
+    if device != "cpu":
+        return dict.fromkeys(families, gpu_precision())
+    return {family: encoder_precision() if family == "encoder" else heads_precision() for family in families}
+
+
 def _offered(name: str) -> str:
     if name != "auto" and name not in offered_precisions():
         raise InputError(f"this processor does not compute in {name}: choose one of auto, {', '.join(offered_precisions())}")

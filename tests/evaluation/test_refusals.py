@@ -10,21 +10,24 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from oreqa.answering import Answerer
+from oreqa.answering.answerer import Reply
 from oreqa.cli import app
 from oreqa.core import Answer, Hit, Passage, Sentence
 from oreqa.datasets.questions import OpenQuestion, load_question_list
 from oreqa.errors import InputError
-from oreqa.evaluation.asked import (
-    as_users_ask,
-    ask_questions,
-    asked_metrics,
-    evaluate_asked,
+from oreqa.evaluation import evaluate_openqa
+from oreqa.evaluation.open_scores import Prediction
+from oreqa.evaluation.refusals import (
+    expect_refusals,
     grouped_metrics,
     is_document,
     is_right,
     passage_rank,
+    refusal_metrics,
+    score_replies,
 )
-from oreqa.evaluation.openqa import Predicted
+from oreqa.index.ingest import index_files
+from oreqa.index.store import Settings
 
 HEARTS = OpenQuestion("1", "How many hearts?", ("three", "3 hearts"), document="octopus.md", collection="sea", kind="fact")
 NOTHING = OpenQuestion("2", "How many ears?", (), collection="sea", kind="unanswerable")
@@ -93,14 +96,14 @@ def test_documents_are_known_by_the_end_of_their_path(name: str, document: str, 
 
 def test_the_passage_must_stand_in_the_right_document() -> None:
     passages = [("bees.txt", "three bees", 3.0), ("octopus.md", "two arms", 2.0), ("octopus.md", "three hearts", 1.0)]
-    assert passage_rank(HEARTS, Predicted([], "", passages)) == 3
-    assert passage_rank(YEAR, Predicted([], "", passages)) == math.inf
-    assert passage_rank(NOTHING, Predicted([], "", passages)) == math.inf
+    assert passage_rank(HEARTS, Prediction([], "", passages)) == 3
+    assert passage_rank(YEAR, Prediction([], "", passages)) == math.inf
+    assert passage_rank(NOTHING, Prediction([], "", passages)) == math.inf
 
 
 def test_refusals_are_right_where_nothing_answers() -> None:
-    given, refused = Predicted([("three", 1.0)], "", []), Predicted([], "", [])
-    rows = evaluate_asked([HEARTS, HEARTS, NOTHING, NOTHING], [given, refused, given, refused])
+    answered, refused = Prediction([("three", 1.0)], "", []), Prediction([], "", [])
+    rows = score_replies([HEARTS, HEARTS, NOTHING, NOTHING], [answered, refused, answered, refused])
     assert [(row.metrics["right"], row.metrics["refused"]) for row in rows] == [(1, 0), (0, 1), (0, 0), (1, 1)]
     assert [row.metrics["em"] for row in rows] == [1, 0, 0, 1]
     assert rows[1].metrics["f1"] == 0
@@ -111,8 +114,8 @@ def test_metrics_are_those_of_an_obvious_version() -> None:
     questions = [draw.choice((HEARTS, NOTHING, YEAR)) for _ in range(200)]
     texts = [draw.choice(("three", "1914", "has three hearts", "no", None)) for _ in questions]
     passages = [[("octopus.md", draw.choice(("three", "in 1914", "no")), 1.0) for _ in range(7)] for _ in questions]
-    given = [Predicted([] if text is None else [(text, 1.0)], "", own) for text, own in zip(texts, passages, strict=True)]
-    metrics = asked_metrics(questions, evaluate_asked(questions, given))
+    given = [Prediction([] if text is None else [(text, 1.0)], "", own) for text, own in zip(texts, passages, strict=True)]
+    metrics = refusal_metrics(questions, score_replies(questions, given))
     rows = [(q, t, [text for _, text, _ in own]) for q, t, own in zip(questions, texts, passages, strict=True)]
     can = [row for row in rows if row[0] is not NOTHING]
     cannot = [row for row in rows if row[0] is NOTHING]
@@ -138,39 +141,49 @@ def test_metrics_are_those_of_an_obvious_version() -> None:
 
 def test_groups_have_their_own_metrics_and_none_of_no_question() -> None:
     questions = [HEARTS, NOTHING, YEAR, OpenQuestion("4", "?", ("x",))]
-    results = evaluate_asked(questions, [Predicted([("three", 1.0)], "", []), *[Predicted([], "", [])] * 3])
+    results = score_replies(questions, [Prediction([("three", 1.0)], "", []), *[Prediction([], "", [])] * 3])
     groups = grouped_metrics(questions, results)
     assert list(groups) == ["collection", "kind"]
-    assert groups["collection"]["sea"] == asked_metrics(questions[:2], results[:2])
+    assert groups["collection"]["sea"] == refusal_metrics(questions[:2], results[:2])
     assert groups["kind"]["unanswerable"] == {"answerable": 0, "unanswerable": 1, "refused_unanswerable": 100.0}
     assert grouped_metrics(questions[3:], results[3:]) == {}
 
 
-def test_questions_are_asked_in_order_and_refusals_are_empty(tmp_path: Path) -> None:
+def test_an_interrupted_run_goes_on_and_refusals_are_empty(
+    library: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
-    def ask(texts: Sequence[str]) -> list[tuple[list[Answer], list[Hit]]]:
+    def reply(self: Answerer, texts: Sequence[str]) -> list[Reply]:
         if "q16" in texts and not asked[16:]:
             asked.append("interrupted")
             raise KeyboardInterrupt
         asked.extend(texts)
         sentence = Sentence("s", 0, 1)
         hits = [Hit(1.0, _passage(text), sentence, 0, 0, {}) for text in texts]
-        answers = [[] if t == "q3" else [Answer(t, 0, 1, 0.5, sentence, _passage(t), 2.0, {})] for t in texts]
-        return [(given, [hit] * 9) for given, hit in zip(answers, hits, strict=True)]
+        answers = [() if t == "q3" else (Answer(t, 0, 1, 0.5, sentence, _passage(t), 2.0, {}),) for t in texts]
+        return [Reply(of_question, (hit,) * 9) for of_question, hit in zip(answers, hits, strict=True)]
 
-    steps: list[int] = []
-    questions = [OpenQuestion(str(n), f"q{n}", ()) for n in range(20)]
+    monkeypatch.setattr(Answerer, "reply", reply)
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+    data, out = tmp_path / "q.jsonl", tmp_path / "run"
+    data.write_text("".join(json.dumps({"id": str(n), "question": f"q{n}", "answers": []}) + "\n" for n in range(20)))
+
+    def evaluate(reader: Path = tiny_reader) -> dict[str, object]:
+        return evaluate_openqa(data, out, reader=reader, reranker=None, index=tmp_path / "kb")
+
     with pytest.raises(KeyboardInterrupt):
-        ask_questions(questions, ask, tmp_path / "asking.jsonl", "stamp", steps.append)
-    steps.clear()
-    rows = ask_questions(questions, ask, tmp_path / "asking.jsonl", "stamp", steps.append)
+        evaluate()
+    assert not (out / "metrics.json").exists()
+    metrics = evaluate()
     assert asked == [f"q{n}" for n in range(16)] + ["interrupted"] + [f"q{n}" for n in range(16, 20)]  # none twice
-    assert sum(steps) == 20
-    assert [row.answers for row in rows] == [[] if n == 3 else [(f"q{n}", 2.0)] for n in range(20)]
-    assert rows[7].retrieved == [("of q7", "text", 1.0)] * 5
-    ask_questions(questions, ask, tmp_path / "asking.jsonl", "another", steps.append)
-    assert len(asked) == 41
+    assert not (out / "asking.jsonl").exists()
+    assert (metrics["unanswerable"], metrics["refused_unanswerable"]) == (20, 5.0)
+    assert metrics["model"] == str(tiny)  # the index's own
+    predictions = json.loads((out / "predictions.json").read_text())
+    assert predictions == {str(n): "" if n == 3 else f"q{n}" for n in range(20)}
+    rows = [line.split() for line in (out / "run.trec").read_text().splitlines()]
+    assert [row[2] for row in rows if row[0] == "7"] == ["of_q7"] * 5
 
 
 def _passage(name: str) -> Passage:
@@ -186,7 +199,7 @@ def test_lists_say_what_is_to_be_refused(tmp_path: Path) -> None:
     told, refused, plain = load_question_list(path)
     assert told == OpenQuestion("1", "a", ("b",), None, "c.txt", "d", "e")
     assert refused == OpenQuestion("2", "f", ())
-    assert [as_users_ask([question]) for question in (told, refused, plain)] == [True, True, False]
+    assert [expect_refusals([question]) for question in (told, refused, plain)] == [True, True, False]
     path.write_text('{"question": "a", "answers": [], "document": 3}\n')
     with pytest.raises(InputError, match="line 1"):
         load_question_list(path)

@@ -1,0 +1,229 @@
+"""The functions do what the commands do: the same files, the same figures, the same words."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+import oreqa.evaluation
+import oreqa.mining
+from oreqa.cli import app
+from oreqa.errors import InputError
+from oreqa.evaluation import (
+    evaluate_answers,
+    evaluate_beir,
+    evaluate_classifier,
+    evaluate_openqa,
+    evaluate_recall,
+    evaluate_reqa,
+    openqa,
+)
+from oreqa.mining import mine_negatives, mine_predictions, mine_silver
+from oreqa.models.graph.precision import encoder_precision, heads_precision, offered_precisions
+
+FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("eval", "reqa"): evaluate_reqa,
+    ("eval", "beir"): evaluate_beir,
+    ("eval", "openqa"): evaluate_openqa,
+    ("eval", "classifier"): evaluate_classifier,
+    ("eval", "answers"): evaluate_answers,
+    ("eval", "recall"): evaluate_recall,
+    ("mine", "negatives"): mine_negatives,
+    ("mine", "silver"): mine_silver,
+    ("mine", "predictions"): mine_predictions,
+}
+
+
+def run(*arguments: object) -> dict[str, Any]:
+    result = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+    assert result.exit_code == 0, result.output
+    return dict(json.loads(result.stdout))
+
+
+def same_run(summary: dict[str, Any], function_out: Path, command: dict[str, Any], command_out: Path) -> None:
+    """The two folders hold the same run; the functions and commands returned what is in them."""
+    assert json.loads((function_out / "metrics.json").read_text()) == summary
+    assert list(summary) == list(command)
+    assert {**summary, "seconds": 0} == {**command, "seconds": 0}
+    for name in ("per_question.jsonl", "run.trec"):
+        assert (function_out / name).read_bytes() == (command_out / name).read_bytes()
+    assert (function_out / "report.html").is_file()
+
+
+@pytest.mark.parametrize(("group", "name"), FUNCTIONS)
+def test_a_command_has_the_arguments_and_defaults_of_its_function(group: str, name: str) -> None:
+    commands: Any = typer.main.get_command(app)
+    options = {option.name: option for option in commands.commands[group].commands[name].params}
+    parameters = dict(inspect.signature(FUNCTIONS[group, name]).parameters)
+    assert set(options) - {"as_json", "precision", "help"} == set(parameters) - {"progress"}
+    for key, parameter in parameters.items():
+        if parameter.default is not parameter.empty and key != "progress":
+            assert options[key].default == parameter.default, key
+
+
+def test_the_packages_list_their_functions() -> None:
+    for package in (oreqa.evaluation, oreqa.mining):
+        assert set(package.__all__) <= set(dir(package))
+        for name in package.__all__:
+            assert getattr(package, name).__name__ == name
+        with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+            package.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("rerank", [0, 5])
+def test_reqa(squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path, rerank: int) -> None:
+    stages: list[tuple[str, int | None, int]] = []
+
+    @contextmanager
+    def progress(name: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        steps: list[int] = []
+        yield steps.append
+        stages.append((name, total, sum(steps)))
+
+    more: dict[str, Any] = {"rerank": rerank, "classifier": tiny_classifier} if rerank else {}
+    summary = evaluate_reqa(
+        str(squad_file), tmp_path / "f", mode="hybrid", model=tiny, questions=10, progress=progress, **more
+    )
+    assert stages == [("encoding passages", 24, 24), ("ranking questions", 10, 10)]
+    arguments = [word for key, value in more.items() for word in (f"--{key}", value)]
+    command = run(
+        "eval", "reqa", "--data", squad_file, "--model", tiny, "--questions", 10, "--out", tmp_path / "c", *arguments
+    )
+    same_run(summary, tmp_path / "f", command, tmp_path / "c")
+    precision = {"encoder": encoder_precision(), **({"classifier": heads_precision()} if rerank else {})}
+    assert summary["settings"]["precision"] == precision
+
+
+def test_beir(tiny: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text('{"_id": "1", "text": "Bees hum."}\n{"_id": "2", "text": "Owls hoot."}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "owls hoot"}\n')
+    (folder / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq\t2\t1\n")
+    summary = evaluate_beir(folder, tmp_path / "f", split="dev", mode="sparse", model=tiny)
+    common = ("--data", folder, "--split", "dev", "--mode", "sparse", "--model", tiny)
+    same_run(summary, tmp_path / "f", run("eval", "beir", *common, "--out", tmp_path / "c"), tmp_path / "c")
+
+
+def test_openqa_and_answers(squad_file: Path, tiny: Path, tiny_reader: Path, tiny_reranker: Path, tmp_path: Path) -> None:
+    summary = evaluate_openqa(
+        squad_file, str(tmp_path / "f"), model=str(tiny), reader=tiny_reader, reranker=tiny_reranker,
+        combine={"reranking": 0.25}, passages=3,
+    )  # fmt: skip
+    common = ("--data", squad_file, "--model", tiny, "--reader", tiny_reader, "--reranker", tiny_reranker)
+    command = run("eval", "openqa", *common, "--combine", "reranking=0.25", "--passages", 3, "--out", tmp_path / "c")
+    same_run(summary, tmp_path / "f", command, tmp_path / "c")
+    assert set(summary["settings"]["precision"]) == {"encoder", "reader", "reranker"}
+    predictions = tmp_path / "f" / "predictions.json"
+    assert predictions.read_bytes() == (tmp_path / "c" / "predictions.json").read_bytes()
+    answers = evaluate_answers(predictions, squad_file)
+    assert answers == run("eval", "answers", "--predictions", predictions, "--gold", squad_file)
+    assert answers["em"] == pytest.approx(summary["em"], abs=0.01)
+
+
+def test_an_interrupted_reading_goes_on(
+    squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments: dict[str, Any] = {"model": tiny, "reader": tiny_reader, "reranker": None}
+    monkeypatch.setattr(openqa, "CHUNK", 16)
+    whole = evaluate_openqa(squad_file, tmp_path / "whole", **arguments)
+    read, questions_read = openqa.read_answers, []
+
+    def fail_once(reader: Any, reranker: Any, questions: list[str], *rest: Any) -> Any:
+        if len(questions_read) == 32:
+            questions_read.append("interrupted")
+            raise KeyboardInterrupt
+        questions_read.extend(questions)
+        return read(reader, reranker, questions, *rest)
+
+    monkeypatch.setattr(openqa, "read_answers", fail_once)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_openqa(squad_file, tmp_path / "run", **arguments)
+    assert not (tmp_path / "run" / "metrics.json").exists()
+    again = evaluate_openqa(squad_file, tmp_path / "run", **arguments)
+    assert len(questions_read) == 48 + 1  # no question was read twice
+    same_run(again, tmp_path / "run", whole, tmp_path / "whole")
+    assert not (tmp_path / "run" / "reading.jsonl").exists()
+
+
+def test_a_reading_begins_anew_in_another_precision(
+    squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = next((name for name in offered_precisions() if name != heads_precision()), None)
+    if other is None:
+        pytest.skip("this processor offers one precision")
+    read, calls = openqa.read_answers, []
+
+    def fail_once(*rest: Any) -> Any:
+        calls.append(rest)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return read(*rest)
+
+    monkeypatch.setattr(openqa, "CHUNK", 30)  # two chunks
+    monkeypatch.setattr(openqa, "read_answers", fail_once)
+    arguments: dict[str, Any] = {"model": tiny, "reader": tiny_reader, "reranker": None, "gold_passages": True}
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_openqa(squad_file, tmp_path / "run", **arguments)
+    monkeypatch.setenv("OREQA_PRECISION", other)
+    summary = evaluate_openqa(squad_file, tmp_path / "run", **arguments)
+    assert summary["settings"]["precision"] == {"reader": other}
+    assert len(calls) == 2 + 2
+
+
+def test_negatives_and_the_classifier(squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path) -> None:
+    pairs, same = tmp_path / "f.jsonl", tmp_path / "c.jsonl"
+    mined = mine_negatives(squad_file, pairs, draw=12, model=tiny, seed=4)
+    counts = run("mine", "negatives", "--data", squad_file, "--draw", 12, "--model", tiny, "--seed", 4, "--out", same)
+    assert (counts["pairs"], counts["negatives"]) == (len(mined), sum(len(pair.negatives) for pair in mined))
+    assert pairs.read_bytes() == same.read_bytes()
+    summary = evaluate_classifier(pairs, tmp_path / "f", classifier=tiny_classifier, model=tiny)
+    common = ("--data", pairs, "--classifier", tiny_classifier, "--model", tiny)
+    same_run(summary, tmp_path / "f", run("eval", "classifier", *common, "--out", tmp_path / "c"), tmp_path / "c")
+
+
+def test_silver_and_predictions(
+    squad_file: Path, tiny: Path, tiny_classifier: Path, tiny_reader: Path, tmp_path: Path
+) -> None:
+    mined = mine_silver(
+        tmp_path / "f.jsonl", data=squad_file, classifier=tiny_classifier, k=4, min_probability=0.3, model=tiny, draw=9
+    )
+    counts = run(
+        "mine", "silver", "--data", squad_file, "--classifier", tiny_classifier, "-k", 4, "--min-probability", 0.3,
+        "--model", tiny, "--draw", 9, "--out", tmp_path / "c.jsonl",
+    )  # fmt: skip
+    assert (tmp_path / "f.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+    assert counts["questions"] == mined.questions == 9
+    assert (counts["gold"], counts["silver"]) == (len(mined.of_source("gold")), len(mined.of_source("silver")))
+    assert counts["silver"] > 0
+    number = mine_predictions(squad_file, tmp_path / "f", reader=tiny_reader, passages=2, k=7, questions=5)
+    common = ("--data", squad_file, "--reader", tiny_reader, "--passages", 2, "-k", 7, "--questions", 5)
+    assert run("mine", "predictions", *common, "--out", tmp_path / "c")["questions"] == number == 5
+    assert (tmp_path / "f").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+def test_arguments_that_would_be_ignored_are_refused(
+    squad_file: Path, library: Path, tiny: Path, tiny_reader: Path, tiny_classifier: Path, tmp_path: Path
+) -> None:
+    from oreqa.index.ingest import index_files
+    from oreqa.index.store import Settings
+
+    with pytest.raises(InputError, match="has nothing to do: say how many it shall re-rank"):
+        evaluate_reqa(squad_file, tmp_path / "o", model=tiny, classifier=tiny_classifier)
+    arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None}
+    for more in ({"index": tmp_path / "kb"}, {"rerank": 5}):
+        with pytest.raises(InputError, match="--gold-passages searches nothing"):
+            evaluate_openqa(squad_file, tmp_path / "o", gold_passages=True, **arguments, **more)
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+    (tmp_path / "q.jsonl").write_text('{"question": "a", "answers": ["b"]}\n')
+    with pytest.raises(InputError, match="leave --model out"):
+        evaluate_openqa(tmp_path / "q.jsonl", tmp_path / "o", index=tmp_path / "kb", model="minilm-reader", **arguments)
+    assert not (tmp_path / "o").exists()
