@@ -60,7 +60,7 @@ def choice(value: object, choices: Collection[str], name: str) -> None:
         raise InputError(f"there is no {name} {value!r}: choose {', '.join(choices)}")
 
 
-def path(value: str | Path, name: str) -> Path:
+def as_path(value: str | Path, name: str) -> Path:
     """A path. Raises InputError for what is neither a string nor a path, or is empty."""
     if not isinstance(value, str | os.PathLike):
         raise InputError(f"{name} is a path, as a string or a Path, not {kind_of(value)}")
@@ -69,12 +69,12 @@ def path(value: str | Path, name: str) -> Path:
     return Path(value)
 
 
-def path_list(value: str | Path | Iterable[str | Path], name: str) -> list[Path]:
+def as_paths(value: str | Path | Iterable[str | Path]) -> list[Path]:
     """One path, or the paths of a list. Raises InputError for anything else, and for an empty list."""
     values: list[Any] = list(value) if is_list(value) else [value]
     if not values:
-        raise InputError(f"{name} are an empty list; name a file or a folder")
-    return [path(each, name) for each in values]
+        raise InputError("paths are an empty list; name a file or a folder")
+    return [as_path(each, "a file or a folder") for each in values]
 
 
 def conditions(where: Where) -> Conditions:

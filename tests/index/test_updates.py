@@ -12,7 +12,7 @@ from index_content import assert_same, content, old
 
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import paragraph_passage
-from oreqa.errors import DocumentError, IndexStateError
+from oreqa.errors import DocumentError, IndexStateError, InputError
 from oreqa.index import encodings, ingest, writer
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DRAFT, require_generation
@@ -349,3 +349,18 @@ def test_words_and_encodings_of_what_is_gone_are_gone(
     terms = {term for (term,) in open_documents(require_generation(tmp_path / "kb")).execute("SELECT term FROM terms")}
     assert "octopus" in terms
     assert not terms & {"swordfish", "barracuda", "password"}
+
+
+def test_paths_as_strings_one_or_many(tmp_path: Path, library: Path, tiny: Path) -> None:
+    assert index_files(str(tmp_path / "kb"), str(library / "bees.txt"), model=str(tiny)).added == 1
+    report = index_files(tmp_path / "kb", (str(library / "bees.txt"), library / "octopus.md"))
+    assert (report.added, report.unchanged) == (1, 1)
+    assert index_files(tmp_path / "kb", library, include="*.jsonl", exclude="bees.txt").added == 2
+    for paths, message in (
+        ([], "paths are an empty list; name a file or a folder"),
+        ([library, None], "a file or a folder is a path, as a string or a Path, not None"),
+    ):
+        with pytest.raises(InputError, match=message):
+            index_files(tmp_path / "kb", paths)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"fields are Fields\(text=..., title=..., id=...\), not a dict"):
+        index_files(tmp_path / "kb", library, fields={"text": "body"})  # type: ignore[arg-type]

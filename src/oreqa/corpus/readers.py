@@ -63,7 +63,7 @@ def read_documents(path: Path, fields: Fields | None = None) -> Iterator[Documen
         for document in _documents(path, fields or Fields()):
             if has_text(document.text):
                 empty = False
-                yield _clean(document)
+                yield clean_document(document)
     except DocumentError:
         raise
     except MemoryError:
@@ -121,7 +121,7 @@ def _read(path: Path, limit: int, gzipped: bool) -> bytes:
     return data
 
 
-def _clean(document: Document) -> Document:
+def clean_document(document: Document) -> Document:
     """Replace lone surrogates, which JSON and PDF can hold and UTF-8 cannot, and bound the length of names."""
     return Document(
         _without_surrogates(document.key),

@@ -44,6 +44,14 @@ class CurrentState:
     passages: int = 0
     damaged: Sequence[str] = ()
 
+    def is_taken(self, name: str, stamp: str) -> bool:
+        """Return whether ``name`` is the key of a document, or a source, that was read with another stamp than this."""
+        row = self.documents.get(name)
+        if row is not None and row.source != name:
+            return True
+        exists = row is not None or name in self.by_source or name in self.stamps
+        return exists and self.stamps.get(name) != stamp
+
 
 def read_current_state(folder: Path, settings: Settings, holds: Holds) -> CurrentState:
     """Read what an index holds.

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import accumulate
 from pathlib import Path
 
+from oreqa.arguments import as_path, as_paths, kind_of, text_list
 from oreqa.corpus.files import find_files, full_path
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
 from oreqa.corpus.splitter import SPLITTER_VERSION
-from oreqa.errors import DocumentError
+from oreqa.errors import DocumentError, InputError
 from oreqa.index.coverage import coverage_warnings
 from oreqa.index.report import Report
 from oreqa.index.store import Settings
-from oreqa.index.writer import IndexWriter, Progress, open_writer
+from oreqa.index.writer import IN_MEMORY, IndexWriter, Progress, open_writer
 
 OnFile = Callable[[Path, int, int], None]
 """Told of a file, the bytes of the files before it, and the bytes of all."""
 
 
 def index_files(
-    folder: Path,
-    paths: Sequence[Path],
+    folder: str | Path,
+    paths: str | Path | Iterable[str | Path],
     settings: Settings | None = None,
     *,
-    include: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    model: str | Path | None = None,
+    include: str | Iterable[str] = (),
+    exclude: str | Iterable[str] = (),
     fields: Fields | None = None,
     prune: bool = False,
     strict: bool = False,
@@ -37,27 +39,39 @@ def index_files(
     on_warning: Callable[[str], None] = lambda line: None,
     on_file: OnFile = lambda path, done, total: None,
 ) -> Report:
-    """Add or refresh the documents of files and folders, and publish them together.
+    """Add or refresh the documents of a file or folder, or of a list of them, and publish them together.
+
+    A new index is made with ``settings``, or with the defaults and the ``model``; an index that exists keeps its own.
+    ``include`` and ``exclude`` are patterns as in .gitignore; ``fields`` say which columns of tables hold what.
 
     What cannot be read is passed to ``on_problem``, a line a file or folder, and keeps what the index has of it; with
     ``strict`` the first one raises DocumentError and nothing is published. ``on_warning`` gets a line for each file of which
     too little came through, ``on_file`` each file before it is read. ``prune`` removes documents whose file or row is
-    gone from ``paths``; others are left alone. Interrupted, it can be called again: encoded passages are kept.
+    gone from ``paths``; others, and documents of ``index_documents``, are left alone. Interrupted, it can be called again:
+    encoded passages are kept. Raises InputError for arguments that cannot work, IndexStateError if the index cannot be
+    written or was made otherwise.
+
+    >>> report = index_files("kb", ["docs", Path("notes.txt")])
+    >>> report.added + report.changed + report.unchanged
+    3
     """
-    files = find_files(paths, include, exclude)
-    roots = {full_path(path) for path in paths}
-    with open_writer(folder, settings, device) as writer:
+    if fields is not None and not isinstance(fields, Fields):
+        raise InputError(f"fields are Fields(text=..., title=..., id=...), not {kind_of(fields)}")
+    folder, paths = as_path(folder, "an index's folder"), as_paths(paths)
+    files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"))
+    roots = {full_path(root) for root in paths}
+    with open_writer(folder, settings, device, model=model) as writer:
         writer.report.unknown = dict(files.unknown)
 
-        def leave_out(path: Path, reason: str) -> None:
-            line = f"{path}: {reason}"
+        def leave_out(file: Path, reason: str) -> None:
+            line = f"{file}: {reason}"
             if strict:
                 raise DocumentError(f"{line} (--strict: nothing was published)")
             writer.report.problems.append(line)
             on_problem(line)
 
-        for path, reason in files.left_out:
-            leave_out(path, reason)
+        for left_out, reason in files.left_out:
+            leave_out(left_out, reason)
 
         def warn(line: str) -> None:
             writer.report.warnings.append(line)
@@ -75,8 +89,12 @@ def index_files(
         finally:
             end_parser()  # its memory is wanted for the search files
         writer.flush(progress)
-        unseen = {path for path, _ in files.left_out}  # nothing can be said of what stands there: it is not gone
-        writer.remove_unseen(lambda source: _below(source, roots) and not _below(source, unseen), prune)
+        unseen = {left_out for left_out, _ in files.left_out}  # nothing can be said of what stands there: it is not gone
+
+        def searched(source: str) -> bool:
+            return writer.stamp(source) != IN_MEMORY and _below(source, roots) and not _below(source, unseen)
+
+        writer.remove_unseen(searched, prune)
         writer.publish()
         return writer.report
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.arguments import as_path
 from oreqa.core import Document, Passage
 from oreqa.errors import InputError
 from oreqa.index.search import Index
@@ -18,7 +19,7 @@ from oreqa.index.writer import open_writer
 
 
 def index_passages(
-    folder: Path,
+    folder: str | Path,
     passages: Iterable[Passage],
     settings: Settings | None = None,
     device: str = "cpu",
@@ -29,7 +30,7 @@ def index_passages(
     Passages of one document follow each other. What the folder has of them already is not encoded again, and stays where
     it is: ``passage_rows`` says where.
     """
-    with open_writer(folder, settings or Settings(), device, "a task's passages") as writer:
+    with open_writer(as_path(folder, "an index's folder"), settings or Settings(), device, "a task's passages") as writer:
         for name, group in groupby(passages, key=lambda passage: passage.document_key):
             cut = list(group)
             document = Document(name, cut[0].title, "\n".join(passage.text for passage in cut))

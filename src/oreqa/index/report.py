@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from oreqa.index.coverage import Words
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """Counts of documents and passages after an update, and the lines that a user should read."""
 
@@ -32,3 +32,7 @@ class Report:
     """One line per problem with a file from which too little text was extracted."""
     mended: list[str] = field(default_factory=list)
     """Names of the search files that were damaged and have been rebuilt."""
+
+    def __repr__(self) -> str:
+        names = ("added", "changed", "unchanged", "removed", "gone", "passages", "encoded", "problems", "warnings")
+        return f"Report({', '.join(f'{name}={value!r}' for name in names if (value := getattr(self, name)))})"

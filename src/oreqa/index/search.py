@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arguments import Conditions, Where, choice, conditions, count, path, text_list
+from oreqa.arguments import Conditions, Where, as_path, choice, conditions, count, text_list
 from oreqa.core import Hit, Mode, Passage, Unit
 from oreqa.errors import IndexStateError
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids, Vectors
@@ -57,7 +57,7 @@ class Index:
         Raises IndexStateError if there is none, none that was ever completed, or a damaged one.
         """
         choice(device, DEVICES, "device")
-        index = cls(path(folder, "an index's folder"), device)
+        index = cls(as_path(folder, "an index's folder"), device)
         index._current()
         return index
 

@@ -6,13 +6,14 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from oreqa.arguments import choice, kind_of
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import split_passages
-from oreqa.errors import DocumentError, IndexStateError
+from oreqa.errors import DocumentError, IndexStateError, InputError
 from oreqa.index import store
 from oreqa.index.current import CurrentState, DocumentRow, read_current_state
 from oreqa.index.dense import check_factory
@@ -31,9 +32,13 @@ from oreqa.index.publish import MissingEncodingsError, build_search_files, conte
 from oreqa.index.report import Report
 from oreqa.index.store import Holds, Settings, transaction
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.graph.session import DEVICES
 
 BATCH_PASSAGES = 512
 """Passages encoded and committed together: the most that an interruption can lose."""
+
+IN_MEMORY = "in memory"
+"""The stamp of a document that was read from no file: it is a source of its own, named by its key."""
 
 Progress = Callable[[int], None]
 
@@ -130,6 +135,14 @@ class IndexWriter:
             if database is not None:
                 database.close()
         shutil.rmtree(self.folder / DRAFT, ignore_errors=True)
+
+    def stamp(self, source: str) -> str | None:
+        """The stamp that a source was last read with; None if the next update reads it in any case."""
+        return self._current.stamps.get(source)
+
+    def is_taken(self, name: str, stamp: str) -> bool:
+        """As ``CurrentState.is_taken``."""
+        return self._current.is_taken(name, stamp)
 
     def fresh(self, source: str, stamp: str) -> bool:
         """Return whether a source was last read with this stamp; if so, mark its documents as seen."""
@@ -305,28 +318,39 @@ class IndexWriter:
 
 @contextmanager
 def open_writer(
-    folder: Path, settings: Settings | None = None, device: str = "cpu", holds: Holds = "documents"
+    folder: Path,
+    settings: Settings | None = None,
+    device: str = "cpu",
+    holds: Holds = "documents",
+    model: str | Path | None = None,
 ) -> Iterator[IndexWriter]:
     """Open an index for writing, creating it if it is new.
 
-    ``settings`` of None means the settings of the existing index, or the defaults. An index ``holds`` either a user's
-    documents or the passages of a task, which every update replaces as a whole.
+    ``settings`` of None means the settings of the existing index, or the defaults; ``model`` replaces the model in them.
+    An index ``holds`` either a user's documents or the passages of a task, which every update replaces as a whole.
 
     Raises IndexStateError if another process is writing the index, if the index was built with other settings, or if the
     disk is full; InputError for invalid settings, before anything is written.
     """
+    if settings is not None and not isinstance(settings, Settings):
+        raise InputError(f"settings are Settings(...), not {kind_of(settings)}; a model is named by model=")
+    if settings is not None and model is not None:
+        raise InputError("name the model in settings, or by model=, not by both")
+    choice(device, DEVICES, "device")
     settings = settings or existing_settings(folder) or Settings()
-    model = settings.model
+    if model is not None:
+        settings = replace(settings, model=str(model))
+    name = settings.model
     check_language(settings.language)
     check_factory(settings.factory)
     encoder = None
     if newest_generation(folder) is None:
         check_empty(folder)
-        encoder = Encoder.load(model, device)  # before the folder is created: a model that fails to load leaves none behind
+        encoder = Encoder.load(name, device)  # before the folder is created: a model that fails to load leaves none behind
     with write_lock(folder), name_write_errors(folder):
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
         current = read_current_state(folder, settings, holds)
-        writer = IndexWriter(folder, settings, holds, current, lambda: encoder or Encoder.load(model, device))
+        writer = IndexWriter(folder, settings, holds, current, lambda: encoder or Encoder.load(name, device))
         try:
             yield writer
         finally:

@@ -14,6 +14,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import IO, Any, cast
@@ -45,15 +46,12 @@ def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, 
     """
     seen: set[str] = set()
     for number, row in enumerate(_rows(file, path.name.lower()), 1):
-        body = _pick(row, text, TEXT_FIELDS)
-        if body is None and text is not None:
+        if text is not None and text not in row:
             raise DocumentError(
                 f"row {number} has no field {text!r}; its fields are {_some(row) or 'none'}: name one with --text-field"
             )
-        if body is not None and text is None and not _string(row[body]).strip():
-            body = None  # the other columns say something
-        identifier = _pick(row, key, ID_FIELDS)
-        name = str(number) if identifier is None else str(row[identifier])
+        names = pick_fields(row, text, title, key)
+        name = str(number) if names.identifier is None else str(row[names.identifier])
         if len(name) > limits.TITLE_CHARACTERS:
             raise DocumentError(
                 f"row {number} has an identifier of {len(name):,} characters, more than {limits.TITLE_CHARACTERS}: "
@@ -62,12 +60,38 @@ def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, 
         if name in seen:
             raise DocumentError(f"row {number} repeats the identifier {name!r}: name another field with --id-field")
         seen.add(name)
-        heading = _pick(row, title, TITLE_FIELDS)
-        content = _named_columns(row) if body is None else _string(row[body])
-        if content.strip():
-            fields = {k: _string(v) for k, v in row.items() if k not in (body, heading, identifier) and v is not None}
-            shown = _string(row[heading]) if heading else _short_title(row, identifier) if body is None else ""
-            yield Document(f"{path}#{name}", shown, content, (), fields)
+        document = row_document(row, f"{path}#{name}", names)
+        if document.text.strip():
+            yield document
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNames:
+    """The names of a row's fields that hold its text, its title and its identifier; None where none does."""
+
+    text: str | None
+    title: str | None
+    identifier: str | None
+
+
+def pick_fields(
+    row: Mapping[str, Any], text: str | None = None, title: str | None = None, key: str | None = None
+) -> FieldNames:
+    """The fields that were named, or the usual ones that a row has."""
+    body = _pick(row, text, TEXT_FIELDS)
+    if body is not None and text is None and not field_text(row[body]).strip():
+        body = None  # the other columns say something
+    return FieldNames(body, _pick(row, title, TITLE_FIELDS), _pick(row, key, ID_FIELDS))
+
+
+def row_document(row: Mapping[str, Any], key: str, names: FieldNames) -> Document:
+    """A row as the document ``key``, which may have no text; what is neither text, title nor identifier are its fields."""
+    named = (names.text, names.title, names.identifier)
+    fields = {name: field_text(value) for name, value in row.items() if name not in named and value is not None}
+    title = field_text(row[names.title]) if names.title else ""
+    if names.text is not None:
+        return Document(key, title, field_text(row[names.text]), (), fields)
+    return Document(key, title if names.title else _short_title(row, names.identifier), _named_columns(row), (), fields)
 
 
 def _pick(row: Mapping[str, Any], named: str | None, usual: tuple[str, ...]) -> str | None:
@@ -76,7 +100,8 @@ def _pick(row: Mapping[str, Any], named: str | None, usual: tuple[str, ...]) -> 
     return next((name for name in usual if row.get(name) is not None), None)
 
 
-def _string(value: Any) -> str:
+def field_text(value: Any) -> str:
+    """A field's value as it is kept: a text as it is, anything else as JSON, nothing as an empty text."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
@@ -93,7 +118,7 @@ def _named_columns(row: Mapping[str, Any]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, list) and not any(isinstance(item, list | dict) for item in value):
         return ", ".join(filter(None, map(_value, value)))
-    return _string(value).strip()
+    return field_text(value).strip()
 
 
 def _short_title(row: Mapping[str, Any], identifier: str | None) -> str:

@@ -1,0 +1,170 @@
+"""Documents that are no files into an index: texts, Documents, rows of a database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oreqa.arguments import as_path, is_list, kind_of
+from oreqa.core import Document
+from oreqa.corpus import limits
+from oreqa.corpus.formats.tables import field_text, pick_fields, row_document
+from oreqa.corpus.readers import clean_document, has_text
+from oreqa.errors import DocumentError, InputError
+from oreqa.index.report import Report
+from oreqa.index.store import Settings
+from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
+
+Source = str | Document | Mapping[str, Any]
+"""A text, a Document, or a row: a mapping that is read as a row of a JSON-lines file is."""
+
+
+def index_documents(
+    folder: str | Path,
+    documents: Source | Iterable[Source],
+    settings: Settings | None = None,
+    *,
+    model: str | Path | None = None,
+    prune: bool = False,
+    device: str = "cpu",
+    progress: Callable[[int], None] | None = None,
+) -> Report:
+    """Add or refresh documents that are not files: one, or a list or generator of them, published together.
+
+    A text gets a key that is made from it: added again, it is the same document. A ``Document`` replaces the one that has
+    its key. A mapping is read as a row of a JSON-lines file: ``text``, ``title`` and ``id``, or the other usual names of
+    these, and everything else as fields to filter by; without an identifier its key is made from all that it says. In the
+    conditions of a search ``path`` means the key.
+
+    A new index is made with ``settings``, or with the defaults and the ``model``; an index that exists keeps its own.
+    Documents that came from files stay as they are, and so do earlier ones of this function, unless ``prune`` removes those
+    that are not among ``documents``. ``progress`` is called with the number of passages encoded since its last call.
+    Interrupted, it can be called again: encoded passages are kept.
+
+    Raises DocumentError, and publishes nothing, for a document that has no text, or the key of another one or of a file's;
+    InputError for what is not a document; IndexStateError if the index cannot be written or was made otherwise.
+
+    >>> index_documents("notes", ["Bees dance.", Document("tent", "Tent", "It weighs 2 kg.", fields={"for": "hikers"})])
+    Report(added=2, passages=2, encoded=2)
+    >>> index_documents("notes", {"id": "tent", "title": "Tent", "text": "It weighs 3 kg.", "for": "hikers"})
+    Report(changed=1, passages=2, encoded=1)
+    """
+    folder, sources = as_path(folder, "an index's folder"), _listed(documents)
+    try:
+        with open_writer(folder, settings, device, model=model) as writer:
+            _add_all(writer, sources, progress)
+            writer.flush(progress)
+            if prune:
+                writer.remove_unseen(lambda source: writer.stamp(source) == IN_MEMORY, prune=True)
+            writer.publish()
+            return writer.report
+    except _CallersError as error:
+        raise error.cause from None
+
+
+class _CallersError(Exception):
+    """What the caller's generator raised, carried past the writer, which takes errors of files and of SQLite for its own."""
+
+    def __init__(self, cause: Exception) -> None:
+        self.cause = cause
+
+
+def _listed(documents: Source | Iterable[Source]) -> Iterable[Source]:
+    if isinstance(documents, str | Document | Mapping):
+        return [documents]
+    if not is_list(documents):
+        raise InputError(f"documents are texts, Documents or mappings, or a list of them, not {kind_of(documents)}")
+    return documents
+
+
+def _drawn(sources: Iterable[Source]) -> Iterator[Source]:
+    iterator = iter(sources)
+    while True:
+        try:
+            source = next(iterator)
+        except StopIteration:
+            return
+        except Exception as error:
+            raise _CallersError(error) from error
+        yield source
+
+
+def _add_all(writer: IndexWriter, sources: Iterable[Source], progress: Callable[[int], None] | None) -> None:
+    keys_made: set[str] = set()
+    for number, source in enumerate(_drawn(sources), 1):
+        document, made = _document(source, number)
+        if made and document.key in keys_made:
+            continue  # the same text once more
+        if made:
+            keys_made.add(document.key)
+        if writer.is_taken(document.key, IN_MEMORY):
+            raise DocumentError(f"document {number}: {document.key} is a file's document: give it another key")
+        writer.add(document, document.key, progress=progress)
+        writer.finish_source(document.key, IN_MEMORY)
+
+
+def _document(source: object, number: int) -> tuple[Document, bool]:
+    """A document as it is indexed, and whether its key was made here.
+
+    Raises an error that names it by its ``number``, from 1, if it cannot be indexed.
+    """
+    made = False
+    if isinstance(source, str):
+        document, made = Document(_key_of(source), "", source), True
+    elif isinstance(source, Mapping):
+        row = {str(name): _plain(value) for name, value in source.items()}
+        names = pick_fields(row)
+        if names.identifier is None:
+            key, made = _key_of(json.dumps(row, sort_keys=True, default=str)), True
+        else:
+            key = str(row[names.identifier])
+        document = row_document(row, key, names)
+    elif isinstance(source, Document):
+        document = source
+    else:
+        raise InputError(f"document {number} is {kind_of(source)}; write a text, a Document or a mapping")
+    _check(document, f"document {number}")
+    fields = {str(name): field_text(_plain(value)) for name, value in document.fields.items()}
+    return clean_document(replace(document, fields=fields)), made
+
+
+def _key_of(text: str) -> str:
+    """A key for what has none: the same for the same text."""
+    return f"text-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:16]}"
+
+
+def _plain(value: Any) -> Any:
+    """A field's value as JSON knows it: numpy's numbers as Python's, and what pandas writes for nothing as nothing."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value if isinstance(value, str | bool | int | float | list | dict) else str(value)
+
+
+def _check(document: Document, name: str) -> None:
+    for attribute in ("key", "title", "text"):
+        value = getattr(document, attribute)
+        if not isinstance(value, str):
+            raise InputError(f"{name}: its {attribute} is {kind_of(value)}, not a string")
+    if not document.key:
+        raise DocumentError(f"{name}: its key is empty")
+    if len(document.key) > limits.TITLE_CHARACTERS:
+        raise DocumentError(f"{name}: its key has {len(document.key):,} characters, more than {limits.TITLE_CHARACTERS}")
+    if not has_text(document.text):
+        raise DocumentError(f"{name} ({document.key}): it holds no text")
+    if len(document.text) > limits.TEXT_CHARACTERS:
+        most = f"{limits.TEXT_CHARACTERS // 10**6} million characters"
+        raise DocumentError(f"{name} ({document.key}): its text is longer than {most}: split it")
+    end = 0
+    for section in document.sections:
+        if not end <= section.start <= section.end <= len(document.text):
+            raise DocumentError(f"{name} ({document.key}): its sections do not follow each other within its text")
+        end = section.end
