@@ -96,7 +96,7 @@ def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["ask", "x", "--index", "nowhere"], "there is no index here; make one with"),
+        (["ask", "x", "--index", "nowhere"], "there is no index here; create one with"),
         (["ask", " ", "--index", "KB"], "the question is empty"),
         (["search", "", "--index", "KB"], "the question is empty"),
         (["ask", "x", "--index", "KB", "--where", "oops"], "write it as field=value"),
@@ -107,7 +107,7 @@ def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:
         (["index", "nowhere", "--index", "KB"], "nowhere: there is no such file"),
         (["index", "KB", "--index", "new", "--model", "nope"], "there is no model 'nope'"),
         (["index", "KB", "--index", "new2", "--factory", "Flatt"], "not a FAISS index description"),
-        (["index", "KB", "--index", "KB", "--language", "de"], "made with --language en, not de"),
+        (["index", "KB", "--index", "KB", "--language", "de"], "built with --language en, not de"),
         (["eval", "reqa", "--data", "none.json", "--out", "o"], "none.json: there is no such file"),
         (["eval", "beir", "--data", "none", "--out", "o"], "there is no such folder"),
         (["compare", "KB"], "name at least two runs"),

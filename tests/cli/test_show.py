@@ -57,12 +57,12 @@ def test_a_document_by_any_of_its_names(kb: Path, library: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("bees.txt", "bees.txt: 2 documents are named so; name one of them: LIBRARY/bees.txt, LIBRARY/old/bees.txt"),
-        ("rows.jsonl", "2 documents are named so; name one of them: LIBRARY/rows.jsonl#a, LIBRARY/rows.jsonl#b"),
-        ("octopos.md", "octopos.md: the index has no document of this name; near to it: LIBRARY/octopus.md"),
-        ("ees.txt", "the index has no document of this name; near to it: LIBRARY/"),
-        ("", "the index has no document of this name"),
-        ("zzz", "zzz: the index has no document of this name\n"),
+        ("bees.txt", "bees.txt: 2 documents have this name; choose one: LIBRARY/bees.txt, LIBRARY/old/bees.txt"),
+        ("rows.jsonl", "2 documents have this name; choose one: LIBRARY/rows.jsonl#a, LIBRARY/rows.jsonl#b"),
+        ("octopos.md", "octopos.md: the index has no document with this name; did you mean: LIBRARY/octopus.md"),
+        ("ees.txt", "the index has no document with this name; did you mean: LIBRARY/"),
+        ("", "the index has no document with this name"),
+        ("zzz", "zzz: the index has no document with this name\n"),
     ],
 )
 def test_other_names_are_one_line(

@@ -51,7 +51,7 @@ def cut(path: Path) -> None:
 DAMAGE = {"flip": flip, "cut": cut, "empty": lambda path: path.write_bytes(b""), "delete": Path.unlink}
 
 
-def test_every_damaged_search_file_is_named_and_made_anew(folder: Path, library: Path) -> None:
+def test_every_damaged_search_file_is_named_and_rebuilt(folder: Path, library: Path) -> None:
     expected = content(folder)
     names = [n for n in generations.read_manifest(require_generation(folder)) if n != generations.DOCUMENTS]
     assert len(names) > 6
@@ -59,7 +59,7 @@ def test_every_damaged_search_file_is_named_and_made_anew(folder: Path, library:
         for damage in DAMAGE.values():
             path = require_generation(folder) / name
             damage(path)
-            with pytest.raises(IndexStateError, match="missing or damaged; make it anew with: oreqa index PATH") as raised:
+            with pytest.raises(IndexStateError, match="missing or damaged; rebuild it with: oreqa index PATH") as raised:
                 Index.open(folder).search(["octopus arms"], 3)
             assert str(path) in str(raised.value)
             assert len(check_index(folder)) == 1
@@ -76,7 +76,7 @@ def test_damaged_documents_are_named_with_what_to_do(folder: Path, library: Path
     index_files(folder, [library])
     generation = require_generation(folder)
     DAMAGE[damage](generation / name)
-    reason = "missing or damaged; delete the folder .*search-000002, then run.* [(]the state before it, search-000001, is then refreshed"
+    reason = "missing or damaged; delete the folder .*search-000002, then run.* [(]this updates the state before it, search-000001"
     with pytest.raises(IndexStateError, match=reason):
         index_files(folder, [library])
     assert str(generation / name) in "".join(_problems(folder))
@@ -282,7 +282,7 @@ def test_replaced_generations_are_removed_after_a_while(folder: Path, library: P
     assert update(5) == ["4", "5"]
 
 
-def test_a_touched_file_makes_no_search_files_anew(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_touched_file_rebuilds_no_search_files(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.utime(library / "bees.txt", (time.time() - 50, time.time() - 50))
     monkeypatch.setattr(writer, "build_search_files", lambda *_: pytest.fail("built"))
     assert index_files(folder, [library]).unchanged == 4
@@ -301,7 +301,7 @@ def test_a_full_disk_is_one_line_and_the_index_answers_as_before(
         with monkeypatch.context() as patch:
             patch.setattr(writer, "build_search_files", lambda *_, error=error: (_ for _ in ()).throw(error))
             with pytest.raises(
-                IndexStateError, match=r"cannot be written \(.*; it answers as before; make room or give the right"
+                IndexStateError, match=r"cannot be written \(.*; searches see the state before this update; free some space"
             ):
                 index_files(folder, [library])
         assert content(folder) == expected

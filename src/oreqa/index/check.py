@@ -1,4 +1,4 @@
-"""Whether an index is as it was written: every file compared with its checksum."""
+"""Verify an index: compare every file with its checksum."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from oreqa.index.generations import damage_message, damaged_files, newest_genera
 
 
 def check_index(folder: Path) -> list[str]:
-    """A line for everything that is damaged, with what mends it. Raises IndexStateError if there is no index."""
-    memo = check_encodings(folder)
-    return [*with_newest(folder, _damage), *([memo] if memo else [])]
+    """Return one line per damaged file, each saying how to repair it. Raises IndexStateError if there is no index."""
+    memo_problem = check_encodings(folder)
+    return [*with_newest(folder, _damage), *([memo_problem] if memo_problem else [])]
 
 
 def _damage(generation: Path) -> list[str]:
     problems = [damage_message(generation / name) for name in damaged_files(generation)]
     if problems and newest_generation(generation.parent) != generation:
-        raise IndexStateError(f"{generation}: it was replaced while it was checked")
+        raise IndexStateError(f"{generation}: it was replaced during the check")
     return problems

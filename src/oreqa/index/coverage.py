@@ -1,4 +1,4 @@
-"""What of the files came through: words of their pages, words that were read, and words left out on purpose."""
+"""Text coverage: how many of the words on each page were extracted, and how many were left out on purpose."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from oreqa.index.generations import with_newest
 from oreqa.index.store import open_documents
 
 ENOUGH = 0.8
-"""The share of a page's words that must come through without a warning."""
+"""The share of a page's words that must be extracted to give no warning."""
 
-_FEW = 20
-"""Pages of fewer words are not warned of."""
+_MIN_WORDS = 20
+"""Pages with fewer words give no warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page of a document of the index; ``page.page`` is empty for a file without pages."""
+    """The coverage of one page of an indexed document; ``page.page`` is empty if the file has no pages."""
 
     document: str
     page: PageWords
@@ -31,13 +31,14 @@ class PageRow:
 
 @dataclass
 class Words:
-    """Words of files, as ``PageWords`` counts them."""
+    """Word counts summed over files; see ``PageWords``."""
 
     source: int = 0
     read: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
 
     def add(self, pages: Iterable[PageWords]) -> None:
+        """Add the counts of pages."""
         for page in pages:
             self.source += page.source
             self.read += page.read
@@ -46,18 +47,18 @@ class Words:
 
 
 def share(page: PageWords) -> float:
-    """The share of the words to be read that were read, at most 1; 1 for a page without any."""
+    """Return the share of the words to extract that were extracted, at most 1; 1 if there are none."""
     wanted = page.source - sum(page.left_out.values())
     return min(1.0, page.read / wanted) if wanted > 0 else 1.0
 
 
 def coverage_warnings(document: Document) -> list[str]:
-    """A line for pages that came through in part, one for pages without text, and one for those that cannot be read.
+    """Return up to three lines: pages with low coverage, pages without text, and pages that cannot be read.
 
-    Pages of fewer than 20 words are ignored.
+    Pages with fewer than 20 words are ignored.
     """
     lines = []
-    low = [page for page in document.pages if page.source >= _FEW and share(page) < ENOUGH]
+    low = [page for page in document.pages if page.source >= _MIN_WORDS and share(page) < ENOUGH]
     if low:
         read = sum(page.read for page in low)
         wanted = sum(page.source - sum(page.left_out.values()) for page in low)
@@ -72,7 +73,7 @@ def coverage_warnings(document: Document) -> list[str]:
 
 
 def _pages(pages: Sequence[PageWords]) -> str:
-    """As "page 2: ", "pages 3 to 5, 9: ", "slides 1, 4: "; nothing for a file without pages."""
+    """Return a prefix like "page 2: ", "pages 3 to 5, 9: " or "slides 1, 4: "; empty if the file has no pages."""
     if not pages[0].page:
         return ""
     kind, _, first = pages[0].page.rpartition(" ")
@@ -85,7 +86,7 @@ def _pages(pages: Sequence[PageWords]) -> str:
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[str]:
-    """Neighbouring numbers as one: 3, 4, 5, 9 are "3 to 5", "9"."""
+    """Yield consecutive numbers as ranges: 3, 4, 5, 9 give "3 to 5" and "9"."""
     begin = 0
     for place in range(1, len(numbers) + 1):
         if place == len(numbers) or numbers[place] != numbers[place - 1] + 1:
@@ -95,7 +96,10 @@ def _runs(numbers: Sequence[int]) -> Iterator[str]:
 
 
 def read_coverage(folder: Path) -> list[PageRow]:
-    """Every page of an index's documents, in their order; rows of tables have none. Raises IndexStateError."""
+    """Return every page of an index's documents, by document and in order; rows of tables have no pages.
+
+    Raises IndexStateError if the index cannot be read.
+    """
 
     def read(generation: Path) -> list[PageRow]:
         database = open_documents(generation)
@@ -114,9 +118,9 @@ def read_coverage(folder: Path) -> list[PageRow]:
 
 
 def write_coverage(path: Path, rows: Iterable[PageRow], skipped: Iterable[str] = ()) -> None:
-    """A CSV file with a line a page: what it holds, what was read of it, what was left out and why.
+    """Write a CSV file with one line per page: words in the source, extracted, left out, and why.
 
-    Files that were ``skipped``, as "FILE: reason", have a line without counts.
+    Each entry of ``skipped``, as "FILE: reason", gets a line without counts.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,7 +1,7 @@
-"""What the model and the tokenizer made of passages, remembered by a hash of what they read.
+"""Memoised encodings: the vectors and words of passages, under a hash of the encoder's input.
 
-A memo beside the generations, ``encodings.db``: it is written while an update goes on, so that an interruption loses no
-encoded passage, and no search reads it. Losing it costs time, nothing else.
+The memo, ``encodings.db``, lies beside the generations. It is written during an update, so that an interruption loses at
+most one batch; searches never read it. It can be deleted: the next update then encodes all passages again.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from oreqa.models.encoder.encoder import Encoder
 ENCODINGS = "encodings.db"
 
 KEPT_UPDATES = 10
-"""Updates for which the encodings of one that was interrupted are kept."""
+"""For how many further updates the encodings of an interrupted update are kept."""
 
 _VERSION = "3"
-"""To be raised when the same passage is encoded, or its words are numbered, in another way."""
+"""Increase it when a change of the code gives the same passage another encoding or other words."""
 
 _SCHEMA = """
 CREATE TABLE settings(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- The passage's vector and its sentences' (float16), the numbers of its words, how many each of its texts has (int32), and
--- a CRC-32 of the three.
+-- vectors: of the passage and its sentences (float16); terms: word ids (int32); lengths: number of words of the passage and
+-- of each sentence (int32); crc: CRC-32 of the three.
 CREATE TABLE encodings(
     hash BLOB PRIMARY KEY, vectors BLOB NOT NULL, terms BLOB NOT NULL, lengths BLOB NOT NULL, crc INTEGER NOT NULL);
--- Those that no published generation has used yet: an interrupted update's, which it will ask for. After a few updates of
--- others it is taken for given up.
+-- Encodings that no published generation uses yet: those of an interrupted update, kept for when it runs again. They are
+-- deleted after a few updates.
 CREATE TABLE unpublished(hash BLOB PRIMARY KEY, updates INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, crc INTEGER NOT NULL);
 """
@@ -48,10 +48,10 @@ CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, crc INTEGE
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A passage's vector and its sentences' (``[1 + sentences, dim]``, flat), and their words.
+    """The vectors of a passage and its sentences (``[1 + sentences, dim]``, flattened), and their words.
 
-    ``terms`` are the numbers of the words of the passage with its head, then of each sentence; ``lengths`` says how many
-    each of these texts has.
+    ``terms`` are word ids: those of the passage with its head, then those of each sentence. ``lengths`` has the number of
+    words of each of these texts, ``[1 + sentences]``.
     """
 
     vectors: NDArray[np.float16]
@@ -60,7 +60,7 @@ class Encoding:
 
 
 class Encodings:
-    """The memo of one index, opened by its writer. One that is damaged, or of another model, is begun anew."""
+    """The memo of one index, opened by its writer. One that is damaged or of another model is replaced."""
 
     def __init__(self, folder: Path, fingerprint: str, language: str) -> None:
         self._path = folder / ENCODINGS
@@ -68,7 +68,7 @@ class Encodings:
         self._made_for = f"{_VERSION} {fingerprint} {language}"
         try:
             self._load()
-        except sqlite3.OperationalError:  # a full disk, say: no reason to begin anew
+        except sqlite3.OperationalError:  # for example a full disk: keep the memo
             raise
         except sqlite3.DatabaseError:
             self.close()
@@ -88,21 +88,21 @@ class Encodings:
 
     def _prepare(self) -> None:
         run = self._database.execute
-        # The writer's lock keeps others away; without shared memory this works on network file systems, too.
+        # The writer's lock keeps other processes out. Exclusive mode needs no shared memory: it works on network drives.
         run("PRAGMA locking_mode = EXCLUSIVE")
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = NORMAL")
         run("PRAGMA temp_store = MEMORY")
         tables = {name for (name,) in run("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         if tables and not {"settings", "encodings", "unpublished", "terms"} <= tables:
-            raise sqlite3.DatabaseError("it is another program's")
+            raise sqlite3.DatabaseError("it is another program's file")
         if not tables:
             with transaction(self._database):
                 for statement in _SCHEMA.split(";\n"):
                     run(statement)
                 write_setting(self._database, "made_for", self._made_for)
         if read_setting(self._database, "made_for") != self._made_for:
-            raise sqlite3.DatabaseError("it is of another model")
+            raise sqlite3.DatabaseError("it belongs to another model")
 
     def close(self) -> None:
         self._database.close()
@@ -111,11 +111,11 @@ class Encodings:
         return self._database.execute("SELECT 1 FROM encodings WHERE hash = ?", (digest,)).fetchone() is not None
 
     def encode(self, passages: Mapping[bytes, Passage], encoder: Encoder, progress: Callable[[int], None] | None) -> None:
-        """Encode passages, given by their hashes, and commit the result."""
+        """Encode passages, whose keys are their hashes, and commit the result."""
         matrices = encoder.encode_passages([encoder_input(passage) for passage in passages.values()], progress)
         rows = []
         for (digest, passage), matrix in zip(passages.items(), matrices, strict=True):
-            # The passage's head is read with it, never with its sentences.
+            # The passage's words include its head's; a sentence's do not.
             texts = [f"{passage_head(passage.title, passage.heading)}\n{passage.text}", *(s.text for s in passage.sentences)]
             stems = [words(text, self._language) for text in texts]
             numbers = self.vocabulary.number([stem for text in stems for stem in text])
@@ -129,7 +129,7 @@ class Encodings:
             self._database.executemany("INSERT OR IGNORE INTO unpublished(hash) VALUES (?)", [row[:1] for row in rows])
 
     def read(self, digests: Iterable[bytes]) -> Iterator[Encoding | None]:
-        """The encoding of each passage, in order; None for one that is missing or damaged."""
+        """Yield the encoding of each passage, in order; None if it is missing or damaged."""
         for batch in chunks(digests, 500):
             marks = ",".join("?" * len(batch))
             query = f"SELECT hash, vectors, terms, lengths, crc FROM encodings WHERE hash IN ({marks})"
@@ -145,7 +145,7 @@ class Encodings:
                     )
 
     def forget_unused(self, digests: Iterable[bytes]) -> None:
-        """Forget what no passage of the generation just published has, but not what an interrupted update left."""
+        """Delete encodings that the generation just published does not use, except those that an interrupted update left."""
         run = self._database.execute
         run("CREATE TEMP TABLE IF NOT EXISTS used(hash BLOB PRIMARY KEY) WITHOUT ROWID")
         with transaction(self._database):
@@ -162,24 +162,24 @@ class Encodings:
 
 
 def encoder_input(passage: Passage) -> tuple[str, str, list[tuple[int, int]]]:
-    """What the encoder reads of a passage: its head, its text, and its sentences' offsets in that."""
+    """Return the encoder's input for a passage: head, text, and the sentences' character offsets into the text."""
     spans = [(s.start - passage.start, s.end - passage.start) for s in passage.sentences]
     return passage_head(passage.title, passage.heading), passage.text, spans
 
 
 def passage_hash(passage: Passage) -> bytes:
-    """A hash of what the encoder reads of a passage (SHA-256)."""
+    """Return the SHA-256 of a passage's encoder input."""
     return hashlib.sha256(json.dumps(encoder_input(passage)).encode()).digest()
 
 
 def check_encodings(folder: Path) -> str | None:
-    """What is wrong with an index's memo, if it has one and nobody writes it this moment."""
+    """Return what is wrong with an index's memo; None if it is sound, missing, or being written."""
     path = folder / ENCODINGS
     if not path.is_file():
         return None
     log = path.with_name(f"{ENCODINGS}-wal")
     options = "mode=ro" if log.is_file() and log.stat().st_size else "mode=ro&immutable=1"
-    problem = f"{path}: {{}}; what it loses is encoded again by the next: oreqa index PATH --index {folder}"
+    problem = f"{path}: {{}}; the lost encodings are computed again by: oreqa index PATH --index {folder}"
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{options}", uri=True)) as database:
             if pages := _damaged_pages(database):
@@ -195,7 +195,7 @@ def check_encodings(folder: Path) -> str | None:
 
 
 def _damaged_pages(database: sqlite3.Connection) -> str:
-    """What SQLite finds wrong with its file; nothing if it is sound."""
+    """Return what SQLite's quick check reports; an empty string if the file is sound."""
     (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
     return "" if answer == "ok" else " ".join(answer.split())
 

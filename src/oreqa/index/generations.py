@@ -1,9 +1,9 @@
-"""Generations of an index: folders of files that never change, published by one rename.
+"""Generations of an index: folders of immutable files, each published by one rename.
 
-``search-000007/`` holds the seventh state of an index whole: its documents (SQLite), vectors, BM25, row numbers, and a
-manifest with the size and SHA-256 of every file. The newest folder is the current state; the one before, and those replaced
-a moment ago, stay for readers that are opening them. ``draft/`` is the update under way, and of no meaning once its process
-is gone.
+``search-000007/`` is the seventh state of an index, complete: documents (SQLite), vectors, BM25, row numbers, and a manifest
+with the size and SHA-256 of every file. The newest folder is the current state. The one before it, and those replaced in
+the last few seconds, stay for readers that are opening them. ``draft/`` is the update in progress; it is worthless once the
+process that writes it has ended.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _NAME = re.compile(r"search-(\d{6,})")
 T = TypeVar("T")
 
 _ATTEMPTS = 100
-"""Generations that may be replaced while they are being opened."""
+"""How often opening is retried when the generation has been replaced in the meantime."""
 
 _KEPT_SECONDS = 10.0
-"""How long a replaced generation stays for readers that are opening it; the one before the newest stays in any case."""
+"""How long a replaced generation is kept for readers that are opening it. The one before the newest is always kept."""
 
 _SMALL = 1 << 20
-"""Files of at most so many bytes are compared with their checksum whenever an index is opened."""
+"""Files up to this size, in bytes, are checked against their checksum whenever an index is opened."""
 
 
 def newest_generation(folder: Path) -> Path | None:
-    """The folder of the current state; None if no update was ever completed, or there is no index."""
+    """Return the folder of the current generation, or None if there is no index or no update was ever completed."""
     numbers = [number for number, _ in _generations(folder)]
     return generation_folder(folder, max(numbers)) if numbers else None
 
 
 def require_generation(folder: Path) -> Path:
-    """The folder of the current state. Raises IndexStateError, with what to do, if there is none."""
+    """Return the folder of the current generation. Raises IndexStateError, with what to do, if there is none."""
     newest = newest_generation(folder)
     if newest is not None:
         return newest
@@ -54,31 +54,31 @@ def require_generation(folder: Path) -> Path:
         raise IndexStateError(f"{folder}: its format is 1, this oreqa reads {FORMAT}; index into a new folder")
     if (folder / "lock").exists():
         raise IndexStateError(f"{folder}: this index was never completed; finish it with: oreqa index PATH --index {folder}")
-    raise IndexStateError(f"{folder}: there is no index here; make one with: oreqa index PATH --index {folder}")
+    raise IndexStateError(f"{folder}: there is no index here; create one with: oreqa index PATH --index {folder}")
 
 
 def with_newest(folder: Path, use: Callable[[Path], T]) -> T:
-    """What ``use`` makes of the current state's folder; where that fails and a newer one has come, of that.
+    """Call ``use`` with the folder of the current generation and return its result; retry if an update replaced the folder.
 
-    Raises IndexStateError if there is no index, and what ``use`` raises.
+    Raises IndexStateError if there is no index, and whatever ``use`` raises.
     """
     for _ in range(_ATTEMPTS):
         generation = require_generation(folder)
         try:
             return use(generation)
         except (IndexStateError, OSError):
-            if require_generation(folder) == generation:  # a newer one: this one was being removed
+            if require_generation(folder) == generation:  # else it failed because the folder was being removed
                 raise
-    raise IndexStateError(f"{folder}: it is updated faster than it can be opened; try again")
+    raise IndexStateError(f"{folder}: it is updated faster than it can be opened; try again later")
 
 
 def generation_folder(folder: Path, number: int) -> Path:
-    """Where the files of a generation lie."""
+    """Return the folder of a generation."""
     return folder / f"search-{number:06d}"
 
 
 def generation_identity(generation: Path) -> tuple[int, int]:
-    """Tells a generation from another of the same name: of an index that was deleted and made again."""
+    """Return a value that differs between generations of the same name, for an index that was deleted and rebuilt."""
     try:
         status = (generation / MANIFEST).stat()
     except OSError as error:
@@ -87,15 +87,15 @@ def generation_identity(generation: Path) -> tuple[int, int]:
 
 
 def generation_number(generation: Path) -> int:
-    """The number in the name of a generation's folder."""
+    """Return the number in the name of a generation's folder."""
     return int(generation.name.rpartition("-")[2])
 
 
 def publish_draft(folder: Path) -> Path:
-    """Make the draft, which has its manifest, the current state, and remove generations that were replaced long ago."""
+    """Make the draft, complete with its manifest, the current generation, and remove old ones. Returns the new folder."""
     draft, before = folder / DRAFT, newest_generation(folder)
     published = generation_folder(folder, generation_number(before) + 1 if before else 1)
-    for path in (*sorted(draft.rglob("*")), draft):  # all is on the disk before its name is
+    for path in (*sorted(draft.rglob("*")), draft):  # files must reach the disk before the rename does
         _sync(path)
     draft.rename(published)
     _sync(folder)
@@ -104,7 +104,7 @@ def publish_draft(folder: Path) -> Path:
 
 
 def write_manifest(generation: Path, checksums: Mapping[str, Mapping[str, Any]]) -> None:
-    """Note size and SHA-256 of every file; those in ``checksums`` are not read again."""
+    """Write the size and SHA-256 of every file; those in ``checksums`` are taken from there instead of being computed."""
     files = {}
     for path in _files(generation):
         name = path.relative_to(generation).as_posix()
@@ -114,7 +114,7 @@ def write_manifest(generation: Path, checksums: Mapping[str, Mapping[str, Any]])
 
 
 def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
-    """Size and SHA-256 of every file, by name. Raises IndexStateError if the manifest is damaged or of another format."""
+    """Return size and SHA-256 of every file, by name. Raises IndexStateError for a damaged manifest or another format."""
     path = generation / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
@@ -123,53 +123,53 @@ def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
                 f"{generation.parent}: its format is {manifest['format']}, this oreqa reads {FORMAT}; "
                 "index into a new folder"
             )
-        return {str(name): {"bytes": int(row["bytes"]), "sha256": str(row["sha256"])}
-                for name, row in manifest["files"].items()}  # fmt: skip
+        return {
+            str(name): {"bytes": int(row["bytes"]), "sha256": str(row["sha256"])} for name, row in manifest["files"].items()
+        }
     except PermissionError as error:
-        raise IndexStateError(f"{path}: you may not read this file ({error.strerror})") from error
+        raise IndexStateError(f"{path}: you have no permission to read this file ({error.strerror})") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexStateError(damage_message(path)) from error
 
 
 def damaged_files(generation: Path, whole: bool = True) -> list[str]:
-    """Names of files that are not as they were published: missing, of another size, or of another checksum.
+    """Return the names of files that are missing or whose size or checksum differs from the manifest.
 
-    Unless ``whole``, only the checksums of small files are computed, which takes a moment.
+    Without ``whole``, checksums are computed for small files only, which is fast enough for every start.
     """
     damaged = []
     for name, row in read_manifest(generation).items():
         path = generation / name
         try:
-            same = path.stat().st_size == row["bytes"]
-            if same and (whole or row["bytes"] <= _SMALL):
-                same = _sha256(path) == row["sha256"]
+            intact = path.stat().st_size == row["bytes"]
+            if intact and (whole or row["bytes"] <= _SMALL):
+                intact = _sha256(path) == row["sha256"]
         except PermissionError as error:
-            raise IndexStateError(f"{path}: you may not read this file ({error.strerror})") from error
+            raise IndexStateError(f"{path}: you have no permission to read this file ({error.strerror})") from error
         except OSError:
-            same = False
-        if not same:
+            intact = False
+        if not intact:
             damaged.append(name)
     return damaged
 
 
 def damage_message(path: Path) -> str:
-    """What a user is told of a damaged file of a generation, and what mends it."""
+    """Return the error message for a damaged file of a generation: what is wrong, and how to repair it."""
     generation = next(parent for parent in (path, *path.parents) if _NAME.fullmatch(parent.name))
     folder = generation.parent
-    again = f"oreqa index PATH --index {folder}"
+    command = f"oreqa index PATH --index {folder}"
     if path.name not in (DOCUMENTS, MANIFEST):
-        return f"{path}: this file of the index is missing or damaged; make it anew with: {again}"
+        return f"{path}: this file of the index is missing or damaged; rebuild it with: {command}"
     before = generation_folder(folder, generation_number(generation) - 1)
-    left = (
-        f"the state before it, {before.name}, is then refreshed" if before.is_dir() else "the documents are then read again"
-    )
+    consequence = f"this updates the state before it, {before.name}" if before.is_dir() else "this reads all documents again"
     return (
-        f"{path}: this file of the index is missing or damaged; delete the folder {generation}, then run: {again} ({left})"
+        f"{path}: this file of the index is missing or damaged; "
+        f"delete the folder {generation}, then run: {command} ({consequence})"
     )
 
 
 def link_file(source: Path, target: Path) -> None:
-    """Share a file that never changes between two generations, by a copy where links are not possible."""
+    """Share an immutable file between two generations by a hard link, or copy it where links are not supported."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)
@@ -190,14 +190,14 @@ def _generations(folder: Path) -> Iterator[tuple[int, Path]]:
 
 
 def _remove_replaced(folder: Path) -> None:
-    """Remove generations older than the one before, once their successor is _KEPT_SECONDS old."""
+    """Remove all but the two newest generations once their successor is _KEPT_SECONDS old."""
     paths = [path for _, path in sorted(_generations(folder))]
     for path, successor in itertools.pairwise(paths[:-1]):
         try:
             age = time.time() - (successor / MANIFEST).stat().st_mtime
         except OSError:
             age = _KEPT_SECONDS
-        if not 0 <= age < _KEPT_SECONDS:  # a clock that was put back keeps nothing
+        if not 0 <= age < _KEPT_SECONDS:  # a negative age means that the clock was set back: remove
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -211,7 +211,7 @@ def _sha256(path: Path) -> str:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk; file systems that cannot are done without."""
+    """Flush a file, or the names in a folder, to the disk, where the file system supports it."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:

@@ -1,4 +1,4 @@
-"""Before a writer writes: is the folder its to write, and what was the index made with?"""
+"""Checks and locks that come before writing an index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oreqa.index.store import Settings
 
 
 def existing_settings(folder: Path) -> Settings | None:
-    """What an index was made with; None if none was completed yet."""
+    """Return the settings of an index, or None if no update of it was ever completed."""
     if newest_generation(folder) is None:
         return None
 
@@ -30,14 +30,15 @@ def existing_settings(folder: Path) -> Settings | None:
 
 @contextmanager
 def write_lock(folder: Path) -> Iterator[None]:
+    """Create the folder and hold its lock. Raises IndexStateError if another process holds it, InputError if it cannot."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / "lock")
         lock.acquire(timeout=0)
     except Timeout:
-        raise IndexStateError(f"{folder}: another process is writing this index; wait until it is done") from None
+        raise IndexStateError(f"{folder}: another process is writing this index; wait until it has finished") from None
     except (FileExistsError, NotADirectoryError):
-        raise InputError(f"{folder}: it is a file; --index names a folder") from None
+        raise InputError(f"{folder}: it is a file; --index takes a folder") from None
     except OSError as error:
         raise InputError(f"{folder}: it cannot be written ({error.strerror})") from error
     try:
@@ -48,29 +49,29 @@ def write_lock(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def name_write_errors(folder: Path) -> Iterator[None]:
-    """Say in one line that the disk is full, or cannot be written. Errors of documents have been caught before."""
+    """Turn a full or read-only disk into a one-line IndexStateError. Errors in documents are caught before they get here."""
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise IndexStateError(_unwritten(folder, str(error))) from error
+        raise IndexStateError(_write_failure(folder, str(error))) from error
     except OSError as error:
-        raise IndexStateError(_unwritten(folder, error.strerror or str(error))) from error
+        raise IndexStateError(_write_failure(folder, error.strerror or str(error))) from error
 
 
-def _unwritten(folder: Path, reason: str) -> str:
-    state = "" if newest_generation(folder) is None else "; it answers as before"
+def _write_failure(folder: Path, reason: str) -> str:
+    state = "" if newest_generation(folder) is None else "; searches see the state before this update"
     return (
-        f"{folder}: it cannot be written ({reason}){state}; make room or give the right to write, and run the command again"
+        f"{folder}: it cannot be written ({reason}){state}; free some space or make it writable, then run the command again"
     )
 
 
 def check_empty(folder: Path) -> None:
-    """A new index's folder may exist, but must hold nothing else."""
+    """Check that a new index's folder is empty or does not exist; raises InputError or IndexStateError otherwise."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: it is a file; --index names a folder")
+        raise InputError(f"{folder}: it is a file; --index takes a folder")
     ours = ("lock", DRAFT, ENCODINGS, f"{ENCODINGS}-wal", f"{ENCODINGS}-shm", f"{ENCODINGS}-journal")
     others = sorted(f.name for f in folder.iterdir() if f.name not in ours) if folder.is_dir() else []
     if "index.db" in others:
         raise IndexStateError(f"{folder}: its format is 1, this oreqa reads {FORMAT}; index into a new folder")
     if others:
-        raise InputError(f"{folder}: it holds {others[0]!r}, which is not an index; name a new or an empty folder")
+        raise InputError(f"{folder}: it holds {others[0]!r}, which is not an index; use a new or empty folder")

@@ -1,4 +1,4 @@
-"""Documents by their names, read from an index without searching it."""
+"""Read one document of an index by its name, without a search."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from oreqa.index.documents import read_passages
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, with_newest
 from oreqa.index.store import open_documents
 
-_NAMED = 5
-"""Documents that an error names."""
+_LISTED = 5
+"""How many documents an error message lists at most."""
 
-# Where a place can begin that is printed behind a document's name: ":12", ", page 3", "#anchor".
-_PLACE = re.compile(r":(?=\d+$)|, |#")
+# What separates a document's name from a location after it: ":12", ", page 3", "#anchor".
+_LOCATION = re.compile(r":(?=\d+$)|, |#")
 
 
 def read_document(folder: Path, name: str) -> list[Passage]:
-    """The passages of one document, in order. No model is loaded, nor the vectors.
+    """Return the passages of one document, in order. Loads neither a model nor vectors.
 
-    ``name`` is its key, a path to it, or the end of either, from the beginning of a name in the path; a place behind it, as
-    ``notes.md:12``, is passed over. Raises InputError if no document is named so, or several are; IndexStateError if the
+    ``name`` is the document's key, a path to it, or the last components of either; a location after it, as in
+    ``notes.md:12``, is ignored. Raises InputError if no document or more than one has this name, IndexStateError if the
     index cannot be read.
     """
     return with_newest(folder, lambda generation: _read(generation, name))
@@ -46,38 +46,38 @@ def _read(generation: Path, name: str) -> list[Passage]:
 
 
 def _find(database: sqlite3.Connection, name: str) -> int:
-    """The id of the document that is named."""
-    shorter = [name[: mark.start()] for mark in _PLACE.finditer(name)]
-    for tried in (name, *reversed(shorter)):
+    """Return the id of the document with this name: as it is, else with a location at its end removed."""
+    without_location = [name[: mark.start()] for mark in _LOCATION.finditer(name)]
+    for candidate in (name, *reversed(without_location)):
         for condition, value in (
-            ("key = ?", tried),
-            ("key = ?", _absolute(tried)),
-            ("source = ?", _absolute(tried)),
-            ("substr('/' || key, -length(?1)) = ?1", f"/{tried}"),
-            ("substr('/' || source, -length(?1)) = ?1", f"/{tried}"),
+            ("key = ?", candidate),
+            ("key = ?", _absolute(candidate)),
+            ("source = ?", _absolute(candidate)),
+            ("substr('/' || key, -length(?1)) = ?1", f"/{candidate}"),
+            ("substr('/' || source, -length(?1)) = ?1", f"/{candidate}"),
         ):
             rows = database.execute(f"SELECT id, key FROM documents WHERE {condition} ORDER BY key", (value,)).fetchall()
             if len(rows) == 1:
                 return int(rows[0][0])
             if rows:
-                listed = ", ".join(key for _, key in rows[:_NAMED]) + (", ..." if len(rows) > _NAMED else "")
-                raise InputError(f"{name}: {len(rows):,} documents are named so; name one of them: {listed}")
-    raise InputError(f"{name}: the index has no document of this name{_near(database, name)}")
+                listed = ", ".join(key for _, key in rows[:_LISTED]) + (", ..." if len(rows) > _LISTED else "")
+                raise InputError(f"{name}: {len(rows):,} documents have this name; choose one: {listed}")
+    raise InputError(f"{name}: the index has no document with this name{_suggestions(database, name)}")
 
 
 def _absolute(name: str) -> str:
-    """A path from the root; the row of a table behind it stays as it is."""
+    """Return the absolute path; a table's row number after ``#`` is kept."""
     path, mark, row = name.partition("#")
     try:
         return str(full_path(Path(path).expanduser())) + mark + row if path else name
-    except RuntimeError:  # ~ of nobody
+    except RuntimeError:  # the home of a user who does not exist
         return name
 
 
-def _near(database: sqlite3.Connection, name: str) -> str:
-    """The names most like one that no document has."""
+def _suggestions(database: sqlite3.Connection, name: str) -> str:
+    """Return a list of similar names, to end an error message with."""
     keys = {key.rpartition("/")[2].lower(): key for (key,) in database.execute("SELECT key FROM documents LIMIT 20000")}
     wanted = name.rpartition("/")[2].lower()
-    near = [keys[short] for short in keys if wanted and wanted in short]
-    near = near or [keys[short] for short in difflib.get_close_matches(wanted, keys, _NAMED)]
-    return f"; near to it: {', '.join(near[:_NAMED])}" if near else ""
+    similar = [keys[short] for short in keys if wanted and wanted in short]
+    similar = similar or [keys[short] for short in difflib.get_close_matches(wanted, keys, _LISTED)]
+    return f"; did you mean: {', '.join(similar[:_LISTED])}?" if similar else ""

@@ -1,4 +1,7 @@
-"""The search files of a generation: vectors, BM25 and row numbers, a pure function of its documents and their encodings."""
+"""Build a generation's search files: vectors, BM25 and row numbers.
+
+They depend on nothing but the documents, their encodings and the FAISS factory.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,17 @@ from oreqa.index.lexical import build_bm25
 from oreqa.index.store import read_setting, transaction
 
 SENTENCE_BM25 = (0.6, 0.2)
-"""k1 and b of a sentence among all sentences. A word counts little more the second time, length hardly at all."""
+"""k1 and b for sentences: repeating a word adds little, and length hardly matters."""
 
 PASSAGE_BM25 = (0.9, 0.4)
-"""k1 and b of a passage, with its title and heading, among all passages. See docs/results/fusion.md."""
+"""k1 and b for passages, with title and heading. Both pairs were tuned: docs/results/fusion.md."""
 
 _BLOCK = 8192
+"""Vectors added to a FAISS index at a time."""
 
 
 class MissingEncodingsError(Exception):
-    """Some passages' encodings are missing or damaged: ``hashes`` names them."""
+    """Some passages' encodings are missing or damaged; ``hashes`` are those of the passages."""
 
     def __init__(self, hashes: set[bytes]) -> None:
         super().__init__(f"{len(hashes)} encodings are missing")
@@ -35,7 +39,7 @@ class MissingEncodingsError(Exception):
 
 
 def build_search_files(database: sqlite3.Connection, folder: Path, factory: str, encodings: Encodings) -> None:
-    """Write the search files of a draft's documents. Raises MissingEncodingsError for passages that are to be encoded."""
+    """Write the search files of a draft into ``folder``. Raises MissingEncodingsError if passages must be encoded first."""
     rows = database.execute("SELECT id, encoding FROM passages ORDER BY id").fetchall()
     passage_ids = np.array([row[0] for row in rows], np.int64)
     pairs = database.execute("SELECT id, passage FROM sentences ORDER BY passage, id")
@@ -66,7 +70,7 @@ def link_search_files(generation: Path, draft: Path) -> dict[str, dict[str, Any]
 
 
 def content_hash(database: sqlite3.Connection) -> str:
-    """A hash of what decides the results of searches: settings, and the documents' keys and contents in order (SHA-256)."""
+    """Return the SHA-256 of all that determines search results: settings, and the documents' keys and contents."""
     digest = hashlib.sha256()
     for name in ("fingerprint", "passage_tokens", "language", "factory"):
         digest.update(f"{name} {read_setting(database, name)}\n".encode())
@@ -76,7 +80,7 @@ def content_hash(database: sqlite3.Connection) -> str:
 
 
 def _write_terms(database: sqlite3.Connection, encodings: Encodings, texts: Iterable[NDArray[np.int32]]) -> None:
-    """The words of the texts, under the numbers that they have in the memo and in the BM25 matrices."""
+    """Write the words that the texts use, with the ids that they have in the memo and in the BM25 matrices."""
     used = np.zeros(len(encodings.vocabulary), bool)
     for numbers in texts:
         used[numbers] = True
@@ -87,24 +91,25 @@ def _write_terms(database: sqlite3.Connection, encodings: Encodings, texts: Iter
 
 
 Texts = tuple[NDArray[np.int32], NDArray[np.int64]]
+"""The word ids of all texts one after another, and the number of words of each text."""
 
 
 def _write_vectors(folder: Path, hashes: list[bytes], sizes: NDArray[np.intp], encodings: Encodings) -> tuple[Texts, Texts]:
-    """Write the vectors of passages and sentences; returns the words of both, with how many each text has."""
+    """Write the vectors of passages and sentences; return the words of the passages and those of the sentences."""
     terms: tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]] = ([], [])
     lengths: tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]] = ([], [])
     missing: set[bytes] = set()
-    begun = False
+    headers_written = False
     with (folder / "passages.npy").open("wb") as passages, (folder / "sentences.npy").open("wb") as sentences:
         for digest, size, encoding in zip(hashes, sizes.tolist(), encodings.read(hashes), strict=True):
             if encoding is None or len(encoding.lengths) != 1 + size:
                 missing.add(digest)
                 continue
             vectors = encoding.vectors.reshape(1 + size, -1).astype(np.float32)
-            if not begun:
+            if not headers_written:
                 _write_header(passages, len(hashes), vectors.shape[1])
                 _write_header(sentences, int(sizes.sum()), vectors.shape[1])
-                begun = True
+                headers_written = True
             passages.write(vectors[0].tobytes())
             sentences.write(vectors[1:].tobytes())
             terms[0].append(encoding.terms[: encoding.lengths[0]])
@@ -113,19 +118,19 @@ def _write_vectors(folder: Path, hashes: list[bytes], sizes: NDArray[np.intp], e
             lengths[1].append(encoding.lengths[1:])
     if missing:
         raise MissingEncodingsError(missing)
-    of_passages, of_sentences = (
+    passage_texts, sentence_texts = (
         (np.concatenate(t), np.concatenate(n).astype(np.int64)) for t, n in zip(terms, lengths, strict=True)
     )
-    return of_passages, of_sentences
+    return passage_texts, sentence_texts
 
 
 def _write_header(stream: IO[bytes], count: int, dim: int) -> None:
-    """An .npy file's header, after which numbers begin at a multiple of 64 bytes, as fast matrix products need them."""
+    """Write an .npy header; the data after it is aligned to 64 bytes, which fast matrix products need."""
     np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": (count, dim)})
 
 
 def _index_vectors(folder: Path, unit: str, factory: str, ids: Ids) -> None:
-    """Vectors that are searched exactly stay as they are; an approximate index takes their place."""
+    """Replace the vectors by an approximate FAISS index, unless ``factory`` means exact search for this many."""
     path = folder / f"{unit}.npy"
     fitted = fitted_factory(factory, len(ids))
     if fitted != "Flat":

@@ -1,6 +1,6 @@
-"""A generation's documents: one SQLite file with documents, passages, sentences, words, and the files they came from.
+"""A generation's documents: one SQLite file of documents, passages, sentences, words and source files.
 
-Published files never change, so that readers open them as such: without locks, and where they may not write. An update
+A published file never changes, so readers open it as immutable: without locks, and without write permission. An update
 works on a copy.
 """
 
@@ -21,23 +21,23 @@ from oreqa.index.generations import DOCUMENTS, damage_message
 T = TypeVar("T")
 
 Holds = Literal["documents", "a task's passages"]
-"""What an index is made of: a user's files, or what is measured or mined on."""
+"""What an index holds: a user's documents, or the passages of an evaluation or mining task."""
 
 _SCHEMA = """
 CREATE TABLE settings(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- Files as they were last read, so that unchanged ones are not parsed again.
+-- Files as they were last read, so that unchanged files are not parsed again.
 CREATE TABLE sources(path TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID;
--- A document that is gone was not in its source when that was last read; it stays until it is pruned.
+-- gone: the document was no longer in its source at the last update. It stays until it is pruned.
 CREATE TABLE documents(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, source TEXT NOT NULL, title TEXT NOT NULL, fields TEXT NOT NULL,
     hash BLOB NOT NULL, gone INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX documents_source ON documents(source);
--- encoding: a hash of what the model reads of a passage, by which its vectors and words are remembered.
+-- encoding: the hash of the passage's encoder input, under which its vectors and words are memoised.
 CREATE TABLE passages(
     id INTEGER PRIMARY KEY, document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
     heading TEXT NOT NULL, text TEXT NOT NULL, start INTEGER NOT NULL, places TEXT NOT NULL, encoding BLOB NOT NULL);
 CREATE INDEX passages_document ON passages(document);
--- What came through of each page of a document.
+-- Words per page of a document: in the source, extracted, and left out by reason.
 CREATE TABLE pages(
     document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
     page TEXT NOT NULL, source INTEGER NOT NULL, read INTEGER NOT NULL, left_out TEXT NOT NULL);
@@ -46,14 +46,14 @@ CREATE TABLE sentences(
     id INTEGER PRIMARY KEY, passage INTEGER NOT NULL REFERENCES passages ON DELETE CASCADE,
     start INTEGER NOT NULL, end INTEGER NOT NULL);
 CREATE INDEX sentences_passage ON sentences(passage);
--- The numbers of words in the BM25 matrices of this generation.
+-- The ids of words in the BM25 matrices of this generation.
 CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an index was made with. All but ``factory`` decide what is stored, and cannot change without a rebuild."""
+    """The settings that an index is built with. Only ``factory`` can be changed later: the others affect what is stored."""
 
     model: str = DEFAULT_ENCODER
     passage_tokens: int = PASSAGE_TOKENS
@@ -62,7 +62,7 @@ class Settings:
 
 
 def open_documents(generation: Path) -> sqlite3.Connection:
-    """Open a published generation's documents. Raises IndexStateError if they are damaged or may not be read."""
+    """Open a published generation's documents. Raises IndexStateError if they are damaged or cannot be read."""
     path = generation / DOCUMENTS
     if not path.is_file():
         raise IndexStateError(damage_message(path))
@@ -73,7 +73,7 @@ def open_documents(generation: Path) -> sqlite3.Connection:
         read_settings(database)
     except sqlite3.DatabaseError as error:
         if not _readable(path):
-            raise IndexStateError(f"{path}: you may not read this file") from error
+            raise IndexStateError(f"{path}: you have no permission to read this file") from error
         raise IndexStateError(f"{damage_message(path)} ({error})") from error
     return database
 
@@ -87,7 +87,7 @@ def _readable(path: Path) -> bool:
 
 
 def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: Holds) -> sqlite3.Connection:
-    """Make an empty file of documents in a draft, and open it."""
+    """Create and open an empty documents file in a draft."""
     database = open_draft(folder)
     with transaction(database):
         for statement in _SCHEMA.split(";\n"):
@@ -98,7 +98,7 @@ def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: 
 
 
 def open_draft(folder: Path) -> sqlite3.Connection:
-    """Open a draft's documents to write: a crash loses the draft anyway, so that nothing is synced on the way."""
+    """Open a draft's documents for writing, without syncing: a crash loses the draft anyway."""
     database = sqlite3.connect(folder / DOCUMENTS, isolation_level=None)
     for pragma in ("foreign_keys = ON", "journal_mode = MEMORY", "synchronous = OFF", "temp_store = MEMORY"):
         database.execute(f"PRAGMA {pragma}")
@@ -107,19 +107,19 @@ def open_draft(folder: Path) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing."""
+    """Run the block in a transaction, which is rolled back if it raises."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
     except BaseException:
-        if database.in_transaction:  # a full disk has ended it already
+        if database.in_transaction:  # SQLite itself rolls back when the disk is full
             database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
 
 
 def read_setting(database: sqlite3.Connection, key: str) -> str:
-    """One value of the settings table. Raises sqlite3.DatabaseError if it is not there."""
+    """Return one value of the settings table. Raises sqlite3.DatabaseError if it is missing."""
     row = database.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
     if row is None:
         raise sqlite3.DatabaseError(f"the setting {key!r} is missing")
@@ -127,11 +127,12 @@ def read_setting(database: sqlite3.Connection, key: str) -> str:
 
 
 def write_setting(database: sqlite3.Connection, key: str, value: str) -> None:
+    """Set one value of the settings table."""
     database.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
 
 
 def read_settings(database: sqlite3.Connection) -> Settings:
-    """What the index was made with. Raises sqlite3.DatabaseError if that is not all there."""
+    """Return the settings of an index. Raises sqlite3.DatabaseError if one is missing or invalid."""
     tokens = read_setting(database, "passage_tokens")
     if not tokens.isdigit():
         raise sqlite3.DatabaseError(f"passage_tokens is {tokens!r}")
@@ -141,7 +142,7 @@ def read_settings(database: sqlite3.Connection) -> Settings:
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of at most ``size`` items."""
+    """Yield the items in lists of at most ``size``."""
     batch: list[T] = []
     for item in items:
         batch.append(item)
