@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 from common import report
-from support.answer_rows import answer_all, is_right, ranked
+from support.answer_rows import COMBINATION, answer_all, is_right, ranked
 
-from oreqa.answering.combining import COMBINATION
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.defaults import DEFAULT_READER

@@ -17,25 +17,30 @@ from typing import Any
 
 import numpy as np
 from common import report
-from support.answer_rows import RETRIEVAL, SELECTION, answer_all, is_right, ranked
+from support.answer_rows import COMBINATION, RETRIEVAL, SELECTION, answer_all, is_right, ranked
 from support.calibration import Features, best_threshold, fit, probabilities, summary
 
-from oreqa.answering.combining import COMBINATION, Combination
-from oreqa.answering.confidence import SPANS, Calibration, span_features
+from oreqa.answering.combining import Combination
+from oreqa.answering.confidence import span_features
 from oreqa.core import Hit
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.evaluation.metrics import mean_metrics
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.folders import RERANKER
+from oreqa.models.fitted import Calibration, fitted_file, write_fitted
+from oreqa.models.folders import RERANKER, find_model, fingerprint
 from oreqa.models.reader.reader import Reader
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
 COLLECTION = 1500
+FEATURES = (
+    "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "reading", "passage", "margin",
+    "agreement", "reranking",
+)  # fmt: skip
 
 
 def collect(
@@ -138,6 +143,7 @@ def main() -> None:
     parser.add_argument("--reader", default=DEFAULT_READER)
     parser.add_argument("--reranker", default=DEFAULT_RERANKER)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--write", action="store_true", help="keep the calibration with the reader, in its fitted.json")
     options = parser.parse_args()
     reader = Reader.load(options.reader, options.device)
     reranker = None if options.reranker == "none" else CrossEncoder.load(options.reranker, options.device, kind=RERANKER)
@@ -165,8 +171,7 @@ def main() -> None:
         result["em"]["shipped"] = shipped_em
     print(plain, plain_em, "\n", best, tuned, "\n", COMBINATION, shipped_em, flush=True)
     best = COMBINATION  # the confidence belongs to the weights that are shipped
-    names = tuple(SPANS.weights)
-    names = names if again else tuple(name for name in names if name != "reranking")
+    names = FEATURES if again else FEATURES[:-1]
     fitted = {name: features(rows, best, again, names) for name, rows in sets.items()}
     result["left_out"] = {}
     for name in sets:
@@ -196,6 +201,9 @@ def main() -> None:
         **curves(p, test["right"], pages / "abstention.svg"),
     }
     report("answers", result)
+    if options.write:
+        encoder = fingerprint(find_model(DEFAULT_ENCODER))
+        write_fitted(fitted_file(options.reader), encoder=encoder, calibration=result["calibration"])
 
 
 if __name__ == "__main__":

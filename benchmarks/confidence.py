@@ -18,15 +18,15 @@ import numpy as np
 from common import write_result
 from support.calibration import Features, best_threshold, fit, probabilities, summary
 
-from oreqa.answering.answerer import CONSIDERED, Answerer
-from oreqa.answering.confidence import SENTENCES as CALIBRATION
-from oreqa.answering.confidence import Calibration
-from oreqa.answering.confidence import sentence_features as features
+from oreqa.answering.answerer import SENTENCES_TOP_K
+from oreqa.answering.confidence import sentence_features
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
+from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.index.passages import index_passages
+from oreqa.models.fitted import Calibration, fitted_file, write_fitted
 
 FITTED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "fairytaleqa", "covidqa-passages", "timeqa-human")
-NAMES = tuple(CALIBRATION.weights)
+NAMES = ("sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "margin")
 QUESTIONS = 1200
 
 
@@ -46,7 +46,7 @@ def collect(path: Path, work: Path) -> Features:
     passages = tuple(
         replace(p, title="" if plain and p.title.startswith(("covid", "sq-")) else p.title) for p in here.passages
     )
-    answerer = Answerer(index_passages(work / name, passages))
+    index = index_passages(work / name, passages)
     sentence_ids = [
         s for p in range(len(passages)) for s in [(passages[p].document_key, x.start) for x in passages[p].sentences]
     ]
@@ -58,12 +58,12 @@ def collect(path: Path, work: Path) -> Features:
     questions = [here.questions[i] for i in known] + foreign
     gold = [{sentence_ids[g] for g in here.gold[i]} for i in known] + [set() for _ in foreign]
     x, right, answerable = [], [], []
-    for hits, golds in zip(answerer.index.search(questions, CONSIDERED), gold, strict=True):
+    for hits, golds in zip(index.search(questions, SENTENCES_TOP_K), gold, strict=True):
         if not hits:
             continue
         rival = hits[1].score if len(hits) > 1 else hits[0].score
-        found = features(hits[0], rival)
-        x.append([found[n] for n in NAMES])
+        features = sentence_features(hits[0], rival)
+        x.append([features[n] for n in NAMES])
         right.append((hits[0].passage.document_key, hits[0].sentence.start) in golds)
         answerable.append(bool(golds))
     result = {"x": np.array(x), "right": np.array(right), "answerable": np.array(answerable)}
@@ -76,6 +76,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/confidence"))
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--write", action="store_true", help="keep the calibration with the encoder, in its fitted.json")
     options = parser.parse_args()
     sets = {name: collect(options.data / "extractive" / f"{name}.json.gz", options.work) for name in FITTED}
     result: dict[str, Any] = {"left_out": {}}
@@ -90,10 +91,11 @@ def main() -> None:
     print(fitted)
     result["fitted"] = {"weights": dict(fitted.weights), "bias": fitted.bias, "threshold": threshold}
     test = collect(options.data / "squad" / "squad-v2.0-dev.json.gz", options.work)
-    for label, c in (("squad-v2.0-dev, fitted", fitted), ("squad-v2.0-dev, shipped", CALIBRATION)):
-        p = probabilities(test, np.array([c.weights[n] for n in NAMES]), c.bias)
-        result[label] = summary(p, test, c.threshold)
-        print(label, result[label])
+    p = probabilities(test, np.array([fitted.weights[n] for n in NAMES]), fitted.bias)
+    result["squad-v2.0-dev, fitted"] = summary(p, test, fitted.threshold)
+    print(result["squad-v2.0-dev, fitted"])
+    if options.write:
+        write_fitted(fitted_file(DEFAULT_ENCODER), calibration=result["fitted"])
     if options.out:
         write_result(options.out, result)
 

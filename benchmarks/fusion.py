@@ -1,4 +1,4 @@
-"""Measure how the four scores of a sentence are best added up, and write docs/results/fusion.md's numbers.
+"""Measure how the retrieval scores of a sentence are best added up, and write docs/results/fusion.md's numbers.
 
 Run:  python benchmarks/fusion.py --data ../shared/data --work runs/fusion
 
@@ -22,9 +22,14 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import rankdata
 
+from oreqa.core import MODES
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
-from oreqa.index.fusion import Weights
+from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.index.fusion import mode_weights, plain_weights
 from oreqa.index.passages import index_passages
+from oreqa.index.scores import SCORES
+from oreqa.models.fitted import fitted_file, write_fitted
+from oreqa.models.folders import find_model, fingerprint
 
 SETS = {
     "squad-train-pieces": 1500,
@@ -38,15 +43,16 @@ SETS = {
 Floats = NDArray[np.float64]
 
 Pool = dict[str, NDArray[Any]]
-"""Rows of candidates: the four scores ``x``, ``gold``, and the numbers of ``question`` and ``passage``."""
+"""Rows of candidates: the scores ``x``, ``gold``, and the numbers of ``question`` and ``passage``."""
 
-PARTS = ("sentence_cosine", "passage_cosine", "sentence_bm25", "passage_bm25")
-ALONE = (Weights(1, 0, 0, 0), Weights(0, 1, 0, 0), Weights(0, 0, 1, 0), Weights(0, 0, 0, 1))
-"""Weights that leave one of the parts alone."""
+NAMES = tuple(SCORES)
+PLAIN = np.array([plain_weights(SCORES)[name] for name in NAMES])
+ROUGH = {"sentence_cosine": 1.0, "passage_cosine": 0.5, "sentence_bm25": 0.02, "passage_bm25": 0.03}
+"""A rough sum, whose best sentences are pooled with those of every score."""
 
 
 def pools(data: Path, work: Path, name: str, count: int, titles: bool) -> Pool:
-    """Scores of pooled candidates: ``x`` [rows, 4], gold flags, question and passage of each row."""
+    """Scores of pooled candidates: ``x`` [rows, scores], gold flags, question and passage of each row."""
     saved = work / f"{name}{'' if titles else '-untitled'}.npz"
     if saved.is_file():
         return dict(np.load(saved))
@@ -61,11 +67,10 @@ def pools(data: Path, work: Path, name: str, count: int, titles: bool) -> Pool:
     owner = np.array([number for number, p in enumerate(passages) for _ in p.sentences])
     x, gold, question, passage = [], [], [], []
     questions = [task.questions[i] for i in chosen]
-    scored = zip(*(index.score_all(questions, weights) for weights in ALONE), strict=True)
-    for number, (i, parts) in enumerate(zip(chosen, scored, strict=True)):
-        columns = np.stack(parts, axis=1)
+    for number, (i, scores) in enumerate(zip(chosen, index.raw_scores(questions), strict=True)):
+        columns = np.stack([scores.by_sentence(name) for name in NAMES], axis=1)
         rows = {*task.gold[i]}
-        for column in (*columns.T, columns @ np.array([1, 0.5, 0.02, 0.03])):
+        for column in (*columns.T, columns @ np.array([ROUGH.get(name, 0.0) for name in NAMES])):
             rows.update(np.argpartition(-column, 100)[:100].tolist())
         pooled = np.array(sorted(rows))
         x.append(columns[pooled])
@@ -106,7 +111,7 @@ def fit(found: list[Pool], used: list[int]) -> Floats:
             slope += x.T @ push / len(starts)
         return value / len(found), slope / len(found)
 
-    fitted: Floats = minimize(loss, np.array([10, 5, 0.4, 0.5])[used], jac=True, method="L-BFGS-B").x
+    fitted: Floats = minimize(loss, 10 * PLAIN[used], jac=True, method="L-BFGS-B").x
     return fitted
 
 
@@ -136,31 +141,39 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/fusion"))
     parser.add_argument("--untitled", action="store_true", help="leave titles out of what the models read")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--write", action="store_true", help="keep the weights with the encoder, in its fitted.json")
     options = parser.parse_args()
     found = {name: pools(options.data, options.work, name, count, not options.untitled) for name, count in SETS.items()}
     report: dict[str, Any] = {}
+    fusion: dict[str, dict[str, float]] = {}
     for unit in ("sentence", "passage"):
         pooled = {name: by_passage(pool) if unit == "passage" else pool for name, pool in found.items()}
-        for mode, used in (("hybrid", [0, 1, 2, 3]), ("dense", [0, 1]), ("sparse", [2, 3])):
-            weights = np.zeros(4)
+        for mode in MODES:
+            used = [NAMES.index(name) for name in mode_weights(plain_weights(SCORES), mode, SCORES)]
+            weights = np.zeros(len(NAMES))
             weights[used] = fit(list(pooled.values()), used)
             # Left-one-out: weights fitted on the other sets, measured on the one left out.
             apart = {}
             for name in pooled:
-                w = np.zeros(4)
+                w = np.zeros(len(NAMES))
                 w[used] = fit([p for other, p in pooled.items() if other != name], used)
                 apart[name] = metrics(pooled[name], w, unit)
-            scale = weights[used[0]] if unit == "sentence" else weights[used[-2 if mode != "sparse" else -1]]
-            print(f"{unit:9}{mode:7}", np.round(weights, 3), "relative", np.round(weights / scale, 4))
+            relative = np.round(weights / weights[used[0]], 4)
+            print(f"{unit:9}{mode:7}", np.round(weights, 3), "relative", relative)
+            if mode == "hybrid":
+                fusion[unit] = dict(zip(NAMES, relative.tolist(), strict=True))
             for name, row in apart.items():
                 print(f"    {name:22}", *row)
             mean = [round(float(value), 2) for value in np.mean(list(apart.values()), axis=0)]
             print("    mean", *mean, flush=True)
             report[f"{unit}/{mode}"] = {
-                "weights": dict(zip(PARTS, weights.tolist(), strict=True)),
+                "weights": dict(zip(NAMES, weights.tolist(), strict=True)),
                 "left_out": apart,
                 "mean": mean,
             }
+    if options.write:
+        stamp = fingerprint(find_model(DEFAULT_ENCODER))
+        write_fitted(fitted_file(DEFAULT_ENCODER), encoder=stamp, fusion=fusion)
     if options.out:
         write_result(options.out, report)
     print(json.dumps({"sets": SETS}))

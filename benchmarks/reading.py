@@ -19,7 +19,7 @@ from pathlib import Path
 
 from common import cold, process, report, squad, write_paragraph_files
 
-from oreqa.answering.answerer import READ
+from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.passages import whole_passages
 from oreqa.evaluation.answers import exact_match
@@ -98,7 +98,7 @@ def main() -> None:
     index = index_passages(options.work / "index", whole_passages(paragraphs))
     asked = [(q.text, [g.text for g in q.answers]) for p in paragraphs for q in p.questions]
     asked = asked[:: len(asked) // options.questions][: options.questions]
-    hits = index.search([QUESTION, *(text for text, _ in asked)], READ, "hybrid", "passage")
+    hits = index.search([QUESTION, *(text for text, _ in asked)], PASSAGES_TOP_K, "hybrid", "passage")
     one, warm = options.work / "one.json", options.work / "warm.json"
     one.write_text(json.dumps({"question": QUESTION, "passages": [h.passage.text for h in hits[0]]}))
     rows = [{"question": q, "passages": [h.passage.text for h in own]} for (q, _), own in zip(asked, hits[1:], strict=True)]
@@ -131,7 +131,7 @@ def main() -> None:
         warm_rows[f"{name} {row['version']}"] = {
             "per_second": round(theirs, 2), "em": _em(row["answers"], golds), "oreqa is faster by": round(rate / theirs, 2),
         }  # fmt: skip
-    report("reading", {"cold": of_one, "questions": len(asked), "passages": READ, "warm": warm_rows})
+    report("reading", {"cold": of_one, "questions": len(asked), "passages": PASSAGES_TOP_K, "warm": warm_rows})
 
 
 def _em(answers: list[str], golds: list[list[str]]) -> float:

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from common import report
-from support.answer_rows import RERANKED, answer_all, is_right, ranked
+from support.answer_rows import COMBINATION, RERANKED, answer_all, is_right, ranked
 
-from oreqa.answering.answerer import READ
-from oreqa.answering.combining import COMBINATION, Combination
+from oreqa.answering.answerer import PASSAGES_TOP_K
+from oreqa.answering.combining import Combination
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
@@ -90,7 +90,8 @@ def main() -> None:
             for label, (weights, again) in variants.items()
         }
         table: dict[str, Any] = {"questions": len(rows), "data_sha256": data_hash([options.data / SETS[name]])}
-        table |= {f"acc@{k}": round(100 * float(np.mean([any(row["holds"][:k]) for row in rows])), 2) for k in (1, 3, READ)}
+        holds = {k: [any(row["holds"][:k]) for row in rows] for k in (1, 3, PASSAGES_TOP_K)}
+        table |= {f"acc@{k}": round(100 * float(np.mean(of_questions)), 2) for k, of_questions in holds.items()}
         first = [ranked(row, plain, False) for row in rows]
         for k in (1, 5):
             table[f"em@{k} of the reader"] = round(

@@ -18,7 +18,6 @@ from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.tasks import draw_questions, load_task
 from oreqa.defaults import DEFAULT_CLASSIFIER
 from oreqa.evaluation.metrics import gold_ranks
-from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import rerank_scores
@@ -43,7 +42,7 @@ def main() -> None:
         index = index_passages(options.work / name, task.passages, device=options.device)
         task = draw_questions(task, options.questions, 0)
         candidates = task_candidates(task)
-        scores = list(index.score_all(task.questions, SENTENCE_WEIGHTS))
+        scores = list(index.score_all(task.questions))
         best = [np.argsort(-own, kind="stable")[: max(DEPTHS)] for own in scores]
         logits = classifier.score(task.questions, [[candidates[place] for place in places] for places in best])
         table = {}

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tiny_models import make_head, make_model
+from tiny_models import make_fitted, make_head, make_model
 
 # One precision for the tests on every processor. Those of another one name it, or the variable is set from outside.
 PRECISION = os.environ.setdefault("OREQA_PRECISION", "f32")
@@ -51,6 +51,23 @@ def tiny_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def fitted(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny encoder with weights and a calibration."""
+    return make_fitted(tiny, "all-minilm-l6-v2", tiny, tmp_path_factory.mktemp("models") / "fitted")
+
+
+@pytest.fixture(scope="session")
+def fitted_reader(tiny: Path, tiny_reader: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny reader with what was fitted for it and the tiny encoder."""
+    return make_fitted(tiny_reader, "minilm-reader", tiny, tmp_path_factory.mktemp("models") / "fitted-reader")
+
+
+@pytest.fixture(scope="session")
+def fitted_reranker(tiny: Path, tiny_reranker: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_fitted(tiny_reranker, "minilm-reranker", tiny, tmp_path_factory.mktemp("models") / "fitted-reranker")
 
 
 @pytest.fixture

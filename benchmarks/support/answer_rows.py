@@ -6,17 +6,24 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from oreqa.answering.answerer import READ, SPANS_READ, rerank_spans
-from oreqa.answering.combining import Candidate, Combination, merge, rerank
+from oreqa.answering.answerer import PASSAGES_TOP_K, SPANS_TOP_K, rerank_spans
+from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
 from oreqa.core import Hit, Span
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.squad import Paragraph, readable_title
+from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.evaluation.answers import exact_match, f1_score
 from oreqa.evaluation.open_scores import has_answer
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.fitted import fitted_file, read_fitted
 from oreqa.models.reader.reader import Reader
+
+COMBINATION = fitted_combination(
+    read_fitted(fitted_file(DEFAULT_READER).parent), read_fitted(fitted_file(DEFAULT_RERANKER).parent)
+)
+"""The weights of the shipped models."""
 
 RERANKED = 8
 SELECTION, RETRIEVAL = (0, 0.25, 0.5, 0.75, 1.0, 1.5), (0, 1, 2, 4, 8, 12)
@@ -28,14 +35,14 @@ def answer_all(
 ) -> list[dict[str, Any]]:
     """Search and read; ``apart`` leaves the passages of the question's own article out."""
     questions = [question.text for _, question in chosen]
-    searched = index.search(questions, 40 if apart else READ, "hybrid", "passage")
+    searched = index.search(questions, 40 if apart else PASSAGES_TOP_K, "hybrid", "passage")
     read: list[list[Hit]] = []
     for (paragraph, _), hits in zip(chosen, searched, strict=True):
         article = readable_title(paragraph.title)  # a paragraph without one is an article of its own
         others = [h for h in hits if h.passage.text != paragraph.text and not (article and h.passage.title == article)]
-        read.append((others if apart else hits)[:READ])
+        read.append((others if apart else hits)[:PASSAGES_TOP_K])
     texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in hits] for hits in read]
-    spans = reader.read(questions, texts, SPANS_READ)
+    spans = reader.read(questions, texts, SPANS_TOP_K)
     scores = [[h.score for h in hits] for hits in read]
     best = [[row[i] for i in dict.fromkeys(reconsidered(row, r))] for row, r in zip(spans, scores, strict=True)]
     rescored: list[dict[str, float]] = [{} for _ in questions]
@@ -63,24 +70,24 @@ def reconsidered(spans: list[Span], retrieval: list[float]) -> Iterator[int]:
     """The numbers of the spans that any of the weights that are tried puts among the best."""
     places = {_key(span): place for place, span in enumerate(spans)}
     for selection, weight, aggregate in product(SELECTION, RETRIEVAL, (False, True)):
-        for candidate in merge(spans, retrieval, Combination(selection, weight, 0, aggregate=aggregate))[:RERANKED]:
-            yield places[_key(candidate.span)]
+        answers = merge_equal_spans(spans, retrieval, Combination(selection, weight, 0, aggregate=aggregate))
+        yield from (places[_key(answer.span)] for answer in answers[:RERANKED])
 
 
 def _key(span: Span) -> str:
     return f"{span.passage_number}:{span.start}-{span.end}"
 
 
-def ranked(row: dict[str, Any], weights: Combination, again: bool) -> list[Candidate]:
+def ranked(row: dict[str, Any], weights: Combination, again: bool) -> list[ScoredSpan]:
     """The answers of a row under other weights."""
     spans = [Span(t, a, b, p, v, {"span": v, "selection": s}) for t, a, b, p, v, s in row["spans"]]
-    candidates = merge(spans, [score for score, _ in row["hits"]], weights)
+    candidates = merge_equal_spans(spans, [score for score, _ in row["hits"]], weights)
     if not again:
         return candidates
-    return rerank(candidates, [row["rescored"][_key(c.span)] for c in candidates[: weights.reranked]], weights)
+    return add_reranking(candidates, [row["rescored"][_key(c.span)] for c in candidates[: weights.reranked]], weights)
 
 
-def is_right(row: dict[str, Any], candidates: list[Candidate], score: str = "right") -> float:
+def is_right(row: dict[str, Any], candidates: list[ScoredSpan], score: str = "right") -> float:
     """The first answer's exact match, or its ``f1``."""
     if not candidates:
         return 0.0

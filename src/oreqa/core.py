@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 Mode = Literal["hybrid", "dense", "sparse"]
-"""Which retrievers rank: both, the encoder's vectors, or BM25."""
+"""Which scores rank: the encoder's and BM25's, the encoder's (``dense``), or BM25's (``sparse``)."""
 
 Unit = Literal["passage", "sentence"]
 """What is ranked."""
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+UNITS: tuple[Unit, ...] = get_args(Unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class Passage:
 class Hit:
     """A retrieved sentence in its passage, or a passage with its best sentence.
 
-    ``parts`` holds the raw score of each retriever that took part.
+    ``parts`` holds the raw retrieval scores by their names, and ``bm25_bound``, what a passage's BM25 could reach.
     """
 
     score: float
@@ -147,8 +150,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer and its evidence. ``confidence`` is the probability, in 0..1, that it answers the question; None where no
-    probability was fitted for the way in which it was found.
+    """An answer and its evidence. ``confidence`` is the probability, in 0..1, that it answers the question; None where the
+    models that found it are not calibrated.
 
     Offsets are characters of the document's text: ``document.text[start:end] == text``. ``parts`` holds the score of each
     stage that took part.

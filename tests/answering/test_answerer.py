@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,29 +9,22 @@ import pytest
 
 from oreqa import Answerer
 from oreqa.answering.answerer import read_answers
-from oreqa.answering.combining import COMBINATION, Candidate
-from oreqa.answering.confidence import MOST_MARGIN, SPANS, Calibration, span_features
-from oreqa.answering.confidence import SENTENCES as CALIBRATION
-from oreqa.answering.confidence import sentence_features as features
+from oreqa.answering.combining import Combination, ScoredSpan
+from oreqa.answering.confidence import MAX_MARGIN, sentence_features, span_features
 from oreqa.core import Span
 from oreqa.errors import IndexStateError, InputError, ModelError
 from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import rerank_hits
+from oreqa.models.fitted import read_fitted, write_fitted
 from oreqa.models.reader.reader import Reader
-
-SUM = Calibration({"sentence_cosine": 1.0, "margin": 2.0}, -0.5, 0.4)
-
-
-def test_probability_is_logistic() -> None:
-    assert SUM.probability({"sentence_cosine": 0.3, "margin": 0.6}) == pytest.approx(1 / (1 + math.exp(-1.0)))
-    assert SUM.probability({"sentence_cosine": -1e6, "margin": 0}) == 0
 
 
 @pytest.fixture
-def answerer(tmp_path: Path, library: Path, tiny: Path) -> Answerer:
-    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+def answerer(tmp_path: Path, library: Path, fitted: Path) -> Answerer:
+    index_files(tmp_path / "kb", [library], Settings(str(fitted)))
     return Answerer.load(tmp_path / "kb", reader=None)
 
 
@@ -48,17 +42,19 @@ def test_answers_and_their_evidence(answerer: Answerer, library: Path) -> None:
 def test_confidence_is_computed_from_the_parts(answerer: Answerer) -> None:
     hits = answerer.index.search(["leather boots"], 10)[0]
     first, second = answerer.ask("leather boots", k=2, threshold=0)
-    found = features(hits[0], hits[1].score)
-    assert found["margin"] == pytest.approx(hits[0].score - hits[1].score)
-    assert first.confidence == pytest.approx(CALIBRATION.probability(found))
-    assert second.confidence == pytest.approx(CALIBRATION.probability(features(hits[1], hits[0].score)))
+    features = sentence_features(hits[0], hits[1].score)
+    calibration = answerer.index.fitted.calibration
+    assert calibration is not None
+    assert features["margin"] == pytest.approx(hits[0].score - hits[1].score)
+    assert first.confidence == pytest.approx(calibration.probability(features))
+    assert second.confidence == pytest.approx(calibration.probability(sentence_features(hits[1], hits[0].score)))
 
 
 def test_coverage_of_a_sentence_that_holds_every_word(answerer: Answerer) -> None:
     hit = answerer.index.search(["leather boots"], 1)[0][0]
-    assert 0 < features(hit, hit.score)["sentence_coverage"] <= 1
+    assert 0 < sentence_features(hit, hit.score)["sentence_coverage"] <= 1
     unknown = answerer.index.search(["leather boots xylophone"], 1)[0][0]
-    assert features(unknown, 0)["sentence_coverage"] < features(hit, 0)["sentence_coverage"]
+    assert sentence_features(unknown, 0)["sentence_coverage"] < sentence_features(hit, 0)["sentence_coverage"]
 
 
 def test_abstains_below_the_threshold(answerer: Answerer) -> None:
@@ -108,7 +104,7 @@ def test_what_no_stage_would_use_is_refused(answerer: Answerer, arguments: dict[
 
 
 def test_what_only_a_reader_uses_is_refused_without_one(answerer: Answerer) -> None:
-    for arguments in ({"passages": 3}, {"combination": COMBINATION}):
+    for arguments in ({"passages": 3}, {"combination": Combination()}):
         with pytest.raises(InputError, match="without one, sentences are the answers"):
             Answerer(answerer.index, **arguments)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="a model is named by a string or a path, not by a Reader"):
@@ -130,21 +126,23 @@ def test_bad_questions(answerer: Answerer) -> None:
         answerer.ask(None)  # type: ignore[call-overload]
 
 
-def test_the_confidence_of_a_span_is_computed_from_every_stage(answerer: Answerer) -> None:
+def test_the_confidence_of_a_span_is_computed_from_every_stage(answerer: Answerer, fitted_reader: Path) -> None:
     hits = answerer.index.search(["leather boots"], 2, unit="passage")[0]
 
-    def candidate(score: float, passage: int, **parts: float) -> Candidate:
+    def candidate(score: float, passage: int, **parts: float) -> ScoredSpan:
         whole = {"reading": -1.0, "passage": 2.0, "agreement": 0.5, "reranking": -0.7, **parts}
-        return Candidate(Span("x", 0, 1, passage, 0.0, {}), score, whole)
+        return ScoredSpan(Span("x", 0, 1, passage, 0.0, {}), score, whole)
 
     candidates = [candidate(3.0, 1), candidate(1.5, 0, reading=-40.0), candidate(-20.0, 0, reranking=-40.0)]
     first, second, third = (span_features(candidates, place, hits) for place in range(3))
-    of_search = features(hits[1], hits[1].score)
+    of_search = sentence_features(hits[1], hits[1].score)
     assert first == {**of_search, "reading": -1.0, "passage": 2.0, "margin": 1.5, "agreement": 0.5, "reranking": -0.7}
-    assert (second["margin"], second["reading"]) == (-1.5, -MOST_MARGIN)
-    assert (third["margin"], third["reranking"]) == (-MOST_MARGIN, -MOST_MARGIN)
-    assert span_features(candidates[:1], 0, hits)["margin"] == MOST_MARGIN
-    assert SPANS.probability(first) > SPANS.probability(first | {"margin": -1.5})
+    assert (second["margin"], second["reading"]) == (-1.5, -MAX_MARGIN)
+    assert (third["margin"], third["reranking"]) == (-MAX_MARGIN, -MAX_MARGIN)
+    assert span_features(candidates[:1], 0, hits)["margin"] == MAX_MARGIN
+    spans = read_fitted(fitted_reader).calibration
+    assert spans is not None
+    assert spans.probability(first) > spans.probability(first | {"margin": -1.5})
 
 
 def test_spans_that_overlap_are_one_answer(answerer: Answerer) -> None:
@@ -156,18 +154,18 @@ def test_spans_that_overlap_are_one_answer(answerer: Answerer) -> None:
     for rank, words in enumerate(("three hearts", "hearts", "An octopus has three", "blood", "octopus has three hearts")):
         start = text.index(words)
         span = Span(words, start, start + len(words), octopus, 0.0, {})
-        ranked.append(Candidate(span, -float(rank), {"reading": 0.0, "passage": 0.0, "agreement": 0.0}))
+        ranked.append(ScoredSpan(span, -float(rank), {"reading": 0.0, "passage": 0.0, "agreement": 0.0}))
     elsewhere = Span(hits[other].passage.text[:3], 0, 3, other, 0.0, {})
-    ranked.append(Candidate(elsewhere, -9.0, ranked[0].parts))
+    ranked.append(ScoredSpan(elsewhere, -9.0, ranked[0].parts))
     assert [answer.text for answer in answerer._spans(ranked, hits, 9)] == ["three hearts", "blood", elsewhere.text]
     assert [answer.text for answer in answerer._spans(ranked, hits, 1)] == ["three hearts"]
 
 
 @pytest.mark.parametrize("read", [False, True])
 def test_re_ranked_answers_have_no_confidence_and_the_others_decide_whether_there_are_any(
-    answerer: Answerer, tiny_reader: Path, tiny_classifier: Path, read: bool
+    answerer: Answerer, fitted_reader: Path, tiny_classifier: Path, read: bool
 ) -> None:
-    reader = Reader.load(tiny_reader) if read else None
+    reader = Reader.load(fitted_reader) if read else None
     classifier = CrossEncoder.load(tiny_classifier)
     passages = 2 if read else None
     plain = Answerer(answerer.index, reader, passages=passages)
@@ -209,5 +207,42 @@ def test_the_real_model_answers_and_abstains(tmp_path: Path) -> None:
     answers = answerer.ask("Who built the first pianos?")
     assert answers[0].text == "Bartolomeo Cristofori built the first pianos in Florence around 1700."
     assert answers[0].confidence is not None
-    assert answers[0].confidence > 2 * CALIBRATION.threshold
+    assert answerer.calibration is not None
+    assert answers[0].confidence > 2 * answerer.calibration.threshold
     assert answerer.ask("Who won the football world cup in 1974?") == []
+
+
+def test_models_that_were_not_fitted_together_are_not_calibrated(
+    answerer: Answerer, tmp_path: Path, library: Path, tiny: Path, tiny_reader: Path, fitted_reader: Path,
+    tiny_reranker: Path, fitted_reranker: Path
+) -> None:  # fmt: skip
+    index = answerer.index
+    index_files(tmp_path / "plain", [library], Settings(str(tiny)))
+    plain = Index.open(tmp_path / "plain")
+    reader, reranker = Reader.load(fitted_reader), CrossEncoder.load(fitted_reranker)
+    unfitted, other = Reader.load(tiny_reader), CrossEncoder.load(tiny_reranker)
+    weighted = Index.open(index.folder, weights={"passage": {"passage_cosine": 1.0}, "sentence": {"sentence_cosine": 1.0}})
+    for calibrated, models in (
+        (True, (index,)), (True, (index, reader)), (True, (index, reader, reranker)),
+        (False, (plain,)), (False, (plain, reader)), (False, (index, unfitted)), (False, (index, reader, other)),
+        (False, (weighted,)), (False, (weighted, reader)), (False, (index, unfitted, reranker)),
+    ):  # fmt: skip
+        some = Answerer(*models)
+        assert (some.calibration is not None) == calibrated
+        (reply,) = some.reply(["leather boots"], threshold=0)
+        assert reply.calibrated == calibrated
+        assert [answer.confidence is not None for answer in reply.answers] == [calibrated] * 3
+    elsewhere = shutil.copytree(fitted_reader, tmp_path / "elsewhere")
+    write_fitted(elsewhere / "fitted.json", encoder="another one")
+    assert Answerer(index, Reader.load(elsewhere)).calibration is None
+
+
+def test_without_a_calibration_nothing_is_refused(tmp_path: Path, library: Path, tiny: Path) -> None:
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+    answerer = Answerer.load(tmp_path / "kb", reader=None)
+    assert len(answerer.ask("zzz qqq", k=2)) == 2
+    assert answerer.ask("zzz qqq") == answerer.ask("zzz qqq", threshold=0)
+    with pytest.raises(InputError, match=r"the threshold is 0\.5, but these models are not calibrated"):
+        answerer.ask("boots", threshold=0.5)
+    with pytest.raises(InputError, match="it must lie between 0 and 1"):
+        answerer.ask("boots", threshold=1.5)

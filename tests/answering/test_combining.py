@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from oreqa.answering.combining import Candidate, Combination, merge, rerank
+from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
 from oreqa.core import Span
+from oreqa.models.fitted import COMBINED, Fitted, read_fitted
 
 WEIGHTS = Combination(selection=0.3, retrieval=2.0, reranking=0.7)
 
@@ -52,7 +54,7 @@ def test_merged_scores_are_those_of_the_slow_sum(aggregate: bool) -> None:
     weights = replace(WEIGHTS, aggregate=aggregate)
     for _ in range(30):
         spans, retrieval = random_spans(rng)
-        merged = merge(spans, retrieval, weights)
+        merged = merge_equal_spans(spans, retrieval, weights)
         scores = {candidate.span.text.lower().removeprefix("the "): candidate.score for candidate in merged}
         assert scores == pytest.approx(slow_scores(spans, retrieval, weights))
         assert [c.score for c in merged] == sorted(scores.values(), reverse=True)
@@ -62,40 +64,42 @@ def test_merged_scores_are_those_of_the_slow_sum(aggregate: bool) -> None:
 def test_equal_answers_add_up_and_the_best_span_stands_for_them() -> None:
     spans = [span("fox", 0, -1.0, 0.0), span("dog", 0, -0.8, 0.0), span("The Fox", 1, -0.9, 0.0)]
     weights = replace(WEIGHTS, selection=0.0, retrieval=0.0)
-    fox, dog = merge(spans, [0.0, 0.0], weights)
+    fox, dog = merge_equal_spans(spans, [0.0, 0.0], weights)
     assert (fox.span, fox.others) == (spans[2], (spans[0],))
     assert fox.score == pytest.approx(math.log(math.exp(-1.0) + math.exp(-0.9)))
     assert fox.parts["agreement"] == pytest.approx(fox.score + 0.9)
     assert (fox.parts["occurrences"], dog.parts["occurrences"]) == (2, 1)
     assert dog.parts["agreement"] == 0
-    first, second = merge(spans, [0.0, 0.0], replace(weights, aggregate=False))
+    first, second = merge_equal_spans(spans, [0.0, 0.0], replace(weights, aggregate=False))
     assert (first.span, first.score) == (spans[1], -0.8)
     assert (second.span, second.score) == (spans[2], -0.9)
 
 
 def test_the_selection_is_a_probability_among_the_passages_read() -> None:
-    merged = merge([span("fox", 0, 0.0, 2.0), span("dog", 1, 0.0, -1.0), span("cat", 2, 0.0, 0.5)], [0.0] * 3, WEIGHTS)
+    merged = merge_equal_spans(
+        [span("fox", 0, 0.0, 2.0), span("dog", 1, 0.0, -1.0), span("cat", 2, 0.0, 0.5)], [0.0] * 3, WEIGHTS
+    )
     assert sum(math.exp(candidate.parts["selection"]) for candidate in merged) == pytest.approx(1)
     assert {c.span.text: c.parts["passage"] for c in merged} == {"fox": 2.0, "dog": -1.0, "cat": 0.5}
 
 
 def test_what_the_retriever_prefers_gains() -> None:
     spans = [span("fox", 0, -1.0, 0.0), span("dog", 1, -1.0, 0.0)]
-    assert [c.span.text for c in merge(spans, [0.2, 0.9], WEIGHTS)] == ["dog", "fox"]
-    assert [c.span.text for c in merge(spans, [0.9, 0.2], WEIGHTS)] == ["fox", "dog"]
+    assert [c.span.text for c in merge_equal_spans(spans, [0.2, 0.9], WEIGHTS)] == ["dog", "fox"]
+    assert [c.span.text for c in merge_equal_spans(spans, [0.9, 0.2], WEIGHTS)] == ["fox", "dog"]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
 def test_a_passage_read_in_several_windows_has_the_logit_of_its_best(order: tuple[int, int, int]) -> None:
     spans = [span("fox", 0, -1.0, 6.0), span("dog", 0, -2.0, -6.0, 9), span("cat", 1, -1.0, 0.0)]
-    merged = merge([spans[place] for place in order], [0.0, 0.0], WEIGHTS)
+    merged = merge_equal_spans([spans[place] for place in order], [0.0, 0.0], WEIGHTS)
     assert {c.span.text: c.parts["passage"] for c in merged} == {"fox": 6.0, "dog": 6.0, "cat": 0.0}
     selected = 6.0 - math.log(math.exp(6) + 1)
     assert [c.parts["selection"] for c in merged if c.span.passage_number == 0] == pytest.approx([selected] * 2)
 
 
-def candidates(*scores: float) -> list[Candidate]:
-    return [Candidate(span(text, 0, 0.0, 0.0), score, {"x": 1.0}) for text, score in zip("abcdef", scores, strict=False)]
+def candidates(*scores: float) -> list[ScoredSpan]:
+    return [ScoredSpan(span(text, 0, 0.0, 0.0), score, {"x": 1.0}) for text, score in zip("abcdef", scores, strict=False)]
 
 
 def test_reranked_scores_are_those_of_the_slow_sum() -> None:
@@ -103,7 +107,7 @@ def test_reranked_scores_are_those_of_the_slow_sum() -> None:
     for _ in range(30):
         own = sorted(rng.normal(size=6).tolist(), reverse=True)
         scores = rng.normal(0, 3, 4).tolist()
-        again = rerank(candidates(*own), scores, WEIGHTS)
+        again = add_reranking(candidates(*own), scores, WEIGHTS)
         total = sum(math.exp(score) for score in scores)
         wanted = {text: a + 0.7 * math.log(math.exp(b) / total) for text, a, b in zip("abcd", own, scores, strict=False)}
         assert {c.span.text: c.score for c in again[:4]} == pytest.approx(wanted)
@@ -113,12 +117,24 @@ def test_reranked_scores_are_those_of_the_slow_sum() -> None:
 
 
 def test_the_re_ranker_alone_decides_by_its_highest_score() -> None:
-    again = rerank(candidates(5.0, 4.0, 3.0), [-1.0, 2.0, 0.0], replace(WEIGHTS, alone=True))
+    again = add_reranking(candidates(5.0, 4.0, 3.0), [-1.0, 2.0, 0.0], replace(WEIGHTS, alone=True))
     assert [c.span.text for c in again] == ["b", "c", "a"]
     assert sum(math.exp(c.score) for c in again) == pytest.approx(1)
 
 
 def test_nothing_to_merge_or_to_rerank() -> None:
-    assert merge([], [], WEIGHTS) == []
-    assert rerank([], [], WEIGHTS) == []
-    assert rerank(candidates(1.0), [], WEIGHTS) == candidates(1.0)
+    assert merge_equal_spans([], [], WEIGHTS) == []
+    assert add_reranking([], [], WEIGHTS) == []
+    assert add_reranking(candidates(1.0), [], WEIGHTS) == candidates(1.0)
+
+
+def test_weights_come_with_the_models_and_are_plain_without(fitted_reader: Path, fitted_reranker: Path) -> None:
+    reader, reranker, plain = read_fitted(fitted_reader), read_fitted(fitted_reranker), Fitted()
+    assert fitted_combination(plain, plain) == fitted_combination(plain) == Combination(1, 1, 1, reranked=5)
+    assert fitted_combination(reader) == Combination(selection=0.25, retrieval=4.0)
+    assert fitted_combination(reader, reranker) == Combination(0.25, 4.0, 0.5)
+    assert fitted_combination(plain, reranker) == Combination(reranking=0.5)
+
+
+def test_all_that_a_file_may_set_is_a_weight_of_the_combination() -> None:
+    assert asdict(Combination()).keys() == {*COMBINED, "alone"}

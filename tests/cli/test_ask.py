@@ -14,8 +14,8 @@ def run(*arguments: object, given: str | None = None) -> Result:
 
 
 @pytest.fixture
-def kb(tmp_path: Path, library: Path, tiny: Path) -> Path:
-    assert run("index", library, "--index", tmp_path / "kb", "--model", tiny).exit_code == 0
+def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
+    assert run("index", library, "--index", tmp_path / "kb", "--model", fitted).exit_code == 0
     return tmp_path / "kb"
 
 
@@ -33,14 +33,14 @@ def test_places_are_those_of_the_file(kb: Path, library: Path, monkeypatch: pyte
         assert text.splitlines()[place["line"] - 1].find(answer["text"]) >= 0
 
 
-def test_a_refusal_shows_what_is_near(kb: Path) -> None:
+def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path) -> None:
     asked = ("ask", "octopus hearts", "--index", kb, "--threshold", 1)
-    for more in ((), ("--reader", "none")):
+    for more in (("--reader", fitted_reader, "--reranker", "none"), ("--reader", "none")):
         shown = run(*asked, *more).stdout
         assert shown.startswith("no answer found\nThe nearest passages, which do not seem to hold one:\n")
         assert "octopus.md" in shown
         report = json.loads(run(*asked, *more, "--json").stdout)
-        assert (report["found"], report["answers"]) == (False, [])
+        assert (report["found"], report["calibrated"], report["answers"]) == (False, True, [])
         texts = [hit["passage"]["text"] for hit in report["nearest"]]
         assert len(texts) == len(set(texts)) == 3
         hits = json.loads(run("search", "octopus hearts", "--index", kb, "--json").stdout)["hits"]
@@ -74,3 +74,14 @@ def test_many_questions(kb: Path, tmp_path: Path) -> None:
     assert len(json.loads(one.stdout)) == 1
     empty = run("ask", "--questions", "-", *more, given="\n")
     assert (empty.exit_code, empty.stderr) == (2, "error: standard input: it has no line with a question\n")
+
+
+def test_models_that_are_not_calibrated_say_so(kb: Path) -> None:
+    asked = ("ask", "octopus hearts", "--index", kb)  # the default reader was fitted with another encoder
+    assert run(*asked).stdout.startswith("not calibrated ")
+    report = json.loads(run(*asked, "--json").stdout)
+    assert (report["found"], report["calibrated"]) == (True, False)
+    assert {answer["confidence"] for answer in report["answers"]} == {None}
+    refused = run(*asked, "--threshold", 0.5)
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("error: the threshold is 0.5, but these models are not calibrated")

@@ -17,8 +17,8 @@ def run(*arguments: object) -> Result:
 
 
 @pytest.fixture
-def kb(tmp_path: Path, library: Path, tiny: Path) -> Path:
-    assert run("index", library, "--index", tmp_path / "kb", "--model", tiny).exit_code == 0
+def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
+    assert run("index", library, "--index", tmp_path / "kb", "--model", fitted).exit_code == 0
     return tmp_path / "kb"
 
 
@@ -50,14 +50,14 @@ def test_index(kb: Path, library: Path) -> None:
     assert "--prune removes them" in run("index", library, "--index", kb).stdout
 
 
-def test_ask(kb: Path) -> None:
-    found = run("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, "--explain")
+def test_ask(kb: Path, fitted_reader: Path, fitted_reranker: Path) -> None:
+    models = ("--reader", fitted_reader, "--reranker", fitted_reranker)
+    asked = ("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, *models)
+    found = run(*asked, "--explain")
     assert found.exit_code == 0
     assert "reader: log-probability of the span" in found.stdout
-    assert "octopus.md" in found.stdout
-    report = json.loads(
-        run("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, "-k", 1, "--json").stdout
-    )
+    assert "/library/" in found.stdout
+    report = json.loads(run(*asked, "-k", 1, "--json").stdout)
     assert report["found"] is True
     (answer,) = report["answers"]
     passage, sentence = answer["passage"], answer["sentence"]
@@ -67,9 +67,9 @@ def test_ask(kb: Path) -> None:
     plain = run("ask", "hearts", "--index", kb, "--threshold", 0, "-k", 1, "--reader", "none", "--json")
     (answer,) = json.loads(plain.stdout)["answers"]
     assert answer["text"] == answer["sentence"]["text"]
-    nothing = run("ask", "zzz qqq", "--index", kb, "--threshold", 1)
+    nothing = run("ask", "zzz qqq", "--index", kb, "--threshold", 1, *models)
     assert nothing.stdout.startswith("no answer found")
-    assert json.loads(run("ask", "zzz", "--index", kb, "--threshold", 1, "--json").stdout)["found"] is False
+    assert json.loads(run("ask", "zzz", "--index", kb, "--threshold", 1, "--json", *models).stdout)["found"] is False
 
 
 @pytest.mark.parametrize("unit", ["sentence", "passage"])

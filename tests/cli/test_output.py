@@ -85,8 +85,8 @@ def hostile(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["plain", "colours", "--json"])
 def test_no_command_lets_a_text_command_the_terminal(
-    hostile: Path, tiny: Path, tiny_reader: Path, tiny_reranker: Path, tiny_classifier: Path, monkeypatch: pytest.MonkeyPatch,
-    mode: str,
+    hostile: Path, fitted: Path, fitted_reader: Path, fitted_reranker: Path, tiny_classifier: Path,
+    monkeypatch: pytest.MonkeyPatch, mode: str,
 ) -> None:  # fmt: skip
     if mode == "colours":
         monkeypatch.setenv("FORCE_COLOR", "1")
@@ -95,10 +95,10 @@ def test_no_command_lets_a_text_command_the_terminal(
     text = f"Foxes run. Bears {HOSTILE} sleep."
     data.write_text(json.dumps({"data": [{"title": HOSTILE, "paragraphs": [{"context": text, "qas": qas}]}]}))
     (hostile / "asked.txt").write_text("the queen lays\n")
-    models = ("--reader", tiny_reader, "--reranker", tiny_reranker)
-    evaluated = ("--data", data, "--model", tiny)
+    models = ("--reader", fitted_reader, "--reranker", fitted_reranker)
+    evaluated = ("--data", data, "--model", fitted)
     commands: list[tuple[object, ...]] = [
-        ("index", hostile, "--index", kb, "--model", tiny, "--include", "*.md", "--include", "*.jsonl", "--include", "*.pdf"),
+        ("index", hostile, "--index", kb, "--model", fitted, "--include", "*.md", "--include", "*.jsonl", "--include", "*.pdf"),
         ("ask", f"tent {SHORT}", "--index", kb, "--threshold", 0, "--explain", *models),
         ("ask", f"tent {SHORT}", "--index", kb, "--threshold", 0, "--reader", "none"),
         ("search", f"queen {SHORT}", "--index", kb),
@@ -116,7 +116,7 @@ def test_no_command_lets_a_text_command_the_terminal(
         ("mine", "negatives", *evaluated, "--out", hostile / "pairs.jsonl"),
         ("mine", "silver", "--questions", hostile / "asked.txt", "--index", kb, "--classifier", tiny_classifier, "--min-probability", 0,
          "--out", hostile / "silver.jsonl"),
-        ("mine", "predictions", "--data", data, "--reader", tiny_reader, "--out", hostile / "predictions.jsonl"),
+        ("mine", "predictions", "--data", data, "--reader", fitted_reader, "--out", hostile / "predictions.jsonl"),
         ("check", "--index", kb),
         ("models", "minilm-reader"),
     ]  # fmt: skip

@@ -19,7 +19,6 @@ from tiny_models import make_model
 from oreqa.errors import IndexStateError, OreqaError
 from oreqa.index import check, generations, snapshot, store, writer
 from oreqa.index.check import check_index
-from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.generations import newest_generation, require_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
@@ -363,7 +362,7 @@ def test_an_index_that_was_deleted_and_made_again(folder: Path, library: Path, s
 
 def test_a_closed_index_says_so_and_ends_what_it_has_begun(folder: Path) -> None:
     with Index.open(folder) as index:
-        scores = index.score_all(["octopus", "bees"], SENTENCE_WEIGHTS.only("sparse"))
+        scores = index.score_all(["octopus", "bees"], "sparse")
         next(scores)
         assert index.search("octopus", 1, "sparse")
     assert len(next(scores)) == 8

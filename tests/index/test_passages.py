@@ -9,7 +9,6 @@ import pytest
 from oreqa.core import Document, Passage, Sentence
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
-from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.ingest import index_files
 from oreqa.index.passages import index_passages, sentence_rows
 from oreqa.index.search import Index
@@ -36,7 +35,7 @@ def test_rows_follow_an_index_that_was_refreshed(tmp_path: Path, tiny: Path) -> 
     assert texts_of_rows(index) != sentences
     rows = sentence_rows(index, changed)
     assert [texts_of_rows(index)[row] for row in rows] == sentences
-    (scores,) = index.score_all(["two owls"], SENTENCE_WEIGHTS.only("sparse"))
+    (scores,) = index.score_all(["two owls"], "sparse")
     assert sentences[int(np.argmax(scores[rows]))] == "Two owls hoot."
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oreqa.core import Document, Mode, Passage, Unit
+from oreqa.core import UNITS, Document, Mode, Passage, Unit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
-from oreqa.index import search as module
-from oreqa.index.fusion import PASSAGE_WEIGHTS, SENTENCE_WEIGHTS
 from oreqa.index.ingest import index_files
 from oreqa.index.lexical import words
 from oreqa.index.passages import index_passages
+from oreqa.index.scores import SCORES
+from oreqa.index.scores.cosine import cosine_score
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 
@@ -39,7 +39,8 @@ def slow_scores(index: Index, question: str, mode: Mode, unit: Unit) -> np.ndarr
     """Scores of all sentences, each part by itself and by its formula."""
     import math
 
-    weights = (SENTENCE_WEIGHTS if unit == "sentence" else PASSAGE_WEIGHTS).only(mode)
+    weights = {"sentence_cosine": 0.0, "passage_cosine": 0.0, "sentence_bm25": 0.0, "passage_bm25": 0.0}
+    weights |= index.weights(unit, mode)
     cut = passages()
     encoded = index.encoder.encode_passages([(p.title, p.text, [(s.start, s.end) for s in p.sentences]) for p in cut])
     q = index.encoder.encode([question])[0]
@@ -59,10 +60,10 @@ def slow_scores(index: Index, question: str, mode: Mode, unit: Unit) -> np.ndarr
     for number, passage in enumerate(cut):
         for place in range(len(passage.sentences)):
             scores.append(
-                weights.sentence_cosine * float(encoded[number][1 + place] @ q)
-                + weights.passage_cosine * float(encoded[number][0] @ q)
-                + weights.sentence_bm25 * bm25(single, len(scores), 0.6, 0.2)
-                + weights.passage_bm25 * bm25(whole, number, 0.9, 0.4)
+                weights["sentence_cosine"] * float(encoded[number][1 + place] @ q)
+                + weights["passage_cosine"] * float(encoded[number][0] @ q)
+                + weights["sentence_bm25"] * bm25(single, len(scores), 0.6, 0.2)
+                + weights["passage_bm25"] * bm25(whole, number, 0.9, 0.4)
             )
     return np.array(scores)
 
@@ -86,11 +87,11 @@ def test_equal_scores_keep_the_documents_order(index: Index) -> None:
     assert hits[0].score == hits[1].score
 
 
-def test_many_questions_give_what_each_gives(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_questions_give_what_each_gives(index: Index) -> None:
     questions = ["fox", "Who slept in the sun?", "zzz", "", "birds " * 30]
     one_by_one = [index.search([question], 3)[0] for question in questions]
-    monkeypatch.setattr(module, "_BLOCK_SCORES", 20)
-    together = index.search(questions, 3)
+    two_at_a_time = {f"{unit}_cosine": cosine_score(unit, block=20) for unit in UNITS}
+    together = Index.open(index.folder, scores={**SCORES, **two_at_a_time}).search(questions, 3)
     for a, b in zip(one_by_one, together, strict=True):
         assert [h.sentence_id for h in a] == [h.sentence_id for h in b]
         assert [h.score for h in a] == pytest.approx([h.score for h in b], abs=2e-3)
@@ -112,7 +113,7 @@ def test_approximate_search_scores_its_candidates_exactly(index: Index, tiny: Pa
 def test_nearest_passages_are_those_of_an_obvious_version(
     tiny: Path, tmp_path: Path, factory: str, exact: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_BLOCK_SCORES", 5)  # a vector at a time
+    monkeypatch.setattr("oreqa.index.search.BLOCK_SCORES", 5)  # a vector at a time
     index = index_passages(tmp_path / "kb", passages(), Settings(str(tiny), factory=factory))
     vectors = index.encoder.encode(["fox", "rain on the roof", "dog"])
     parts = [(p.title, p.text, [(s.start, s.end) for s in p.sentences]) for p in passages()]
@@ -225,6 +226,6 @@ def test_counts_and_sentences(index: Index) -> None:
 
 
 def test_a_search_inside_the_loop_over_scores(index: Index) -> None:
-    for scores in index.score_all(["fox", "rain"], SENTENCE_WEIGHTS.only("sparse")):
+    for scores in index.score_all(["fox", "rain"], "sparse"):
         assert scores.shape == (9,)
         assert index.search(["rain"], 1, "sparse")[0][0].passage.document_key == "d2"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from oreqa.models.fitted import fitted_file, write_fitted
+from oreqa.models.folders import fingerprint
 
 WIDTH, LAYERS, HEADS, INNER, POSITIONS = 32, 2, 4, 64, 64
 
@@ -112,4 +116,12 @@ def make_head(folder: Path, kind: str, seed: int = 0, **own: object) -> Path:
         config["id2label"] = {"0": "LABEL_0"}  # one output
     config["oreqa"] = {"kind": kind, "titles": True, "max_tokens": 48, "overlap": 8, "shared": True, **own}
     (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def make_fitted(model: Path, shipped: str, encoder: Path, folder: Path) -> Path:
+    """A copy of a model in ``folder`` with what was fitted for a ``shipped`` one, as if it was fitted with this encoder."""
+    shutil.copytree(model, folder)
+    settings = json.loads(fitted_file(shipped).read_text())
+    write_fitted(folder / "fitted.json", **{**settings, "encoder": fingerprint(encoder)})
     return folder

@@ -12,8 +12,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.answering.combining import COMBINATION, Candidate, Combination, merge, rerank
-from oreqa.answering.confidence import SENTENCES, SPANS, Calibration, sentence_features, span_features
+from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
+from oreqa.answering.confidence import sentence_features, span_features
 from oreqa.arguments import Where, count, text_list
 from oreqa.core import Answer, Hit, Passage, Span, Unit
 from oreqa.corpus.splitter import passage_head
@@ -23,19 +23,20 @@ from oreqa.errors import InputError
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import rerank_hits
+from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.folders import CLASSIFIER, RERANKER
 from oreqa.models.reader.reader import CHUNK, Reader
 
-CONSIDERED = 10
+SENTENCES_TOP_K = 10
 """Sentences that are retrieved for a question without a reader; the best ``k`` of them are answers."""
 
-READ = 5
+PASSAGES_TOP_K = 5
 """Passages that are read for a question."""
 
-SPANS_READ = 10
+SPANS_TOP_K = 10
 """Spans that are taken from each passage."""
 
-NEAREST = 3
+NEAREST_TOP_K = 3
 """Passages that are shown in place of an answer."""
 
 
@@ -43,11 +44,13 @@ NEAREST = 3
 class Reply:
     """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
 
-    Without answers, ``nearest`` says what the documents hold that is most like one.
+    Without answers, ``nearest`` says what the documents hold that is most like one. Answers that are not ``calibrated`` have
+    no confidence, and are given whatever they are worth.
     """
 
     answers: tuple[Answer, ...]
     hits: tuple[Hit, ...]
+    calibrated: bool = True
 
     @property
     def nearest(self) -> list[Hit]:
@@ -55,7 +58,7 @@ class Reply:
         best: dict[int, Hit] = {}
         for hit in self.hits:
             best.setdefault(hit.passage_id, hit)
-        return list(best.values())[:NEAREST]
+        return list(best.values())[:NEAREST_TOP_K]
 
 
 class Answerer:
@@ -86,9 +89,9 @@ class Answerer:
         self.index = index
         self.classifier, self.rerank = classifier, rerank
         self.reader, self.reranker = reader, reranker
-        self.combination = combination or COMBINATION
-        self.passages = READ if passages is None else count(passages, "the number of passages to read")
-        self.calibration = calibration or (SPANS if reader else SENTENCES)
+        self.combination = combination or combination_of(reader, reranker)
+        self.passages = PASSAGES_TOP_K if passages is None else count(passages, "the number of passages to read")
+        self.calibration = calibration or fitted_calibration(index, reader, reranker)
         self._opened_index = False
 
     def __enter__(self) -> Answerer:
@@ -161,7 +164,8 @@ class Answerer:
 
         A list of questions is searched and read together, and gives a list of such lists. ``where`` holds conditions on
         the documents, as for ``Index.search``. A ``threshold`` of None is the calibrated one; 0 gives the best answers
-        whatever they are worth. Raises InputError for an empty question, or a wrong number or condition.
+        whatever they are worth, as models that are not calibrated always do. Raises InputError for an empty question, a
+        wrong number or condition, and another threshold with such models.
 
         >>> answerer = Answerer.load("kb")
         >>> [len(answers) for answers in answerer.ask(["How many hearts has an octopus?", "Who won in 1974?"], k=1)]
@@ -194,15 +198,26 @@ class Answerer:
         for number, text in enumerate(texts, 1):
             if not text.strip():
                 raise InputError("the question is empty" if isinstance(questions, str) else f"question {number} is empty")
-        threshold = self.calibration.threshold if threshold is None else threshold
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-            raise InputError(f"the threshold is {threshold!r}; it must lie between 0 and 1")
-        depth = max(k, CONSIDERED) if self.reader is None else self.passages
+        threshold = self._checked_threshold(threshold)
+        depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
         hits = self.index.search(texts, max(depth, self.rerank), "hybrid", unit, where)
         likely = self._likely(texts, hits, k, depth, threshold)
-        replies = [Reply(tuple(answers), tuple(found[:depth])) for answers, found in zip(likely, hits, strict=True)]
+        calibrated = self.calibration is not None
+        pairs = zip(likely, hits, strict=True)
+        replies = [Reply(tuple(answers), tuple(of_question[:depth]), calibrated) for answers, of_question in pairs]
         return replies[0] if isinstance(questions, str) else replies
+
+    def _checked_threshold(self, threshold: float | None) -> float:
+        if threshold is None:
+            return self.calibration.threshold if self.calibration else 0.0
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+            raise InputError(f"the threshold is {threshold!r}; it must lie between 0 and 1")
+        if self.calibration is None and threshold:
+            raise InputError(
+                f"the threshold is {threshold}, but these models are not calibrated and give no confidence; leave it out"
+            )
+        return threshold
 
     def _likely(
         self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, depth: int, threshold: float
@@ -234,14 +249,14 @@ class Answerer:
         answers = []
         for place, hit in enumerate(chosen):
             rival = hits[1 if place == 0 else 0].score if len(hits) > 1 else hit.score
-            confidence = self.calibration.probability(sentence_features(hit, rival))
+            confidence = self.calibration.probability(sentence_features(hit, rival)) if self.calibration else None
             sentence = hit.sentence
             answers.append(
                 Answer(sentence.text, sentence.start, sentence.end, confidence, sentence, hit.passage, hit.score, hit.parts)
             )
         return answers
 
-    def _spans(self, candidates: Sequence[Candidate], hits: Sequence[Hit], k: int) -> list[Answer]:
+    def _spans(self, candidates: Sequence[ScoredSpan], hits: Sequence[Hit], k: int) -> list[Answer]:
         answers: list[Answer] = []
         for place, candidate in enumerate(candidates):
             hit, span = hits[candidate.span.passage_number], candidate.span
@@ -249,7 +264,7 @@ class Answerer:
             # Of spans that overlap only the best is an answer of its own.
             if any(a.passage is hit.passage and a.start < end and start < a.end for a in answers):
                 continue
-            confidence = self.calibration.probability(span_features(candidates, place, hits))
+            confidence = self.calibration.probability(span_features(candidates, place, hits)) if self.calibration else None
             starts = [sentence.start for sentence in hit.passage.sentences]
             sentence = hit.passage.sentences[max(0, bisect_right(starts, start) - 1)]
             parts = {**hit.parts, **candidate.parts}
@@ -269,30 +284,48 @@ def _check_stages(reader: object, reranker: object, classifier: object, rerank: 
         count(rerank, "the number of hits to re-rank")
 
 
+def fitted_calibration(index: Index, reader: Reader | None, reranker: CrossEncoder | None) -> Calibration | None:
+    """What makes probabilities of the scores; None where one of the models was not fitted together with the index's encoder.
+
+    Without a reader it comes with the encoder, else with the reader.
+    """
+    if reader is None:
+        return index.fitted.calibration
+    together = all(model.folder.fitted.encoder == index.fingerprint for model in (reader, reranker) if model)
+    return reader.folder.fitted.calibration if together and index.fitted.fusion else None
+
+
+def combination_of(reader: Reader | None, reranker: CrossEncoder | None) -> Combination:
+    """The weights of the scores of answers that were fitted for the models; plain ones for a model without."""
+    return fitted_combination(reader.folder.fitted if reader else Fitted(), reranker.folder.fitted if reranker else None)
+
+
 def read_answers(
     reader: Reader,
     reranker: CrossEncoder | None,
     questions: Sequence[str],
     passages: Sequence[Sequence[Passage]],
     retrieval: Sequence[Sequence[float]],
-    weights: Combination = COMBINATION,
-) -> list[list[Candidate]]:
+    combination: Combination | None = None,
+) -> list[list[ScoredSpan]]:
     """Every answer that the reader finds in the ``passages`` of each question, best first by the one score.
 
-    ``retrieval`` holds the retriever's score of each passage. The ``weights.reranked`` best are reconsidered by the
-    ``reranker``, if there is one (RECONSIDER, Iyer et al. 2021).
+    ``retrieval`` holds the retriever's score of each passage. The ``combination.reranked`` best are reconsidered by the
+    ``reranker``, if there is one (RECONSIDER, Iyer et al. 2021). Without a ``combination`` the weights are those that were
+    fitted for the models.
     """
-    answers: list[list[Candidate]] = []
+    weights = combination or combination_of(reader, reranker)
+    answers: list[list[ScoredSpan]] = []
     for begin in range(0, len(questions), CHUNK):
         part = slice(begin, begin + CHUNK)
         texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages[part]]
-        spans = reader.read(questions[part], texts, SPANS_READ)
-        ranked = [merge(found, scores, weights) for found, scores in zip(spans, retrieval[part], strict=True)]
+        spans = reader.read(questions[part], texts, SPANS_TOP_K)
+        ranked = [merge_equal_spans(*of_question, weights) for of_question in zip(spans, retrieval[part], strict=True)]
         if reranker is not None:
             scores = rerank_spans(
                 reranker, questions[part], texts, [[c.span for c in best[: weights.reranked]] for best in ranked]
             )
-            ranked = [rerank(own, list(map(float, s)), weights) for own, s in zip(ranked, scores, strict=True)]
+            ranked = [add_reranking(best, s.tolist(), weights) for best, s in zip(ranked, scores, strict=True)]
         answers += ranked
     return answers
 

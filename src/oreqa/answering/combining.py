@@ -10,6 +10,7 @@ import numpy as np
 
 from oreqa.core import Span
 from oreqa.datasets.answers import normalize_answer
+from oreqa.models.fitted import Fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,24 +20,25 @@ class Combination:
     ``selection`` goes with the log-softmax of the passages' logits, ``retrieval`` with the retriever's score, and
     ``reranking`` with the log-softmax of the re-ranker's scores of the ``reranked`` best answers (RECONSIDER's K).
     ``aggregate`` adds up the probabilities of equal answers instead of taking the greatest (the span aggregation of
-    Mao et al. 2021). ``alone`` lets the re-ranker's score decide alone, as RECONSIDER does.
+    Mao et al. 2021). ``alone`` lets the re-ranker's score decide alone, as RECONSIDER does. The defaults are for models that
+    no weights were fitted for: every log-probability counts alike.
     """
 
-    selection: float
-    retrieval: float
-    reranking: float
+    selection: float = 1.0
+    retrieval: float = 1.0
+    reranking: float = 1.0
     reranked: int = 5
     aggregate: bool = True
     alone: bool = False
 
 
-COMBINATION = Combination(selection=0.25, retrieval=4.0, reranking=0.5)
-"""The shipped weights, tuned on held-out articles of the training sets, but for ``reranking``, which was chosen after a gain
-on SQuAD dev had been seen: docs/results/reconsider.md."""
+def fitted_combination(reader: Fitted, reranker: Fitted | None = None) -> Combination:
+    """The weights that were fitted for a reader and a re-ranker; plain ones for a model without."""
+    return Combination(**{**reader.combination, **(reranker.combination if reranker else {})})
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ScoredSpan:
     """An answer: its best span, and the spans of the same normalised text elsewhere. ``score`` is made of ``parts``."""
 
     span: Span
@@ -45,8 +47,8 @@ class Candidate:
     others: tuple[Span, ...] = ()
 
 
-def merge(spans: Sequence[Span], retrieval: Sequence[float], weights: Combination) -> list[Candidate]:
-    """One candidate for each normalised text, best first. ``retrieval`` holds the score of every passage that was read.
+def merge_equal_spans(spans: Sequence[Span], retrieval: Sequence[float], weights: Combination) -> list[ScoredSpan]:
+    """One answer for each normalised text, best first. ``retrieval`` holds the score of every passage that was read.
 
     A passage that was read in several windows has the logit of the one that selects it most, whichever its spans are from.
     """
@@ -55,39 +57,39 @@ def merge(spans: Sequence[Span], retrieval: Sequence[float], weights: Combinatio
     logits: dict[int, float] = {}
     for span in spans:
         logits[span.passage_number] = max(span.parts["selection"], logits.get(span.passage_number, -math.inf))
-    total = float(np.logaddexp.reduce(list(logits.values())))
-    groups: dict[str, list[Candidate]] = {}
+    log_total = float(np.logaddexp.reduce(list(logits.values())))
+    groups: dict[str, list[ScoredSpan]] = {}
     for span in spans:
         parts = {
             "reading": span.parts["span"],
-            "selection": logits[span.passage_number] - total,
+            "selection": logits[span.passage_number] - log_total,
             "passage": logits[span.passage_number],
             "retrieval": retrieval[span.passage_number],
         }
         score = parts["reading"] + weights.selection * parts["selection"] + weights.retrieval * parts["retrieval"]
         name = normalize_answer(span.text) or span.text.lower()
-        groups.setdefault(name, []).append(Candidate(span, score, parts))
+        groups.setdefault(name, []).append(ScoredSpan(span, score, parts))
     merged = []
-    for group in groups.values():
-        group.sort(key=lambda one: -one.score)
-        total = float(np.logaddexp.reduce([one.score for one in group]))
-        agreement = total - group[0].score
-        score = total if weights.aggregate else group[0].score
-        parts = {**group[0].parts, "agreement": agreement, "occurrences": float(len(group))}
-        merged.append(Candidate(group[0].span, score, parts, tuple(one.span for one in group[1:])))
-    return sorted(merged, key=lambda one: -one.score)
+    for equal in groups.values():
+        equal.sort(key=lambda scored: -scored.score)
+        log_sum = float(np.logaddexp.reduce([scored.score for scored in equal]))
+        best = equal[0]
+        parts = {**best.parts, "agreement": log_sum - best.score, "occurrences": float(len(equal))}
+        score = log_sum if weights.aggregate else best.score
+        merged.append(ScoredSpan(best.span, score, parts, tuple(scored.span for scored in equal[1:])))
+    return sorted(merged, key=lambda scored: -scored.score)
 
 
-def rerank(candidates: Sequence[Candidate], scores: Sequence[float], weights: Combination) -> list[Candidate]:
-    """The candidates, the first ``len(scores)`` of them in the order that the re-ranker's ``scores`` and their own give."""
+def add_reranking(answers: Sequence[ScoredSpan], scores: Sequence[float], weights: Combination) -> list[ScoredSpan]:
+    """The answers, the first ``len(scores)`` of them in the order that the re-ranker's ``scores`` and their own give."""
     if not len(scores):
-        return list(candidates)
+        return list(answers)
     logs = np.asarray(scores, float) - float(np.logaddexp.reduce(np.asarray(scores, float)))
-    first = []
-    for candidate, log in zip(candidates, logs, strict=False):
-        own = 0.0 if weights.alone else candidate.score
+    reranked = []
+    for answer, log in zip(answers, logs, strict=False):
+        before = 0.0 if weights.alone else answer.score
         weight = 1.0 if weights.alone else weights.reranking
-        parts = {**candidate.parts, "merged": candidate.score, "reranking": float(log)}
-        first.append(replace(candidate, score=own + weight * float(log), parts=parts))
-    first.sort(key=lambda one: -one.score)
-    return first + list(candidates[len(first) :])
+        parts = {**answer.parts, "merged": answer.score, "reranking": float(log)}
+        reranked.append(replace(answer, score=before + weight * float(log), parts=parts))
+    reranked.sort(key=lambda scored: -scored.score)
+    return reranked + list(answers[len(reranked) :])

@@ -125,7 +125,12 @@ def _print_reply(reply: Reply, explain: bool) -> None:
 
 def reply_json(question: str, reply: Reply) -> dict[str, Any]:
     """A reply as the JSON of the command line: answers, or the nearest passages."""
-    row = {"question": question, "found": bool(reply.answers), "answers": [answer_json(answer) for answer in reply.answers]}
+    row = {
+        "question": question,
+        "found": bool(reply.answers),
+        "calibrated": reply.calibrated,
+        "answers": [answer_json(answer) for answer in reply.answers],
+    }
     return row if reply.answers else {**row, "nearest": [hit_json(rank, hit) for rank, hit in enumerate(reply.nearest, 1)]}
 
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from oreqa.answering.answerer import Answerer, read_answers
-from oreqa.answering.combining import COMBINATION, Candidate, Combination
+from oreqa.answering.answerer import Answerer, combination_of, read_answers
+from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.core import Passage
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.questions import OpenQuestion, is_question_list
@@ -98,21 +98,17 @@ def evaluate_openqa(
         raise InputError(f"--null {null}: write a number")
     if null is not None and not gold_passages:
         raise InputError("--null reads each question's own paragraph: add --gold-passages")
-    weights = changed_weights(combine or {})
     settings = Settings(model=str(model))
     drawn, own_passages = _load_questions(data, questions, seed, null is not None)
     if gold_passages and not own_passages:
         raise InputError(f"{data}: its questions have no paragraphs to read; leave --gold-passages out")
     if gold_passages and (index is not None or rerank):
         raise InputError("--gold-passages searches nothing: leave --index and --rerank out")
-    models = _Models(
-        Reader.load(reader, device),
-        None if reranker is None else CrossEncoder.load(reranker, device, kind=RERANKER),
-        load_classifier(classifier, rerank, device),
-        rerank,
-        passages,
-        weights,
-    )
+    loaded = Reader.load(reader, device)
+    loaded_reranker = None if reranker is None else CrossEncoder.load(reranker, device, kind=RERANKER)
+    weights = changed_weights(combination_of(loaded, loaded_reranker), combine or {})
+    scorer = load_classifier(classifier, rerank, device)
+    models = _Models(loaded, loaded_reranker, scorer, rerank, passages, weights)
     begin = time.monotonic()
     collection = None if gold_passages else _open_collection(data, index, out, settings, device, progress)
     if collection is not None:
@@ -145,7 +141,7 @@ def evaluate_openqa(
             predictions = _ask(answerer, drawn, partial, of_run, advance)
         results = score_replies(drawn, predictions)
         metrics = {**refusal_metrics(drawn, results), "by": grouped_metrics(drawn, results)}
-        of_run["threshold"] = answerer.calibration.threshold
+        of_run["threshold"] = answerer.calibration.threshold if answerer.calibration else None
     else:
         texts = [question.text for question in drawn]
         evidence = _retrieve(collection, texts, models) if collection else _own_paragraphs(own_passages)
@@ -175,16 +171,16 @@ def evaluate_openqa(
     return summary
 
 
-def changed_weights(changes: Mapping[str, float]) -> Combination:
-    """The shipped combination with some of its weights changed. Raises InputError for one that does not exist."""
-    weights = asdict(COMBINATION)
+def changed_weights(combination: Combination, changes: Mapping[str, float]) -> Combination:
+    """The combination with some of its weights changed. Raises InputError for one that does not exist."""
+    weights = asdict(combination)
     for name, value in changes.items():
         if name not in weights:
             raise InputError(f"--combine {name!r}: the weights are {', '.join(weights)}")
         if not math.isfinite(value):
             raise InputError(f"--combine {name}={value}: write a number, as in {name}=0.5")
         weights[name] = type(weights[name])(value)
-    return replace(COMBINATION, **weights)
+    return replace(combination, **weights)
 
 
 def _load_questions(
@@ -265,7 +261,7 @@ def _read(
     return predictions
 
 
-def _answer_row(ranked: Sequence[Candidate]) -> dict[str, Any]:
+def _answer_row(ranked: Sequence[ScoredSpan]) -> dict[str, Any]:
     """What is kept of a question: the best answers, the first one before re-ranking, and the best one's passage logit."""
     if not ranked:
         return {"answers": [], "before": "", "passage": None}

@@ -14,12 +14,12 @@ from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.metrics import gold_ranks, question_metrics
 from oreqa.evaluation.runs import QuestionResult
-from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.passages import sentence_rows
-from oreqa.index.scoring import Scores, best_sentences
+from oreqa.index.scores.questions import Scores
+from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import rerank_hits, rerank_scores
+from oreqa.models.cross_encoder.reranking import rerank_hits, rerank_scores, rerank_weight
 from oreqa.models.reader.reader import CHUNK
 from oreqa.progress import Advance, ignore
 
@@ -44,8 +44,7 @@ def rank_sentences(
     """
     rows = sentence_rows(index, task.passages)
     texts = [sentence.text for passage in task.passages for sentence in passage.sentences]
-    weights = SENTENCE_WEIGHTS.only(mode)
-    all_scores: Iterator[Scores] = (scores[rows] for scores in index.score_all(task.questions, weights))
+    all_scores: Iterator[Scores] = (scores[rows] for scores in index.score_all(task.questions, mode))
     if classifier is not None and depth:
         all_scores = _reranked(task, all_scores, classifier, depth)
     results = []
@@ -75,7 +74,7 @@ def _reranked(task: ReqaTask, all_scores: Iterator[Scores], classifier: CrossEnc
         best = [best_sentences(scores, depth) for scores in batch_scores]
         batch_logits = classifier.score(questions, [[candidates[place] for place in places] for places in best])
         for scores, places, logits in zip(batch_scores, best, batch_logits, strict=True):
-            yield rerank_scores(scores, places, logits)
+            yield rerank_scores(scores, places, logits, rerank_weight(classifier))
 
 
 def rank_documents(

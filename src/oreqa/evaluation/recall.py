@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from oreqa.core import UNITS
 from oreqa.errors import InputError
-from oreqa.index.fusion import UNITS
 from oreqa.index.search import Index
 
 SAMPLE = 200

@@ -1,39 +1,37 @@
-"""How the retrievers' scores are added up. The weights are measured; docs/results/fusion.md tells how."""
+"""How retrieval scores are added up: a weight for each name, and which names a mode uses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from oreqa.core import Mode, Unit
+from oreqa.core import Mode
+from oreqa.errors import InputError
+from oreqa.index.scores.questions import RetrievalScore
 
-MODES: tuple[Mode, ...] = ("hybrid", "dense", "sparse")
-UNITS: tuple[Unit, ...] = ("passage", "sentence")
+Weights = Mapping[str, float]
+"""Weights of retrieval scores by their names; a score without one takes no part.
+
+A sentence's score is the weighted sum of its own scores and of its passage's; a passage's is that of its best sentence.
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Weights of a sentence's own cosine and BM25 and of its passage's, for one unit.
+def plain_weights(scores: Mapping[str, RetrievalScore]) -> Weights:
+    """The weights where none were fitted: each score counts about as much as any other."""
+    return {name: score.plain_weight for name, score in scores.items()}
 
-    score = sentence_cosine * cos(q, s) + passage_cosine * cos(q, p)
-          + sentence_bm25 * BM25(q, s) + passage_bm25 * BM25(q, p)
+
+def mode_weights(weights: Weights, mode: Mode, scores: Mapping[str, RetrievalScore]) -> Weights:
+    """The weights of the scores that ``mode`` uses, in the order of ``scores``; weights of 0 are left out.
+
+    Raises InputError for a name that is no score, and if no score is left.
     """
-
-    sentence_cosine: float
-    passage_cosine: float
-    sentence_bm25: float
-    passage_bm25: float
-
-    def only(self, mode: Mode) -> Weights:
-        """The same weights with what ``mode`` leaves out at zero."""
-        dense, sparse = mode != "sparse", mode != "dense"
-        return Weights(
-            self.sentence_cosine * dense,
-            self.passage_cosine * dense,
-            self.sentence_bm25 * sparse,
-            self.passage_bm25 * sparse,
-        )
-
-
-SENTENCE_WEIGHTS = Weights(1.0, 0.37, 0.019, 0.057)
-PASSAGE_WEIGHTS = Weights(1.0, 0.067, 0.0192, 0.0368)
-"""A passage's score is that of its best sentence under these weights."""
+    if unknown := sorted(weights.keys() - scores.keys()):
+        raise InputError(f"there is no retrieval score {unknown[0]!r}: choose {', '.join(scores)}")
+    used = {
+        name: weights[name]
+        for name, score in scores.items()
+        if weights.get(name) and (mode == "hybrid" or score.mode == mode)
+    }
+    if not used:
+        raise InputError(f"no retrieval score of the mode {mode} has a weight")
+    return used

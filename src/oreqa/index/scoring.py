@@ -2,65 +2,122 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.core import Unit
 from oreqa.index.fusion import Weights
+from oreqa.index.scores.questions import Questions, RetrievalScore, Rows, Scores
 
-Scores = NDArray[np.float32]
+CANDIDATES = 200
+"""Sentences that the scores over all sentences give an approximate search, to be scored in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionScores:
-    """One question's scores: of sentences, and of the passages that they stand in.
+    """One question's scores by their names: arrays over sentences, or over the passages that they stand in.
 
-    ``rows`` are the sentences' rows in the snapshot, in rising order; ``owner[i]`` is the place of sentence ``i``'s
-    passage in the arrays of passages. Arrays that the search's mode leaves out are None. ``bm25_bound`` is what a
-    passage's BM25 could reach for this question.
+    ``rows`` are the sentences' rows in the snapshot, in rising order; ``owner[i]`` is the place of sentence ``i``'s passage
+    in the arrays of passages. ``units`` says which arrays those are; ``bounds`` are numbers of the question itself.
     """
 
-    rows: NDArray[np.intp]
-    owner: NDArray[np.intp]
-    sentence_cosine: Scores | None = None
-    passage_cosine: Scores | None = None
-    sentence_bm25: Scores | None = None
-    passage_bm25: Scores | None = None
-    bm25_bound: float | None = None
+    rows: Rows
+    owner: NDArray[np.integer]
+    units: Mapping[str, Unit]
+    scores: Mapping[str, Scores]
+    bounds: Mapping[str, float] = field(default_factory=dict)
 
     def total(self, weights: Weights) -> Scores:
-        """The weighted sum of all parts for every sentence."""
-        own = np.zeros(len(self.owner), np.float32)
-        for scores, weight in (
-            (self.sentence_cosine, weights.sentence_cosine),
-            (self.sentence_bm25, weights.sentence_bm25),
-        ):
-            if scores is not None:
-                own += np.float32(weight) * scores
-        context: Scores | None = None
-        for scores, weight in (
-            (self.passage_cosine, weights.passage_cosine),
-            (self.passage_bm25, weights.passage_bm25),
-        ):
-            if scores is not None:
-                context = np.float32(weight) * scores if context is None else context + np.float32(weight) * scores
-        return own if context is None else own + context[self.owner]
+        """The weighted sum of the scores for every sentence."""
+        sums: dict[Unit, Scores] = {}
+        for name, scores in self.scores.items():
+            weighted, unit = np.float32(weights[name]) * scores, self.units[name]
+            if unit in sums:
+                sums[unit] += weighted
+            else:
+                sums[unit] = weighted
+        of_sentences = sums.get("sentence", np.zeros(len(self.owner), np.float32))
+        return of_sentences + sums["passage"][self.owner] if "passage" in sums else of_sentences
+
+    def by_sentence(self, name: str) -> Scores:
+        """The score ``name`` of every sentence; that of its passage, if it is a score of passages."""
+        return self.scores[name] if self.units[name] == "sentence" else self.scores[name][self.owner]
 
     def parts(self, place: int) -> dict[str, float]:
         """The raw scores of the sentence at ``place``."""
         owner = self.owner[place]
-        found = {
-            "sentence_cosine": self.sentence_cosine[place] if self.sentence_cosine is not None else None,
-            "passage_cosine": self.passage_cosine[owner] if self.passage_cosine is not None else None,
-            "sentence_bm25": self.sentence_bm25[place] if self.sentence_bm25 is not None else None,
-            "passage_bm25": self.passage_bm25[owner] if self.passage_bm25 is not None else None,
-            "bm25_bound": self.bm25_bound,
-        }
-        return {name: float(score) for name, score in found.items() if score is not None}
+        parts = {name: float(s[place if self.units[name] == "sentence" else owner]) for name, s in self.scores.items()}
+        return {**parts, **self.bounds}
 
 
-def best_sentences(total: Scores, k: int) -> NDArray[np.intp]:
+def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[QuestionScores]:
+    """Every sentence scored by each of ``scores``, question by question."""
+    snapshot = questions.snapshot
+    rows = np.arange(len(snapshot.sentence_ids))
+    units = {name: score.unit for name, score in scores.items()}
+    arrays, bounds = _scored(questions, scores), _bounds(questions, scores)
+    for by_name, of_question in zip(arrays, bounds, strict=True):
+        yield QuestionScores(rows, snapshot.sentence_rows, units, by_name, of_question)
+
+
+def approximate_scores(
+    questions: Questions, scores: Mapping[str, RetrievalScore], weights: Weights, allowed: NDArray[np.bool_] | None
+) -> Iterator[QuestionScores]:
+    """Candidates, each scored exactly by every one of ``scores``.
+
+    Candidates are what the scores with an approximate index find in it, and the best by the sum of the others.
+    """
+    snapshot = questions.snapshot
+    sentence_rows = snapshot.sentence_rows
+    starts = np.searchsorted(sentence_rows, np.arange(len(snapshot.passage_ids) + 1))
+    units = {name: score.unit for name, score in scores.items()}
+    finders = {name: score.approximate for name, score in scores.items() if score.approximate}
+    others = {name: score for name, score in scores.items() if not score.approximate}
+    finds = [(scores[name].unit, finder.candidates(questions, allowed)) for name, finder in finders.items()]
+    streams = zip(_scored(questions, others), _bounds(questions, others), *(rows for _, rows in finds), strict=True)
+    for number, (by_name, bounds, *candidates) in enumerate(streams):
+        chosen = []
+        for (unit, _), rows in zip(finds, candidates, strict=True):
+            chosen += [rows] if unit == "sentence" else [np.arange(starts[row], starts[row + 1]) for row in rows]
+        if by_name:
+            total = QuestionScores(np.arange(0), sentence_rows, units, by_name).total(weights)
+            if allowed is not None:
+                total[~allowed] = -np.inf
+            chosen.append(best_sentences(total, CANDIDATES))
+        rows = np.unique(np.concatenate(chosen))
+        owners, owner = np.unique(sentence_rows[rows], return_inverse=True)
+        exact = {}
+        for name, unit in units.items():
+            places = rows if unit == "sentence" else owners
+            finder = finders.get(name)
+            exact[name] = finder.score_rows(questions, number, places) if finder else by_name[name][places]
+        yield QuestionScores(rows, owner, units, exact, bounds)
+
+
+def _scored(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[dict[str, Scores]]:
+    """Each score's array over its units, by name, question by question."""
+    counts = {name: len(questions.snapshot.ids(score.unit)) for name, score in scores.items()}
+    streams = {name: score.score(questions) for name, score in scores.items()}
+    for _ in questions.texts:
+        arrays = {name: np.asarray(next(stream), np.float32) for name, stream in streams.items()}
+        for name, array in arrays.items():
+            if array.shape != (counts[name],):
+                raise ValueError(
+                    f"the score {name} has the shape {array.shape}; there are {counts[name]} {scores[name].unit}s"
+                )
+        yield arrays
+
+
+def _bounds(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[dict[str, float]]:
+    streams = {score.bound[0]: score.bound[1](questions) for score in scores.values() if score.bound}
+    for _ in questions.texts:
+        yield {name: next(stream) for name, stream in streams.items()}
+
+
+def best_sentences(total: Scores, k: int) -> Rows:
     """Places of the ``k`` highest scores, best first; equal ones in their order, -inf left out."""
     if k < len(total):
         limit = np.partition(total, len(total) - k)[len(total) - k]
@@ -70,7 +127,7 @@ def best_sentences(total: Scores, k: int) -> NDArray[np.intp]:
     return places[np.argsort(-total[places], kind="stable")][:k]
 
 
-def best_passages(total: Scores, owner: NDArray[np.intp], k: int) -> list[int]:
+def best_passages(total: Scores, owner: NDArray[np.integer], k: int) -> list[int]:
     """Places of the best sentence of each of the ``k`` best passages, best first."""
     if not len(total):
         return []

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oreqa.arguments import Conditions, Where, as_path, choice, conditions, count, text_list
-from oreqa.core import Hit, Mode, Passage, Unit
+from oreqa.core import MODES, UNITS, Hit, Mode, Passage, Unit
 from oreqa.errors import IndexStateError
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids, Vectors
-from oreqa.index.fusion import MODES, PASSAGE_WEIGHTS, SENTENCE_WEIGHTS, UNITS, Weights
+from oreqa.index.fusion import Weights, mode_weights, plain_weights
 from oreqa.index.generations import generation_identity, with_newest
-from oreqa.index.lexical import bm25_bound, bm25_scores, words
-from oreqa.index.scoring import QuestionScores, Scores, best_passages, best_sentences
+from oreqa.index.scores import SCORES
+from oreqa.index.scores.cosine import BLOCK_SCORES
+from oreqa.index.scores.questions import Questions, RetrievalScore, Scores
+from oreqa.index.scoring import QuestionScores, approximate_scores, best_passages, best_sentences, exhaustive_scores
 from oreqa.index.snapshot import Snapshot
 from oreqa.index.store import Settings
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.fitted import Fitted
 from oreqa.models.graph.session import DEVICES
-
-_BLOCK_SCORES = 1 << 24
-"""Scores that are held at once: questions are searched in blocks of this many scores over all sentences."""
-
-_CANDIDATES = 200
-"""Sentences and passages that each approximate retriever gives to be scored in full."""
 
 
 class Index:
@@ -42,22 +39,38 @@ class Index:
     'An octopus has three hearts.'
     """
 
-    def __init__(self, folder: Path, device: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        device: str,
+        scores: Mapping[str, RetrievalScore] = SCORES,
+        weights: Mapping[Unit, Weights] | None = None,
+    ) -> None:
         self.folder = folder
         self._device = device
+        self._scores = scores
+        self._weights = weights
         self._encoder: Encoder | None = None
         self._snapshot: Snapshot | None = None
         self._closed = False
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, folder: str | Path, device: str = "cpu") -> Index:
+    def open(
+        cls,
+        folder: str | Path,
+        device: str = "cpu",
+        scores: Mapping[str, RetrievalScore] = SCORES,
+        weights: Mapping[Unit, Weights] | None = None,
+    ) -> Index:
         """Open an index; its model runs on the ``device``, cpu or cuda.
 
-        Raises IndexStateError if there is none, none that was ever completed, or a damaged one.
+        ``scores`` are the retrieval scores by their names, ``weights`` what each of them counts for a unit: if they are left
+        out, those that were fitted for the encoder, or else the scores' plain weights. Raises IndexStateError if there is no
+        index, none that was ever completed, or a damaged one.
         """
         choice(device, DEVICES, "device")
-        index = cls(as_path(folder, "an index's folder"), device)
+        index = cls(as_path(folder, "an index's folder"), device, scores, weights)
         index._current()
         return index
 
@@ -93,6 +106,16 @@ class Index:
     def content_stamp(self) -> str:
         """A hash of the documents: what the same stamp is searched alike."""
         return self._current().content
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the encoder that made the index."""
+        return self._current().fingerprint
+
+    @property
+    def fitted(self) -> Fitted:
+        """What was fitted for the index's encoder; nothing for one opened with weights of its own."""
+        return Fitted() if self._weights is not None else self._current().fitted
 
     @property
     def encoder(self) -> Encoder:
@@ -168,29 +191,49 @@ class Index:
     def _search(self, questions: Sequence[str], k: int, mode: Mode, unit: Unit, where: Conditions) -> list[list[Hit]]:
         choice(mode, MODES, "mode")
         choice(unit, UNITS, "unit")
-        weights = (SENTENCE_WEIGHTS if unit == "sentence" else PASSAGE_WEIGHTS).only(mode)
         snapshot = self._current()
         if snapshot.empty or not len(questions):
             return [[] for _ in questions]
+        weights = self._used_weights(snapshot, unit, mode)
+        scores = {name: self._scores[name] for name in weights}
+        asked = self._questions(snapshot, questions)
         with snapshot.reading():
             allowed = snapshot.allowed(where)
-            chosen: list[list[tuple[int, float, dict[str, float]]]] = []
-            for scores in self._scores(snapshot, questions, weights, allowed):
-                total = scores.total(weights)
+            if snapshot.is_exact or not any(score.approximate for score in scores.values()):
+                scored = exhaustive_scores(asked, scores)
+            else:
+                scored = approximate_scores(asked, scores, weights, allowed)
+            rankings: list[list[tuple[int, float, dict[str, float]]]] = []
+            for of_question in scored:
+                total = of_question.total(weights)
                 if not np.isfinite(total).all():
                     raise ValueError("a score is not a number")
                 if allowed is not None:
-                    total[~allowed[scores.rows]] = -np.inf
-                places = best_passages(total, scores.owner, k) if unit == "passage" else best_sentences(total, k)
-                chosen.append([(int(scores.rows[i]), float(total[i]), scores.parts(i)) for i in places])
-            return _hits(snapshot, chosen)
+                    total[~allowed[of_question.rows]] = -np.inf
+                places = best_passages(total, of_question.owner, k) if unit == "passage" else best_sentences(total, k)
+                rankings.append([(int(of_question.rows[i]), float(total[i]), of_question.parts(i)) for i in places])
+            return _hits(snapshot, rankings)
 
-    def score_all(self, questions: Sequence[str], weights: Weights) -> Iterator[Scores]:
+    def weights(self, unit: Unit = "sentence", mode: Mode = "hybrid") -> Weights:
+        """The weights of the retrieval scores that rank ``unit`` in ``mode``, by their names."""
+        return self._used_weights(self._current(), unit, mode)
+
+    def score_all(self, questions: Sequence[str], mode: Mode = "hybrid") -> Iterator[Scores]:
         """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
         snapshot = self._current()
+        if snapshot.empty:
+            return repeat(np.zeros(0, np.float32), len(questions))
+        weights = self._used_weights(snapshot, "sentence", mode)
+        return (scores.total(weights) for scores in self._scores_of(snapshot, questions, list(weights)))
+
+    def raw_scores(self, questions: Sequence[str]) -> Iterator[QuestionScores]:
+        """The same with each retrieval score apart, under its name and without a weight, to fit weights with."""
+        return self._scores_of(self._current(), questions, list(self._scores))
+
+    def _scores_of(self, snapshot: Snapshot, questions: Sequence[str], names: Sequence[str]) -> Iterator[QuestionScores]:
+        """Nothing is locked between the questions: the snapshot's files are never written again."""
         with snapshot.reading():
-            for scores in self._exhaustive(snapshot, questions, weights):
-                yield scores.total(weights)
+            yield from exhaustive_scores(self._questions(snapshot, questions), {name: self._scores[name] for name in names})
 
     def nearest(self, vectors: Vectors, k: int, unit: Unit, exact: bool = False) -> Ids:
         """Ids of the ``k`` nearest sentences or passages to each vector, in no order: ``[vectors, k]``, or all if fewer.
@@ -208,7 +251,7 @@ class Index:
             if not exact and isinstance(stored, FaissVectors):
                 return stored.search(vectors, k)
             stored_vectors = stored.array if isinstance(stored, ExactVectors) else stored.vectors(ids)
-            size = max(1, _BLOCK_SCORES // len(ids))
+            size = max(1, BLOCK_SCORES // len(ids))
             near = [np.zeros((0, k), np.intp)]
             for begin in range(0, len(vectors), size):
                 scores = vectors[begin : begin + size] @ stored_vectors.T
@@ -237,93 +280,12 @@ class Index:
             snapshot = Snapshot(generation)
         return snapshot
 
-    def _scores(
-        self,
-        snapshot: Snapshot,
-        questions: Sequence[str],
-        weights: Weights,
-        allowed: NDArray[np.bool_] | None,
-    ) -> Iterator[QuestionScores]:
-        dense = bool(weights.sentence_cosine or weights.passage_cosine)
-        if not dense or isinstance(snapshot.vectors["sentence"], ExactVectors):
-            return self._exhaustive(snapshot, questions, weights)
-        return self._approximate(snapshot, questions, weights, allowed)
+    def _used_weights(self, snapshot: Snapshot, unit: Unit, mode: Mode) -> Weights:
+        every = self._weights if self._weights is not None else snapshot.fitted.fusion
+        return mode_weights(every.get(unit) or plain_weights(self._scores), mode, self._scores)
 
-    def _exhaustive(self, snapshot: Snapshot, questions: Sequence[str], weights: Weights) -> Iterator[QuestionScores]:
-        """Every sentence scored for every question; cosines are one matrix product a block of questions."""
-        rows = np.arange(len(snapshot.sentence_ids))
-        size = max(1, _BLOCK_SCORES // max(len(rows), 1))
-        vectors = self._vectors(snapshot, questions, weights)
-        sparse = self._sparse(snapshot, questions, weights)
-        for begin in range(0, len(questions), size):
-            cosines: dict[Unit, Scores] = {}
-            if vectors is not None:
-                for unit in UNITS:
-                    stored = snapshot.vectors[unit]
-                    every = stored.array if isinstance(stored, ExactVectors) else stored.vectors(snapshot.ids(unit))
-                    cosines[unit] = vectors[begin : begin + size] @ every.T
-            for place in range(min(size, len(questions) - begin)):
-                sentence, passage = (cosines[unit][place] if cosines else None for unit in ("sentence", "passage"))
-                yield QuestionScores(rows, snapshot.sentence_rows, sentence, passage, *next(sparse))
-
-    def _approximate(
-        self, snapshot: Snapshot, questions: Sequence[str], weights: Weights, allowed: NDArray[np.bool_] | None
-    ) -> Iterator[QuestionScores]:
-        """Candidates from the approximate indexes and from BM25; all of them scored exactly by every part."""
-        vectors = self._vectors(snapshot, questions, weights)
-        sentences, passages = snapshot.vectors["sentence"], snapshot.vectors["passage"]
-        assert vectors is not None
-        chosen: list[Ids | None] = [None, None]
-        if allowed is not None:
-            chosen = [
-                np.ascontiguousarray(snapshot.sentence_ids[allowed]),
-                np.ascontiguousarray(snapshot.passage_ids[np.unique(snapshot.sentence_rows[allowed])]),
-            ]
-        near_sentences = _nearest(sentences, vectors, chosen[0], snapshot.sentence_ids)
-        near_passages = _nearest(passages, vectors, chosen[1], snapshot.passage_ids)
-        starts = np.searchsorted(snapshot.sentence_rows, np.arange(len(snapshot.passage_ids) + 1))
-        sparse = self._sparse(snapshot, questions, weights)
-        for vector, near, around, (own, context, bound) in zip(vectors, near_sentences, near_passages, sparse, strict=True):
-            found = [np.searchsorted(snapshot.sentence_ids, near[near >= 0])]
-            rows_around = np.searchsorted(snapshot.passage_ids, around[around >= 0])
-            found += [np.arange(starts[row], starts[row + 1]) for row in rows_around]
-            if own is not None and context is not None:
-                lexical = QuestionScores(np.arange(0), snapshot.sentence_rows, None, None, own, context).total(weights)
-                if allowed is not None:
-                    lexical[~allowed] = -np.inf
-                found.append(best_sentences(lexical, _CANDIDATES))
-            rows = np.unique(np.concatenate(found))
-            owners, owner = np.unique(snapshot.sentence_rows[rows], return_inverse=True)
-            yield QuestionScores(
-                rows,
-                owner,
-                sentences.vectors(snapshot.sentence_ids[rows]) @ vector,
-                passages.vectors(snapshot.passage_ids[owners]) @ vector,
-                None if own is None else own[rows],
-                None if context is None else context[owners],
-                bound,
-            )
-
-    def _vectors(self, snapshot: Snapshot, questions: Sequence[str], weights: Weights) -> Vectors | None:
-        if not (weights.sentence_cosine or weights.passage_cosine):
-            return None
-        return self._encoder_of(snapshot).encode(questions)
-
-    def _sparse(
-        self, snapshot: Snapshot, questions: Sequence[str], weights: Weights
-    ) -> Iterator[tuple[Scores | None, Scores | None, float | None]]:
-        """BM25 of all sentences and of all passages, and the passages' bound, question by question."""
-        if not (weights.sentence_bm25 or weights.passage_bm25):
-            yield from ((None, None, None) for _ in questions)
-            return
-        sentences, passages = snapshot.bm25["sentence"], snapshot.bm25["passage"]
-        numbers: dict[str, int | None] = {}
-        for question in questions:
-            stems = words(question, snapshot.settings.language)
-            numbers |= snapshot.word_numbers({stem for stem in stems if stem not in numbers})
-            ids = np.array([number for stem in stems if (number := numbers[stem]) is not None], np.int32)
-            bound = bm25_bound(passages, ids, len(stems) - len(ids))
-            yield bm25_scores(sentences, ids), bm25_scores(passages, ids), bound
+    def _questions(self, snapshot: Snapshot, texts: Sequence[str]) -> Questions:
+        return Questions(texts, snapshot, lambda texts: self._encoder_of(snapshot).encode(texts))
 
 
 def _hits(snapshot: Snapshot, chosen: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:
@@ -339,11 +301,3 @@ def _hits(snapshot: Snapshot, chosen: Sequence[Sequence[tuple[int, float, dict[s
             hits.append(Hit(score, passage, sentences[sentence], number, sentence, parts))
         answers.append(hits)
     return answers
-
-
-def _nearest(stored: ExactVectors | FaissVectors, vectors: Vectors, allowed: Ids | None, ids: Ids) -> Ids:
-    """The ids of each question's candidates; of a few vectors, which are kept exactly, all are candidates."""
-    if isinstance(stored, FaissVectors):
-        return stored.search(vectors, _CANDIDATES, allowed)
-    chosen = np.asarray(ids if allowed is None else allowed)
-    return np.broadcast_to(chosen, (len(vectors), len(chosen)))

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arguments import Conditions
-from oreqa.core import Passage, Sentence, Unit
+from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids
 from oreqa.index.documents import check_fields, field_filter, read_passages
-from oreqa.index.fusion import UNITS
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, generation_identity
 from oreqa.index.lexical import load_bm25
 from oreqa.index.store import read_setting, read_settings
+from oreqa.models.fitted import Fitted, encoder_fitted
 
 if TYPE_CHECKING:
     from bm25s import BM25
@@ -60,6 +61,7 @@ class Snapshot:
             self.sentence_ids: Ids = np.load(generation / "sentence_ids.npy", mmap_mode="r")
             self.sentence_rows = np.load(generation / "sentence_rows.npy")
             self.empty = len(self.passage_ids) == 0
+            self.is_exact = self.empty or (generation / "sentences.npy").is_file()
             for unit in () if self.empty else UNITS:
                 array, ids = generation / f"{unit}s.npy", self.ids(unit)
                 self.vectors[unit] = (
@@ -70,6 +72,16 @@ class Snapshot:
     def ids(self, unit: Unit) -> Ids:
         """SQLite's ids of all sentences or passages."""
         return self.sentence_ids if unit == "sentence" else self.passage_ids
+
+    def rows(self, unit: Unit, allowed: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """The rows of the sentences that are ``allowed`` (a flag for each), or of their passages."""
+        rows = np.flatnonzero(allowed)
+        return rows if unit == "sentence" else np.unique(self.sentence_rows[rows]).astype(np.intp)
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """What was fitted for the encoder that made the vectors."""
+        return encoder_fitted(self.settings.model, self.fingerprint)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

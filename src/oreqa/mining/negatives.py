@@ -15,7 +15,6 @@ from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.files import write_jsonl
-from oreqa.index.fusion import SENTENCE_WEIGHTS
 from oreqa.index.passages import sentence_rows
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
@@ -90,5 +89,5 @@ def best_candidates(task: ReqaTask, index: Index, mode: Mode, depth: int) -> Ite
     Raises InputError if ``index`` does not hold the task's passages.
     """
     rows = sentence_rows(index, task.passages)
-    for scores in index.score_all(task.questions, SENTENCE_WEIGHTS.only(mode)):
+    for scores in index.score_all(task.questions, mode):
         yield best_sentences(scores[rows], depth)

@@ -118,7 +118,8 @@ def score_silver(
     """
     texts = [question.text for question in questions]
     golds = [[candidate.answer for candidate in question.gold] for question in questions]
-    decisive = [texts, golds, classifier.stamp, index.encoder.fingerprint, index.content_stamp, mode, k, min_probability]
+    decisive = [texts, golds, classifier.stamp, index.encoder.fingerprint, index.content_stamp]
+    decisive += [dict(index.weights("sentence", mode)), k, min_probability]
     stamp = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
     partial = out.with_name(f".{out.name}.partial")
 

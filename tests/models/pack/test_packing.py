@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from oreqa.cli import app
 from oreqa.errors import ModelError
 from oreqa.files import write_json
+from oreqa.models.fitted import Fitted
 from oreqa.models.folders import find_model, list_models
 from oreqa.models.graph.weights import load_weights
 from oreqa.models.pack.packing import pack_model
@@ -26,6 +27,17 @@ def test_a_packed_reader_is_small_and_reads_without_its_origin(tiny_reader: Path
     packed, whole = load_weights(folder.path), load_weights(tiny_reader)
     assert all(np.allclose(packed[name], value, atol=0.02) for name, value in whole.items())
     assert json.loads((tmp_path / "p" / "config.json").read_text())["oreqa"]["licence"] == "CC0"
+
+
+def test_what_was_fitted_travels_with_a_packed_model(
+    fitted_reader: Path, tiny: Path, tiny_reader: Path, tmp_path: Path
+) -> None:
+    pack_model(fitted_reader, "reader", str(tiny), tmp_path / "p", "CC0")
+    fitted = read_reader_folder(tmp_path / "p").fitted
+    assert fitted == read_reader_folder(fitted_reader).fitted
+    assert fitted.calibration is not None
+    pack_model([fitted_reader, tiny_reader], "reader", str(tiny), tmp_path / "mean", "CC0")
+    assert read_reader_folder(tmp_path / "mean").fitted == Fitted()
 
 
 def test_several_models_are_packed_as_their_mean(tiny_reader: Path, tiny: Path, tmp_path: Path) -> None:

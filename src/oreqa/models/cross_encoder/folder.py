@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from oreqa.errors import ModelError
 from oreqa.models.cross_encoder.inputs import MARKINGS, Marking
+from oreqa.models.fitted import Fitted, read_fitted
 from oreqa.models.folders import CLASSIFIER, MIN_TOKENS, RERANKER, check_kind, read_config, sound_settings, whole_number
 from oreqa.models.graph.weights import find_tokenizer
 
@@ -24,6 +25,7 @@ class CrossEncoderFolder:
     marking: Marking
     titles: bool
     closing: bool
+    fitted: Fitted = field(default_factory=Fitted)
 
 
 def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncoderFolder:
@@ -45,4 +47,5 @@ def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncod
             marking=marking,
             titles=bool(settings.get("titles", False)),
             closing=bool(settings.get("closing", True)),
+            fitted=read_fitted(path),
         )

@@ -19,8 +19,8 @@ from oreqa.models.folders import CLASSIFIER
 
 Floats = NDArray[np.floating]
 
-RERANK_WEIGHT = 0.3
-"""Weight of the log-probability against the retriever's score: docs/results/augmentation.md."""
+PLAIN_WEIGHT = 1.0
+"""Weight of the log-probability against the retriever's score, for a classifier that no weight was fitted for."""
 
 
 def load_classifier(name: str | Path, rerank: int, device: str = "cpu") -> CrossEncoder | None:
@@ -35,13 +35,14 @@ def rerank_hits(
     questions: Sequence[str],
     hits: Sequence[Sequence[Hit]],
     depth: int,
-    weight: float = RERANK_WEIGHT,
+    weight: float | None = None,
 ) -> list[list[Hit]]:
     """The hits of each question, the first ``depth`` in the order of ``score + weight * log p``, which becomes their
-    score; the others follow, all lowered alike.
+    score; the others follow, all lowered alike. A ``weight`` of None is the one that was fitted for the classifier.
 
     ``parts`` has the probability p as ``classifier``, and the score before as ``retrieved``.
     """
+    weight = rerank_weight(classifier) if weight is None else weight
     logits = classifier.score(questions, [[hit_candidate(hit) for hit in of_question[:depth]] for of_question in hits])
     reranked = []
     for retrieved, of_question in zip(hits, logits, strict=True):
@@ -54,9 +55,13 @@ def rerank_hits(
     return reranked
 
 
-def rerank_scores(
-    scores: Floats, best: NDArray[np.intp], logits: NDArray[np.float32], weight: float = RERANK_WEIGHT
-) -> Floats:
+def rerank_weight(classifier: CrossEncoder) -> float:
+    """The weight of the log-probability against the retriever's score: the one fitted for the classifier, or else 1."""
+    weight = classifier.folder.fitted.rerank_weight
+    return PLAIN_WEIGHT if weight is None else weight
+
+
+def rerank_scores(scores: Floats, best: NDArray[np.intp], logits: NDArray[np.float32], weight: float) -> Floats:
     """The ``scores`` with ``weight * log p`` added to those at ``best``; the others, which were lower, stay below them."""
     combined = scores.copy()
     combined[best] += weight * log_probability(logits)

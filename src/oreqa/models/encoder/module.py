@@ -21,6 +21,9 @@ from transformers import BertConfig, BertModel, BertPreTrainedModel
 
 from oreqa.files import write_json
 from oreqa.models.encoder.folder import EncoderFolder
+from oreqa.models.fitted import encoder_fitted, write_fitted
+from oreqa.models.folders import FITTED
+from oreqa.models.graph.cache import cached_fingerprint
 
 QUERY_TOKEN_TYPE = 2
 
@@ -79,7 +82,10 @@ class QuestionTransformer(Transformer):
 
 
 def save_encoder(model: DualEncoder, origin: EncoderFolder, pooling: str, max_tokens: int, out: Path) -> None:
-    """Write a trained dual encoder as a sentence-transformers folder; ``origin`` gives the tokenizer."""
+    """Write a trained dual encoder as a sentence-transformers folder.
+
+    ``origin`` gives the tokenizer, and the weights of the retrieval scores that were fitted for it.
+    """
     out.mkdir(parents=True, exist_ok=True)
     state = {name: value.detach().contiguous() for name, value in model.state_dict().items()}
     save_file({name[5:]: value for name, value in state.items() if name.startswith("bert.")}, out / "model.safetensors")
@@ -110,6 +116,9 @@ def save_encoder(model: DualEncoder, origin: EncoderFolder, pooling: str, max_to
         "word_embedding_dimension": model.config.hidden_size, **{mode: name == pooling for name, mode in modes.items()},
     })  # fmt: skip
     write_json(out / "sentence_bert_config.json", {"max_seq_length": max_tokens, "do_lower_case": origin.lower_case})
+    # Cosines keep their scale in training, so that the weights against BM25 still fit; a calibration does not.
+    if fusion := encoder_fitted(str(origin.path), cached_fingerprint(origin.path)).fusion:
+        write_fitted(out / FITTED, fusion=dict(fusion))
     for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
         if (origin.path / name).is_file():
             shutil.copyfile(origin.path / name, out / name)

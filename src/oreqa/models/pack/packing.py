@@ -9,7 +9,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from oreqa.files import read_json, write_bytes, write_json
-from oreqa.models.folders import check_kind, find_model, read_config, read_json_file
+from oreqa.models.folders import FITTED, check_kind, find_model, read_config, read_json_file
 from oreqa.models.graph.weights import Weights, load_weights
 from oreqa.models.pack.differences import pack_difference
 
@@ -18,7 +18,8 @@ def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, 
     """Write a trained reader, re-ranker or classifier to ``out`` as its difference from ``base``; returns its bytes.
 
     Of several ``folders``, trained from the same weights, the mean is written (model soups, Wortsman et al. 2022). ``out``
-    has config.json, difference.safetensors and run.json; the tokenizer is the base's.
+    has config.json, difference.safetensors and run.json, and fitted.json, which a mean does not take from its models; the
+    tokenizer is the base's.
     """
     trained = [folders] if isinstance(folders, Path) else list(folders)
     packed = pack_difference(_mean([_weights(folder, kind) for folder in trained]), load_weights(find_model(base)))
@@ -26,6 +27,8 @@ def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, 
     config = read_json_file(trained[0] / "config.json")
     config["oreqa"] |= {"kind": kind, "difference_from": base, "base": base, "licence": licence}
     write_json(out / "config.json", config)
+    if len(trained) == 1 and (trained[0] / FITTED).is_file():
+        write_json(out / FITTED, read_json(trained[0] / FITTED))
     records = [read_json(folder / "run.json") for folder in trained if (folder / "run.json").is_file()]
     if records:
         write_json(out / "run.json", records[0] if len(trained) == 1 else {"mean_of": records})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from oreqa.models.fitted import Fitted, read_fitted
 from oreqa.models.folders import MIN_TOKENS, READER, check_kind, read_config, sound_settings, whole_number
 from oreqa.models.graph.weights import find_tokenizer
 
@@ -19,6 +20,7 @@ class ReaderFolder:
 
     ``max_tokens``, ``overlap``, ``titles`` and ``closing`` are those of ``ReaderInputs``; ``shared`` says whether spans
     were normalised over all passages of a question; ``answer_tokens`` how long they are at most.
+    ``fitted`` are the weights and the calibration of its answers.
     """
 
     path: Path
@@ -30,6 +32,7 @@ class ReaderFolder:
     closing: bool
     shared: bool
     answer_tokens: int
+    fitted: Fitted = field(default_factory=Fitted)
 
 
 def read_reader_folder(path: Path) -> ReaderFolder:
@@ -50,4 +53,5 @@ def read_reader_folder(path: Path) -> ReaderFolder:
             closing=bool(settings.get("closing", not dpr)),
             shared=bool(settings.get("shared", False)),
             answer_tokens=whole_number(settings, "answer_tokens", path, MAX_ANSWER_TOKENS, 1),
+            fitted=read_fitted(path),
         )

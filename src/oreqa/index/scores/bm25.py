@@ -1,0 +1,27 @@
+"""BM25 of a question's words in a sentence among all sentences, or in a passage among all passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oreqa.core import Unit
+from oreqa.index.lexical import bm25_bound, bm25_scores
+from oreqa.index.scores.questions import Questions, RetrievalScore, Scores
+
+PLAIN_WEIGHT = 0.03
+"""About one over the BM25 that a question of the usual length could reach, so that BM25 counts as much as a cosine."""
+
+
+def bm25_score(unit: Unit) -> RetrievalScore:
+    """BM25 of each ``unit``. With that of passages comes what a passage's BM25 could reach, as ``bm25_bound``."""
+
+    def every_score(questions: Questions) -> Iterator[Scores]:
+        for ids, _ in questions.words:
+            yield bm25_scores(questions.snapshot.bm25[unit], ids)
+
+    def bounds(questions: Questions) -> Iterator[float]:
+        for ids, unknown in questions.words:
+            yield bm25_bound(questions.snapshot.bm25[unit], ids, unknown)
+
+    bound = ("bm25_bound", bounds) if unit == "passage" else None
+    return RetrievalScore(unit, "sparse", PLAIN_WEIGHT, every_score, bound=bound)

@@ -1,0 +1,53 @@
+"""The cosine of a question's vector and a sentence's, or a passage's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.core import Unit
+from oreqa.index.dense import ExactVectors, FaissVectors
+from oreqa.index.scores.questions import Approximate, Questions, RetrievalScore, Rows, Scores
+
+CANDIDATES = 200
+"""Units that an approximate index finds for a question, to be scored in full."""
+
+
+BLOCK_SCORES = 1 << 24
+"""Inner products that are held at once."""
+
+
+def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
+    """The inner product of a question's vector and each ``unit``'s, which is their cosine if the encoder normalises.
+
+    Questions are multiplied so many at a time that about ``block`` scores are held at once.
+    """
+
+    def every_score(questions: Questions) -> Iterator[Scores]:
+        snapshot = questions.snapshot
+        stored = snapshot.vectors[unit]
+        vectors = stored.array if isinstance(stored, ExactVectors) else stored.vectors(snapshot.ids(unit))
+        size = max(1, block // len(snapshot.sentence_ids))
+        for begin in range(0, len(questions.texts), size):
+            yield from questions.vectors[begin : begin + size] @ vectors.T
+
+    def candidates(questions: Questions, allowed: NDArray[np.bool_] | None) -> Iterator[Rows]:
+        snapshot = questions.snapshot
+        stored, ids = snapshot.vectors[unit], snapshot.ids(unit)
+        rows = None if allowed is None else snapshot.rows(unit, allowed)
+        if not isinstance(stored, FaissVectors):  # vectors too few to be indexed: all of them are candidates
+            yield from repeat(np.arange(len(ids)) if rows is None else rows, len(questions.texts))
+            return
+        chosen = None if rows is None else np.ascontiguousarray(ids[rows])
+        for nearest in stored.search(questions.vectors, CANDIDATES, chosen):
+            yield np.searchsorted(ids, nearest[nearest >= 0])
+
+    def score_rows(questions: Questions, number: int, rows: Rows) -> Scores:
+        snapshot = questions.snapshot
+        scores: Scores = snapshot.vectors[unit].vectors(snapshot.ids(unit)[rows]) @ questions.vectors[number]
+        return scores
+
+    return RetrievalScore(unit, "dense", 1.0, every_score, Approximate(candidates, score_rows))

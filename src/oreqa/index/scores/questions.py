@@ -1,0 +1,73 @@
+"""The questions of a search, and what a retrieval score is: a name, and an array for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.core import Mode, Unit
+from oreqa.index.lexical import words
+from oreqa.index.snapshot import Snapshot
+
+Scores = NDArray[np.float32]
+Rows = NDArray[np.intp]
+Vectors = NDArray[np.float32]
+
+
+class Questions:
+    """Questions asked of a snapshot. What several scores need of them is computed once, when the first score uses it."""
+
+    def __init__(self, texts: Sequence[str], snapshot: Snapshot, encode: Callable[[Sequence[str]], Vectors]) -> None:
+        self.texts = texts
+        self.snapshot = snapshot
+        self._encode = encode
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """The encoder's vectors, ``[questions, dim]``."""
+        return self._encode(self.texts)
+
+    @cached_property
+    def words(self) -> list[tuple[NDArray[np.int32], int]]:
+        """Of each question the numbers of its words, and how many of its words no text of the index holds."""
+        stems = [words(text, self.snapshot.settings.language) for text in self.texts]
+        numbers = self.snapshot.word_numbers({stem for of_question in stems for stem in of_question})
+        split = []
+        for of_question in stems:
+            ids = np.array([number for stem in of_question if (number := numbers[stem]) is not None], np.int32)
+            split.append((ids, len(of_question) - len(ids)))
+        return split
+
+
+@dataclass(frozen=True, slots=True)
+class Approximate:
+    """How a score works on an index whose vectors are searched approximately.
+
+    ``candidates`` gives for each question the rows of the units that it finds, among the sentences that are allowed (a flag
+    for each, or None for all); ``score_rows`` the exact scores of some rows for the question of that number.
+    """
+
+    candidates: Callable[[Questions, NDArray[np.bool_] | None], Iterable[Rows]]
+    score_rows: Callable[[Questions, int, Rows], Scores]
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalScore:
+    """One way to score the sentences, or the passages, of an index.
+
+    ``score`` gives for each question in turn an array over every unit, in the order of the snapshot's rows; ``approximate``
+    does without looking at every unit. The mode hybrid uses every score, ``mode`` names the other mode that does, if there
+    is one. ``plain_weight`` is the weight where none was fitted for the index's encoder. ``bound`` gives, for each question,
+    what the score could reach at most: a hit's ``parts`` hold it under the name beside it.
+    """
+
+    unit: Unit
+    mode: Mode
+    plain_weight: float
+    score: Callable[[Questions], Iterator[Scores]]
+    approximate: Approximate | None = None
+    bound: tuple[str, Callable[[Questions], Iterator[float]]] | None = None

@@ -1,0 +1,116 @@
+"""What was fitted for a model and comes with it: the weights of its scores, and what its scores say of being right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from oreqa.core import UNITS, Unit
+from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.errors import ModelError
+from oreqa.files import write_json
+from oreqa.models.folders import FITTED, find_model, read_json_file
+
+SHIPPED_ENCODER = Path(__file__).parent / "pack" / DEFAULT_ENCODER / FITTED
+"""What was fitted for the default encoder, whose own folder belongs to another package."""
+
+
+COMBINED = ("selection", "retrieval", "reranking", "reranked", "aggregate")
+"""What a combination of the scores of answers may set: ``oreqa.answering.combining.Combination``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Logistic regression from scores to the probability that an answer is right.
+
+    ``weights`` go with the features; an answer below ``threshold`` is not given.
+    """
+
+    weights: Mapping[str, float]
+    bias: float
+    threshold: float
+
+    def probability(self, features: Mapping[str, float]) -> float:
+        total = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
+        return 1 / (1 + math.exp(-total)) if total > -700 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What a model's ``fitted.json`` holds; a model without the file has nothing.
+
+    ``fusion`` are an encoder's weights of retrieval scores by their names, for each unit. ``combination`` are a reader's, or
+    a span re-ranker's, weights of the scores of answers. ``calibration`` is for sentences that an encoder finds, or for the
+    spans of a reader. ``rerank_weight`` is a classifier's. ``encoder`` is the fingerprint of the encoder whose search they
+    were fitted with.
+    """
+
+    encoder: str = ""
+    fusion: Mapping[Unit, Mapping[str, float]] = field(default_factory=dict)
+    combination: Mapping[str, Any] = field(default_factory=dict)
+    calibration: Calibration | None = None
+    rerank_weight: float | None = None
+
+
+def read_fitted(folder: Path) -> Fitted:
+    """What was fitted for the model in ``folder``. Raises ModelError for a damaged file."""
+    path = folder / FITTED
+    return _parse(read_json_file(path), path) if path.is_file() else Fitted()
+
+
+def encoder_fitted(model: str, fingerprint: str) -> Fitted:
+    """What was fitted for the encoder with this fingerprint, named ``model``; nothing if the model is not here."""
+    shipped = read_fitted(SHIPPED_ENCODER.parent)
+    if shipped.encoder == fingerprint:
+        return shipped
+    try:
+        folder = find_model(model)
+    except ModelError:  # a search by words alone does without the model
+        return Fitted()
+    return read_fitted(folder)
+
+
+def fitted_file(model: str | Path) -> Path:
+    """The file of what was fitted for a model, by its name or folder."""
+    return SHIPPED_ENCODER if str(model) == DEFAULT_ENCODER else find_model(model) / FITTED
+
+
+def write_fitted(path: Path, **changes: Any) -> None:
+    """Change some of what a ``fitted.json`` holds, or begin one."""
+    settings = read_json_file(path) if path.is_file() else {}
+    write_json(path, {**settings, **changes})
+
+
+def _parse(settings: Any, path: Path) -> Fitted:
+    try:
+        calibration = settings.get("calibration")
+        weight = settings.get("rerank_weight")
+        return Fitted(
+            encoder=str(settings.get("encoder", "")),
+            fusion={unit: _numbers(settings["fusion"][unit]) for unit in UNITS} if "fusion" in settings else {},
+            combination=_numbers(settings.get("combination", {}), COMBINED),
+            calibration=None
+            if calibration is None
+            else Calibration(
+                _numbers(calibration["weights"]), _number(calibration["bias"]), _number(calibration["threshold"])
+            ),
+            rerank_weight=None if weight is None else _number(weight),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: it is damaged ({type(error).__name__}: {error})") from error
+
+
+def _numbers(values: Mapping[str, Any], known: Sequence[str] = ()) -> dict[str, float]:
+    if known and (unknown := sorted(values.keys() - set(known))):
+        raise ValueError(f"there is no weight {unknown[0]}")
+    return {name: _number(value) for name, value in values.items()}
+
+
+def _number(value: Any) -> Any:
+    """A whole number or a truth value stays what it is."""
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is not a number")
+    return value

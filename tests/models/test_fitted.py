@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.errors import ModelError
+from oreqa.index.scores import SCORES
+from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
+from oreqa.models.fitted import Calibration, Fitted, encoder_fitted, fitted_file, read_fitted, write_fitted
+from oreqa.models.folders import find_model, fingerprint
+from oreqa.models.reader.folder import read_reader_folder
+
+SUM = Calibration({"sentence_cosine": 1.0, "margin": 2.0}, -0.5, 0.4)
+
+
+def test_probability_is_logistic() -> None:
+    assert SUM.probability({"sentence_cosine": 0.3, "margin": 0.6}) == pytest.approx(1 / (1 + math.exp(-1.0)))
+    assert SUM.probability({"sentence_cosine": -1e6, "margin": 0}) == 0
+
+
+def test_a_model_without_the_file_has_nothing_fitted(tiny_reader: Path, tiny_classifier: Path) -> None:
+    assert read_reader_folder(tiny_reader).fitted == Fitted()
+    assert read_cross_encoder_folder(tiny_classifier).fitted == Fitted()
+    assert encoder_fitted("gone", "0") == Fitted()
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "fitted.json"
+    calibration = {"weights": {"reading": 0.5}, "bias": -1.0, "threshold": 0.25}
+    write_fitted(path, combination={"reranked": 3, "aggregate": False}, rerank_weight=0.1)
+    write_fitted(path, calibration=calibration, rerank_weight=0.2)
+    fitted = read_fitted(tmp_path)
+    assert fitted.combination == {"reranked": 3, "aggregate": False}
+    assert (fitted.calibration, fitted.rerank_weight) == (Calibration({"reading": 0.5}, -1.0, 0.25), 0.2)
+    write_fitted(path, fusion={"sentence": {"a": 1}, "passage": {"b": 2.5}}, encoder="f00")
+    assert read_fitted(tmp_path).fusion == {"sentence": {"a": 1}, "passage": {"b": 2.5}}
+    assert read_fitted(tmp_path).encoder == "f00"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        [],
+        {"fusion": {"sentence": {"a": 1}}},
+        {"fusion": {"sentence": {"a": "1"}, "passage": {}}},
+        {"calibration": {"weights": {}, "bias": 0}},
+        {"calibration": {"weights": {"a": None}, "bias": 0, "threshold": 0}},
+        {"combination": 3},
+        {"combination": {"luck": 1.0}},
+        {"rerank_weight": "0.3"},
+    ],
+)
+def test_damaged_files_are_named(tmp_path: Path, settings: object) -> None:
+    (tmp_path / "fitted.json").write_text(json.dumps(settings))
+    with pytest.raises(ModelError, match=r"fitted\.json: it is damaged"):
+        read_fitted(tmp_path)
+
+
+def test_the_shipped_models_were_fitted_together() -> None:
+    stamp = fingerprint(find_model(DEFAULT_ENCODER))
+    encoder = encoder_fitted(DEFAULT_ENCODER, stamp)
+    assert encoder == encoder_fitted("a copy of it under another name", stamp) != Fitted()
+    reader = read_reader_folder(find_model(DEFAULT_READER)).fitted
+    reranker = read_cross_encoder_folder(find_model(DEFAULT_RERANKER)).fitted
+    classifier = read_cross_encoder_folder(find_model(DEFAULT_CLASSIFIER)).fitted
+    assert {fitted.encoder for fitted in (encoder, reader, reranker, classifier)} == {stamp}
+    for unit in ("sentence", "passage"):
+        assert encoder.fusion[unit].keys() == SCORES.keys()
+    assert encoder.calibration is not None
+    assert reader.calibration is not None
+    assert reader.combination.keys() == {"selection", "retrieval", "aggregate"}
+    assert reranker.combination.keys() == {"reranking", "reranked"}
+    assert classifier.rerank_weight == 0.3
+
+
+def test_where_benchmarks_write_what_they_fit(tiny_reader: Path) -> None:
+    assert fitted_file(tiny_reader) == tiny_reader / "fitted.json"
+    assert fitted_file(DEFAULT_READER) == find_model(DEFAULT_READER) / "fitted.json"
+    assert read_fitted(fitted_file(DEFAULT_ENCODER).parent).encoder == fingerprint(find_model(DEFAULT_ENCODER))
