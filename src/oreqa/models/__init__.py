@@ -1,1 +1,1 @@
-"""Models: where they are found and what they are made of."""
+"""Models: one folder per family, what the families share, and the models that ship."""

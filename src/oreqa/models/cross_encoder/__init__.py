@@ -1,1 +1,1 @@
-"""Cross-encoders: a question and a candidate answer to one score. The answer classifier and the span re-ranker."""
+"""Cross-encoders: score a question with a candidate answer. The answer classifier and the span re-ranker are both one."""

@@ -1,4 +1,4 @@
-"""What a cross-encoder's folder says about itself."""
+"""Read the settings of a cross-encoder's folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oreqa.models.graph.weights import find_tokenizer
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoderFolder:
-    """A cross-encoder's folder, read but not loaded. Settings are those of ``CrossEncoderInputs``."""
+    """The settings of a cross-encoder's folder, explained in ``CrossEncoderInputs``; the weights are not loaded."""
 
     path: Path
     kind: str
@@ -29,14 +29,14 @@ class CrossEncoderFolder:
 
 
 def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncoderFolder:
-    """Read a folder's settings. Raises ModelError if it is not a cross-encoder's, or not of the ``kind``."""
+    """Read the settings of a cross-encoder's folder. Raises ModelError if it is something else, or not of ``kind``."""
     with sound_settings(path):
         config = read_config(path)
         kind = check_kind(path, config, *([kind] if kind else (CLASSIFIER, RERANKER)))
         settings = config.get("oreqa") or {}
         marking = settings.get("marking", "alone" if kind == CLASSIFIER else "marked")
         if marking not in MARKINGS:
-            raise ModelError(f"{path}: its setting marking is {marking!r}; known: {', '.join(MARKINGS)}")
+            raise ModelError(f"{path}: its setting marking is {marking!r}; it must be one of {', '.join(MARKINGS)}")
         positions = whole_number(config, "max_position_embeddings", path, 512, MIN_TOKENS)
         return CrossEncoderFolder(
             path=path,

@@ -1,4 +1,4 @@
-"""Re-ranking retrieved sentences by a classifier's probability that they answer."""
+"""Re-rank retrieved sentences by a classifier's probability that they answer the question."""
 
 from __future__ import annotations
 
@@ -75,17 +75,17 @@ def rerank_scores(scores: Floats, best: NDArray[np.intp], logits: NDArray[np.flo
 
 
 def hit_candidate(hit: Hit) -> Candidate:
-    """A hit's sentence in its passage."""
+    """Return the candidate for a hit: its sentence, in its passage."""
     sentence, passage = hit.sentence, hit.passage
     head = passage_head(passage.title, passage.heading)
     return Candidate(sentence.text, passage.text, head, sentence.start - passage.start)
 
 
 def log_probability(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """log p of log-odds, without overflow."""
+    """Return log p for log-odds (logits), without overflow: the log-sigmoid."""
     return -np.logaddexp(np.float32(0), -logits)
 
 
 def probability(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """p of log-odds."""
+    """Return p for log-odds (logits): the sigmoid."""
     return np.exp(log_probability(logits))

@@ -1,1 +1,1 @@
-"""Encoders: questions, passages and their sentences to vectors."""
+"""Encoders: vectors of questions, passages and their sentences."""

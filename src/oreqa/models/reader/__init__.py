@@ -1,1 +1,1 @@
-"""Readers: a question and passages to answer spans."""
+"""Readers: find the answer spans to a question in passages."""

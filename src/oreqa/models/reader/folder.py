@@ -1,4 +1,4 @@
-"""What a reader's folder says about itself."""
+"""Read the settings of a reader's folder."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from oreqa.models.folders import MIN_TOKENS, READER, check_kind, read_config, so
 from oreqa.models.graph.weights import find_tokenizer
 
 MAX_ANSWER_TOKENS = 16
-"""Where a reader's folder does not say otherwise. DPR's reader takes 10; FairytaleQA and QED have clauses as answers."""
+"""Default length of the longest answer. DPR's reader uses 10, but in FairytaleQA and QED answers can be clauses."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderFolder:
-    """A reader's folder, read but not loaded.
+    """The settings of a reader's folder; the weights are not loaded.
 
     ``max_tokens``, ``overlap``, ``titles`` and ``closing`` are those of ``ReaderInputs``; ``shared`` says whether spans
     were normalised over all passages of a question; ``answer_tokens`` how long they are at most.
@@ -36,7 +36,7 @@ class ReaderFolder:
 
 
 def read_reader_folder(path: Path) -> ReaderFolder:
-    """Read a folder's settings. Raises ModelError, with the reason, if it is not a reader's."""
+    """Read the settings of a reader's folder. Raises ModelError, with the reason, if it is something else."""
     with sound_settings(path):
         config = read_config(path)
         check_kind(path, config, READER)
