@@ -73,7 +73,7 @@ def test_many_questions(kb: Path, tmp_path: Path) -> None:
     one = run("ask", "--questions", "-", *more, "--json", given="hearts\n")
     assert len(json.loads(one.stdout)) == 1
     empty = run("ask", "--questions", "-", *more, given="\n")
-    assert (empty.exit_code, empty.stderr) == (2, "error: standard input: it has no line with a question\n")
+    assert (empty.exit_code, empty.stderr) == (2, "error: standard input: it holds no question\n")
 
 
 def test_models_that_are_not_calibrated_say_so(kb: Path) -> None:

@@ -225,7 +225,7 @@ def test_errors_are_one_line_and_one_document(
         (OSError(errno.EACCES, "Permission denied", "kb\n"), "error: kb␊: Permission denied", 1),
         (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device", 1),
         (UnicodeEncodeError("utf-8", "kb\udcff", 2, 3, "surrogates"), "error: a name is not UTF-8: kb�; rename it", 2),
-        (KeyboardInterrupt(), "interrupted; finished work is kept: run the same command again to go on", 130),
+        (KeyboardInterrupt(), "interrupted; finished work is kept: run the same command again to continue", 130),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), "", 0),
     ],
 )
@@ -253,7 +253,7 @@ def test_what_nobody_foresaw_is_one_line(
 def test_help_shows_defaults_in_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert "[default: (calibrated)]" in run("ask", "--help").stdout
-    assert "Files that cannot be read are named and left out" in run("index", "--help").stdout
+    assert "Files that cannot be read are listed and skipped" in run("index", "--help").stdout
 
 
 def test_shells_complete_commands() -> None:

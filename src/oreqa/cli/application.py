@@ -18,11 +18,11 @@ from oreqa.errors import OreqaError
 
 
 class _StoppedError(Exception):
-    """Ctrl-C in a command; or its cause, where that is what typer would take for the user's wish to stop."""
+    """Ctrl-C in a command, or an error that typer would mistake for it, which is then the cause."""
 
 
 class _Commands(TyperGroup):
-    """Turns whatever goes wrong into one line on standard error, with --json a JSON document, too, and an exit code."""
+    """Turns every error into one line on standard error, with --json also a JSON document, and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
         words = list(sys.argv[1:] if args is None else args)
@@ -50,17 +50,17 @@ class _Commands(TyperGroup):
 
 
 def _join_lines(command: Any) -> None:
-    """Help pages break lines where the terminal's width wants it, not where the source does."""
+    """Joins the source's lines: help pages break them at the terminal's width."""
     command.help = re.sub(r"(?<=\S)\n *(?=\S)", " ", command.help or "")
     for part in getattr(command, "commands", {}).values():
         _join_lines(part)
 
 
 def _prepare_environment() -> None:
-    """Lets every text be printed in any locale, and ignores sizes of terminals in which rich shows nothing."""
-    for name, least in (("COLUMNS", 20), ("LINES", 1)):
+    """Lets any text be printed in any locale, and ignores terminal sizes at which rich shows nothing."""
+    for name, minimum in (("COLUMNS", 20), ("LINES", 1)):
         size = os.environ.get(name, "")
-        if size and not (size.isdecimal() and len(size) < 9 and int(size) >= least):
+        if size and not (size.isdecimal() and len(size) < 9 and int(size) >= minimum):
             del os.environ[name]
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # closed, or replaced by something else
@@ -68,7 +68,7 @@ def _prepare_environment() -> None:
 
 
 def _finish_output() -> None:
-    """What cannot be written is given up here: Python would complain about it after the exit code is settled."""
+    """Drops output that cannot be written; otherwise Python would complain after the exit code is set."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -80,7 +80,7 @@ def _finish_output() -> None:
 
 
 def _report(error: Exception, as_json: bool, debug: bool) -> int:
-    """Say what went wrong; the exit code."""
+    """Print the error. Returns the exit code."""
     if isinstance(error, _StoppedError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     kind, message, code = _described(error)
@@ -103,7 +103,7 @@ def _described(error: Exception) -> tuple[str, str, int]:
     if isinstance(error, OreqaError):
         return "error: ", str(error), error.exit_code
     if isinstance(error, _StoppedError):
-        return "", "interrupted; finished work is kept: run the same command again to go on", 130
+        return "", "interrupted; finished work is kept: run the same command again to continue", 130
     if hasattr(error, "format_message"):  # a usage error; their class has no public name in every typer
         message, context = one_line(error.format_message()).replace("Value error, ", ""), getattr(error, "ctx", None)
         command = f"; {context.command_path} --help explains" if context and message else ""

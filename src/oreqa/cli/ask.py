@@ -47,7 +47,7 @@ def ask(
     index: IndexOption,
     question: QuestionArgument = None,
     questions: QuestionsOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="At most so many answers.")] = 3,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many answers at most.")] = 3,
     where: WhereOption = None,
     threshold: Annotated[
         float | None,
@@ -59,14 +59,14 @@ def ask(
     reranker: RerankerOption = DEFAULT_RERANKER,
     rerank: RerankOption = 0,
     classifier: ClassifierOption = DEFAULT_CLASSIFIER,
-    explain: Annotated[bool, typer.Option("--explain", help="Show what each stage contributed.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show each stage's score.")] = False,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Answer a question from an index, or each line of a file, with the sentence and the passage that prove it.
 
-    Says "no answer found" when the documents do not seem to hold one, and shows the passages that came nearest.
+    Says "no answer found" when the documents do not seem to hold one, and shows the best passages instead.
 
     [bold]oreqa ask "How tall is the tower?" --index kb[/bold]
 
@@ -155,7 +155,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 
 
 def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
-    """An answer for a terminal, with its sentence; in the ``whole`` passage, if that is wanted.
+    """An answer for a terminal, with its sentence or its ``whole`` passage.
 
     Print it with ``crop=False``: the place is never cut."""
     from rich.console import Group
@@ -184,7 +184,7 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
 
 
 def render_stages(answer: Answer) -> RenderableType:
-    """A table of what search, reader and re-ranker gave the answer."""
+    """A table of the scores that search, reader and re-ranker gave the answer."""
     from rich.padding import Padding
     from rich.table import Table
 
@@ -194,7 +194,7 @@ def render_stages(answer: Answer) -> RenderableType:
     for name, meaning in _STAGES.items():
         if name in answer.parts:
             table.add_row(name, f"{answer.parts[name]:.3f}", meaning)
-    table.add_row("score", f"{answer.score:.3f}", "what the answers are ordered by")
+    table.add_row("score", f"{answer.score:.3f}", "the answers' order")
     return Padding(table, (0, 0, 1, 5))
 
 
@@ -209,7 +209,7 @@ _STAGES = {
     "reading": "reader: log-probability of the span",
     "selection": "reader: log-probability of the passage among those read",
     "passage": "reader: log-odds that the passage answers",
-    "agreement": "what equal answers elsewhere add",
+    "agreement": "added by equal answers elsewhere",
     "occurrences": "spans with this answer",
     "merged": "score before re-ranking",
     "reranking": "re-ranker: log-probability among the best answers",

@@ -1,4 +1,4 @@
-"""``oreqa check``: is an index as it was written?"""
+"""``oreqa check``: compare an index with its checksums."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def check(
     index: IndexOption,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare every file of an index, and every kept encoding, with its checksum, and name those that are damaged.
+    """Compare every file and every cached encoding of an index with its checksum, and list the damaged ones.
 
-    The exit code is 1 if there are any. Nothing is changed: the next oreqa index makes search files anew.
+    The exit code is 1 if any is damaged. Nothing is changed: the next oreqa index rebuilds damaged search files.
 
     [bold]oreqa check --index kb[/bold]
     """

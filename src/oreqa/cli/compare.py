@@ -1,4 +1,4 @@
-"""``oreqa compare``: runs against the first of them."""
+"""``oreqa compare``: runs against a baseline, the first of them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def compare(
     if len(runs) < 2:
         raise InputError("name at least two runs: oreqa compare BASELINE OTHER")
     loaded = [load_run(folder) for folder in runs]
-    found = [compare_runs(loaded[0], other, seed) for other in loaded[1:]]
+    comparisons = [compare_runs(loaded[0], other, seed) for other in loaded[1:]]
     if as_json:
-        print_json([asdict(comparison) for comparison in found])
+        print_json([asdict(comparison) for comparison in comparisons])
         return
     from rich.table import Table
 
@@ -42,21 +42,26 @@ def compare(
 
     console = Console()
     first = loaded[0]
-    for other, c in zip(loaded[1:], found, strict=True):
+    for other, c in zip(loaded[1:], comparisons, strict=True):
         a, b = visible(c.a), visible(c.b)
         table = Table(title=f"{b} against {a}: {c.questions:,} questions", title_justify="left")
         for name in ("metric", a, b, "difference", "95% interval", "p"):
             # The names of runs often differ in their ends only: they are folded, never cut short.
-            table.add_column(name, justify="left" if name == "metric" else "right", overflow="fold",
-                             no_wrap=name == "95% interval")  # fmt: skip
+            table.add_column(
+                name, justify="left" if name == "metric" else "right", overflow="fold", no_wrap=name == "95% interval"
+            )
         for name in _SHOWN:
             if name in c.differences:
                 d = c.differences[name]
                 table.add_row(
-                    name, f"{first.summary[name]:.2f}", f"{other.summary[name]:.2f}", f"{100 * d.mean:+.2f}",
-                    f"{100 * d.low:+.2f} .. {100 * d.high:+.2f}", f"{d.p:.4f}",
+                    name,
+                    f"{first.summary[name]:.2f}",
+                    f"{other.summary[name]:.2f}",
+                    f"{100 * d.mean:+.2f}",
+                    f"{100 * d.low:+.2f} .. {100 * d.high:+.2f}",
+                    f"{d.p:.4f}",
                     style="bold" if d.p < 0.05 else "",
-                )  # fmt: skip
+                )
         console.print(table)
         e, n = c.errors, c.questions
         console.print(

@@ -1,4 +1,4 @@
-"""rich's console for texts of unknown origin: it interprets nothing in them and shows control characters as marks."""
+"""rich's console for untrusted texts: it interprets nothing in them and shows control characters as marks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oreqa.cli.output import visible, writing
 
 
 class Console(rich.console.Console):
-    """All tables and styled texts are printed with this; no markup, emoji names or links of a text take effect."""
+    """Prints all tables and styled texts; markup, emoji names and links in a text have no effect."""
 
     def __init__(self, err: bool = False) -> None:
         super().__init__(stderr=err, markup=False, emoji=False, highlight=False)
@@ -35,7 +35,7 @@ class Console(rich.console.Console):
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Every segment passes here; a text already before it is folded, so that its marks are counted in its width."""
+        """Marks control characters of every segment; of a text before it is folded, so that its width counts the marks."""
         if isinstance(renderable, Text):
             renderable = renderable.copy()
             renderable.plain = visible(renderable.plain, lines=True)

@@ -1,4 +1,4 @@
-"""``oreqa eval``: tasks with known answers, measured."""
+"""``oreqa eval``: measure tasks whose answers are known."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ app.add_typer(evaluate, name="eval")
 def reqa(
     data: Annotated[Path, typer.Option(help="SQuAD (.json) or MRQA (.jsonl) file, plain or gzipped.")],
     out: OutOption,
-    sentences: Annotated[Path | None, typer.Option(help="Candidates' boundaries; without it our own splitter's.")] = None,
+    sentences: Annotated[
+        Path | None,
+        typer.Option(help="Sentence boundaries of the candidates; default: oreqa's splitter."),
+    ] = None,
     mode: ModeOption = "hybrid",
     model: ModelOption = DEFAULT_ENCODER,
     index: TaskIndexOption = None,
@@ -120,7 +123,7 @@ def classifier_command(
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell answers from other sentences: accuracy and AUC-PR, beside guessing and the dual encoder's cosine.
+    """Separate answers from other sentences: accuracy and AUC-PR, against guessing and the dual encoder's cosine.
 
     [bold]oreqa eval classifier --data pairs.jsonl --classifier runs/classifier --out runs/classified[/bold]
     """
@@ -139,7 +142,7 @@ def recall(
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare an index's FAISS search with exact search: which share of the nearest neighbours it finds.
+    """Measure an index's FAISS search: the share of the exact nearest neighbours that it finds.
 
     [bold]oreqa eval recall --index kb -k 10[/bold]
     """

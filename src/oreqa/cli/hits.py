@@ -1,4 +1,4 @@
-"""What a search found, for people and for programs."""
+"""Search results, for people and for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXTRACT = 240
 
 
 def hit_json(rank: int, hit: Hit) -> dict[str, Any]:
-    """A hit as the JSON of the command line; the place is that of the sentence."""
+    """A hit as JSON; the place is the sentence's."""
     passage, sentence = hit.passage, hit.sentence
     return {
         "rank": rank,
@@ -34,7 +34,7 @@ def hit_json(rank: int, hit: Hit) -> dict[str, Any]:
 
 
 def render_hit(rank: int, hit: Hit, body: str) -> RenderableType:
-    """A hit for a terminal: rank and score, the ``body`` that was ranked, and the place of its best sentence."""
+    """A hit for a terminal: rank, score, the ``body`` that was ranked, and the place of its best sentence."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -47,7 +47,7 @@ def render_hit(rank: int, hit: Hit, body: str) -> RenderableType:
 
 
 def render_near(hit: Hit) -> RenderableType:
-    """An extract of a passage that is no answer, in dim letters."""
+    """An extract of a passage that was not taken as an answer, dimmed."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
@@ -57,14 +57,14 @@ def render_near(hit: Hit) -> RenderableType:
     return Group(text, SourceLine(place, names_of(hit.passage), 5, "dim cyan"), "")
 
 
-def extract(hit: Hit, most: int = EXTRACT) -> str:
-    """About ``most`` characters of a passage around its best sentence, cut between words."""
+def extract(hit: Hit, limit: int = EXTRACT) -> str:
+    """About ``limit`` characters of a passage around its best sentence, cut between words."""
     text = hit.passage.text
     first, last = hit.sentence.start - hit.passage.start, hit.sentence.end - hit.passage.start
-    spare = max(0, most - (last - first)) // 2
+    spare = max(0, limit - (last - first)) // 2
     begin = max(0, first - spare)
-    end = min(len(text), begin + most)
-    begin = max(0, min(begin, end - most))
+    end = min(len(text), begin + limit)
+    begin = max(0, min(begin, end - limit))
     before, body, behind = text[:begin], text[begin:end], text[end:]
     if before and not before[-1].isspace():
         body = body.partition(" ")[2] or body
@@ -74,7 +74,7 @@ def extract(hit: Hit, most: int = EXTRACT) -> str:
 
 
 def print_question(question: str) -> None:
-    """The heading over what belongs to one of several questions."""
+    """The heading above the results of one of several questions."""
     from rich.text import Text
 
     from oreqa.cli.console import Console

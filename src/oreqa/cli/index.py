@@ -1,4 +1,4 @@
-"""``oreqa index``: documents into an index."""
+"""``oreqa index``: add documents to an index."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @app.command(name="index")
 def index_command(
     paths: Annotated[list[Path], typer.Argument(help="Files and folders to read.", show_default=False, metavar="PATH")],
-    index: Annotated[Path, typer.Option("--index", help="The index's folder; it is made if it is new.")],
-    include: Annotated[list[str] | None, typer.Option(help="Only files that match, as in .gitignore.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="No files that match, as in .gitignore.")] = None,
+    index: Annotated[Path, typer.Option("--index", help="The index's folder; created if it does not exist.")],
+    include: Annotated[list[str] | None, typer.Option(help="Only files that match, patterns as in .gitignore.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Skip files that match, patterns as in .gitignore.")] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents that are gone from these paths.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first file that cannot be read.")] = False,
     text_field: Annotated[str | None, typer.Option(help="Field of a table's rows that holds the text.")] = None,
@@ -31,26 +31,27 @@ def index_command(
     id_field: Annotated[str | None, typer.Option(help="Field that identifies a row.")] = None,
     model: NewModelOption = None,
     passage_tokens: Annotated[
-        int | None, typer.Option(min=16, help="Tokens of a passage.", show_default=str(PASSAGE_TOKENS))
+        int | None, typer.Option(min=16, help="Longest passage, in tokens.", show_default=str(PASSAGE_TOKENS))
     ] = None,
     language: Annotated[
-        str | None, typer.Option(help="Language of the documents, as en or de.", show_default=LANGUAGE)
+        str | None, typer.Option(help="Language of the documents, e.g. en or de.", show_default=LANGUAGE)
     ] = None,
     factory: Annotated[
         str | None, typer.Option(help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...", show_default=FACTORY)
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write a CSV file: words of every page, words read, what was left out and why.")
+        Path | None,
+        typer.Option(help="Write a CSV file: every page's words, words read, and what was left out and why."),
     ] = None,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add documents to an index, or refresh it; what did not change is not encoded again.
+    """Add documents to an index, or refresh it; unchanged ones are not encoded again.
 
     Reads text, Markdown, web pages, PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, e-mail, and the rows of .csv, .tsv and
-    .jsonl. Files that cannot be read are named and left out, and the exit code is 1. A folder's .oreqaignore lists what not
-    to read.
+    .jsonl. Files that cannot be read are listed and skipped, and the exit code is 1. A folder's .oreqaignore lists files to
+    skip.
 
     [bold]oreqa index docs/ notes.pdf --index kb[/bold]
     """
@@ -60,8 +61,12 @@ def index_command(
     from oreqa.index.locking import existing_settings
     from oreqa.index.store import Settings
 
-    for name, text in (("--index", str(index)), ("--text-field", text_field), ("--title-field", title_field),
-                       ("--id-field", id_field)):  # fmt: skip
+    for name, text in (
+        ("--index", str(index)),
+        ("--text-field", text_field),
+        ("--title-field", title_field),
+        ("--id-field", id_field),
+    ):
         need_text(text or "", name)
     named: dict[str, Any] = {"model": model, "passage_tokens": passage_tokens, "language": language, "factory": factory}
     changes = {name: value for name, value in named.items() if value is not None}
@@ -70,13 +75,20 @@ def index_command(
         need_writable(report, "--report")
     with progress_bar("passages") as advance:
         result = index_files(
-            index, paths, settings,
-            include=include or (), exclude=exclude or (), fields=Fields(text_field, title_field, id_field),
-            prune=prune, strict=strict, device=device, progress=advance,
+            index,
+            paths,
+            settings,
+            include=include or (),
+            exclude=exclude or (),
+            fields=Fields(text_field, title_field, id_field),
+            prune=prune,
+            strict=strict,
+            device=device,
+            progress=advance,
             on_problem=lambda line: say(f"skipped: {line}", err=True, colour="yellow"),
             on_warning=lambda line: say(f"warning: {line}", err=True, colour="yellow"),
             on_file=advance.file,
-        )  # fmt: skip
+        )
     if report is not None:
         write_coverage(report, read_coverage(index), result.problems)
     if as_json:
@@ -92,10 +104,13 @@ def _summary(index: Path, report: Report) -> list[str]:
     counts = [
         f"{number} {name}"
         for number, name in (
-            (report.added, "added"), (report.changed, "changed"), (report.unchanged, "unchanged"),
+            (report.added, "added"),
+            (report.changed, "changed"),
+            (report.unchanged, "unchanged"),
             (report.removed, "removed"),
-        ) if number
-    ]  # fmt: skip
+        )
+        if number
+    ]
     if report.problems:
         counts.append(f"{_counted(len(report.problems), 'file')} skipped")
     lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {report.passages:,} passages in all"]

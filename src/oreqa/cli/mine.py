@@ -1,4 +1,4 @@
-"""``oreqa mine``: training data that models find."""
+"""``oreqa mine``: make training data with models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 if TYPE_CHECKING:
     from oreqa.mining.silver import SilverPairs
 
-mine = typer.Typer(no_args_is_help=True, help="Find training data with models.")
+mine = typer.Typer(no_args_is_help=True, help="Make training data with models.")
 app.add_typer(mine, name="mine")
 
 
@@ -50,7 +50,7 @@ def negatives(
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Each question with its answer and three sentences that do not answer it: what a classifier learns from.
+    """Pair each question with its answer and three sentences that do not answer it, to train a classifier.
 
     One is drawn from BM25's ten best sentences, one from the ten nearest vectors, one from the answer's own document.
 
@@ -84,7 +84,7 @@ def silver(
     questions: Annotated[Path | None, typer.Option(help="Questions without answers, one a line; needs --index.")] = None,
     index: Annotated[Path | None, typer.Option("--index", help="Index of the documents, with --questions.")] = None,
     classifier: ClassifierOption = DEFAULT_CLASSIFIER,
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Sentences retrieved for a question.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Sentences retrieved for each question.")] = 10,
     mode: ModeOption = "hybrid",
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Keep sentences of at least this probability; 0 for soft labels.")
@@ -99,10 +99,10 @@ def silver(
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Find unlabelled answers: retrieved sentences that a classifier accepts. More pairs to train on.
+    """Find unlabelled answers: retrieved sentences that a classifier accepts, as more pairs to train on.
 
     Works on questions with answers (--data), which are kept as they are, and on questions without (--questions and
-    --index). The file can be read and edited. An interrupted run goes on when it is started again.
+    --index). The file can be read and edited. An interrupted run resumes when started again.
 
     [bold]oreqa mine silver --data train.json --classifier runs/classifier --out runs/silver.jsonl[/bold]
     """
@@ -168,24 +168,25 @@ def _print_sample(rows: list[dict[str, Any]]) -> None:
 def predictions(
     data: Annotated[
         list[Path],
-        typer.Option(help="SQuAD or MRQA file, or rows {question, answers | pattern} (.jsonl); several times for several."),
+        typer.Option(help="SQuAD or MRQA file, or rows {question, answers | pattern} (.jsonl); may be repeated."),
     ],
     out: OutFileOption,
     reader: ReaderOption = DEFAULT_READER,
     index: Annotated[
-        Path | None, typer.Option("--index", help="Index to search for rows; the paragraphs of a file are searched by BM25.")
+        Path | None,
+        typer.Option("--index", help="Index to search for rows; BM25 searches the paragraphs of a file."),
     ] = None,
-    passages: Annotated[int, typer.Option(min=1, help="Passages retrieved for a question.")] = 5,
-    k: Annotated[int, typer.Option("-k", min=2, help="Predictions kept of a question.")] = 100,
+    passages: Annotated[int, typer.Option(min=1, help="Passages retrieved for each question.")] = 5,
+    k: Annotated[int, typer.Option("-k", min=2, help="Spans kept for each question.")] = 100,
     questions: CountOption = None,
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """A reader's best spans for training questions, right and wrong: what a span re-ranker learns from.
+    """Keep a reader's best spans for training questions, right and wrong, to train a span re-ranker.
 
-    Held-out articles are left out. An interrupted run goes on when it is started again.
+    Held-out articles are left out. An interrupted run resumes when started again.
 
     [bold]oreqa mine predictions --data train.json --reader runs/reader --out runs/predictions.jsonl[/bold]
     """

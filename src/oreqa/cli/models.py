@@ -1,4 +1,4 @@
-"""``oreqa models``: the models that are here by name."""
+"""``oreqa models``: the models that are installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def models(
     name: Annotated[str | None, typer.Argument(help="Show one model's card.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List the models that can be named, or show one's card.
+    """List the installed models, or show one's card.
 
     [bold]oreqa models minilm-reader[/bold]
     """
@@ -34,17 +34,17 @@ def models(
 
         Console().print(Markdown(text, hyperlinks=False))
         return
-    found = list_models()
+    listed = list_models()
     if as_json:
-        print_json([asdict(model) | {"path": str(model.path)} for model in found])
+        print_json([asdict(model) | {"path": str(model.path)} for model in listed])
         return
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in ("name", "what it does", "size", "licence"):
         table.add_column(column, overflow="fold")
-    for model in found:
+    for model in listed:
         table.add_row(*map(visible, (model.name, model.kind, f"{model.bytes / 1e6:.1f} MB", model.licence)))
     Console().print(table)
-    for model in found:
+    for model in listed:
         say(f"{model.name}: {model.path}")

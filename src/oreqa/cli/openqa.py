@@ -1,4 +1,4 @@
-"""``oreqa eval openqa`` and ``oreqa eval answers``: answers, measured."""
+"""``oreqa eval openqa`` and ``oreqa eval answers``: measure answers."""
 
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ def openqa(
     gold_passages: Annotated[
         bool, typer.Option("--gold-passages", help="Read each question's own paragraph instead of retrieving.")
     ] = False,
-    passages: Annotated[int, typer.Option(min=1, max=100, help="How many passages are read for a question.")] = 5,
+    passages: Annotated[int, typer.Option(min=1, max=100, help="Passages read for each question.")] = 5,
     reader: ReaderOption = DEFAULT_READER,
     reranker: RerankerOption = DEFAULT_RERANKER,
     rerank: RerankOption = 0,
     classifier: ClassifierOption = DEFAULT_CLASSIFIER,
     null: Annotated[
         float | None,
-        typer.Option(help="SQuAD 2.0: no answer where the passage's log-odds of holding one are below this."),
+        typer.Option(help="SQuAD 2.0: give no answer where the passage's log-odds of holding one are below this."),
     ] = None,
     combine: Annotated[
-        list[str] | None, typer.Option(help="A weight of the one score as name=value, as reranking=0.5 or alone=1.")
+        list[str] | None,
+        typer.Option(help="Change a weight of the score: name=value, e.g. reranking=0.5 or alone=1."),
     ] = None,
     model: ModelOption = DEFAULT_ENCODER,
     index: TaskIndexOption = None,
@@ -59,9 +60,9 @@ def openqa(
 ) -> None:
     """Answer questions from all paragraphs: EM, F1, and the accuracy of retrieval.
 
-    Without an index, the paragraphs of the data are the collection. An index of your own is searched with --index; it is
-    needed for questions without paragraphs. A list whose rows name a document, or have empty answers where nothing answers,
-    is asked as oreqa ask does, which may refuse.
+    Questions are asked of all paragraphs of the data; questions without paragraphs, of your own index (--index). If rows
+    name a document, or have empty answers where nothing answers, they are answered as oreqa ask does, which may find no
+    answer.
 
     [bold]oreqa eval openqa --data dev.json --out runs/open[/bold]
     """

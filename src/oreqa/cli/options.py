@@ -13,7 +13,7 @@ from oreqa.defaults import DEFAULT_ENCODER
 
 
 def _choose_precision(precision: str | None) -> str | None:
-    """Set the choice for the whole process. Raises InputError for another word, in $OREQA_PRECISION as well."""
+    """Set the precision of the whole process. Raises InputError for an unknown one, in $OREQA_PRECISION too."""
     from oreqa.models.graph.precision import VARIABLE, chosen_precision
 
     name = chosen_precision(precision)
@@ -30,7 +30,7 @@ PrecisionOption = Annotated[
     typer.Option(
         callback=_choose_precision,
         metavar="[auto|f32|bf16|i8]",
-        help="What models compute in; without it $OREQA_PRECISION, else what suits the processor.",
+        help="Number format that models compute in; default: $OREQA_PRECISION, else the processor's best.",
     ),
 ]
 
@@ -41,33 +41,34 @@ ReaderOption = Annotated[str, typer.Option(help="Reader: a name (`oreqa models` 
 RerankerOption = Annotated[str, typer.Option(help="Span re-ranker: a name, a folder, or none.")]
 ClassifierOption = Annotated[str, typer.Option(help="Classifier: a name or a folder.")]
 RerankOption = Annotated[
-    int, typer.Option("--rerank", min=0, max=1000, help="How many of the best hits the classifier re-ranks.")
+    int, typer.Option("--rerank", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none.")
 ]
 
 # Questions to an index
 IndexOption = Annotated[Path, typer.Option("--index", help="The index's folder.")]
 QuestionArgument = Annotated[str | None, typer.Argument(help="The question.", show_default=False)]
 QuestionsOption = Annotated[
-    Path | None, typer.Option("--questions", help="A file with a question a line; - is standard input.", show_default=False)
+    Path | None,
+    typer.Option("--questions", help="File with one question per line; - is standard input.", show_default=False),
 ]
 WhereOption = Annotated[list[str] | None, typer.Option(help="Only documents with field=value.")]
-ModeOption = Annotated[Mode, typer.Option(help="BM25, vectors, or both.")]
-UnitOption = Annotated[Unit, typer.Option(help="What is ranked.")]
+ModeOption = Annotated[Mode, typer.Option(help="Search by BM25 (sparse), by vectors (dense), or by both (hybrid).")]
+UnitOption = Annotated[Unit, typer.Option(help="Rank sentences or passages.")]
 
 # Evaluation and mining
-OutOption = Annotated[Path, typer.Option("--out", help="Folder for metrics.json, report.html and the rest.")]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder for metrics.json, report.html and the other files.")]
 OutFileOption = Annotated[Path, typer.Option("--out", dir_okay=False, help="File to write (.jsonl).")]
 TaskIndexOption = Annotated[
-    Path | None, typer.Option("--index", help="Keep the task's index here, to use it again.", show_default="OUT/index")
+    Path | None, typer.Option("--index", help="Folder of the task's index, kept for the next run.", show_default="OUT/index")
 ]
 WorkOption = Annotated[
-    Path | None, typer.Option("--work", help="Keep the index of the data here, to use it again.", show_default="OUT.index")
+    Path | None, typer.Option("--work", help="Folder of the data's index, kept for the next run.", show_default="OUT.index")
 ]
 TaskOption = Annotated[Path, typer.Option("--data", help="SQuAD or MRQA file, or BEIR folder.")]
 SplitOption = Annotated[str, typer.Option(help="Name of the judged questions of a BEIR folder.")]
-HeldOutFlag = Annotated[bool, typer.Option("--held-out", help="Only the tenth of the articles that training leaves out.")]
-DrawOption = Annotated[int | None, typer.Option("--draw", min=1, help="Questions drawn by the seed.", show_default="all")]
+HeldOutFlag = Annotated[bool, typer.Option("--held-out", help="Only the tenth of the articles that training holds out.")]
+DrawOption = Annotated[int | None, typer.Option("--draw", min=1, help="How many questions to draw.", show_default="all")]
 CountOption = Annotated[
-    int | None, typer.Option("--questions", min=1, help="Questions drawn by the seed.", show_default="all")
+    int | None, typer.Option("--questions", min=1, help="How many questions to draw.", show_default="all")
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random draw.")]

@@ -1,4 +1,4 @@
-"""What the commands share in talking to people and to programs."""
+"""Output for people and for programs, and checks of arguments, for all commands."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]
 
 
 def visible(text: str, lines: bool = False) -> str:
-    """A text that no terminal obeys: one mark for each control character, as ``␛`` for escape; no offset moves.
+    """A text without control characters: each becomes one mark, as ``␛`` for escape, so that no offset moves.
 
-    With ``lines`` it may have several of them, and tabs.
+    With ``lines``, line breaks and tabs stay.
     """
     return text.translate(_LINES if lines else _MARKS)
 
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Output that cannot be written is an error of one line; that its reader has left is for the caller."""
+    """Turns a failure to write into a one-line error; a broken pipe is left to the caller."""
     try:
         yield
     except BrokenPipeError:
@@ -54,7 +54,7 @@ def say(line: str, err: bool = False, colour: str | None = None) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output, in which control characters are escaped."""
+    """One JSON document on standard output, control characters escaped."""
     # A stream that is not UTF-8 would replace what it cannot hold by escapes that are not JSON's.
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" if sys.stdout else True
     text = json.dumps(value, ensure_ascii=not utf8, indent=2)
@@ -74,7 +74,7 @@ def parse_conditions(where: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def need_text(text: str, what: str) -> str:
-    """An argument that is text. Raises InputError for one with bytes that are not, which Python keeps as surrogates."""
+    """An argument. Raises InputError if it holds bytes that are not UTF-8, which Python keeps as surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -83,7 +83,7 @@ def need_text(text: str, what: str) -> str:
 
 
 def need_writable(path: Path, what: str) -> None:
-    """A file that is written when long work is done. Raises InputError at once if it could not be."""
+    """Check a file that long work writes at its end. Raises InputError if it cannot be written."""
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise InputError(f"{what} {path}: it cannot be written there; name another file")
@@ -99,12 +99,12 @@ def read_lines(path: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{name}: it cannot be read ({error})") from error
     if not lines:
-        raise InputError(f"{name}: it has no line with a question")
+        raise InputError(f"{name}: it holds no question")
     return lines
 
 
 def questions_of(question: str | None, file: Path | None) -> list[str]:
-    """The question, or those of a file. Raises InputError where both are given, or neither, or there is nothing to ask."""
+    """The question, or the questions of a file. Raises InputError for both, neither, or an empty one."""
     if (question is None) == (file is None):
         raise InputError("give a question or a file of them with --questions, " + ("not both" if file else "one of both"))
     if file is not None:
@@ -119,7 +119,7 @@ def model_or_none(name: str) -> str | None:
     return None if name == "none" else name
 
 
-def one_line(text: str, most: int | None = None) -> str:
-    """A text without line breaks and control characters, cut after ``most`` characters."""
+def one_line(text: str, limit: int | None = None) -> str:
+    """A text without line breaks and control characters, cut after ``limit`` characters."""
     line = visible(" ".join(text.split()))
-    return line if most is None or len(line) <= most else line[: most - 1] + "…"
+    return line if limit is None or len(line) <= limit else line[: limit - 1] + "…"

@@ -1,4 +1,4 @@
-"""Where things stand, as a person can open it: ``notes.md:12``, ``paper.pdf, page 3``, ``help.html#install``."""
+"""Where a text stands, in a form that a person can open: ``notes.md:12``, ``paper.pdf, page 3``, ``help.html#install``."""
 
 from __future__ import annotations
 

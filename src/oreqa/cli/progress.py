@@ -37,9 +37,12 @@ class ProgressBar:
         console = Console(err=True)
         self._terminal = console.is_terminal
         self._bar: Bar = Bar(
-            TextColumn("{task.description}", markup=False), BarColumn(bar_width=24),
-            TextColumn("{task.fields[figures]}", markup=False), console=console, transient=True,
-        )  # fmt: skip
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[figures]}", markup=False),
+            console=console,
+            transient=True,
+        )
         self._task = self._bar.add_task(what, total=None, figures="")
 
     def __call__(self, steps: int) -> None:

@@ -1,4 +1,4 @@
-"""Two runs on the same questions: is one better, and do they fail on the same ones?"""
+"""Two runs on the same questions: differences with their significance, and which questions each fails."""
 
 from __future__ import annotations
 

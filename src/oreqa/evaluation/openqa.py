@@ -133,9 +133,14 @@ def evaluate_openqa(
     if collection is not None and not own_passages and expect_refusals(drawn):
         mode = f"asked, {mode}"
         answerer = Answerer(
-            collection, models.reader, models.reranker, weights,
-            passages=passages, classifier=models.classifier, rerank=rerank,
-        )  # fmt: skip
+            collection,
+            models.reader,
+            models.reranker,
+            weights,
+            passages=passages,
+            classifier=models.classifier,
+            rerank=rerank,
+        )
         partial = out / "asking.jsonl"
         with progress("asking questions", len(drawn)) as advance:
             predictions = _ask(answerer, drawn, partial, of_run, advance)

@@ -13,7 +13,7 @@ from oreqa.errors import InputError
 from oreqa.index.search import Index
 
 SAMPLE = 200
-"""Sentences that are searched with where no questions are named."""
+"""Sentences of the index that stand in for questions where none are named."""
 
 
 def evaluate_recall(

@@ -1,4 +1,4 @@
-"""A run as one HTML page that needs nothing else: metrics, published rows beside them, a curve, and examples."""
+"""A run as one self-contained HTML page: metrics, published rows beside them, a curve, and examples."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MEANING = {
     "r@5": "share of the gold, top 5",
     "r@10": "share of the gold, top 10",
 }
-"""The metrics that people are shown, in this order."""
+"""The metrics that are shown, in this order, and what they mean."""
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
@@ -66,7 +66,7 @@ def write_report(
     published: Sequence[tuple[str, Mapping[str, float]]] = (),
     figure: tuple[str, str] | None = None,
 ) -> None:
-    """Write the page. ``published`` rows are shown beside ours, for the same task.
+    """Write the page. ``published`` rows, for the same task, are shown beside ours.
 
     ``figure`` is a title and an SVG, in place of the curve of ranks.
     """
@@ -77,10 +77,13 @@ def write_report(
     settings = "".join(
         f"<tr><td>{escape(str(k))}</td><td class=text>{escape(str(v))}</td></tr>"
         for k, v in {
-            "model": summary["model"], "data (SHA-256)": summary["data_sha256"], **summary["settings"],
-            "seconds": summary["seconds"], **summary["versions"],
+            "model": summary["model"],
+            "data (SHA-256)": summary["data_sha256"],
+            **summary["settings"],
+            "seconds": summary["seconds"],
+            **summary["versions"],
         }.items()
-    )  # fmt: skip
+    )
     title = f"{summary['task']} {summary['mode']}: {summary['questions']:,} questions, {summary['candidates']:,} candidates"
     note = (
         "<p class=dim>Rows below ours are as published for the same candidates; a dash is not reported.</p>"
@@ -138,7 +141,7 @@ def calibration_figure(bins: Sequence[Bin]) -> str:
 
 
 def _figure(width: float, height: float) -> Any:
-    """An empty figure. What matplotlib remembers of the machine's fonts goes to our cache, not into the user's home."""
+    """An empty figure. matplotlib's cache of fonts goes to our cache folder, not to the user's home."""
     os.environ.setdefault("MPLCONFIGDIR", str(cache_folder() / "matplotlib"))
     from matplotlib.figure import Figure
 

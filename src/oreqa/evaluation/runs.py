@@ -1,4 +1,4 @@
-"""What an evaluation leaves behind: metrics.json, per_question.jsonl, run.trec and report.html; and reading them again."""
+"""A run's folder: metrics.json, per_question.jsonl and run.trec, written and read again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oreqa.files import need, optional, read_json, read_jsonl, write_json, write
 class QuestionResult:
     """One question's outcome: metrics as fractions, the ranks of its gold, and the best candidates with their scores.
 
-    ``answers`` are those of a task that answers, best first, with their scores.
+    ``answers`` are those of an answering task, best first, with their scores.
     """
 
     id: str
@@ -31,7 +31,7 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An evaluation as it is kept: ``summary`` is metrics.json, ``questions`` the rows of per_question.jsonl by id."""
+    """An evaluation as it was written: ``summary`` is metrics.json, ``questions`` the rows of per_question.jsonl by id."""
 
     name: str
     summary: Mapping[str, Any]
@@ -75,7 +75,7 @@ def _token(text: str) -> str:
 
 
 def load_run(folder: Path) -> Run:
-    """Read a run's folder again. Raises InputError if it is not one."""
+    """Read a run's folder. Raises InputError if it is not one."""
     if not (folder / "metrics.json").is_file():
         raise InputError(f"{folder}: it is not a finished run; give a folder that `oreqa eval` wrote (--out)")
     file, place = folder / "per_question.jsonl", f"{folder / 'metrics.json'}"
