@@ -28,10 +28,11 @@ from oreqa.datasets.pairs import Candidate, Pair, pair_row
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.files import write_jsonl
 from oreqa.models.folders import find_model
-from oreqa.training.data import load_gold
-from oreqa.training.fitting import keep_memory, uses_bf16
+from oreqa.training.data import load_training_pairs
+from oreqa.training.memory import keep_freed_memory
 from oreqa.training.recipes import RetrieverRecipe
 from oreqa.training.retriever import train_retriever
+from oreqa.training.trainer import uses_bf16
 
 
 def main() -> None:
@@ -41,8 +42,9 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    keep_freed_memory()  # as the command does, for both
     count = options.steps * options.batch
-    gold = load_gold(options.data / "extractive" / "squad-train-pieces.json.gz")
+    gold = load_training_pairs(options.data / "extractive" / "squad-train-pieces.json.gz")
     one_each = {p.positive.context: p.question for p in gold}
     whole = [Pair(question, Candidate(context, context)) for context, question in one_each.items()][:count]
     gold = gold[:count]
@@ -73,7 +75,6 @@ def main() -> None:
 
 def train_theirs(pairs: list[Pair], batch: int) -> float:
     """Seconds of their training loop."""
-    keep_memory()  # the same for both
     model = SentenceTransformer(str(find_model(DEFAULT_ENCODER)), device="cpu")
     model.max_seq_length = 256
     rows = Dataset.from_list([{"anchor": p.question, "positive": p.positive.context} for p in pairs])

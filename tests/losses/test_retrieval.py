@@ -33,19 +33,19 @@ def test_known_positives_get_no_gradient_of_that_question() -> None:
     torch.manual_seed(1)
     q, c = unit(1, 8), unit(3, 8).requires_grad_()
     known = torch.tensor([[True, True, False]])
-    weighted_softmax(q, c, torch.tensor([0]), torch.ones(1), known).backward()
+    weighted_softmax(q, c, torch.tensor([0]), torch.ones(1), known, 100.0).backward()
     assert c.grad[1].abs().sum() == 0
     assert c.grad[2].abs().sum() > 0
 
 
 def test_one_candidate_costs_nothing() -> None:
     q = unit(1, 8)
-    assert float(weighted_softmax(q, q, torch.tensor([0]), torch.ones(1), torch.ones(1, 1, dtype=torch.bool))) == 0
+    assert float(weighted_softmax(q, q, torch.tensor([0]), torch.ones(1), torch.ones(1, 1, dtype=torch.bool), 100.0)) == 0
 
 
 def test_equal_candidates_share_the_probability() -> None:
     q = unit(1, 8)
-    loss = weighted_softmax(q, q.repeat(4, 1), torch.tensor([2]), torch.ones(1), torch.zeros(1, 4, dtype=torch.bool))
+    loss = weighted_softmax(q, q.repeat(4, 1), torch.tensor([2]), torch.ones(1), torch.zeros(1, 4, dtype=torch.bool), 100.0)
     assert float(loss) == pytest.approx(math.log(4), rel=1e-5)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,8 @@ from oreqa.mining.negatives import draw_negatives  # noqa: E402
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder  # noqa: E402
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
 from oreqa.models.pack.packing import pack_model  # noqa: E402
-from oreqa.training.candidates import collate_labelled, labelled_windows  # noqa: E402
 from oreqa.training.cross_encoder import train_classifier  # noqa: E402
+from oreqa.training.cross_encoder_examples import collate, one_by_one, pair_lists  # noqa: E402
 from oreqa.training.recipes import ClassifierRecipe  # noqa: E402
 
 
@@ -54,11 +55,28 @@ def test_a_classifier_learns_and_loads_everywhere(pairs_file: Path, tiny_reader:
     classifier = CrossEncoder.load(tmp_path / "m", precision="f32")
     assert classifier.folder.marking == marking
     logits = classifier.score([p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs])
-    assert np.mean([own[0] > own[1:].mean() for own in logits]) > 0.7
+    assert np.mean([row[0] > row[1:].mean() for row in logits]) > 0.7
     if marking == "alone":
         theirs = sentence_transformers.CrossEncoder(str(tmp_path / "m"), device="cpu")
         asked = [(p.question, p.positive.answer) for p in pairs[:8]]
-        assert np.allclose([1 / (1 + np.exp(-own[0])) for own in logits[:8]], theirs.predict(asked), atol=0.02)
+        assert np.allclose([1 / (1 + np.exp(-row[0])) for row in logits[:8]], theirs.predict(asked), atol=0.02)
+
+
+@pytest.mark.numeric
+def test_a_classifier_learns_from_the_candidates_of_a_question_together(
+    pairs_file: Path, tiny_reader: Path, tmp_path: Path
+) -> None:
+    optimiser = {"learning_rate": 3e-3, "batch": 3, "checkpoint_steps": 4}
+    recipe = recipe_of(pairs_file, tiny_reader, loss="listwise_softmax", epochs=12, optimiser=optimiser)
+    record = train_classifier(recipe, tmp_path / "m")
+    losses = [loss for _, loss in record["losses"]]
+    assert losses[-1] < losses[0]
+    assert record["steps"] == -(-12 * record["pairs"] // 3)  # a batch is three questions
+    pairs = list(load_pairs(pairs_file))
+    logits = CrossEncoder.load(tmp_path / "m", precision="f32").score(
+        [p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs]
+    )
+    assert np.mean([row[0] > row[1:].mean() for row in logits]) > 0.7
 
 
 def test_frozen_layers_are_the_backbones_and_the_pack_holds_the_rest(
@@ -84,13 +102,13 @@ def test_frozen_layers_are_the_backbones_and_the_pack_holds_the_rest(
 def test_a_pair_counts_as_much_as_its_weight(tiny: Path) -> None:
     inputs = CrossEncoderInputs(tiny / "tokenizer.json", 32, "alone")
     pairs = [Pair("who", Candidate("a fox", "a fox"), 0.25, negatives=(Candidate("a dog", "a dog"),))]
-    examples = sorted(labelled_windows(pairs, inputs, 1, 2, 0), key=lambda example: -example[1])
-    assert [(label, weight) for _, label, weight in examples] == [(1.0, 0.25), (0.0, 1.0)]
-    batch = collate_labelled(examples)
-    assert (batch["labels"].tolist(), batch["weights"].tolist()) == ([1.0, 0.0], [0.25, 1.0])
+    examples = sorted(one_by_one(pair_lists(pairs, inputs), 2, random.Random(0)), key=lambda row: -row[0].label)
+    assert [[(candidate.label, candidate.weight) for candidate in row] for row in examples] == [[(1.0, 0.25)], [(0.0, 1.0)]]
+    batch = collate(examples)
+    assert (batch["labels"].tolist(), batch["weights"].tolist()) == ([[1.0], [0.0]], [[0.25], [1.0]])
     logits = torch.tensor([-0.3, 0.4])
     slow = (-0.25 * np.log(1 / (1 + np.exp(0.3))) - np.log(1 - 1 / (1 + np.exp(-0.4)))) / 2
-    assert float(weighted_cross_entropy(logits, batch["labels"], batch["weights"])) == pytest.approx(slow)
+    assert float(weighted_cross_entropy(logits, batch["labels"][:, 0], batch["weights"][:, 0])) == pytest.approx(slow)
 
 
 def test_pairs_without_negatives_are_refused(tiny: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +19,14 @@ from oreqa.errors import InputError  # noqa: E402
 from oreqa.evaluation.metrics import gold_ranks  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
-from oreqa.training.data import load_gold  # noqa: E402
-from oreqa.training.pairs import PairMaker  # noqa: E402
+from oreqa.training.batches import by_passage  # noqa: E402
+from oreqa.training.data import load_training_pairs  # noqa: E402
 from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
-from oreqa.training.retriever import RetrievalLoss, train_retriever  # noqa: E402
+from oreqa.training.retriever import train_retriever  # noqa: E402
+from oreqa.training.retriever_batches import RetrieverCollator  # noqa: E402
+from oreqa.training.retriever_examples import Example, PairPool  # noqa: E402
+from oreqa.training.retriever_loss import RetrievalLoss  # noqa: E402
 
 OPTIMISER = {"learning_rate": 3e-3, "batch": 6, "checkpoint_steps": 3}
 
@@ -35,9 +39,11 @@ def retriever_recipe(squad_file: Path, tiny: Path, **changes: object) -> Retriev
     return RetrieverRecipe.model_validate(settings)
 
 
-def maker(tiny: Path, recipe: RetrieverRecipe, pairs: list[Pair]) -> PairMaker:
+def prepared(tiny: Path, recipe: RetrieverRecipe, pairs: list[Pair]) -> tuple[list[Example], RetrieverCollator]:
+    """The examples of one epoch in their order, and what makes batches of them."""
+    pool, rng = PairPool(recipe, pairs), random.Random(recipe.seed)
     folder = replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens)
-    return PairMaker(folder, recipe, pairs)
+    return by_passage(pool.draw(rng), recipe.optimiser.batch, rng), RetrieverCollator(folder, pairs, pool.answers)
 
 
 @pytest.mark.numeric
@@ -52,7 +58,7 @@ def test_a_retriever_learns_and_its_folder_encodes(
     from sentence_transformers import SentenceTransformer
 
     recipe = retriever_recipe(squad_file, tiny, epochs=8, scale=20.0, **form)
-    record = train_recorded(train_retriever, recipe, [squad_file], tmp_path / "m")
+    record = train_recorded(train_retriever, recipe, tmp_path / "m")
     losses = [loss for _, loss in record["losses"]]
     assert losses[-1] < losses[0]
     encoder = Encoder.load(tmp_path / "m", precision="f32")
@@ -67,35 +73,32 @@ def test_a_retriever_learns_and_its_folder_encodes(
         assert np.allclose([first, second], alone, atol=2e-3)
     else:
         assert np.allclose(whole, theirs.encode_document([text])[0], atol=2e-3)
-    assert json.loads((tmp_path / "m" / "run.json").read_text())["pairs"] == len(load_gold(squad_file))
+    assert json.loads((tmp_path / "m" / "run.json").read_text())["pairs"] == len(load_training_pairs(squad_file))
 
 
 def test_a_batch_knows_who_answers_what(squad_file: Path, tiny: Path) -> None:
     recipe = retriever_recipe(squad_file, tiny)
-    pairs = load_gold(squad_file)
-    made = maker(tiny, recipe, pairs)
-    examples = made.ordered(pairs, 1)
+    pairs = load_training_pairs(squad_file)
+    examples, collate = prepared(tiny, recipe, pairs)
     assert sorted(e.question for e in examples) == sorted(p.question for p in pairs)
-    batch = made.collate(examples[:6])
+    batch = collate(examples[:6])
     contexts = {e.positive.context for e in examples[:6]}
     assert len(batch["rows"]) == 2 * len(contexts)  # every sentence of every passage
     inputs = [tuple(row) for row in batch["passage_input_ids"].tolist()]
     assert len(set(inputs)) == len(inputs)  # nothing is read twice
     for q in range(6):
-        known = (batch["answers"][:, None] == batch["known"][q]).any(-1)
-        assert known.nonzero()[:, 0].tolist() == [int(batch["positives"][q])]
+        answering = (batch["candidate_texts"][:, None] == batch["answer_texts"][q]).any(-1)
+        assert answering.nonzero()[:, 0].tolist() == [int(batch["positives"][q])]
 
 
-def test_mined_pairs_are_positives_soft_labels_or_a_filter(tiny: Path, squad_file: Path) -> None:
+def test_silver_pairs_are_positives_or_missing_gold_or_no_negatives(tiny: Path, squad_file: Path) -> None:
     def pair(answer: str, score: float | None, source: str = "silver") -> Pair:
         return Pair("q", Candidate(answer, answer), 1.0 if source == "gold" or score is None else score, source, score)
 
     pairs = [pair("gold", 0.9, "gold"), pair("good", 0.8), pair("fair", 0.6), pair("bad", 0.1)]
-    import random
 
     def examples(**changes: object) -> list[tuple[str, float, set[str], tuple[float, ...]]]:
-        made = maker(tiny, retriever_recipe(squad_file, tiny, **changes), pairs)
-        rows = made.examples(pairs, random.Random(0))
+        rows = PairPool(retriever_recipe(squad_file, tiny, **changes), pairs).draw(random.Random(0))
         return [(e.positive.answer, e.weight, {o.answer for o in e.others}, e.scores) for e in rows]
 
     assert examples() == [
@@ -104,47 +107,52 @@ def test_mined_pairs_are_positives_soft_labels_or_a_filter(tiny: Path, squad_fil
         ("fair", pytest.approx(0.36), set(), ()),
     ]
     assert examples(weight_power=0, negatives=3)[1:] == [("good", 1.0, {"bad"}, ()), ("fair", 1.0, {"bad"}, ())]
-    assert examples(mined="filter", negatives=3) == [("gold", 1.0, {"bad"}, ())]
-    ((answer, weight, others, scores),) = examples(mined="soft", negatives=3)
+    assert examples(silver="none", negatives=3) == [("gold", 1.0, {"bad"}, ())]
+    assert examples(silver="missing_gold", negatives=3) == [("gold", 1.0, {"bad"}, ())]
+    soft = {"loss": "soft_labels", "silver": "missing_gold"}
+    ((answer, weight, others, scores),) = examples(**soft, negatives=3)
     assert (answer, weight, others) == ("gold", 1.0, {"good", "fair", "bad"})
     assert sorted(scores) == [0.1, 0.6, 0.8, 0.9]
     lone = [*pairs[1:], *map(replace, pairs[1:])]  # twice the same, as files of several runs have it
-    made = maker(tiny, retriever_recipe(squad_file, tiny, mined="soft", negatives=1), lone)
-    (alone,) = made.examples(lone, random.Random(0))  # without gold the likeliest is the positive, once
+    (alone,) = PairPool(retriever_recipe(squad_file, tiny, **soft, negatives=1), lone).draw(
+        random.Random(0)
+    )  # without gold the likeliest is the positive, once
     assert (alone.positive.answer, alone.weight) == ("good", pytest.approx(0.64))
     assert alone.scores[0] == 0.8
     bad = pairs[3:]  # the likeliest of its question, and still too unlikely
-    assert not maker(tiny, made._recipe, bad).examples(bad, random.Random(0))
-    filtered = maker(tiny, retriever_recipe(squad_file, tiny), pairs)
-    batch = filtered.collate(filtered.examples(pairs, random.Random(0)))
-    assert (batch["known"][0] >= 0).sum() == 3  # the bad one stays a negative
+    assert not PairPool(retriever_recipe(squad_file, tiny, **soft, negatives=1), bad).draw(random.Random(0))
+    top = retriever_recipe(squad_file, tiny, silver="missing_gold")
+    assert [example.positive.answer for example in PairPool(top, lone).draw(random.Random(0))] == ["good"]
+    assert not PairPool(retriever_recipe(squad_file, tiny, silver="none"), lone).draw(random.Random(0))
+    rows, collate = prepared(tiny, retriever_recipe(squad_file, tiny), pairs)
+    assert (collate(rows)["answer_texts"][0] >= 0).sum() == 3  # the bad one stays a negative
 
 
 def test_nothing_to_learn_from_is_said(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
-    silver = replace(load_gold(squad_file)[0], source="silver", score=0.2, weight=0.2)
+    silver = replace(load_training_pairs(squad_file)[0], source="silver", score=0.2, weight=0.2)
     path.write_text(json.dumps(pair_row(silver)) + "\n")
-    with pytest.raises(InputError, match=r"none is gold, and mined = positives with least = 0\.5 takes no silver one"):
+    with pytest.raises(InputError, match=r"none is gold, and silver = positives with min_probability = 0\.5 takes"):
         train_retriever(retriever_recipe(path, tiny), tmp_path / "m")
 
 
 def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from oreqa.models.encoder.module import start_from
-    from oreqa.training import retriever
+    from oreqa.training import retriever_loss
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     model = start_from(tiny, settings, 0.0).eval()
     candidates = [Candidate("the fox jumps", "the fox jumps" + " and sleeps" * more) for more in range(12)]
     recipe = retriever_recipe(squad_file, tiny, max_tokens=64)
-    made = maker(tiny, recipe, [Pair("who jumps", candidate) for candidate in candidates[::-1]])
-    batch = made.collate(made.ordered([Pair("who jumps", candidate) for candidate in candidates[::-1]], 1))
+    examples, collate = prepared(tiny, recipe, [Pair("who jumps", candidate) for candidate in candidates[::-1]])
+    batch = collate(examples)
     lengths = batch["passage_attention_mask"].sum(1).tolist()
     assert lengths == sorted(lengths)
     sizes: list[tuple[int, ...]] = []
     model.register_forward_pre_hook(lambda _, args, given: sizes.append(given["input_ids"].shape), with_kwargs=True)
     whole = float(RetrievalLoss(recipe)(model, batch).detach())
     assert len(sizes) == 2  # the questions, and all passages at once: they are few
-    monkeypatch.setattr(retriever, "FEWEST", 2)
+    monkeypatch.setattr(retriever_loss, "FEWEST", 2)
     sizes.clear()
     assert float(RetrievalLoss(recipe)(model, batch).detach()) == pytest.approx(whole, rel=1e-5)
     parts = sizes[:-1]
@@ -153,19 +161,19 @@ def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Pat
     assert sum(rows * tokens for rows, tokens in parts) < len(lengths) * max(lengths)
 
 
-@pytest.mark.parametrize("mined", ["positives", "soft"])
-def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, mined: str) -> None:
+@pytest.mark.parametrize("keys", [{}, {"loss": "soft_labels", "silver": "missing_gold"}], ids=["softmax", "soft labels"])
+def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: dict[str, str]) -> None:
     from oreqa.models.encoder.module import start_from
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
-    gold = load_gold(squad_file)
+    gold = load_training_pairs(squad_file)
     pairs = [replace(pair, score=0.9) for pair in gold]
     pairs += [replace(a, positive=b.positive, source="silver", score=0.3) for a, b in zip(gold, gold[5:], strict=False)]
     gradients = []
     for chunk in (None, 2):
-        recipe = retriever_recipe(squad_file, tiny, chunk=chunk, mined=mined, negatives=2)
-        made = maker(tiny, recipe, pairs)
-        batch = made.collate(made.ordered(pairs, 1)[:6])
+        recipe = retriever_recipe(squad_file, tiny, chunk=chunk, negatives=2, **keys)
+        examples, collate = prepared(tiny, recipe, pairs)
+        batch = collate(examples[:6])
         torch.manual_seed(0)
         model = start_from(tiny, settings, 0.0).train()
         loss = RetrievalLoss(recipe)(model, batch)
@@ -186,9 +194,9 @@ def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, devi
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU here")
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
-    pairs, recipe = load_gold(squad_file), retriever_recipe(squad_file, tiny, chunk=2)
-    made = maker(tiny, recipe, pairs)
-    batch = {name: value.to(device) for name, value in made.collate(made.ordered(pairs, 1)[:6]).items()}
+    pairs, recipe = load_training_pairs(squad_file), retriever_recipe(squad_file, tiny, chunk=2)
+    examples, collate = prepared(tiny, recipe, pairs)
+    batch = {name: value.to(device) for name, value in collate(examples[:6]).items()}
     caching = RetrievalLoss(recipe)
 
     def slowly(model: torch.nn.Module) -> torch.Tensor:
@@ -203,15 +211,15 @@ def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, devi
             vectors.append(torch.cat(rows))
         return caching.of_vectors(*vectors, batch)
 
-    found = []
+    results = []
     for run in (slowly, lambda model: caching(model, batch)):
         model = start_from(tiny, settings, 0.3).train().to(device)
         torch.manual_seed(7)
         loss = run(model)
         loss.backward()
         gradients = {n: p.grad.cpu() for n, p in model.named_parameters() if p.grad is not None}
-        found.append((float(loss.detach()), gradients, torch.rand(1, device=device).item()))
-    (loss, whole, after), (loss_of_chunks, cached, after_chunks) = found
+        results.append((float(loss.detach()), gradients, torch.rand(1, device=device).item()))
+    (loss, whole, after), (loss_of_chunks, cached, after_chunks) = results
     assert loss == pytest.approx(loss_of_chunks, rel=1e-5)
     assert after == after_chunks  # replaying draws nothing more
     assert whole.keys() == cached.keys()
@@ -222,15 +230,15 @@ def test_a_batch_that_fits_into_a_chunk_is_encoded_once(squad_file: Path, tiny: 
     from oreqa.models.encoder.module import start_from
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
-    pairs = load_gold(squad_file)[:6]
+    pairs = load_training_pairs(squad_file)[:6]
     counts = {}
     for chunk in (None, 6, 5):  # the questions are six
         recipe = retriever_recipe(squad_file, tiny, chunk=chunk)
-        made = maker(tiny, recipe, pairs)
+        examples, collate = prepared(tiny, recipe, pairs)
         model = start_from(tiny, settings, 0.0).train()
         encoded: list[int] = []
         model.register_forward_pre_hook(lambda _, a, given, e=encoded: e.append(len(given["input_ids"])), with_kwargs=True)
-        RetrievalLoss(recipe)(model, made.collate(made.ordered(pairs, 1)))
+        RetrievalLoss(recipe)(model, collate(examples))
         counts[chunk] = sum(encoded)
     assert counts[6] == counts[None]
     assert counts[5] == 2 * counts[None]
@@ -239,16 +247,16 @@ def test_a_batch_that_fits_into_a_chunk_is_encoded_once(squad_file: Path, tiny: 
 def test_pair_files_and_beir_folders_are_read(squad_file: Path, tmp_path: Path) -> None:
     from oreqa.datasets.beir import Beir, Entry, save_beir
 
-    gold = load_gold(squad_file)
-    held = load_gold(squad_file, held_out=True)
+    gold = load_training_pairs(squad_file)
+    held = load_training_pairs(squad_file, held_out=True)
     assert len(gold) + len(held) == 48
     assert not {p.positive.context for p in gold} & {p.positive.context for p in held}
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(pair_row(pair)) + "\n" for pair in gold))
-    assert load_gold(path) == gold
+    assert load_training_pairs(path) == gold
     task = Beir((Entry("1", "t", "one"), Entry("2", "", "two")), {"q": "which"}, {"q": {"1": 1, "2": 0}})
     save_beir(tmp_path / "b", task, "train")
-    assert load_gold(tmp_path / "b", "train") == [Pair("which", Candidate("one", "one", "t"))]
+    assert load_training_pairs(tmp_path / "b", "train") == [Pair("which", Candidate("one", "one", "t"))]
 
 
 def interrupted(train: Callable[[], object], step: int) -> None:
@@ -285,7 +293,7 @@ def test_training_stops_when_dev_no_longer_gains_and_keeps_the_best(
 ) -> None:
     measures, states = iter([1.0, 3.0, 2.0, 3.0, 9.0]), []
 
-    def measure(task: object, folder: object, model: torch.nn.Module, *rest: object) -> float:
+    def measure(task: object, folder: object, model: torch.nn.Module, **_: object) -> float:
         states.append(model.bert.encoder.layer[0].output.dense.weight.detach().clone().numpy())
         return next(measures)
 
@@ -319,42 +327,45 @@ def test_beir_folders_are_trained_on(tiny: Path, tmp_path: Path) -> None:
         "train",
     )
     recipe = retriever_recipe(tmp_path / "b", tiny)
-    record = train_recorded(train_retriever, recipe, [tmp_path / "b"], tmp_path / "m")
+    record = train_recorded(train_retriever, recipe, tmp_path / "m")
     assert (record["pairs"], record["steps"]) == (12, 2)
 
 
 def test_tensorboard_is_asked_for_by_name(
     squad_file: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oreqa.training.fitting.find_spec", lambda name: None)
+    monkeypatch.setattr("oreqa.training.trainer.find_spec", lambda name: None)
     recipe = retriever_recipe(squad_file, tiny, optimiser={**OPTIMISER, "tensorboard": True})
     with pytest.raises(InputError, match="pip install tensorboard"):
         train_retriever(recipe, tmp_path / "m")
 
 
 GLOO = """
-import sys, torch, json
+import sys, torch, json, random
 from pathlib import Path
 from dataclasses import replace
 from oreqa.models.encoder.module import start_from
 from oreqa.models.encoder.folder import read_encoder_folder
-from oreqa.training.data import load_gold
-from oreqa.training.pairs import PairMaker
+from oreqa.training.batches import by_passage
+from oreqa.training.data import load_training_pairs
 from oreqa.training.recipes import RetrieverRecipe
-from oreqa.training.retriever import RetrievalLoss
+from oreqa.training.retriever_batches import RetrieverCollator
+from oreqa.training.retriever_examples import PairPool
+from oreqa.training.retriever_loss import RetrievalLoss
 squad, tiny, out, chunk = sys.argv[1:]
 torch.distributed.init_process_group("gloo")
 rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
 recipe = RetrieverRecipe.model_validate({"kind": "retriever", "backbone": tiny, "data": [squad], "max_tokens": 48,
     "dropout": 0.0, "chunk": int(chunk) or None, "optimiser": {"learning_rate": 1e-3, "batch": 3}})
-pairs = load_gold(Path(squad))
-made = PairMaker(replace(read_encoder_folder(Path(tiny)), max_tokens=48), recipe, pairs)
-examples = made.ordered(pairs, 1)[:6]
+pairs = load_training_pairs(Path(squad))
+pool = PairPool(recipe, pairs)
+collate = RetrieverCollator(replace(read_encoder_folder(Path(tiny)), max_tokens=48), pairs, pool.answers)
+examples = by_passage(pool.draw(random.Random(0)), 3, random.Random(0))[:6]
 size = 6 // world
 torch.manual_seed(0)
 model = start_from(Path(tiny), {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}, 0.0)
 model = torch.nn.parallel.DistributedDataParallel(model.train())
-loss = RetrievalLoss(recipe)(model, made.collate(examples[rank * size : (rank + 1) * size]))
+loss = RetrievalLoss(recipe)(model, collate(examples[rank * size : (rank + 1) * size]))
 loss.backward()
 total = loss.detach().clone()
 torch.distributed.all_reduce(total)

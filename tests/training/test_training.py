@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from pathlib import Path
 
 import pytest
@@ -25,17 +26,17 @@ from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
 from oreqa.models.cross_encoder.module import BertCrossEncoder  # noqa: E402
 from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
-from oreqa.training.candidates import candidate_lists  # noqa: E402
 from oreqa.training.cross_encoder import train_reranker  # noqa: E402
-from oreqa.training.groups import reader_groups  # noqa: E402
+from oreqa.training.cross_encoder_examples import prediction_lists  # noqa: E402
 from oreqa.training.initial import start_from  # noqa: E402
 from oreqa.training.reader import collate, train_reader  # noqa: E402
+from oreqa.training.reader_examples import reader_groups  # noqa: E402
+from oreqa.training.recipe_files import load_recipe  # noqa: E402
 from oreqa.training.recipes import (  # noqa: E402
     ClassifierRecipe,
     ReaderRecipe,
     RerankerRecipe,
     RetrieverRecipe,
-    load_recipe,
 )
 from oreqa.training.records import train_recorded  # noqa: E402
 
@@ -129,6 +130,18 @@ def test_distant_supervision_finds_every_occurrence(squad_file: Path, tiny: Path
     assert max(len(group.spans[0]) for group in groups) == 2
 
 
+def test_training_leaves_the_process_as_it_was(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    from transformers import logging
+
+    logging.set_verbosity_info()
+    logging.enable_progress_bar()
+    try:
+        train_reader(reader_recipe(squad_file, tiny), tmp_path / "m")
+        assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == (logging.INFO, True)
+    finally:
+        logging.set_verbosity_warning()
+
+
 def test_collate_pads_with_nothing(squad_file: Path, tiny: Path) -> None:
     groups = reader_groups(reader_recipe(squad_file, tiny), ReaderInputs(tiny / "tokenizer.json", 48, 8))[:6]
     batch = collate(groups)
@@ -142,24 +155,24 @@ def test_collate_pads_with_nothing(squad_file: Path, tiny: Path) -> None:
         assert not batch["attention_mask"][g, len(group.windows) :].any()
 
 
-@pytest.mark.parametrize("objective", ["dpr", "shared"])
-def test_a_reader_learns_and_its_folder_reads(squad_file: Path, tiny: Path, tmp_path: Path, objective: str) -> None:
+@pytest.mark.parametrize("loss", ["dpr", "shared"])
+def test_a_reader_learns_and_its_folder_reads(squad_file: Path, tiny: Path, tmp_path: Path, loss: str) -> None:
     data = [{"file": str(squad_file), "epochs": 6}]
     # Questions without an answer are easy, and stand in batches of their own: without them losses can be compared.
-    recipe = reader_recipe(squad_file, tiny, objective=objective, data=data, unanswerable=0.0)
-    record = train_recorded(train_reader, recipe, [squad_file], tmp_path / "r")
+    recipe = reader_recipe(squad_file, tiny, loss=loss, data=data, unanswerable=0.0)
+    record = train_recorded(train_reader, recipe, tmp_path / "r")
     losses = [loss for _, loss in record["losses"]]
     assert losses[-1] < losses[0]
-    assert json.loads((tmp_path / "r" / "run.json").read_text())["recipe"]["objective"] == objective
+    assert json.loads((tmp_path / "r" / "run.json").read_text())["recipe"]["loss"] == loss
     assert not (tmp_path / "r" / "checkpoints").exists()
     before, after = load_file(tiny / "model.safetensors"), load_file(tmp_path / "r" / "model.safetensors")
     name = "embeddings.word_embeddings.weight"
     assert (before[name] == after[f"bert.{name}"]).all()
     loaded = Reader.load(tmp_path / "r")
-    assert loaded.folder.shared == (objective == "shared")
+    assert loaded.folder.shared == (loss == "shared")
     assert loaded.read(["who jumps over dog 3"], [[("", "fox 3 jumps over dog 3")]])[0]
     with pytest.raises(InputError, match="holds a trained model already"):
-        train_recorded(train_reader, recipe, [squad_file], tmp_path / "r")
+        train_recorded(train_reader, recipe, tmp_path / "r")
 
 
 def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
@@ -205,11 +218,15 @@ def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path:
     })  # fmt: skip
     learnable = [row for row in rows if any(row.right) and not all(row.right)]
     assert learnable
-    record = train_recorded(train_reranker, recipe, [out], tmp_path / "k")
+    record = train_recorded(train_reranker, recipe, tmp_path / "k")
     assert record["questions"] == len(learnable)
     before, after = load_file(tiny_reader / "model.safetensors"), load_file(tmp_path / "k" / "model.safetensors")
     assert (before["bert.encoder.layer.0.output.dense.weight"] == after["bert.encoder.layer.0.output.dense.weight"]).all()
     assert (before["bert.encoder.layer.1.output.dense.weight"] != after["bert.encoder.layer.1.output.dense.weight"]).any()
+    spans = sum(min(5, len(row.spans)) for row in learnable)
+    pointwise = recipe.model_copy(update={"loss": "cross_entropy", "epochs": 1})
+    steps = train_reranker(pointwise, tmp_path / "pointwise")["steps"]
+    assert record["steps"] / 2 < steps <= -(-spans // OPTIMISER["batch"])  # a batch is so many spans, not questions
     small = recipe.model_copy(update={"backbone": str(tmp_path / "k"), "epochs": 1})
     train_reranker(small, tmp_path / "s")  # begins as the re-ranker, with its head
     with pytest.raises(ModelError, match="it is a reader, not a reranker"):
@@ -272,9 +289,9 @@ def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:
     spans = tuple(Span(text[i : i + 1], i, i + 1, 0, 0.0, {}) for i in range(0, 15, 2))
     row = Predicted("1", "q", (("", text),), spans, tuple(span.text in "dg" for span in spans))
     inputs = CrossEncoderInputs(tiny / "tokenizer.json", 48, "marked")
-    lists = candidate_lists([row], inputs, epochs=20, candidates=4, pool=5, seed=0)
+    lists = [*prediction_lists([row] * 20, inputs, candidates=4, pool=5, rng=random.Random(0))]
     first, name = inputs.token_id("[unused0]"), inputs._tokenizer.id_to_token
-    marked = [[name(window.ids[window.ids.index(first) + 1]) for window in candidates] for candidates in lists]
+    marked = [[name(c.window.ids[c.window.ids.index(first) + 1]) for c in candidates] for candidates in lists]
     assert all(len(found) == 4 and found[0] in "dg" for found in marked)
     assert {found[0] for found in marked} == {"d", "g"}
     assert {letter for found in marked for letter in found[1:]} == set("abcef")  # the pool's five best wrong ones
@@ -286,7 +303,7 @@ def test_a_model_starts_from_another(tiny_reranker: Path, head: bool) -> None:
 
     start = load_file(tiny_reranker / "model.safetensors")
     torch.manual_seed(0)
-    model = start_from(BertCrossEncoder, tiny_reranker, False, 0, 0.0, head=head, num_labels=1, oreqa={"pooler": False})
+    model = start_from(BertCrossEncoder, tiny_reranker, dropout=0.0, head=head, num_labels=1, oreqa={"pooler": False})
     same = {name for name, value in model.state_dict().items() if name in start and (value.numpy() == start[name]).all()}
     heads = {"classifier.weight", "classifier.bias"}
     assert same == set(start) - (set() if head else heads)
@@ -294,7 +311,9 @@ def test_a_model_starts_from_another(tiny_reranker: Path, head: bool) -> None:
 
 @pytest.mark.parametrize(("freeze", "layers"), [(False, 0), (True, 0), (True, 1)])
 def test_embeddings_learn_unless_they_are_frozen(tiny_reader: Path, freeze: bool, layers: int) -> None:
-    model = start_from(BertCrossEncoder, tiny_reader, freeze, layers, 0.0, num_labels=1)
+    model = start_from(
+        BertCrossEncoder, tiny_reader, dropout=0.0, freeze_embeddings=freeze, frozen_layers=layers, num_labels=1
+    )
     learned = {name for name, value in model.named_parameters() if value.requires_grad}
     assert ("bert.embeddings.word_embeddings.weight" in learned) is not freeze
     assert ("bert.embeddings.LayerNorm.bias" in learned) is not freeze
@@ -336,7 +355,7 @@ def test_a_reader_reads_as_its_recipe_says(squad_file: Path, tiny: Path, tmp_pat
     [
         ("kind = 'reader'", [], "data: Field required"),
         ("kind = 'reader'\ndata = []\noptimiser = {learning_rate = 1e-4, batch = 1}", [], "data: Tuple should have at least"),
-        ("kind = 'reader'\nspeed = 1\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", [], "speed: Extra"),
+        ("kind = 'reader'\nspeed = 1\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", [], "there is no key speed; did you mean seed\\? the keys here are kind, backbone, .*, optimiser$"),
         ("kind = ", [], "cannot be read as TOML"),
         ("kind = " + 5_000 * "[", [], "cannot be read as TOML"),
         ("seed = " + 5_000 * "1", [], "cannot be read as TOML"),
@@ -364,13 +383,53 @@ def test_frozen_layers_need_frozen_embeddings() -> None:
 def test_soft_labels_need_candidates() -> None:
     path = Path(__file__).parents[2] / "recipes" / "small" / "retriever.toml"
     with pytest.raises(
-        InputError, match=r"retriever\.toml: the recipe: mined = soft compares .* set negatives to 1 or more"
+        InputError, match=r"retriever\.toml: the recipe: loss = soft_labels compares .* set negatives to 1 or more"
     ):
-        load_recipe(RetrieverRecipe, path, ["mined=soft", "negatives=0"])
-    assert load_recipe(RetrieverRecipe, path, ["mined=soft"]).negatives == 4
+        load_recipe(RetrieverRecipe, path, ["loss=soft_labels", "silver=missing_gold", "negatives=0"])
+    with pytest.raises(InputError, match=r"set silver=missing_gold, or silver=none"):
+        load_recipe(RetrieverRecipe, path, ["loss=soft_labels"])
+    assert load_recipe(RetrieverRecipe, path, ["loss=soft_labels", "silver=missing_gold"]).negatives == 4
+    assert load_recipe(RetrieverRecipe, path, ["loss=soft_labels", "silver=none"]).silver == "none"
+
+
+@pytest.mark.parametrize(
+    ("setting", "needs"),
+    [
+        ("soft_share=0.3", "soft_share = 0.3 would be ignored: it needs loss=soft_labels"),
+        ("patience=5", "it needs dev=TASK"),
+        ("pooling=cls", "it needs context=cross_segment"),
+    ],
+)
+def test_a_key_that_would_be_ignored_is_refused(setting: str, needs: str) -> None:
+    path = Path(__file__).parents[2] / "recipes" / "small" / "retriever.toml"
+    with pytest.raises(InputError, match=needs):
+        load_recipe(RetrieverRecipe, path, [setting])
+    for other in ("silver=none", "weight_power=3"):
+        assert load_recipe(RetrieverRecipe, path, [other]).silver
+    with pytest.raises(InputError, match=r"weight_power = 3.0 would be ignored: it needs silver=positives or missing_gold"):
+        load_recipe(RetrieverRecipe, path, ["silver=none", "weight_power=3"])
+    with pytest.raises(InputError, match=r"passage_weight = 0.5 would be ignored: it needs context=late_chunking"):
+        load_recipe(RetrieverRecipe, path, ["context=cross_segment", "passage_weight=0.5"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "hint"),
+    [
+        ("minimum_probability=0.3", "there is no key minimum_probability; did you mean min_probability\\?"),
+        (
+            "optimiser.learningrate=1",
+            "there is no key optimiser.learningrate; did you mean learning_rate\\? the keys here are learning_rate, ",
+        ),
+        ("mined=soft", "there is no key mined; the keys here are kind, .*, loss, silver, min_probability, .*"),
+    ],
+)
+def test_an_unknown_key_names_the_nearest(setting: str, hint: str) -> None:
+    path = Path(__file__).parents[2] / "recipes" / "small" / "retriever.toml"
+    with pytest.raises(InputError, match=hint):
+        load_recipe(RetrieverRecipe, path, [setting])
 
 
 def test_settings_change_a_recipe() -> None:
     path = Path(__file__).parents[2] / "recipes" / "small" / "reader.toml"
-    recipe = load_recipe(ReaderRecipe, path, ["optimiser.batch=8", "backbone=some/folder", "objective=dpr"])
-    assert (recipe.optimiser.batch, recipe.backbone, recipe.objective) == (8, "some/folder", "dpr")
+    recipe = load_recipe(ReaderRecipe, path, ["optimiser.batch=8", "backbone=some/folder", "loss=dpr"])
+    assert (recipe.optimiser.batch, recipe.backbone, recipe.loss) == (8, "some/folder", "dpr")

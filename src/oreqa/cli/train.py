@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from oreqa.cli.application import app
 from oreqa.cli.options import JsonFlag
@@ -22,88 +23,79 @@ SetOption = Annotated[
 ]
 
 
-@train.command()
+class _Training(TyperCommand):
+    """A command whose help page also lists the keys of its recipe."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        super().format_help(ctx, formatter)
+        try:
+            from oreqa.training.recipe_keys import recipe_tables
+            from oreqa.training.recipes import RECIPES
+        except ImportError:  # the base install has no pydantic
+            say("The keys of the recipe are listed here once the train extra is installed: pip install 'oreqa[train]'")
+            return
+        from oreqa.cli.console import Console
+        from oreqa.cli.recipe_table import recipe_table
+
+        console = Console()
+        for section, keys in recipe_tables(RECIPES[str(self.name)]):
+            console.print(recipe_table(section or "Keys of the recipe", keys))
+
+
+@train.command(cls=_Training)
 def reader(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
     """Train a reader: the span that answers, and the passage that holds it.
 
-    An interrupted training goes on from its last checkpoint when it is run again.
+    An interrupted training resumes from its last checkpoint when it is run again.
 
     [bold]oreqa train reader --recipe recipes/small/reader.toml --set data_root=data --out runs/reader[/bold]
     """
-    from oreqa.training import need_torch
-
-    need_torch()
-    from oreqa.training.reader import train_reader
-    from oreqa.training.recipes import ReaderRecipe, load_recipe
-    from oreqa.training.records import train_recorded
-
-    settled = load_recipe(ReaderRecipe, recipe, set_ or ())
-    files = [settled.data_root / part.file for part in settled.data]
-    _finish(train_recorded(train_reader, settled, files, out, progress_bar), out, as_json)
+    _train("reader", recipe, out, set_, as_json)
 
 
-@train.command()
+@train.command(cls=_Training)
 def reranker(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
     """Train a span re-ranker from a reader's predictions (oreqa mine predictions).
 
-    An interrupted training goes on from its last checkpoint when it is run again.
+    An interrupted training resumes from its last checkpoint when it is run again.
 
     [bold]oreqa train reranker --recipe recipes/small/reranker.toml --out runs/reranker[/bold]
     """
-    from oreqa.training import need_torch
-
-    need_torch()
-    from oreqa.training.cross_encoder import train_reranker
-    from oreqa.training.recipes import RerankerRecipe, load_recipe
-    from oreqa.training.records import train_recorded
-
-    settled = load_recipe(RerankerRecipe, recipe, set_ or ())
-    files = [settled.data_root / settled.predictions]
-    _finish(train_recorded(train_reranker, settled, files, out, progress_bar), out, as_json)
+    _train("reranker", recipe, out, set_, as_json)
 
 
-@train.command()
+@train.command(cls=_Training)
 def classifier(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
     """Train a cross-attention classifier: does a sentence answer a question? (from oreqa mine negatives)
 
-    An interrupted training goes on from its last checkpoint when it is run again.
+    An interrupted training resumes from its last checkpoint when it is run again.
 
     [bold]oreqa train classifier --recipe recipes/small/classifier.toml --set 'data=["pairs.jsonl"]' --out runs/c[/bold]
     """
-    from oreqa.training import need_torch
-
-    need_torch()
-    from oreqa.training.cross_encoder import train_classifier
-    from oreqa.training.recipes import ClassifierRecipe, load_recipe
-    from oreqa.training.records import train_recorded
-
-    settled = load_recipe(ClassifierRecipe, recipe, set_ or ())
-    files = [settled.data_root / part for part in settled.data]
-    _finish(train_recorded(train_classifier, settled, files, out, progress_bar), out, as_json)
+    _train("classifier", recipe, out, set_, as_json)
 
 
-@train.command()
+@train.command(cls=_Training)
 def retriever(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
     """Train a dual encoder on questions and answers, gold and silver (oreqa mine silver).
 
-    The folder is one of sentence-transformers, and a model for oreqa index --model. An interrupted training goes on from its
+    The folder is one of sentence-transformers, and a model for oreqa index --model. An interrupted training resumes from its
     last checkpoint when it is run again.
 
     [bold]oreqa train retriever --recipe recipes/small/retriever.toml --set 'data=["train.json"]' --out runs/retriever[/bold]
     """
+    _train("retriever", recipe, out, set_, as_json)
+
+
+def _train(kind: str, recipe: Path, out: Path, settings: list[str] | None, as_json: bool) -> None:
     from oreqa.training import need_torch
 
     need_torch()
-    from oreqa.training.recipes import RetrieverRecipe, load_recipe
-    from oreqa.training.records import train_recorded
-    from oreqa.training.retriever import train_retriever
+    from oreqa.training.memory import keep_freed_memory
+    from oreqa.training.train import train_model
 
-    settled = load_recipe(RetrieverRecipe, recipe, set_ or ())
-    files = [settled.data_root / part for part in (*settled.data, *([settled.dev] if settled.dev else []))]
-    _finish(train_recorded(train_retriever, settled, files, out, progress_bar), out, as_json)
-
-
-def _finish(record: dict[str, object], out: Path, as_json: bool) -> None:
+    keep_freed_memory()
+    record = train_model(kind, recipe, out, settings or (), progress_bar)
     if as_json:
         print_json(record)
     else:

@@ -22,15 +22,16 @@ def span_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, shared:
     summed; without, over each passage alone, and the losses of the passages that hold an answer are averaged. Questions
     without a span count nothing; a batch without any gives 0.
     """
-    known = spans[..., 0] >= 0
+    annotated = spans[..., 0] >= 0
     inside = _log_softmax(start, tokens, shared).gather(-1, spans[..., 0].clamp(min=0))
     inside = inside + _log_softmax(end, tokens, shared).gather(-1, spans[..., 1].clamp(min=0))
-    likelihood = inside.masked_fill(~known, _LEAST).logsumexp(-1)
-    holds = known.any(-1)
+    likelihood = inside.masked_fill(~annotated, _IMPOSSIBLE).logsumexp(-1)
+    holds = annotated.any(-1)
     if shared:
-        likelihood, holds = likelihood.masked_fill(~holds, _LEAST).logsumexp(-1, keepdim=True), holds.any(-1, keepdim=True)
-    of_question = torch.where(holds, -likelihood, 0.0).sum(-1) / holds.sum(-1).clamp(min=1)
-    return of_question.sum() / holds.any(-1).sum().clamp(min=1)
+        likelihood = likelihood.masked_fill(~holds, _IMPOSSIBLE).logsumexp(-1, keepdim=True)
+        holds = holds.any(-1, keepdim=True)
+    losses = torch.where(holds, -likelihood, 0.0).sum(-1) / holds.sum(-1).clamp(min=1)
+    return losses.sum() / holds.any(-1).sum().clamp(min=1)
 
 
 def selection_loss(selection: Tensor, present: Tensor, holds: Tensor, null: bool) -> Tensor:
@@ -41,22 +42,22 @@ def selection_loss(selection: Tensor, present: Tensor, holds: Tensor, null: bool
     for questions without an answer, so that a passage's logit becomes the log-odds of its answering. Without, such
     questions count nothing.
     """
-    choices = selection.masked_fill(~present, _LEAST)
-    right = selection.masked_fill(~holds, _LEAST)
+    choices = selection.masked_fill(~present, _IMPOSSIBLE)
+    right = selection.masked_fill(~holds, _IMPOSSIBLE)
     answered = holds.any(-1)
     if null:
         zero = torch.zeros_like(choices[:, :1])
         choices = torch.cat([zero, choices], -1)
-        right = torch.cat([zero.masked_fill(answered[:, None], _LEAST), right], -1)
+        right = torch.cat([zero.masked_fill(answered[:, None], _IMPOSSIBLE), right], -1)
         answered = torch.ones_like(answered)
     likelihood = right.logsumexp(-1) - choices.logsumexp(-1)
     return torch.where(answered, -likelihood, 0.0).sum() / answered.sum().clamp(min=1)
 
 
-_LEAST = -1e9  # a finite number, so that a row without any choice gives no NaN
+_IMPOSSIBLE = -1e9  # a finite number, so that a row without any choice gives no NaN
 
 
 def _log_softmax(logits: Tensor, allowed: Tensor, shared: bool) -> Tensor:
-    logits = logits.float().masked_fill(~allowed, _LEAST)
+    logits = logits.float().masked_fill(~allowed, _IMPOSSIBLE)
     total = logits.flatten(1).logsumexp(-1)[:, None, None] if shared else logits.logsumexp(-1, keepdim=True)
     return logits - total

@@ -1,15 +1,22 @@
-"""Batches of like length in random order, so that little is computed on padding."""
+"""The order in which examples are seen: batches of like length, at random, so that little is computed on padding."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
+
+from oreqa.training.recipes import BatchOrder
+from oreqa.training.retriever_examples import Example
 
 T = TypeVar("T")
 
 STRETCH = 64
 """So many batches are sorted by length at a time: what stands in a batch stays mostly random."""
+
+PASSAGE_STRETCH = 16
+"""The same for batches of whole passages, in passages for each example of a batch."""
 
 
 def batches_by_length(examples: Sequence[T], length: Callable[[T], object], batch: int, rng: random.Random) -> list[list[T]]:
@@ -20,8 +27,49 @@ def batches_by_length(examples: Sequence[T], length: Callable[[T], object], batc
     stretch = STRETCH * batch
     batches = []
     for begin in range(0, len(examples), stretch):
-        near = sorted(examples[begin : begin + stretch], key=length)  # type: ignore[arg-type]
-        batches += [near[first : first + batch] for first in range(0, len(near), batch)]
-    full = [found for found in batches if len(found) == batch]
+        alike = sorted(examples[begin : begin + stretch], key=length)  # type: ignore[arg-type]
+        batches += _cut(alike, batch)
+    return _full_ones_shuffled(batches, batch, rng)
+
+
+def by_passage(examples: Sequence[Example], batch: int, rng: random.Random) -> list[Example]:
+    """The questions of a passage together, so that it is encoded once for them; passages at random, near others of like
+    length."""
+    groups: dict[str, list[Example]] = defaultdict(list)
+    for example in examples:
+        groups[example.positive.context].append(example)
+    passages = list(groups.values())
+    rng.shuffle(passages)
+    stretch, batches = PASSAGE_STRETCH * batch, []
+    for begin in range(0, len(passages), stretch):
+        alike = sorted(passages[begin : begin + stretch], key=lambda group: _length(group[0]))
+        batches += _cut([example for group in alike for example in rng.sample(group, len(group))], batch)
+    return [example for rows in _full_ones_shuffled(batches, batch, rng) for example in rows]
+
+
+def by_length(examples: Sequence[Example], batch: int, rng: random.Random) -> list[Example]:
+    """Questions at random, near others whose passages are of like length."""
+    batches = batches_by_length(rng.sample(examples, len(examples)), _length, batch, rng)
+    return [example for rows in batches for example in rows]
+
+
+RETRIEVER_ORDERS: Mapping[BatchOrder, Callable[[Sequence[Example], int, random.Random], list[Example]]] = {
+    "by_passage": by_passage,
+    "by_length": by_length,
+}
+"""What ``batches`` of a retriever's recipe can be: a function of an epoch's examples, the batch's size and a source of
+randomness, which returns the examples in the order in which they are seen. Each ``batch`` of them in a row is a batch."""
+
+
+def _length(example: Example) -> int:
+    return len(example.positive.context)
+
+
+def _cut(examples: Sequence[T], batch: int) -> list[list[T]]:
+    return [list(examples[first : first + batch]) for first in range(0, len(examples), batch)]
+
+
+def _full_ones_shuffled(batches: Sequence[list[T]], batch: int, rng: random.Random) -> list[list[T]]:
+    full = [rows for rows in batches if len(rows) == batch]
     rng.shuffle(full)
-    return full + [found for found in batches if len(found) < batch]
+    return full + [rows for rows in batches if len(rows) < batch]

@@ -1,10 +1,11 @@
-"""Training of cross-encoders, through transformers' Trainer: the answer classifier and the span re-ranker.
+"""Training of cross-encoders: the answer classifier and the span re-ranker.
 
-They are one model (``BertCrossEncoder``) with two sources of examples and two losses.
+They are one model (``BertCrossEncoder``) with two sources of examples; either can have any loss of ``CROSS_ENCODER_LOSSES``.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from torch import Tensor
 
 from oreqa.datasets.pairs import GOLD, load_pairs
 from oreqa.errors import InputError
-from oreqa.losses.reranking import listwise_softmax, weighted_cross_entropy
 from oreqa.mining.predictions import load_predictions
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
@@ -22,17 +22,19 @@ from oreqa.models.cross_encoder.module import BertCrossEncoder
 from oreqa.models.folders import CLASSIFIER, RERANKER, find_model
 from oreqa.models.graph.weights import find_tokenizer
 from oreqa.models.reader.folder import read_reader_folder
-from oreqa.training.candidates import candidate_lists, collate_labelled, collate_lists, labelled_windows
-from oreqa.training.fitting import Stage, copy_tokenizer, fit, quieten, silent
+from oreqa.progress import Advance, Progress, no_progress
+from oreqa.training.cross_encoder_examples import CandidateList, collate, one_by_one, pair_lists, prediction_lists
 from oreqa.training.initial import start_from
+from oreqa.training.losses import CROSS_ENCODER_LOSSES, CrossEncoderScores
 from oreqa.training.recipes import ClassifierRecipe, RerankerRecipe
+from oreqa.training.trainer import Batch, copy_tokenizer, fit, silence_transformers
 
-Examples = Callable[[CrossEncoderInputs, Callable[[int], None]], Sequence[Any]]
-"""Makes a run's examples from the model's inputs; the callback is told of rows done."""
+EpochDraw = Callable[[CrossEncoderInputs, random.Random, Advance], Sequence[CandidateList]]
+"""The candidate lists of one epoch, in the order in which they are seen if they stay together."""
 
 
-def train_classifier(recipe: ClassifierRecipe, out: Path, stage: Stage = silent) -> dict[str, Any]:
-    """Train a classifier, does a sentence answer a question? (Yang et al. 2021, section 4.1), and save it to ``out``.
+def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
+    """Train a classifier, does a sentence answer a question? (Yang et al. 2021, section 3.1), and save it to ``out``.
 
     Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be
     learned from.
@@ -40,25 +42,19 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, stage: Stage = silent)
     pairs = [pair for part in recipe.data for pair in load_pairs(recipe.data_root / part) if pair.source == GOLD]
     if not any(pair.negatives for pair in pairs):
         raise InputError("no pair of the data has negatives; make such pairs with: oreqa mine negatives")
-    base = find_model(recipe.backbone)
-    settings = {
-        "kind": CLASSIFIER, "base": recipe.backbone, "marking": recipe.marking, "max_tokens": recipe.max_tokens,
-        "titles": recipe.marking != "alone", "closing": True,
-    }  # fmt: skip
+    settings = {"kind": CLASSIFIER, "base": recipe.backbone, "titles": recipe.marking != "alone", "closing": True}
 
-    def examples(inputs: CrossEncoderInputs, advance: Callable[[int], None]) -> Sequence[Any]:
-        return labelled_windows(pairs, inputs, recipe.epochs, recipe.optimiser.batch, recipe.seed, advance)
+    def draw(inputs: CrossEncoderInputs, rng: random.Random, advance: Advance) -> Sequence[CandidateList]:
+        lists = pair_lists(pairs, inputs, advance)
+        if not CROSS_ENCODER_LOSSES[recipe.loss].pointwise:  # candidates one by one are shuffled later
+            rng.shuffle(lists)
+        return lists
 
-    def loss(model: BertCrossEncoder, batch: dict[str, Tensor]) -> Tensor:
-        labels, weights = batch.pop("labels"), batch.pop("weights")
-        return weighted_cross_entropy(model(**batch), labels, weights)
-
-    count = recipe.epochs * len(pairs)
-    record = _train(recipe, base, False, settings, examples, count, collate_labelled, loss, out, stage)
+    record = _train(recipe, find_model(recipe.backbone), settings, draw, count=len(pairs), out=out, progress=progress)
     return {"pairs": len(pairs), **record}
 
 
-def train_reranker(recipe: RerankerRecipe, out: Path, stage: Stage = silent) -> dict[str, Any]:
+def train_reranker(recipe: RerankerRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
     """Train a span re-ranker, one right prediction of a reader against M - 1 wrong ones (RECONSIDER, section 3), from the
     reader's weights or another re-ranker's, and save it to ``out``.
 
@@ -70,46 +66,74 @@ def train_reranker(recipe: RerankerRecipe, out: Path, stage: Stage = silent) -> 
     rows = [row for row in load_predictions(recipe.data_root / recipe.predictions) if any(row.right) and not all(row.right)]
     if not rows:
         raise InputError(f"{recipe.predictions}: no question has both a right and a wrong prediction")
-    settings = {
-        "kind": RERANKER, "base": recipe.reader, "marking": recipe.marking, "max_tokens": recipe.max_tokens,
-        "titles": base.titles, "closing": base.closing, "pooler": False,
-    }  # fmt: skip
+    settings = {"kind": RERANKER, "base": recipe.reader, "titles": base.titles, "closing": base.closing, "pooler": False}
 
-    def examples(inputs: CrossEncoderInputs, advance: Callable[[int], None]) -> Sequence[Any]:
-        return candidate_lists(rows, inputs, recipe.epochs, recipe.candidates, recipe.pool, recipe.seed, advance)
+    def draw(inputs: CrossEncoderInputs, rng: random.Random, advance: Advance) -> Sequence[CandidateList]:
+        return list(prediction_lists(rows, inputs, candidates=recipe.candidates, pool=recipe.pool, rng=rng, advance=advance))
 
-    def loss(model: BertCrossEncoder, batch: dict[str, Tensor]) -> Tensor:
-        present = batch.pop("present")
-        scores = torch.full(present.shape, -1e9, dtype=torch.float32, device=present.device)
-        scores[present] = model(**batch).float()
-        return listwise_softmax(scores, present)
-
-    count, keep_head = recipe.epochs * len(rows), recipe.backbone is not None
-    record = _train(recipe, base.path, keep_head, settings, examples, count, collate_lists, loss, out, stage)
+    keep_head = recipe.backbone is not None
+    record = _train(recipe, base.path, settings, draw, count=len(rows), out=out, progress=progress, keep_head=keep_head)
     return {"questions": len(rows), **record}
 
 
 def _train(
     recipe: ClassifierRecipe | RerankerRecipe,
     base: Path,
-    keep_head: bool,
     settings: dict[str, Any],
-    make_examples: Examples,
+    draw: EpochDraw,
+    *,
     count: int,
-    collate: Callable[[Sequence[Any]], dict[str, Tensor]],
-    loss: Callable[[BertCrossEncoder, dict[str, Tensor]], Tensor],
     out: Path,
-    stage: Stage,
+    progress: Progress,
+    keep_head: bool = False,
 ) -> dict[str, Any]:
-    """Train a cross-encoder that begins as the folder ``base``; ``settings`` are kept as ``config.oreqa``."""
-    quieten()
+    """Train a cross-encoder that begins as the folder ``base``, on ``count`` questions an epoch.
+
+    ``settings`` are kept as ``config.oreqa``.
+    """
     torch.manual_seed(recipe.seed)
-    frozen = recipe.freeze_embeddings, recipe.frozen_layers
-    model = start_from(BertCrossEncoder, base, *frozen, recipe.dropout, head=keep_head, oreqa=settings, num_labels=1)
-    tokenizer = find_tokenizer(base)
-    inputs = CrossEncoderInputs(tokenizer, recipe.max_tokens, recipe.marking, settings["titles"], settings["closing"])
-    with stage("preparing examples", count) as advance:
-        examples = make_examples(inputs, advance)
-    record = fit(model, examples, collate, loss, recipe.optimiser, recipe.seed, out, stage)
+    settings = {**settings, "marking": recipe.marking, "max_tokens": recipe.max_tokens}
+    with silence_transformers():
+        model = start_from(
+            BertCrossEncoder,
+            base,
+            freeze_embeddings=recipe.freeze_embeddings,
+            frozen_layers=recipe.frozen_layers,
+            dropout=recipe.dropout,
+            head=keep_head,
+            oreqa=settings,
+            num_labels=1,
+        )
+        tokenizer = find_tokenizer(base)
+        inputs = CrossEncoderInputs(tokenizer, recipe.max_tokens, recipe.marking, settings["titles"], settings["closing"])
+        objective = CROSS_ENCODER_LOSSES[recipe.loss]
+        rng = random.Random(recipe.seed)
+        examples: list[CandidateList] = []
+        with progress("preparing examples", recipe.epochs * count) as advance:
+            for _ in range(recipe.epochs):
+                lists = draw(inputs, rng, advance)
+                examples += one_by_one(lists, recipe.optimiser.batch, rng) if objective.pointwise else lists
+
+        def loss(model: BertCrossEncoder, batch: Batch) -> Tensor:
+            return objective.loss(_scores(model, batch))
+
+        record = fit(
+            model,
+            examples,
+            collate,
+            loss,
+            optimiser=recipe.optimiser,
+            seed=recipe.seed,
+            out=out,
+            progress=progress,
+        )
     copy_tokenizer(tokenizer.parent, out)
     return record
+
+
+def _scores(model: BertCrossEncoder, batch: Batch) -> CrossEncoderScores:
+    inputs = {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
+    present = batch["present"]
+    scores = torch.full(present.shape, -1e9, dtype=torch.float32, device=present.device)
+    scores[present] = model(**inputs).float()
+    return CrossEncoderScores(scores=scores, labels=batch["labels"], weights=batch["weights"], present=present)

@@ -17,9 +17,10 @@ M = TypeVar("M", bound=BertPreTrainedModel)
 def start_from(
     kind: type[M],
     base: Path,
-    freeze_embeddings: bool,
-    frozen_layers: int,
+    *,
     dropout: float,
+    freeze_embeddings: bool = False,
+    frozen_layers: int = 0,
     head: bool = False,
     **settings: Any,
 ) -> M:

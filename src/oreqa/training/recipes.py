@@ -1,238 +1,303 @@
-"""Recipes: what a training run is made of, read from TOML and checked before anything starts."""
+"""Recipes: what a training run is made of. The one place of its defaults; ``oreqa train KIND --help`` lists the keys."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from oreqa.defaults import DEFAULT_ENCODER
-from oreqa.errors import InputError
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
 
+RetrieverLoss = Literal["softmax", "soft_labels"]
+ReaderLoss = Literal["dpr", "shared"]
+CrossEncoderLoss = Literal["cross_entropy", "listwise_softmax"]
+"""Names in ``training.losses``."""
+BatchOrder = Literal["by_passage", "by_length"]
+"""Names in ``training.batches``."""
+
 Share = Annotated[float, Field(ge=0, le=1)]
-Tokens = Annotated[int, Field(ge=32, le=512)]
+NonNegative = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+Tokens = Annotated[int, Field(ge=16, le=512)]
 
 
-class _Checked(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Section(BaseModel):
+    """A recipe, or a table of one: its keys are checked, and none but these are taken."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class DataPart(_Checked):
-    """A training file (SQuAD or MRQA) and how often its questions are seen.
-
-    ``questions`` of them are drawn anew for each epoch, all of them if it is left out. ``asked`` says which questions are
-    taken: all, or only those that their paragraph answers, or does not. ``titles`` says whether the paragraphs' titles mean
-    anything to a reader.
-    """
+class DataPart(Section):
+    """A file to train a reader on."""
 
     file: Path
-    epochs: Annotated[int, Field(ge=1)] = 1
-    questions: Annotated[int, Field(ge=1)] | None = None
+    """SQuAD or MRQA file, of which the held-out articles are passed over."""
+    epochs: Count = 1
+    """How often its questions are seen."""
+    questions: Count | None = None
+    """Questions drawn for each epoch; without it, all of them."""
     asked: Literal["all", "answerable", "unanswerable"] = "all"
+    """Which questions are taken: all, those that their paragraph answers, or those that it does not."""
     titles: bool = True
+    """Whether the paragraphs' titles mean anything to a reader."""
 
 
-class Optimiser(_Checked):
-    """AdamW with warm-up, then linear decay or a constant rate; the heads may learn at a rate of their own.
-
-    ``precision`` auto is bf16 where the hardware multiplies it, else f32. ``tensorboard`` writes its events, too (needs the
-    package of that name).
-    """
+class Optimiser(Section):
+    """AdamW, with warm-up and then linear decay or a constant rate."""
 
     learning_rate: Annotated[float, Field(gt=0)]
+    """The highest rate."""
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None
-    batch: Annotated[int, Field(ge=1)]
+    """The rate of the layers on top of BERT; without it, the same."""
+    batch: Count
+    """Examples a step, on each device."""
     warmup: Share = 0.06
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    """Share of the steps over which the rate rises."""
+    weight_decay: NonNegative = 0.01
+    """Decay of matrices; biases and normalisation do not decay."""
     schedule: Literal["linear", "constant"] = "linear"
+    """What the rate does after warm-up: fall to 0, or stay."""
     clip: Annotated[float, Field(gt=0)] = 1.0
+    """The largest norm of a step's gradient."""
     precision: Literal["auto", "bf16", "f32"] = "auto"
-    checkpoint_steps: Annotated[int, Field(ge=1)] = 200
+    """What is computed in; auto is $OREQA_PRECISION, else bf16 where the hardware multiplies it, else f32."""
+    checkpoint_steps: Count = 200
+    """Steps between two checkpoints, from which an interrupted run resumes."""
     tensorboard: bool = False
+    """Write TensorBoard's events (needs the package tensorboard)."""
 
 
-class ReaderRecipe(_Checked):
-    """How a reader is trained.
-
-    ``objective`` ``dpr`` normalises spans inside each passage, ``shared`` over all passages of a question; both learn to
-    select the passage. ``supervision`` ``given`` takes the annotated offsets, ``distant`` every occurrence of an answer
-    in passages that BM25 retrieves. ``negatives`` is the mean number of retrieved passages without the answer that stand
-    beside the positive; ``unanswerable`` the share of questions that are asked of such passages alone. ``max_tokens`` are
-    those of a window in training, ``read_tokens`` those of one that the trained reader reads (the same unless given: BERT's
-    positions were trained before, so they may be more). An answer has at most ``answer_tokens``. ``dropout`` of None is the
-    backbone's; that of attention weights, as ``dropout`` unless given, costs a fifth of the speed on a processor.
-    """
+class ReaderRecipe(Section):
+    """How a reader is trained: which span answers, and which passage holds it."""
 
     kind: Literal["reader"]
+    """What is trained."""
     backbone: str = DEFAULT_ENCODER
+    """The model to begin with: a name or a folder."""
     data_root: Path = Path()
+    """Folder that the data files' paths begin at."""
     data: Annotated[tuple[DataPart, ...], Field(min_length=1)]
-    objective: Literal["dpr", "shared"] = "shared"
+    """The files to learn from."""
+    loss: ReaderLoss = "shared"
+    """Spans are normalised inside each passage (dpr), or over all passages of a question (shared); both learn to select the
+    passage."""
     supervision: Literal["given", "distant"] = "given"
-    negatives: Annotated[float, Field(ge=0)] = 0.2
+    """The annotated offsets (given), or every occurrence of an answer in the passages that BM25 retrieves (distant)."""
+    negatives: NonNegative = 0.2
+    """Mean number of retrieved passages without the answer beside the positive."""
     unanswerable: Share = 0.1
-    depth: Annotated[int, Field(ge=1)] = 20
-    max_tokens: Tokens = 256
-    read_tokens: Tokens | None = None
+    """Share of the questions that are also asked of such passages alone."""
+    depth: Count = 20
+    """Passages retrieved for each question."""
+    max_tokens: Annotated[int, Field(ge=32, le=512)] = 256
+    """Tokens of a window in training."""
+    read_tokens: Annotated[int, Field(ge=32, le=512)] | None = None
+    """Tokens of a window that the trained reader reads; without it, max_tokens."""
     overlap: Annotated[int, Field(ge=0)] = 64
-    answer_tokens: Annotated[int, Field(ge=1)] = MAX_ANSWER_TOKENS
+    """Tokens that two windows of a long passage share."""
+    answer_tokens: Count = MAX_ANSWER_TOKENS
+    """The longest answer of the trained reader."""
     freeze_embeddings: bool = True
+    """Keep the backbone's embeddings as they are."""
     dropout: Share | None = None
+    """Dropout; without it, the backbone's."""
     attention_dropout: Share | None = None
+    """Dropout of attention weights, which costs a fifth of the speed on a processor; without it, dropout."""
     seed: int = 0
+    """What is random is drawn by it."""
     optimiser: Optimiser
+    """The optimiser."""
+
+    @property
+    def files(self) -> list[Path]:
+        """What the run learns from."""
+        return [self.data_root / part.file for part in self.data]
 
     @model_validator(mode="after")
     def _windows_move_on(self) -> Self:
-        most = min(self.max_tokens, self.read_tokens or self.max_tokens) // 2
-        if self.overlap > most:
-            raise ValueError(f"overlap = {self.overlap} is more than half of a window; set it to at most {most}")
+        limit = min(self.max_tokens, self.read_tokens or self.max_tokens) // 2
+        if self.overlap > limit:
+            raise ValueError(f"overlap = {self.overlap} is more than half of a window; set it to at most {limit}")
         return self
 
 
-class _PartlyFrozen(_Checked):
-    """What is kept of the model that training begins with."""
+class CrossEncoderRecipe(Section):
+    """What the recipes of classifier and re-ranker share."""
 
+    data_root: Path = Path()
+    """Folder that the data files' paths begin at."""
+    epochs: Count = 1
+    """How often each question is seen."""
     freeze_embeddings: bool = True
+    """Keep the embeddings of the model to begin with as they are."""
     frozen_layers: Annotated[int, Field(ge=0)] = 0
+    """Its lowest layers that are kept as they are, so that both models share them."""
+    dropout: Share = 0.1
+    """Dropout."""
+    seed: int = 0
+    """What is random is drawn by it."""
+    optimiser: Optimiser
+    """The optimiser."""
 
     @model_validator(mode="after")
     def _frozen_layers_stand_on_frozen_embeddings(self) -> Self:
         if self.frozen_layers and not self.freeze_embeddings:
-            raise ValueError("frozen layers need the embeddings they know; set freeze_embeddings=true, or frozen_layers=0")
+            raise ValueError(
+                "frozen layers need the embeddings they were trained with; set freeze_embeddings=true, or frozen_layers=0"
+            )
         return self
 
 
-class RerankerRecipe(_PartlyFrozen):
-    """How a span re-ranker is trained, from the reader whose ``predictions`` were mined.
-
-    ``candidates`` is the paper's M: one right prediction and M - 1 wrong ones a question, drawn from the reader's best
-    ``pool`` wrong ones. ``marking`` is how the span is shown. Training begins with the reader's weights and a new head, or
-    with the re-ranker ``backbone``, as the paper does for small sets. ``frozen_layers`` of it, from below, are kept as they
-    are, so that both models share them; ``freeze_embeddings`` keeps its embeddings, too, as frozen layers need.
-    """
+class RerankerRecipe(CrossEncoderRecipe):
+    """How a span re-ranker is trained, on what a reader predicted (oreqa mine predictions)."""
 
     kind: Literal["reranker"]
+    """What is trained."""
     reader: str
+    """The reader that made the predictions, a name or a folder; training begins with its weights and a new head."""
     backbone: str | None = None
+    """A re-ranker to begin with instead, as the paper does for small sets."""
     predictions: Path
-    data_root: Path = Path()
+    """The file of predictions."""
+    loss: CrossEncoderLoss = "listwise_softmax"
+    """The right span against the wrong ones of its question (listwise_softmax), or each span by itself (cross_entropy)."""
     candidates: Annotated[int, Field(ge=2)] = 30
-    pool: Annotated[int, Field(ge=1)] = 100
-    epochs: Annotated[int, Field(ge=1)] = 1
+    """Spans of a question that are compared, the paper's M: one right, the others wrong."""
+    pool: Count = 100
+    """The reader's best wrong spans, from which the wrong ones are drawn."""
     marking: Literal["marked", "unmarked", "appended"] = "marked"
-    max_tokens: Tokens = 240
-    dropout: Share = 0.1
-    seed: int = 0
-    optimiser: Optimiser
+    """How a span is shown: marked in its passage, not marked, or appended to the question."""
+    max_tokens: Annotated[int, Field(ge=32, le=512)] = 240
+    """Tokens of an input."""
+
+    @property
+    def files(self) -> list[Path]:
+        """What the run learns from."""
+        return [self.data_root / self.predictions]
 
 
-class ClassifierRecipe(_PartlyFrozen):
-    """How a classifier is trained, on pair files with negatives (oreqa mine negatives).
-
-    ``backbone`` is an encoder, or a reader; its lowest ``frozen_layers`` are kept as they are, and with
-    ``freeze_embeddings``, as frozen layers need, its embeddings. ``marking`` is how a sentence is shown: ``alone``, as
-    Yang et al. do, or ``marked`` in as much of its passage as ``max_tokens`` hold.
-    """
+class ClassifierRecipe(CrossEncoderRecipe):
+    """How a classifier is trained: does a sentence answer a question?"""
 
     kind: Literal["classifier"]
+    """What is trained."""
     backbone: str = DEFAULT_ENCODER
-    data_root: Path = Path()
+    """The model to begin with: an encoder or a reader, a name or a folder."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
-    epochs: Annotated[int, Field(ge=1)] = 1
+    """Pair files with negatives (oreqa mine negatives)."""
+    loss: CrossEncoderLoss = "cross_entropy"
+    """Each sentence by itself (cross_entropy), or the answer against the negatives of its question (listwise_softmax)."""
     marking: Literal["alone", "marked"] = "alone"
-    max_tokens: Annotated[int, Field(ge=16, le=512)] = 128
-    dropout: Share = 0.1
-    seed: int = 0
-    optimiser: Optimiser
+    """How a sentence is shown: alone, as Yang et al. do, or marked in as much of its passage as max_tokens hold."""
+    max_tokens: Tokens = 128
+    """Tokens of an input."""
+
+    @property
+    def files(self) -> list[Path]:
+        """What the run learns from."""
+        return [self.data_root / part for part in self.data]
 
 
-class RetrieverRecipe(_Checked):
-    """How a dual encoder is trained, on the pairs of ``data``: SQuAD, MRQA or pair files, BEIR folders.
-
-    ``context``: sentences are read in one pass over their passage (``late_chunking``), which is cheap, or each with its
-    passage as second segment (``cross_segment``), as Yang et al. do.
-    ``input_types`` adds their input-type embedding. ``mined`` says what a classifier's scores in pair files are used
-    for: as silver ``positives`` (probability at least ``least``, weight ``p ** weight_power``), as ``soft`` labels that
-    make up ``soft_share`` of the loss (of a question without gold the likeliest silver pair is the positive), or only to
-    ``filter`` false negatives, which all three do. ``negatives`` more candidates a question are drawn from its hard
-    ones. Batches of more than ``chunk`` inputs are encoded so many at a time, which takes a quarter more time and little
-    memory (gradient caching). ``passage_weight`` is the part of a passage's own similarity in the score of its sentences.
-    ``dev`` is a task whose MRR is measured at every checkpoint (a SQuAD or MRQA file's held-out articles, a BEIR folder's
-    split dev): training stops when ``patience`` measures bring no gain, and keeps the best.
-    """
+class RetrieverRecipe(Section):
+    """How a dual encoder is trained, on pairs of question and answer."""
 
     kind: Literal["retriever"]
+    """What is trained."""
     backbone: str = DEFAULT_ENCODER
+    """The model to begin with: a name or a folder."""
     data_root: Path = Path()
+    """Folder that the data files' paths begin at."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
+    """SQuAD, MRQA or pair files, and BEIR folders."""
     dev: Path | None = None
-    patience: Annotated[int, Field(ge=1)] = 3
-    epochs: Annotated[int, Field(ge=1)] = 1
+    """A task to stop early on: its MRR is measured at every checkpoint, and the best one is kept. Of a SQuAD or MRQA file
+    the held-out articles, of a BEIR folder the split dev."""
+    patience: Count = 3
+    """Checkpoints without a gain on dev before training stops."""
+    epochs: Count = 1
+    """How often each pair is seen."""
     context: Literal["late_chunking", "cross_segment"] = "late_chunking"
+    """What the encoder sees with a sentence: all sentences of a passage in one pass, which is cheap (late_chunking), or each
+    with its passage as second segment, as Yang et al. do (cross_segment)."""
     pooling: Literal["cls", "mean"] = "mean"
+    """What a vector is made of: the first token, or the mean of all."""
     input_types: bool = False
-    projection: Annotated[int, Field(ge=1)] | None = None
-    scale: Annotated[float, Field(gt=0)] = 100.0
-    passage_weight: Annotated[float, Field(ge=0)] = 0.37
-    mined: Literal["positives", "soft", "filter"] = "positives"
-    least: Share = 0.5
-    weight_power: Annotated[float, Field(ge=0)] = 2.0
+    """Give questions a learned input-type embedding, as Yang et al. do."""
+    projection: Count | None = None
+    """Dimensions of a linear layer on top; without it there is none."""
+    loss: RetrieverLoss = "softmax"
+    """The answer against all other candidates of a batch (softmax), or this mixed with a classifier's probabilities of the
+    answer and of other candidates of the question (soft_labels)."""
+    silver: Literal["positives", "missing_gold", "none"] = "positives"
+    """Which silver pairs are learned from as answers: all of at least min_probability (positives), the likeliest of them
+    where a question has no gold (missing_gold), or none. In each case they are no negatives of their questions."""
+    min_probability: Share = 0.5
+    """The classifier's probability from which a silver pair counts as an answer; one below is a hard negative."""
+    weight_power: NonNegative = 2.0
+    """A silver pair of probability p counts as much as p to this power."""
     soft_share: Share = 0.5
+    """Share of soft labels in the loss."""
+    scale: Annotated[float, Field(gt=0)] = 100.0
+    """Cosines are multiplied with it before the softmax: the inverse temperature."""
+    passage_weight: NonNegative = 0.37
+    """Weight of a passage's own similarity in the score of its sentences (late_chunking)."""
     negatives: Annotated[int, Field(ge=0)] = 0
-    chunk: Annotated[int, Field(ge=1)] | None = None
-    max_tokens: Annotated[int, Field(ge=16, le=512)] = 256
+    """Hard negatives drawn for each question; with soft labels, further candidates that the classifier scored."""
+    batches: BatchOrder = "by_passage"
+    """What stands in a batch: the questions of a passage together, so that it is encoded once (by_passage), or questions at
+    random (by_length); in both, passages of like length."""
+    chunk: Count | None = None
+    """Inputs that are encoded at a time: less memory for a quarter more time (gradient caching); without it, a batch."""
+    max_tokens: Tokens = 256
+    """Tokens of an input."""
     freeze_embeddings: bool = True
+    """Keep the backbone's word and position embeddings as they are."""
     dropout: Share | None = None
+    """Dropout; without it, the backbone's."""
     seed: int = 0
+    """What is random is drawn by it."""
     optimiser: Optimiser
+    """The optimiser."""
+
+    @property
+    def files(self) -> list[Path]:
+        """What the run learns from, and is stopped by."""
+        return [self.data_root / part for part in (*self.data, *([self.dev] if self.dev else []))]
 
     @model_validator(mode="after")
-    def _soft_labels_are_several(self) -> Self:
-        if self.mined == "soft" and not self.negatives:
-            raise ValueError("mined = soft compares candidates of a question; set negatives to 1 or more, as in negatives=4")
+    def _soft_labels_need_candidates(self) -> Self:
+        if self.loss == "soft_labels" and not self.negatives:
+            raise ValueError(
+                "loss = soft_labels compares candidates of a question; set negatives to 1 or more, as in negatives=4"
+            )
+        if self.loss == "soft_labels" and self.silver == "positives":
+            raise ValueError(
+                "loss = soft_labels teaches what silver pairs are worth already; set silver=missing_gold, or silver=none"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _no_key_is_ignored(self) -> Self:
+        for key, used, needs in (
+            ("soft_share", self.loss == "soft_labels", "loss=soft_labels"),
+            ("weight_power", self.silver != "none", "silver=positives or missing_gold"),
+            ("patience", self.dev is not None, "dev=TASK"),
+            ("pooling", self.context != "late_chunking", "context=cross_segment: late chunking takes means"),
+            ("passage_weight", self.context == "late_chunking", "context=late_chunking"),
+        ):
+            if not used and getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(f"{key} = {getattr(self, key)} would be ignored: it needs {needs}")
         return self
 
 
-R = TypeVar("R", bound=BaseModel)
+Recipe = ReaderRecipe | RerankerRecipe | ClassifierRecipe | RetrieverRecipe
 
-
-def load_recipe(kind: type[R], path: Path, settings: Sequence[str] = ()) -> R:
-    """Read a recipe. ``settings`` are ``name=value`` or ``table.name=value``, the value in TOML or a plain word.
-
-    Raises InputError that names the file and the field.
-    """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such recipe") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: it cannot be read as TOML ({error})") from error
-    for setting in settings:
-        _set(content, setting)
-    try:
-        return kind.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the recipe"
-        raise InputError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
-
-
-def _set(content: dict[str, Any], setting: str) -> None:
-    name, sign, text = setting.partition("=")
-    if not sign or not name:
-        raise InputError(f"--set {setting!r}: write it as name=value, as in --set optimiser.batch=16")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        value = text
-    *tables, last = name.split(".")
-    for table in tables:
-        content = content.setdefault(table, {})
-        if not isinstance(content, dict):
-            raise InputError(f"--set {setting!r}: {table} is not a table of the recipe")
-    content[last] = value
+RECIPES: dict[str, type[Recipe]] = {
+    "reader": ReaderRecipe,
+    "reranker": RerankerRecipe,
+    "classifier": ClassifierRecipe,
+    "retriever": RetrieverRecipe,
+}
+"""The recipe of each kind of model."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from math import gcd
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 import torch
 import transformers
 from torch import Tensor
-from torch.utils.data import SequentialSampler
 from transformers import (
     EarlyStoppingCallback,
     PreTrainedModel,
@@ -29,49 +28,51 @@ from transformers.trainer_utils import get_last_checkpoint
 from oreqa.errors import InputError
 from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
+from oreqa.progress import Advance, Progress, no_progress
 from oreqa.training.recipes import Optimiser
 
-Loss = Callable[[Any, dict[str, Tensor]], Tensor]
-Stage = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
-"""Shows a stage of the work: called with its name and its number of steps, it gives what is called with steps done."""
+Batch = dict[str, Tensor]
+Loss = Callable[[Any, Batch], Tensor]
+"""The loss of a model on a batch, a number that can be differentiated."""
 
 
-@contextmanager
-def silent(name: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A stage that shows nothing."""
-    yield lambda steps: None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlyStopping:
+    """Stop when ``dev_metric``, a value to maximise, has not risen at ``patience`` checkpoints in a row."""
+
+    dev_metric: Callable[[], float]
+    patience: int
 
 
 def fit(
     model: PreTrainedModel,
     examples: Sequence[Any],
-    collate: Callable[[Sequence[Any]], dict[str, Tensor]],
+    collate: Callable[[Sequence[Any]], Batch],
     loss: Loss,
+    *,
     optimiser: Optimiser,
     seed: int,
     out: Path,
-    stage: Stage = silent,
+    progress: Progress = no_progress,
     save: Callable[[Path], None] | None = None,
-    measure: Callable[[], float] | None = None,
-    patience: int = 3,
+    early_stopping: EarlyStopping | None = None,
 ) -> dict[str, Any]:
     """One pass over ``examples`` in their order; the model is saved to ``out``. Returns steps, losses and seconds.
 
-    With ``measure``, which gives what shall be high, the model is measured at every checkpoint; training ends when
-    ``patience`` measures bring no gain, and the best model is the one that is saved.
+    With ``early_stopping`` its metric is evaluated at every checkpoint, and the best model is the one that is saved.
 
-    A run that was interrupted goes on from the last checkpoint under ``out/checkpoints``; its seconds are then those since
-    that step, ``seconds_since_step``.
+    Resumes from the last checkpoint under ``out/checkpoints`` if there is one; ``seconds`` are then those since that step,
+    which is returned as ``seconds_since_step``.
     """
     if optimiser.tensorboard and find_spec("tensorboard") is None:
         raise InputError("optimiser.tensorboard: the package is missing; pip install tensorboard, or set it to false")
-    keep_memory()
     skip_cudnn_attention()
     checkpoints = out / "checkpoints"
     arguments = TrainingArguments(
         output_dir=str(checkpoints),
         num_train_epochs=1,
         per_device_train_batch_size=optimiser.batch,
+        train_sampling_strategy="sequential",
         learning_rate=optimiser.learning_rate,
         warmup_steps=optimiser.warmup,
         weight_decay=optimiser.weight_decay,
@@ -88,60 +89,47 @@ def fit(
         dataloader_num_workers=2 if torch.cuda.is_available() else 0,  # a GPU would wait for batches to be padded
         report_to=["tensorboard"] if optimiser.tensorboard else [],
         seed=seed,
-        **({} if measure is None else _MEASURED | {"eval_steps": optimiser.checkpoint_steps}),
+        **({} if early_stopping is None else {**_EARLY_STOPPING, "eval_steps": optimiser.checkpoint_steps}),
     )
-    rates = (optimiser.learning_rate, optimiser.head_learning_rate or optimiser.learning_rate)
-    given = {"model": model, "args": arguments, "train_dataset": _Listed(examples), "data_collator": collate}
-    if measure is not None:
-        given |= {"eval_dataset": _Listed(()), "callbacks": [EarlyStoppingCallback(patience), _MeasureLast()]}
-    trainer = _Fitting(loss, rates, measure, **given)
-    for printer in (ProgressCallback, PrinterCallback):
-        trainer.remove_callback(printer)
-    with stage("training", -(-len(examples) // optimiser.batch)) as advance:
+    trainer = _OrderedTrainer(
+        loss,
+        rates=(optimiser.learning_rate, optimiser.head_learning_rate or optimiser.learning_rate),
+        early_stopping=early_stopping,
+        model=model,
+        args=arguments,
+        train_dataset=_ListDataset(examples),
+        data_collator=collate,
+    )
+    with progress("training", -(-len(examples) // optimiser.batch)) as advance:
         trainer.add_callback(_Advance(advance))
         last = get_last_checkpoint(checkpoints) if checkpoints.is_dir() else None
-        done = trainer.train(resume_from_checkpoint=last)
+        result = trainer.train(resume_from_checkpoint=last)
+    history = trainer.state.log_history
     if trainer.is_world_process_zero():  # of the processes under torchrun, one saves
         (save or model.save_pretrained)(out)
-    losses = [[row["step"], round(row["loss"], 4)] for row in trainer.state.log_history if "loss" in row]
-    if trainer.is_world_process_zero():
         shutil.rmtree(checkpoints, ignore_errors=True)
-    record = {"steps": done.global_step, "losses": losses, "seconds": round(done.metrics["train_runtime"], 1)}
-    if measure is not None:
-        record["dev"] = [[row["step"], row["eval_dev"]] for row in trainer.state.log_history if "eval_dev" in row]
+    record = {
+        "steps": result.global_step,
+        "losses": [[row["step"], round(row["loss"], 4)] for row in history if "loss" in row],
+        "seconds": round(result.metrics["train_runtime"], 1),
+    }
+    if early_stopping is not None:
+        record["dev"] = [[row["step"], row["eval_dev"]] for row in history if "eval_dev" in row]
     return record if last is None else {**record, "seconds_since_step": int(last.rpartition("-")[2])}
 
 
-def quieten() -> None:
-    """Keep transformers from printing what does not concern the user: new heads, loading bars."""
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-
-
-def keep_memory() -> None:
-    """Let the C library keep what tensors leave behind.
-
-    glibc hands large blocks back to the kernel and gets them back zeroed at every step, which on a processor takes up to
-    half of a training's time. Does nothing with another C library.
-    """
-    with suppress(OSError, AttributeError):
-        mallopt = ctypes.CDLL("libc.so.6").mallopt
-        for parameter, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, 2**31 - 1), (_M_TOP_PAD, 1 << 28)):
-            mallopt(parameter, value)
-
-
-_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # malloc.h
-
-
-class _Advance(TrainerCallback):  # type: ignore[misc]
-    """Tells a stage of steps; of those of an earlier, interrupted run at once."""
-
-    def __init__(self, advance: Callable[[int], None]) -> None:
-        self._advance, self._told = advance, 0
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._advance(state.global_step - self._told)
-        self._told = state.global_step
+@contextmanager
+def silence_transformers() -> Iterator[None]:
+    """Keep transformers from printing what does not concern the user (new heads, loading bars) inside of this."""
+    verbosity, bars = transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers.logging.set_verbosity(verbosity)
+        if bars:
+            transformers.logging.enable_progress_bar()
 
 
 def uses_bf16(precision: str) -> bool:
@@ -163,21 +151,33 @@ def copy_tokenizer(backbone: Path, out: Path) -> None:
             shutil.copyfile(backbone / name, out / name)
 
 
-_MEASURED = {
-    "eval_strategy": "steps", "load_best_model_at_end": True, "metric_for_best_model": "dev", "greater_is_better": True,
+_EARLY_STOPPING = {
+    "eval_strategy": "steps",
+    "load_best_model_at_end": True,
+    "metric_for_best_model": "dev",
+    "greater_is_better": True,
     "restore_callback_states_from_checkpoint": True,
-}  # fmt: skip
+}
 
 
-class _MeasureLast(TrainerCallback):  # type: ignore[misc]
-    """Measures after the last step, too."""
+class _Advance(TrainerCallback):  # type: ignore[misc]
+    """Reports steps; those of an earlier, interrupted run at once."""
 
+    def __init__(self, advance: Advance) -> None:
+        self._advance, self._reported = advance, 0
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._advance(state.global_step - self._reported)
+        self._reported = state.global_step
+
+
+class _EvaluateLastStep(TrainerCallback):  # type: ignore[misc]
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.global_step >= state.max_steps:
             control.should_evaluate = control.should_save = True
 
 
-class _Listed(torch.utils.data.Dataset):  # type: ignore[misc]
+class _ListDataset(torch.utils.data.Dataset):  # type: ignore[misc]
     def __init__(self, examples: Sequence[Any]) -> None:
         self._examples = examples
 
@@ -188,36 +188,41 @@ class _Listed(torch.utils.data.Dataset):  # type: ignore[misc]
         return self._examples[number]
 
 
-class _Fitting(Trainer):  # type: ignore[misc]
-    """Trainer with our loss, and examples in the order in which they were drawn."""
+class _OrderedTrainer(Trainer):  # type: ignore[misc]
+    """Trainer with our loss, two learning rates (of ``bert.*`` and of the heads) and a metric of our own.
+
+    It prints nothing, and sees the examples in the order in which they are given.
+    """
 
     def __init__(
-        self, loss: Loss, rates: tuple[float, float], measure: Callable[[], float] | None, **arguments: Any
+        self, loss: Loss, rates: tuple[float, float], early_stopping: EarlyStopping | None, **arguments: Any
     ) -> None:
+        if early_stopping is not None:
+            callbacks = [EarlyStoppingCallback(early_stopping.patience), _EvaluateLastStep()]
+            arguments |= {"eval_dataset": _ListDataset(()), "callbacks": callbacks}
         super().__init__(**arguments)
-        self._loss, self._rates, self._measure = loss, rates, measure
+        self._loss, self._rates, self._early_stopping = loss, rates, early_stopping
+        for printer in (ProgressCallback, PrinterCallback):
+            self.remove_callback(printer)
 
     def create_optimizer(self, model: Any = None) -> Any:
         """AdamW; only matrices decay."""
         groups = []
         for heads, rate in zip((False, True), self._rates, strict=True):
-            own = [p for n, p in self.model.named_parameters() if p.requires_grad and heads != n.startswith("bert.")]
-            groups.append({"params": [p for p in own if p.ndim > 1], "lr": rate})
-            groups.append({"params": [p for p in own if p.ndim == 1], "lr": rate, "weight_decay": 0.0})
+            weights = [p for n, p in self.model.named_parameters() if p.requires_grad and heads != n.startswith("bert.")]
+            groups.append({"params": [p for p in weights if p.ndim > 1], "lr": rate})
+            groups.append({"params": [p for p in weights if p.ndim == 1], "lr": rate, "weight_decay": 0.0})
         self.optimizer = torch.optim.AdamW(groups, weight_decay=self.args.weight_decay, fused=True)
         return self.optimizer
 
-    def compute_loss(self, model: Any, inputs: dict[str, Tensor], **_: Any) -> Tensor:
+    def compute_loss(self, model: Any, inputs: Batch, **_: Any) -> Tensor:
         return self._loss(model, inputs)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """The measure of the model as it is."""
-        assert self._measure is not None
-        metrics = {"eval_dev": self._measure()}
+        """The dev metric of the model as it is."""
+        assert self._early_stopping is not None
+        metrics = {"eval_dev": self._early_stopping.dev_metric()}
         self.log(metrics)
         self.control: Any = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         self.model.train()
         return metrics
-
-    def _get_train_sampler(self, train_dataset: Any = None) -> SequentialSampler:
-        return SequentialSampler(self.train_dataset)

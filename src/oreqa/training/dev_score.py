@@ -1,4 +1,4 @@
-"""The retrieval task on which a training is watched: it stops when that no longer gains."""
+"""Dev-set MRR, for early stopping."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.graph.torch import TorchSession
 
 
-def dev_mrr(task: ReqaTask, folder: EncoderFolder, model: Any, dim: int, passage_weight: float) -> float:
+def dev_mrr(task: ReqaTask, folder: EncoderFolder, model: Any, *, dim: int, passage_weight: float) -> float:
     """MRR, in percent, of the task's questions over all its sentences; ``passage_weight`` as in RetrieverRecipe."""
     session = TorchSession(model.eval(), str(next(model.parameters()).device))
     encoder = Encoder(folder, session, "", dim)
     passages = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in task.passages]
-    found = encoder.encode_passages(passages)
-    vectors = np.concatenate([rows[1:] + passage_weight * rows[:1] for rows in found])
+    encodings = encoder.encode_passages(passages)
+    vectors = np.concatenate([rows[1:] + passage_weight * rows[:1] for rows in encodings])
     scores = encoder.encode(task.questions) @ vectors.T
-    best = np.array([own[list(gold)].max() for own, gold in zip(scores, task.gold, strict=True)])
+    best = np.array([row[list(gold)].max() for row, gold in zip(scores, task.gold, strict=True)])
     # Ties share their mean rank: vectors that have all become one gain nothing.
     ranks = (scores > best[:, None]).sum(1) + ((scores == best[:, None]).sum(1) + 1) / 2
     return round(100 * float(np.mean(1 / ranks)), 2)

@@ -12,18 +12,21 @@ pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate, Pair  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
-from oreqa.training.pairs import PairMaker  # noqa: E402
 from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
+from oreqa.training.retriever_batches import RetrieverCollator, text_number  # noqa: E402
+from oreqa.training.retriever_examples import PairPool  # noqa: E402
 
 SHORT = "the fox jumps. it sleeps. then it eats a bone."
 LONG = " ".join(f"fox {n} jumps over dog {n}." for n in range(12))  # 14 or 15 tokens a sentence
 
 
-def maker(tiny: Path, pairs: list[Pair], **changes: object) -> PairMaker:
+def prepared(tiny: Path, pairs: list[Pair], **changes: object) -> tuple[PairPool, RetrieverCollator]:
     recipe = RetrieverRecipe.model_validate({
         "kind": "retriever", "data": ["d"], "max_tokens": 42, "optimiser": {"learning_rate": 1, "batch": 9}, **changes,
     })  # fmt: skip
-    return PairMaker(replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens), recipe, pairs)
+    pool = PairPool(recipe, pairs)
+    folder = replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens)
+    return pool, RetrieverCollator(folder, pairs, pool.answers)
 
 
 ANSWERS = {
@@ -45,8 +48,8 @@ def test_an_answer_is_the_mean_of_its_own_tokens(tiny: Path, name: str, title: s
     context, answer = ANSWERS[name]
     positive = Candidate(answer, context, title)
     pairs = [Pair("who", positive), Pair("what", Candidate("fox 10 jumps over dog 10.", LONG, title))]
-    made = maker(tiny, pairs)
-    batch = made.collate(made.examples(pairs, random.Random(0)))
+    pool, collate = prepared(tiny, pairs)
+    batch = collate(pool.draw(random.Random(0)))
     tokenizer = Tokenizer.from_file(str(tiny / "tokenizer.json"))
     shares = batch["passage_pool"][batch["rows"], batch["outputs"]]  # of every candidate
     assert torch.allclose(shares.sum(1), torch.ones(len(shares)))
@@ -63,8 +66,8 @@ def test_an_answer_is_the_mean_of_its_own_tokens(tiny: Path, name: str, title: s
 def test_sentences_that_hold_no_token_are_some_tokens_mean(tiny: Path) -> None:
     context = LONG + " \u200b"
     pairs = [Pair("who", Candidate("\u200b", context)), Pair("what", Candidate("fox 2 jumps over dog 2.", context))]
-    made = maker(tiny, pairs)
-    batch = made.collate(made.examples(pairs, random.Random(0)))
+    pool, collate = prepared(tiny, pairs)
+    batch = collate(pool.draw(random.Random(0)))
     shares = batch["passage_pool"][batch["rows"], batch["outputs"]]
     assert torch.allclose(shares.sum(1), torch.ones(len(shares)))
 
@@ -72,9 +75,11 @@ def test_sentences_that_hold_no_token_are_some_tokens_mean(tiny: Path) -> None:
 def test_a_whole_answer_is_not_cut_into_candidates(tiny: Path) -> None:
     whole, part = Candidate(SHORT, SHORT), Candidate("it sleeps.", SHORT)
     for pairs in ([Pair("who", whole), Pair("where", part)], [Pair("where", part), Pair("who", whole)]):
-        made = maker(tiny, pairs)
-        assert made.collate(made.examples(pairs, random.Random(0)))["answers"].shape == (2,)
-    assert maker(tiny, [Pair("where", part)])._spans[SHORT, ""] == [(0, 14), (15, 25), (26, 46)]
+        pool, collate = prepared(tiny, pairs)
+        assert collate(pool.draw(random.Random(0)))["candidate_texts"].shape == (2,)
+    pool, collate = prepared(tiny, [Pair("where", part)])
+    texts = collate(pool.draw(random.Random(0)))["candidate_texts"].tolist()
+    assert texts == [text_number(SHORT[start:end]) for start, end in ((0, 14), (15, 25), (26, 46))]
 
 
 def test_silver_without_a_score_is_its_weight_likely(tiny: Path) -> None:
@@ -85,13 +90,13 @@ def test_silver_without_a_score_is_its_weight_likely(tiny: Path) -> None:
         pair("a gold", weight=0.5), pair("weighed", weight=0.9, source="silver"), pair("light", weight=0.4, source="silver"),
         pair("scored", weight=0.9, source="silver", score=0.0), pair("both", weight=0.6, source="silver", score=0.8),
     ]  # fmt: skip
-    made = maker(tiny, pairs, negatives=9)
-    examples = made.examples(pairs, random.Random(0))
+    pool, collate = prepared(tiny, pairs, negatives=9)
+    examples = pool.draw(random.Random(0))
     rows = [(e.positive.answer, pytest.approx(e.weight), {o.answer for o in e.others}) for e in examples]
     wrong = {"light", "scored"}
     assert rows == [("a gold", 0.5, wrong), ("weighed", 0.81, wrong), ("both", 0.36, wrong)]
-    batch = made.collate(examples)
+    batch = collate(examples)
     for q in range(3):  # what answers a question is no negative of it
-        known = (batch["answers"][:, None] == batch["known"][q]).any(-1)
-        assert known.sum() == 3
-        assert known[batch["positives"]].all()
+        answering = (batch["candidate_texts"][:, None] == batch["answer_texts"][q]).any(-1)
+        assert answering.sum() == 3
+        assert answering[batch["positives"]].all()

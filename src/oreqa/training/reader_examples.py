@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +14,13 @@ from oreqa.datasets.squad import Question, readable_title
 from oreqa.mining.passages import bm25_passages
 from oreqa.models.graph.windows import Tokens, Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs
+from oreqa.progress import Advance, ignore
 from oreqa.training.batches import batches_by_length
 from oreqa.training.recipes import DataPart, ReaderRecipe
 
 Span = tuple[int, int]
+AnswerSpans = tuple[int, list[Span]]
+"""A passage's number, and the characters of the answers in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,30 +35,23 @@ class Group:
         return max(len(window.ids) for window in self.windows)
 
 
-def reader_groups(recipe: ReaderRecipe, inputs: ReaderInputs, progress: Callable[[int], None] | None = None) -> list[Group]:
+def reader_groups(recipe: ReaderRecipe, inputs: ReaderInputs, advance: Advance = ignore) -> list[Group]:
     """All groups of a run in the order in which they are seen: those of one epoch after those of another."""
+    files = [DataFile(part, recipe, inputs) for part in recipe.data]
     epochs = range(max(part.epochs for part in recipe.data))
-    parts = data_parts(recipe, inputs)
-    return [group for epoch in epochs for group in epoch_groups(recipe, parts, epoch, progress)]
+    return [group for epoch in epochs for group in epoch_groups(recipe, files, epoch, advance)]
 
 
-def epoch_groups(
-    recipe: ReaderRecipe, parts: Sequence[DataFile], epoch: int, progress: Callable[[int], None] | None = None
-) -> list[Group]:
+def epoch_groups(recipe: ReaderRecipe, files: Sequence[DataFile], epoch: int, advance: Advance = ignore) -> list[Group]:
     """The groups of one epoch, drawn by the recipe's seed and the epoch's number alone.
 
     Groups of like length stand together, in runs of one batch; the runs are in random order.
     """
     rng = random.Random(f"{recipe.seed} {epoch}")
-    drawn = [group for part in parts if epoch < part.data.epochs for group in part.draw(rng, progress)]
+    drawn = [group for file in files if epoch < file.data.epochs for group in file.draw(rng, advance)]
     rng.shuffle(drawn)
     batches = batches_by_length(drawn, lambda group: (group.tokens, len(group.windows)), recipe.optimiser.batch, rng)
-    return [group for found in batches for group in found]
-
-
-def data_parts(recipe: ReaderRecipe, inputs: ReaderInputs) -> list[DataFile]:
-    """The recipe's data files, made ready."""
-    return [DataFile(part, recipe, inputs) for part in recipe.data]
+    return [group for rows in batches for group in rows]
 
 
 class DataFile:
@@ -76,42 +72,39 @@ class DataFile:
         ]
         self.asked = [(p, q, t) for (p, q), t in zip(asked, _tokens(inputs, [q.text for _, q in asked]), strict=True)]
 
-    def draw(self, rng: random.Random, progress: Callable[[int], None] | None) -> list[Group]:
+    def draw(self, rng: random.Random, advance: Advance) -> list[Group]:
         """One epoch: a group for every question (or for as many as the recipe says), and the unanswerable ones."""
         count = min(self.data.questions or len(self.asked), len(self.asked))
-        chosen = rng.sample(self.asked, count)
+        drawn = rng.sample(self.asked, count)
         recipe = self.recipe
         negatives = recipe.negatives
-        lone = [rng.random() < recipe.unanswerable for _ in chosen]
-        extra = [int(negatives) + (rng.random() < negatives % 1) for _ in chosen]
-        wanted = [i for i in range(count) if lone[i] or extra[i] or recipe.supervision == "distant"]
-        lists = bm25_passages([chosen[i][1].text for i in wanted], [p.text for p in self.paragraphs], recipe.depth)
-        retrieved = {i: list(map(int, found)) for i, found in zip(wanted, lists, strict=True)}
+        asked_alone = [rng.random() < recipe.unanswerable for _ in drawn]
+        beside = [int(negatives) + (rng.random() < negatives % 1) for _ in drawn]  # wrong passages beside the right one
+        searched = [i for i in range(count) if asked_alone[i] or beside[i] or recipe.supervision == "distant"]
+        lists = bm25_passages([drawn[i][1].text for i in searched], [p.text for p in self.paragraphs], recipe.depth)
+        retrieved = {i: list(map(int, best)) for i, best in zip(searched, lists, strict=True)}
         groups = []
-        for i, (place, question, tokens) in enumerate(chosen):
+        for i, (place, question, tokens) in enumerate(drawn):
             positives, others = self._sort_out(place, question, retrieved.get(i, []))
             right = [(w, s) for p, spans in positives for w, s in self._windows(tokens, p, spans) if s]
-            unlike = rng.sample(others, min(len(others), extra[i] + lone[i]))
-            wrong = [rng.choice(self._windows(tokens, p, [])) for p in unlike]
+            negative_passages = rng.sample(others, min(len(others), beside[i] + asked_alone[i]))
+            wrong = [rng.choice(self._windows(tokens, p, [])) for p in negative_passages]
             if not question.answers:
                 groups.append(_group([rng.choice(self._windows(tokens, place, []))]))
             elif right:
-                beside = wrong[: extra[i]]
-                groups.append(_group([rng.choice(right), *beside]))
-            if lone[i] and len(wrong) > extra[i]:
-                groups.append(_group(wrong[extra[i] :]))
-            if progress:
-                progress(1)
+                groups.append(_group([rng.choice(right), *wrong[: beside[i]]]))
+            if asked_alone[i] and len(wrong) > beside[i]:
+                groups.append(_group(wrong[beside[i] :]))
+            advance(1)
         return groups
 
-    def _sort_out(self, place: int, question: Question, found: list[int]) -> tuple[list[tuple[int, list[Span]]], list[int]]:
+    def _sort_out(self, place: int, question: Question, retrieved: list[int]) -> tuple[list[AnswerSpans], list[int]]:
         """Passages that hold an answer, with its characters; and retrieved ones that do not."""
-        own = [(gold.start, gold.start + len(gold.text)) for gold in question.answers]
-        others = [p for p in found if p != place and not self._mentions(p, question)]
+        others = [p for p in retrieved if p != place and not self._mentions(p, question)]
         if self.recipe.supervision == "given":
-            return [(place, own)], others
+            return [(place, [(gold.start, gold.start + len(gold.text)) for gold in question.answers])], others
         positives = []
-        for p in dict.fromkeys([place, *found]):
+        for p in dict.fromkeys([place, *retrieved]):
             spans = [span for gold in question.answers for span in occurrences(self.paragraphs[p].text, gold.text)]
             if spans:
                 positives.append((p, sorted(set(spans))))
@@ -124,7 +117,7 @@ class DataFile:
 
     def _windows(self, question: Tokens, place: int, spans: list[Span]) -> list[tuple[Window, list[Span]]]:
         passage = self.texts[place]
-        tokens = [found for start, end in spans if (found := token_span(passage, start, end))]
+        tokens = [span for start, end in spans if (span := token_span(passage, start, end))]
         rows = []
         for window in self.inputs.windows(question, self.titles[place], passage):
             shift = window.first - window.begin

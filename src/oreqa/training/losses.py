@@ -1,0 +1,121 @@
+"""The losses that a recipe can name, each a pure function of ``oreqa.losses`` applied to what a batch gives.
+
+A new loss is a file in ``oreqa/losses``, a row here, and its name in ``recipes.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from oreqa.losses.reading import selection_loss, span_loss
+from oreqa.losses.reranking import listwise_softmax, weighted_cross_entropy
+from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
+from oreqa.training.recipes import CrossEncoderLoss, ReaderLoss, ReaderRecipe, RetrieverLoss, RetrieverRecipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrieverVectors:
+    """A batch of the dual encoder: ``Q`` questions and the ``C`` candidates of all of them, of all processes."""
+
+    questions: Tensor
+    """Unit vectors, ``[Q, D]``."""
+    candidates: Tensor
+    """``[C, D]``; with late chunking the sentence's unit vector plus ``passage_weight`` times its passage's."""
+    positives: Tensor
+    """``[Q]``: the number of each question's positive candidate."""
+    weights: Tensor
+    """``[Q]``: how much each question counts."""
+    answering: Tensor
+    """Bool, ``[Q, C]``: candidates that are known to answer the question, or are blank, and are no negatives of it."""
+    scored: Tensor
+    """``[Q, L]``: numbers of candidates that a classifier scored for the question, -1 where there are fewer than ``L``."""
+    teacher: Tensor
+    """``[Q, L]``: the classifier's logits of these."""
+
+
+def _softmax(recipe: RetrieverRecipe, v: RetrieverVectors) -> Tensor:
+    return weighted_softmax(v.questions, v.candidates, v.positives, v.weights, v.answering, recipe.scale)
+
+
+def _soft_labels(recipe: RetrieverRecipe, v: RetrieverVectors) -> Tensor:
+    hard = _softmax(recipe, v)
+    if not v.scored.shape[1]:
+        return hard
+    soft = soft_label_loss(v.questions, v.candidates, v.scored, v.teacher, v.weights, recipe.scale)
+    return (1 - recipe.soft_share) * hard + recipe.soft_share * soft
+
+
+RETRIEVER_LOSSES: Mapping[RetrieverLoss, Callable[[RetrieverRecipe, RetrieverVectors], Tensor]] = {
+    "softmax": _softmax,
+    "soft_labels": _soft_labels,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderLogits:
+    """A batch of the reader: ``G`` questions with up to ``P`` passages of up to ``T`` tokens each."""
+
+    start: Tensor
+    end: Tensor
+    """Logits of an answer's first and last token, ``[G, P, T]``."""
+    selection: Tensor
+    """Logits of a passage's holding an answer, ``[G, P]``."""
+    tokens: Tensor
+    """Bool, ``[G, P, T]``: tokens that an answer may hold."""
+    spans: Tensor
+    """``[G, P, S, 2]``: first and last tokens of the answers, -1 where there are fewer than ``S``."""
+    present: Tensor
+    """Bool, ``[G, P]``: real passages."""
+
+
+def _spans_and_selection(recipe: ReaderRecipe, r: ReaderLogits, shared: bool) -> Tensor:
+    holds = (r.spans[..., 0] >= 0).any(-1)
+    selection = selection_loss(r.selection, r.present, holds, null=recipe.unanswerable > 0)
+    return span_loss(r.start, r.end, r.tokens, r.spans, shared) + selection
+
+
+READER_LOSSES: Mapping[ReaderLoss, Callable[[ReaderRecipe, ReaderLogits], Tensor]] = {
+    "dpr": lambda recipe, logits: _spans_and_selection(recipe, logits, shared=False),
+    "shared": lambda recipe, logits: _spans_and_selection(recipe, logits, shared=True),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossEncoderScores:
+    """A batch of the cross-encoder: ``G`` lists of up to ``M`` candidates of one question each; the positive comes first."""
+
+    scores: Tensor
+    """``[G, M]`` float32."""
+    labels: Tensor
+    """``[G, M]``: 1 for a positive, 0 for a negative."""
+    weights: Tensor
+    """``[G, M]``: how much each candidate counts."""
+    present: Tensor
+    """Bool, ``[G, M]``: real candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrossEncoderObjective:
+    """A loss of the cross-encoder. A ``pointwise`` one sees each candidate by itself, in batches of any questions' (``M`` is
+    1, and a batch is so many candidates); any other sees the candidates of a question together (a batch is so many
+    questions)."""
+
+    loss: Callable[[CrossEncoderScores], Tensor]
+    pointwise: bool
+
+
+def _cross_entropy(c: CrossEncoderScores) -> Tensor:
+    return weighted_cross_entropy(c.scores[c.present], c.labels[c.present], c.weights[c.present])
+
+
+def _listwise(c: CrossEncoderScores) -> Tensor:
+    return listwise_softmax(c.scores, c.present, c.weights[:, 0])
+
+
+CROSS_ENCODER_LOSSES: Mapping[CrossEncoderLoss, CrossEncoderObjective] = {
+    "cross_entropy": CrossEncoderObjective(_cross_entropy, pointwise=True),
+    "listwise_softmax": CrossEncoderObjective(_listwise, pointwise=False),
+}

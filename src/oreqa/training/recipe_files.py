@@ -1,0 +1,65 @@
+"""Recipes on disk: TOML, read and checked before anything starts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from oreqa.errors import InputError
+from oreqa.training.recipe_keys import section_at
+from oreqa.training.recipes import Section
+
+R = TypeVar("R", bound=Section)
+
+
+def load_recipe(kind: type[R], path: Path, settings: Sequence[str] = ()) -> R:
+    """Read a recipe. ``settings`` are ``name=value`` or ``table.name=value``, the value in TOML or a plain word.
+
+    Raises InputError that names the file and the key.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such recipe") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: it cannot be read as TOML ({error})") from error
+    for setting in settings:
+        _set(content, setting)
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        unknown = next((row["loc"] for row in error.errors() if row["type"] == "extra_forbidden"), None)
+        if unknown is not None:
+            raise InputError(f"{path}: {_unknown_key(kind, unknown)}") from None
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the recipe"
+        raise InputError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _unknown_key(kind: type[Section], place: Sequence[int | str]) -> str:
+    """What can be written instead of a key that there is none of."""
+    keys = list(section_at(kind, place[:-1]).model_fields)
+    nearest = get_close_matches(str(place[-1]), keys, 1, cutoff=0.75)
+    guess = f"did you mean {nearest[0]}? " if nearest else ""
+    return f"there is no key {'.'.join(map(str, place))}; {guess}the keys here are {', '.join(keys)}"
+
+
+def _set(content: dict[str, Any], setting: str) -> None:
+    name, sign, text = setting.partition("=")
+    if not sign or not name:
+        raise InputError(f"--set {setting!r}: write it as name=value, as in --set optimiser.batch=16")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        value = text
+    *tables, last = name.split(".")
+    for table in tables:
+        content = content.setdefault(table, {})
+        if not isinstance(content, dict):
+            raise InputError(f"--set {setting!r}: {table} is not a table of the recipe")
+    content[last] = value

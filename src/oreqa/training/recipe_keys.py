@@ -1,0 +1,116 @@
+"""The keys of recipes in words: what the help pages and the reference list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from oreqa.training.recipes import RECIPES, Optimiser, Section
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a recipe: its name, what its value can be, its default and what it does."""
+
+    name: str
+    value: str
+    default: str | None
+    """None if a recipe has to hold the key; empty if nothing takes its place."""
+    description: str
+
+
+def recipe_tables(kind: type[Section]) -> Iterator[tuple[str, list[Key]]]:
+    """A recipe's keys, and those of its tables with their names in TOML, as ``[optimiser]`` and ``[[data]]``."""
+    keys, tables = [], []
+    inherited = [
+        name for base in kind.__mro__[1:] for name in getattr(base, "__annotations__", {}) if name in kind.model_fields
+    ]
+    names = [name for name in kind.model_fields if name not in inherited]
+    for name in [*names, *(name for name in kind.model_fields if name in inherited)]:
+        field = kind.model_fields[name]
+        section = _section(field)
+        if section is None:
+            keys.append(
+                Key(
+                    name,
+                    _value(field.annotation, field.metadata),
+                    _default(field),
+                    " ".join((field.description or "").split()),
+                )
+            )
+        else:
+            tables.append((f"[[{name}]]" if get_origin(field.annotation) is tuple else f"[{name}]", section))
+    yield "", keys
+    for name, section in tables:
+        yield name, next(recipe_tables(section))[1]
+
+
+def section_at(kind: type[Section], place: Sequence[int | str]) -> type[Section]:
+    """The section of a recipe that stands at a place, as ``("optimiser",)`` or ``("data", 0)``."""
+    for name in place:
+        if isinstance(name, str):
+            kind = _section(kind.model_fields[name]) or kind
+    return kind
+
+
+def _section(field: FieldInfo) -> type[Section] | None:
+    """The section that a key holds, or holds a list of."""
+    kinds = [field.annotation, *get_args(field.annotation)]
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)
+
+
+_WORDS = {bool: "true, false", int: "integer", float: "number", str: "text", Path: "path"}
+
+
+def _value(kind: Any, limits: Sequence[Any]) -> str:
+    """What a value can be, as ``path`` or ``integer >= 1``."""
+    if hasattr(kind, "__metadata__"):  # Annotated
+        kind, limits = kind.__origin__, [limit for field in kind.__metadata__ for limit in getattr(field, "metadata", ())]
+    if get_origin(kind) is Literal:
+        return ", ".join(get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"list of {_value(get_args(kind)[0], ())}s"
+    if get_origin(kind) in (Union, UnionType):
+        (kind,) = (part for part in get_args(kind) if part is not NoneType)
+        return _value(kind, limits)
+    bounds = {name: getattr(limit, name) for limit in limits for name in ("ge", "gt", "le") if hasattr(limit, name)}
+    if "le" in bounds:
+        return f"{_WORDS[kind]} {bounds['ge']} to {bounds['le']}"
+    signs = {"ge": ">=", "gt": ">"}
+    return " ".join([_WORDS[kind], *(f"{signs[name]} {value}" for name, value in bounds.items())])
+
+
+def _default(field: FieldInfo) -> str | None:
+    if field.is_required():
+        return None
+    if field.default is None:
+        return ""
+    return str(field.default).lower() if isinstance(field.default, bool) else str(field.default)
+
+
+def recipe_reference() -> str:
+    """Tables in Markdown of what every recipe can hold, as docs/reference.md shows them."""
+    parts = []
+    for kind, recipe in RECIPES.items():
+        parts.append(f"### A {kind}'s recipe")
+        for section, keys in recipe_tables(recipe):
+            if section != "[optimiser]":
+                parts += [f"`{section}`:", _markdown(keys)] if section else [_markdown(keys)]
+    return "\n\n".join([*parts, "### `[optimiser]` of every recipe", _markdown(next(recipe_tables(Optimiser))[1])])
+
+
+def _markdown(keys: Sequence[Key]) -> str:
+    rows = ["| key | can be | default | |", "| --- | --- | --- | --- |"]
+    for key in keys:
+        default = "needed" if key.default is None else f"`{key.default}`" if key.default else "none"
+        rows.append(f"| `{key.name}` | {key.value} | {default} | {key.description} |")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    print(recipe_reference())

@@ -1,0 +1,34 @@
+"""Training by the kind of model: from a recipe's file to a model's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from oreqa.progress import Progress, no_progress
+from oreqa.training.cross_encoder import train_classifier, train_reranker
+from oreqa.training.reader import train_reader
+from oreqa.training.recipe_files import load_recipe
+from oreqa.training.recipes import RECIPES
+from oreqa.training.records import train_recorded
+from oreqa.training.retriever import train_retriever
+
+TRAINERS: Mapping[str, Callable[[Any, Path, Progress], dict[str, Any]]] = {
+    "reader": train_reader,
+    "reranker": train_reranker,
+    "classifier": train_classifier,
+    "retriever": train_retriever,
+}
+"""What trains each kind of ``recipes.RECIPES``."""
+
+
+def train_model(
+    kind: str, recipe: Path, out: Path, settings: Sequence[str] = (), progress: Progress = no_progress
+) -> dict[str, Any]:
+    """Train a model of a ``kind`` (a name in ``RECIPES``) by a recipe's file; ``settings`` as ``name=value`` change it.
+
+    Returns what ``out/run.json`` holds. Raises InputError for a recipe or data that cannot be used, and if ``out`` holds a
+    finished model already.
+    """
+    return train_recorded(TRAINERS[kind], load_recipe(RECIPES[kind], recipe, settings), out, progress)

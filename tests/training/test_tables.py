@@ -1,0 +1,84 @@
+"""The names that recipes use are those of the tables, and each of them trains."""
+
+from __future__ import annotations
+
+import random
+from typing import get_args
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.train
+
+from oreqa.datasets.pairs import Candidate  # noqa: E402
+from oreqa.training.batches import RETRIEVER_ORDERS, by_length, by_passage  # noqa: E402
+from oreqa.training.losses import CROSS_ENCODER_LOSSES, READER_LOSSES, RETRIEVER_LOSSES, CrossEncoderScores  # noqa: E402
+from oreqa.training.recipes import (  # noqa: E402
+    RECIPES,
+    BatchOrder,
+    CrossEncoderLoss,
+    ReaderLoss,
+    RetrieverLoss,
+)
+from oreqa.training.retriever_examples import Example  # noqa: E402
+from oreqa.training.train import TRAINERS  # noqa: E402
+
+
+def test_every_name_has_a_row() -> None:
+    for names, table in (
+        (RetrieverLoss, RETRIEVER_LOSSES),
+        (ReaderLoss, READER_LOSSES),
+        (CrossEncoderLoss, CROSS_ENCODER_LOSSES),
+        (BatchOrder, RETRIEVER_ORDERS),
+    ):
+        assert set(get_args(names)) == set(table)
+    assert TRAINERS.keys() == RECIPES.keys()
+
+
+def example(number: int, passage: str) -> Example:
+    return Example(f"question {number}", Candidate(passage, passage), 1.0, (), ())
+
+
+EXAMPLES = [example(4 * length + q, "x" * (length + 1)) for length in range(40) for q in range(4)]
+
+
+@pytest.mark.parametrize("order", [by_passage, by_length])
+def test_an_order_keeps_every_example_and_follows_the_seed(order) -> None:  # type: ignore[no-untyped-def]
+    drawn = order(EXAMPLES, 8, random.Random(1))
+    assert sorted(e.question for e in drawn) == sorted(e.question for e in EXAMPLES)
+    assert drawn == order(EXAMPLES, 8, random.Random(1))
+    assert drawn != order(EXAMPLES, 8, random.Random(2))
+
+
+def passages_of_batches(order) -> float:  # type: ignore[no-untyped-def]
+    drawn = order(EXAMPLES, 8, random.Random(0))
+    batches = [drawn[begin : begin + 8] for begin in range(0, len(drawn), 8)]
+    return sum(len({e.positive.context for e in batch}) for batch in batches) / len(batches)
+
+
+def test_questions_of_a_passage_stand_together_by_passage_alone() -> None:
+    assert passages_of_batches(by_passage) == 2  # eight questions of four each
+    many = [example(number, "x" * (number % 40 + 1)) for number in range(4000)]
+    drawn = by_length(many, 8, random.Random(0))
+    spreads = [
+        max(lengths) - min(lengths)
+        for b in range(0, 4000, 8)
+        if (lengths := [len(e.positive.context) for e in drawn[b : b + 8]])
+    ]
+    assert sum(spreads) / len(spreads) < 2
+
+
+def test_the_cross_encoders_losses_take_singles_and_lists() -> None:
+    scores = torch.tensor([[2.0, -1.0], [0.5, -1e9]])
+    batch = CrossEncoderScores(
+        scores=scores,
+        labels=torch.tensor([[1.0, 0.0], [1.0, 0.0]]),
+        weights=torch.tensor([[0.5, 1.0], [1.0, 0.0]]),
+        present=torch.tensor([[True, True], [True, False]]),
+    )
+    one, two, three = torch.nn.functional.softplus(torch.tensor([-2.0, -1.0, -0.5])).tolist()
+    pointwise = CROSS_ENCODER_LOSSES["cross_entropy"].loss(batch).item()
+    assert pointwise == pytest.approx((0.5 * one + two + three) / 3, rel=1e-5)
+    listwise = CROSS_ENCODER_LOSSES["listwise_softmax"].loss(batch).item()
+    softmax = torch.logsumexp(scores[0], 0).item() - 2.0
+    assert listwise == pytest.approx((0.5 * softmax + 0.0) / 2, rel=1e-5)
