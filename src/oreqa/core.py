@@ -38,6 +38,13 @@ class Place:
     line: int | None = None
     source: int | None = None
 
+    @property
+    def mark(self) -> str:
+        """What names the place behind its file's name: ``:12``, ``, page 3``, ``#install``; nothing if it has no name."""
+        if self.name:
+            return self.name if self.name.startswith("#") else f", {self.name}"
+        return "" if self.line is None else f":{self.line}"
+
 
 def place_after(place: Place, text: str) -> Place:
     """Return the place just after ``text``, which starts at ``place``."""
@@ -73,6 +80,9 @@ class Document:
     """One document's text as it was read. ``key`` names it for good: its path, with ``#row`` for rows of tables.
 
     Passages are cut from the sections alone; a document without any is one section. ``places`` are in the order of the text.
+
+    >>> Document("tent", "Tent", "It weighs 2 kg.", fields={"category": "tents"})
+    Document('tent', 'Tent', 'It weighs 2 kg.')
     """
 
     key: str
@@ -82,6 +92,9 @@ class Document:
     fields: Mapping[str, str] = field(default_factory=dict)
     places: tuple[Place, ...] = ()
     pages: tuple[PageWords, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Document({self.key!r}, {self.title!r}, {_shown(self.text)!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,19 @@ class Passage:
         before = [place for place in self.places if place.start <= offset]
         return place_after(before[-1], self.text[before[-1].start - self.start : offset - self.start]) if before else None
 
+    def address(self, offset: int) -> str:
+        """The document's key with the place of its character ``offset``: ``notes.md:12``, ``paper.pdf, page 3``.
+
+        >>> passage = Passage("notes.md", "", "", "Bees dance.", 0, 11, (), places=(Place(0, line=12),))
+        >>> passage.address(5)
+        'notes.md:12'
+        """
+        place = self.place(offset)
+        return self.document_key + (place.mark if place else "")
+
+    def __repr__(self) -> str:
+        return f"Passage({self.address(self.start)!r}, {_shown(self.text)!r})"
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -130,6 +156,12 @@ class Hit:
     passage_id: int
     sentence_id: int
     parts: Mapping[str, float]
+
+    def __str__(self) -> str:
+        return f"{self.score:.3f}  {_shown(self.sentence.text)}\n  {self.passage.address(self.sentence.start)}"
+
+    def __repr__(self) -> str:
+        return f"Hit({self.score:.3f}, {_shown(self.sentence.text)!r}, {self.passage.address(self.sentence.start)!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +179,10 @@ class Span:
     score: float
     parts: Mapping[str, float]
 
+    def __repr__(self) -> str:
+        place = f"{self.start}, {self.end}, passage_number={self.passage_number}"
+        return f"Span({_shown(self.text)!r}, {place}, score={self.score:.3f})"
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -154,7 +190,14 @@ class Answer:
     models that found it are not calibrated.
 
     Offsets are characters of the document's text: ``document.text[start:end] == text``. ``parts`` holds the score of each
-    stage that took part.
+    stage that took part. Printed, it is the text, the confidence, the sentence and the place.
+
+    >>> sentence = Sentence("An octopus has three hearts.", 0, 28)
+    >>> passage = Passage("octopus.md", "Octopus", "", sentence.text, 0, 28, (sentence,), places=(Place(0, line=3),))
+    >>> print(Answer("three", 15, 20, 0.934, sentence, passage, score=2.1, parts={}))
+    three (93%)
+      An octopus has three hearts.
+      octopus.md:3
     """
 
     text: str
@@ -165,3 +208,25 @@ class Answer:
     passage: Passage
     score: float
     parts: Mapping[str, float]
+
+    def __str__(self) -> str:
+        sentence = [] if self.text == self.sentence.text else [_shown(self.sentence.text)]
+        lines = [f"{_shown(self.text)} ({self._sure()})", *sentence, self.passage.address(self.start)]
+        return "\n  ".join(lines)
+
+    def __repr__(self) -> str:
+        place = self.passage.address(self.start)
+        return f"Answer({_shown(self.text)!r}, {self._sure()}, {_shown(self.sentence.text)!r}, {place!r})"
+
+    def _sure(self) -> str:
+        return "not calibrated" if self.confidence is None else f"{self.confidence:.0%}"
+
+
+_SHOWN_CHARACTERS = 120
+
+
+def _shown(text: str) -> str:
+    """A text on one line, its end left out if it is long."""
+    line = " ".join(text[: 2 * _SHOWN_CHARACTERS].split())
+    cut = len(line) > _SHOWN_CHARACTERS or len(text) > 2 * _SHOWN_CHARACTERS
+    return f"{line[:_SHOWN_CHARACTERS].rstrip()} ..." if cut else line

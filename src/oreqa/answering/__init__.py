@@ -1,5 +1,5 @@
 """Questions to answers: the one place that composes search, reader, re-ranker and confidence."""
 
-from oreqa.answering.answerer import Answerer
+from oreqa.answering.answerer import Answerer, Reply
 
-__all__ = ["Answerer"]
+__all__ = ["Answerer", "Reply"]

@@ -31,12 +31,8 @@ def shown_path(document: str) -> str:
 
 def place_text(passage: Passage, offset: int) -> str:
     """Where a character of a passage's document stands: the file and its page, anchor or line, where that is known."""
-    path, place = shown_path(passage.document_key), passage.place(offset)
-    if place is None:
-        return path
-    if place.name:
-        return path + (place.name if place.name.startswith("#") else f", {place.name}")
-    return path if place.line is None else f"{path}:{place.line}"
+    place = passage.place(offset)
+    return shown_path(passage.document_key) + (place.mark if place else "")
 
 
 def place_json(passage: Passage, start: int, end: int) -> dict[str, Any]:

@@ -20,7 +20,11 @@ from oreqa.errors import DocumentError, describe
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields of a table's rows hold the text, the title and the identifier; None means the common names."""
+    """Which fields of a table's rows hold the text, the title and the identifier; None means the common names.
+
+    >>> Fields(text="abstract", id="doi")
+    Fields(text='abstract', title=None, id='doi')
+    """
 
     text: str | None = None
     title: str | None = None

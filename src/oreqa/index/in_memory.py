@@ -99,10 +99,10 @@ def _drawn(sources: Iterable[Source]) -> Iterator[Source]:
 def _add_all(writer: IndexWriter, sources: Iterable[Source], progress: Callable[[int], None] | None) -> None:
     keys_made: set[str] = set()
     for number, source in enumerate(_drawn(sources), 1):
-        document, made = _document(source, number)
-        if made and document.key in keys_made:
+        document, has_new_key = _document(source, number)
+        if has_new_key and document.key in keys_made:
             continue  # the same text once more
-        if made:
+        if has_new_key:
             keys_made.add(document.key)
         if writer.is_taken(document.key, IN_MEMORY):
             raise DocumentError(f"document {number}: {document.key} is a file's document: give it another key")
@@ -115,14 +115,14 @@ def _document(source: object, number: int) -> tuple[Document, bool]:
 
     Raises an error that names it by its ``number``, from 1, if it cannot be indexed.
     """
-    made = False
+    has_new_key = False
     if isinstance(source, str):
-        document, made = Document(_key_of(source), "", source), True
+        document, has_new_key = Document(_key_of(source), "", source), True
     elif isinstance(source, Mapping):
         row = {str(name): _plain(value) for name, value in source.items()}
         names = pick_fields(row)
         if names.identifier is None:
-            key, made = _key_of(json.dumps(row, sort_keys=True, default=str)), True
+            key, has_new_key = _key_of(json.dumps(row, sort_keys=True, default=str)), True
         else:
             key = str(row[names.identifier])
         document = row_document(row, key, names)
@@ -132,7 +132,7 @@ def _document(source: object, number: int) -> tuple[Document, bool]:
         raise InputError(f"document {number} is {kind_of(source)}; write a text, a Document or a mapping")
     _check(document, f"document {number}")
     fields = {str(name): field_text(_plain(value)) for name, value in document.fields.items()}
-    return clean_document(replace(document, fields=fields)), made
+    return clean_document(replace(document, fields=fields)), has_new_key
 
 
 def _key_of(text: str) -> str:
