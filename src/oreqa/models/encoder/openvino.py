@@ -1,4 +1,4 @@
-"""The encoder on OpenVINO."""
+"""Run the encoder on the CPU with OpenVINO."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oreqa.models.graph.quiet_openvino import op, ov
 
 
 def open_session(folder: EncoderFolder, precision: str | None) -> OpenVinoSession:
-    """A session whose output are vectors ``[batch, outputs, dim]``."""
+    """Return a session with one output: vectors ``[batch, outputs, dim]``."""
     key = f"encoder-{cached_fingerprint(folder.path)[:32]}"
     return OpenVinoSession(compile_cached(key, lambda: _graph(folder), encoder_precision(precision)))
 

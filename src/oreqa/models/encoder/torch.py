@@ -1,4 +1,4 @@
-"""The encoder on a GPU."""
+"""Run the encoder on a GPU with torch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oreqa.models.graph.torch import TorchSession, torch_precision, usable_devic
 
 
 def open_session(folder: EncoderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
-    """The same computation as OpenVINO's, on ``device`` (in f32 where that is the CPU)."""
+    """Return a session with the same outputs as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
     torch = usable_device(device)
     from transformers import AutoModel
 

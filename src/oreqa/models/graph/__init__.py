@@ -1,1 +1,1 @@
-"""What the model families share: BERT's OpenVINO graph, its compilation and cache, sessions, windows, devices, precision."""
+"""Shared by the model families: BERT's OpenVINO graph, compilation, cache, sessions, token windows, devices, precision."""

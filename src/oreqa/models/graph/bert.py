@@ -1,6 +1,6 @@
-"""OpenVINO graph of a BERT encoder (Devlin et al. 2019), built straight from a model folder's safetensors.
+"""The OpenVINO graph of a BERT encoder (Devlin et al. 2019), built directly from a model folder's safetensors.
 
-No torch and no export step: the folder's ``config.json`` gives the shape, its ``model.safetensors`` the weights.
+It needs no torch and no export: ``config.json`` gives the shape and ``model.safetensors`` the weights.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", 
 
 @dataclass(frozen=True)
 class Graph:
-    """A BERT encoder as an open graph: its inputs by name and its last hidden state.
+    """A BERT encoder without a head: its inputs by name and its last hidden state.
 
-    Inputs are ``input_ids``, ``attention_mask`` and ``token_type_ids`` (``[batch, tokens]`` int64); ``hidden`` is
-    ``[batch, tokens, width]`` float32. Heads are added to it before the model is compiled.
+    The inputs are ``input_ids``, ``attention_mask`` and ``token_type_ids`` (``[batch, tokens]`` int64); ``hidden`` is
+    ``[batch, tokens, width]`` float32. Families add their heads before the model is compiled.
     """
 
     inputs: Mapping[str, Any]
@@ -36,14 +36,16 @@ def bert_graph(
     weights: Mapping[str, np.ndarray],
     config: Mapping[str, Any],
     eight_bits: bool = False,
-    only_first: bool = False,
+    cls_only: bool = False,
 ) -> Graph:
-    """Build the encoder of BERT: embeddings, then ``num_hidden_layers`` post-norm Transformer layers.
+    """Build BERT's encoder: embeddings, then ``num_hidden_layers`` post-norm Transformer layers.
 
-    With ``eight_bits`` the layers' matrices are rounded to 255 steps a row. With ``only_first`` the last layer is computed
-    for [CLS] alone, which is then all that ``hidden`` holds (``[batch, 1, width]``): the same number, for less.
-    ``folder`` is the model's, for messages.
-    Raises ModelError if the architecture is not BERT's, or a tensor is missing or of another shape than the settings say.
+    ``eight_bits`` quantises the layers' matrices to int8 with one scale per row. ``cls_only`` computes the last layer for
+    [CLS] alone: ``hidden`` is then ``[batch, 1, width]``, with the same values at less cost. ``folder`` is the model's
+    folder, for error messages.
+
+    Raises ModelError if the architecture is not BERT, or if a tensor is missing or does not have the shape that
+    ``config`` implies.
     """
     _check_supported(folder, config)
     prefix = _prefix(folder, weights)
@@ -54,14 +56,14 @@ def bert_graph(
         whole_number(config, name, folder, minimum=1) for name in ("hidden_size", "num_attention_heads", "num_hidden_layers")
     )
     if width % heads:
-        raise ModelError(f"{folder}: its hidden_size {width} is no multiple of its num_attention_heads {heads}")
+        raise ModelError(f"{folder}: its hidden_size {width} is not a multiple of its num_attention_heads {heads}")
 
     def tensor(name: str, *shape: int | None) -> Any:
         try:
             value = weights[prefix + name]
         except KeyError:
             raise ModelError(
-                f"{folder}: the model's weights lack {prefix + name}: the file is not a complete BERT encoder"
+                f"{folder}: the model's weights lack {prefix + name}: this is not a complete BERT encoder"
             ) from None
         if value.ndim != len(shape) or any(n not in (None, size) for n, size in zip(shape, value.shape, strict=True)):
             raise ModelError(f"{folder}: its tensor {prefix + name} of shape {value.shape} does not fit its config.json")
@@ -69,7 +71,7 @@ def bert_graph(
 
     def linear(x: Any, name: str, out: int | None = width, into: int | None = width) -> Any:
         matrix = tensor(f"{name}.weight", out, into)
-        product = op.matmul(x, _rounded(matrix) if eight_bits else matrix, False, True)
+        product = op.matmul(x, _quantised(matrix) if eight_bits else matrix, False, True)
         return op.add(product, tensor(f"{name}.bias", out))
 
     def layer_norm(x: Any, name: str) -> Any:
@@ -86,7 +88,7 @@ def bert_graph(
 
     def embed(ids: Any, types: Any) -> Any:
         axis = op.constant(np.array(0, np.int64))
-        # Position embeddings: the first S rows, S being the batch's own length.
+        # Position embeddings: the first rows, as many as the batch has tokens.
         length = op.gather(op.shape_of(ids), op.constant(np.array([1], np.int64)), axis)
         positions = op.slice(
             tensor("embeddings.position_embeddings.weight", None, width),
@@ -102,17 +104,17 @@ def bert_graph(
     ids, mask, types = (op.parameter([-1, -1], np.int64, name) for name in ("input_ids", "attention_mask", "token_type_ids"))
     x = embed(ids, types)
 
-    # 0 where a token may be attended to, a large negative number where it may not: [batch, 1, 1, tokens].
-    seen = op.unsqueeze(op.convert(mask, np.float32), op.constant(np.array([1, 2], np.int64)))
-    hide = op.multiply(op.subtract(op.constant(np.float32(1)), seen), op.constant(np.float32(-1e9)))
+    # Attention bias [batch, 1, 1, tokens]: 0 for tokens, a large negative number for padding.
+    is_token = op.unsqueeze(op.convert(mask, np.float32), op.constant(np.array([1, 2], np.int64)))
+    bias = op.multiply(op.subtract(op.constant(np.float32(1)), is_token), op.constant(np.float32(-1e9)))
 
     for layer in range(depth):
         base = f"encoder.layer.{layer}"
         key, value = (split_heads(linear(x, f"{base}.attention.self.{part}")) for part in ("key", "value"))
-        if only_first and layer == depth - 1:
+        if cls_only and layer == depth - 1:
             x = op.unsqueeze(first_token(x), op.constant(np.array([1], np.int64)))
         query = split_heads(linear(x, f"{base}.attention.self.query"))
-        attended = op.scaled_dot_product_attention(query, key, value, hide)
+        attended = op.scaled_dot_product_attention(query, key, value, bias)
         joined = op.reshape(
             op.transpose(attended, op.constant(np.array([0, 2, 1, 3], np.int64))),
             op.constant(np.array([0, 0, width], np.int64)),
@@ -124,23 +126,23 @@ def bert_graph(
     return Graph({"input_ids": ids, "attention_mask": mask, "token_type_ids": types}, x)
 
 
-def _rounded(matrix: Any) -> Any:
-    """The constant as int8 times a scale a row: a pattern that OpenVINO multiplies in eight bits."""
+def _quantised(matrix: Any) -> Any:
+    """Quantise a constant to int8 with one scale per row, in the form that OpenVINO multiplies in int8."""
     scale = np.maximum(np.abs(matrix.data).max(1, keepdims=True), 1e-12) / 127
     steps = op.constant(np.rint(matrix.data / scale).astype(np.int8))
     return op.multiply(op.convert(steps, np.float32), op.constant(scale.astype(np.float32)))
 
 
 def pooled(graph: Graph, weights: Any) -> Any:
-    """Weighted sums of the hidden states: ``[batch, outputs, tokens] x [batch, tokens, width]``.
+    """Return weighted sums of the hidden states: ``[batch, outputs, tokens] x [batch, tokens, width]``.
 
-    Rows of equal weights give a mean, over all tokens or over those of a sentence; a single one gives [CLS].
+    A row of equal weights is a mean over those tokens; a row with a single 1 selects one token, as [CLS].
     """
     return op.matmul(weights, graph.hidden, False, False)
 
 
 def dense(x: Any, weight: np.ndarray, bias: np.ndarray | None, activation: str) -> Any:
-    """A linear layer over the last axis, ``in -> out``, then ``tanh`` or nothing (``identity``)."""
+    """Apply a linear layer to the last axis, ``weight`` ``[out, in]``; ``activation`` is ``tanh`` or ``identity``."""
     product = op.matmul(x, op.constant(np.ascontiguousarray(weight, np.float32)), False, True)
     if bias is not None:
         product = op.add(product, op.constant(np.ascontiguousarray(bias, np.float32)))
@@ -148,22 +150,22 @@ def dense(x: Any, weight: np.ndarray, bias: np.ndarray | None, activation: str) 
 
 
 def normalise(x: Any) -> Any:
-    """Each vector (the last axis) divided by its Euclidean length."""
+    """Divide each vector (the last axis) by its Euclidean length."""
     return op.normalize_l2(x, op.constant(np.array([-1], np.int64)), 1e-12, "max")
 
 
 def first_token(hidden: Any) -> Any:
-    """The hidden state of [CLS], ``[batch, width]``, among all of them."""
+    """Return the hidden state of [CLS], ``[batch, width]``."""
     return pick(hidden, 0, axis=1)
 
 
 def pick(x: Any, place: int, axis: int) -> Any:
-    """The slice at one place of an axis, which is dropped."""
+    """Return the slice at index ``place`` of an axis, and drop the axis."""
     return op.gather(x, op.constant(np.array(place, np.int64)), op.constant(np.array(axis, np.int64)))
 
 
 def as_model(graph: Graph, extra: Mapping[str, Any], outputs: Mapping[str, Any]) -> ov.Model:
-    """Close the graph: the encoder's inputs and the ``extra`` ones, and the outputs, all by name."""
+    """Return the model with the encoder's and the ``extra`` inputs, and with the outputs, all named."""
     inputs = {**graph.inputs, **extra}
     for label, node in inputs.items():
         node.output(0).tensor.set_names({label})
@@ -178,23 +180,22 @@ def _check_supported(folder: Path, config: Mapping[str, Any]) -> None:
     kind = config.get("model_type")
     if kind not in ("bert", "dpr"):
         raise ModelError(
-            f"{folder}: the model is of type {kind!r}; "
-            "only BERT encoders run here: choose a folder whose config.json says model_type bert"
+            f"{folder}: the model type {kind!r} is not supported; use a BERT encoder (model_type bert in config.json)"
         )
     if config.get("position_embedding_type", "absolute") != "absolute":
-        raise ModelError(f"{folder}: the model uses relative position embeddings; only absolute ones run here")
+        raise ModelError(f"{folder}: relative position embeddings are not supported, only absolute ones")
     if config.get("hidden_act", "gelu") not in _ACTIVATIONS:
         raise ModelError(
-            f"{folder}: the model uses the activation {config['hidden_act']!r}; known: {', '.join(_ACTIVATIONS)}"
+            f"{folder}: the activation {config['hidden_act']!r} is not supported; supported: {', '.join(_ACTIVATIONS)}"
         )
 
 
 def _prefix(folder: Path, weights: Mapping[str, np.ndarray]) -> str:
-    """Heads save their encoder under a name ('bert.'), bare encoders under none.
+    """Return the prefix of the encoder's tensor names: a model with a head has one ('bert.'), a bare encoder has none.
 
     Raises ModelError if there is no encoder.
     """
     for prefix in ("", "bert.", "model.", "0.auto_model."):
         if prefix + "embeddings.word_embeddings.weight" in weights:
             return prefix
-    raise ModelError(f"{folder}: the model's weights hold no BERT embeddings (embeddings.word_embeddings.weight)")
+    raise ModelError(f"{folder}: the weights contain no BERT embeddings (embeddings.word_embeddings.weight)")

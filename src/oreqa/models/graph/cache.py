@@ -1,4 +1,4 @@
-"""The cache folder: compiled graphs with their checksums, and fingerprints of model folders. Losing it costs time only."""
+"""The cache folder: graphs with their checksums, and fingerprints of model folders. It can be deleted at any time."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from oreqa.models.folders import find_model, fingerprint, read_config
 CHECKSUMS = "checksums.json"
 
 _STALE = 3600
-"""Seconds after which a draft belongs to a process that was killed."""
+"""Age in seconds from which a draft is taken to be left over from a process that was killed."""
 
 
 def cache_folder() -> Path:
-    """Where graphs are kept: ``$OREQA_CACHE``, else ``oreqa`` in the user's cache folder."""
-    if named := os.environ.get("OREQA_CACHE"):
-        return Path(named)
+    """Return the cache folder: ``$OREQA_CACHE``, else ``oreqa`` in the user's cache folder."""
+    if folder := os.environ.get("OREQA_CACHE"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "oreqa"
 
 
 def is_intact(folder: Path) -> bool:
-    """Whether an entry's files are there as they were written. False for one that cannot be read."""
+    """Return whether all files of an entry exist and match their checksums; False if it cannot be read."""
     try:
         sums = json.loads((folder / CHECKSUMS).read_bytes())
         return bool(sums) and all(_checksum(folder / name) == value for name, value in sums.items())
@@ -41,21 +41,21 @@ def is_intact(folder: Path) -> bool:
 
 
 def save_entry(folder: Path, write: Callable[[Path], None]) -> bool:
-    """Make or replace an entry of the cache, whose files ``write`` puts into a draft. False if it cannot be written."""
-    # Not tempfile's folders, which none but their maker may read: the cache may be shared.
+    """Create or replace an entry: ``write`` fills a draft, which is then renamed. Returns False if it cannot be written."""
+    # Not tempfile: only the owner may read its folders, and the cache may be shared.
     draft = folder.with_name(f".draft-{secrets.token_hex(8)}")
     try:
         draft.mkdir(parents=True)
         write(draft)
         sums = {file.name: _checksum(file) for file in sorted(draft.iterdir())}
         (draft / CHECKSUMS).write_text(json.dumps(sums))
-        if folder.exists():  # damaged; a process that has opened its files keeps them
+        if folder.exists():  # damaged; processes that have opened its files can still use them
             damaged = folder.rename(folder.with_name(f"{draft.name}-damaged"))
             shutil.rmtree(damaged, ignore_errors=True)
-        with suppress(OSError):  # another process was first
+        with suppress(OSError):  # another process wrote the entry first
             draft.rename(folder)
         return True
-    except (OSError, RuntimeError):  # the latter is OpenVINO's
+    except (OSError, RuntimeError):  # RuntimeError: from OpenVINO
         return False
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -70,7 +70,7 @@ def _remove_stale(cache: Path) -> None:
 
 
 def _checksum(path: Path) -> list[int]:
-    """Bytes and CRC-32. The file is mapped, not read: it is about to be used."""
+    """Return size and CRC-32. The file is mapped, not read: its pages are needed again soon."""
     with path.open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if not size:
@@ -80,30 +80,30 @@ def _checksum(path: Path) -> list[int]:
 
 
 def cached_fingerprint(folder: Path) -> str:
-    """The folder's fingerprint, remembered by sizes and times so that 90 MB are not hashed at every start."""
+    """Return the folder's fingerprint, cached by file sizes and times, so that 90 MB are not hashed at every start."""
     files = sorted(f for f in folder.rglob("*") if f.suffix in (".safetensors", ".json") and f.is_file())
     stamp = [str(folder), *([f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files)]
-    note = cache_folder() / "fingerprints.json"
-    notes = _read_notes(note)
-    match notes.get(str(folder)):
-        case [kept, str(value)] if kept == stamp:
+    cache_file = cache_folder() / "fingerprints.json"
+    fingerprints = _read_fingerprints(cache_file)
+    match fingerprints.get(str(folder)):
+        case [cached_stamp, str(value)] if cached_stamp == stamp:
             return value
     value = fingerprint(folder)
-    with suppress(InputError):  # without it the next start hashes again
-        write_text(note, json.dumps({**notes, str(folder): [stamp, value]}))
+    with suppress(InputError):  # not cached: the next start computes it again
+        write_text(cache_file, json.dumps({**fingerprints, str(folder): [stamp, value]}))
     return value
 
 
-def _read_notes(path: Path) -> dict[str, Any]:
+def _read_fingerprints(path: Path) -> dict[str, Any]:
     try:
-        notes = json.loads(path.read_bytes())
+        fingerprints = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return notes if isinstance(notes, dict) else {}
+    return fingerprints if isinstance(fingerprints, dict) else {}
 
 
 def model_stamp(folder: Path) -> str:
-    """The folder's fingerprint and, of one kept as a difference, those of the models below it."""
+    """Return a short fingerprint of the folder, joined with its base model's if it is stored as a difference."""
     stamp = cached_fingerprint(folder)[:16]
     base = (read_config(folder).get("oreqa") or {}).get("difference_from")
     return f"{stamp}-{model_stamp(find_model(str(base)))}" if base else stamp

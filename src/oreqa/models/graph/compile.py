@@ -1,4 +1,4 @@
-"""Graph to compiled model: the graph is built once and kept in the cache, from which it is mapped into memory."""
+"""Compile graphs. A graph is built once, saved in the cache, and memory-mapped from there afterwards."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from oreqa.models.graph.cache import cache_folder, is_intact, save_entry
 from oreqa.models.graph.quiet_openvino import ov
 
 GRAPH_VERSION = "3"
-"""Part of the cache's key: to be raised when the graphs that are built from the same folder change."""
+"""Part of the cache key. Increase it when a change of the code builds another graph from the same folder."""
 
 
 def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> ov.CompiledModel:
     """Compile the graph that ``build`` returns, or its copy in the cache under ``key``.
 
-    With bf16 arithmetic the copy's weights are kept in half precision, which is finer than what is computed with, and
-    needs half the memory. A damaged copy is replaced; a cache that cannot be read or written is done without.
+    For bf16 the cached weights are float16, which is more precise than the arithmetic and halves the memory. A damaged
+    copy is replaced; if the cache cannot be read or written, the graph is used without it.
+
     Raises ModelError if OpenVINO cannot compile the graph.
     """
     core = ov.Core()
@@ -39,7 +40,7 @@ def _read(core: ov.Core, folder: Path) -> ov.Model | None:
         return None
     try:
         return core.read_model(folder / "graph.xml")
-    except RuntimeError:  # removed since, by another process
+    except RuntimeError:  # another process has removed it
         return None
 
 
@@ -52,7 +53,7 @@ def _options(precision: str) -> dict[str, str]:
         "INFERENCE_PRECISION_HINT": "f32" if precision == "i8" else precision,
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": "64" if precision == "i8" else "0",
         "PERFORMANCE_HINT": "THROUGHPUT",
-        # Kernels are kept for each shape of input, of which long runs see thousands, and the default keeps 5,000.
-        # (0 is not an option: OpenVINO 2026.4 then computes wrong results.)
+        # OpenVINO caches a kernel per input shape, 5,000 by default, and long runs see thousands of shapes.
+        # (Not 0: OpenVINO 2026.4 then computes wrong results.)
         "CPU_RUNTIME_CACHE_CAPACITY": "20",
     }

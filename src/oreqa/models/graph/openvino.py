@@ -1,4 +1,4 @@
-"""Compiled graphs on the CPU: all cores busy, batches in flight while others are prepared."""
+"""Run compiled graphs on the CPU, several batches at a time, so that all cores are busy."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from oreqa.models.graph.session import Batch, Outputs
 class OpenVinoSession:
     """Runs a compiled model whose inputs are a batch's arrays, in their order.
 
-    Requests are waited for in turn: OpenVINO's own queue calls back from its threads, and one that still waits for the
-    interpreter's lock while the model is freed never ends.
+    It waits for the requests in order instead of using OpenVINO's AsyncInferQueue: that calls back from its own threads,
+    and a callback that is waiting for Python's GIL while the model is freed hangs forever.
     """
 
     def __init__(self, model: ov.CompiledModel) -> None:
         self._model = model
-        # One request computes on each core while as many wait, so that no core waits for Python.
+        # Twice as many requests as can run at once, so that no core waits for Python.
         self._width = 2 * int(model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
     def run(self, batches: Iterator[Batch]) -> Outputs:

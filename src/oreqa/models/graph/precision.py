@@ -1,4 +1,4 @@
-"""The precision that models compute in: one choice for the process, checked against what the processor offers."""
+"""The numeric precision of inference: an argument or $OREQA_PRECISION, checked against what the processor supports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ VARIABLE = "OREQA_PRECISION"
 PRECISIONS = ("auto", "f32", "bf16", "i8")
 
 _CAPABILITIES = {"f32": "FP32", "bf16": "BF16", "i8": "INT8"}
-"""OpenVINO's names. What a processor lacks it would emulate, or replace by f32 without a word."""
+"""OpenVINO's names. It would emulate a precision that the processor lacks, or silently use f32."""
 
 
 def chosen_precision(precision: str | None = None) -> str:
-    """What is asked for: ``precision``, else $OREQA_PRECISION, else ``auto``. Raises InputError for another word."""
+    """Return ``precision``, else $OREQA_PRECISION, else ``auto``. Raises InputError for an unknown one."""
     source = "" if precision is not None else f"{VARIABLE}: "
     name = precision if precision is not None else os.environ.get(VARIABLE) or "auto"
     if name not in PRECISIONS:
@@ -25,7 +25,7 @@ def chosen_precision(precision: str | None = None) -> str:
 
 @cache
 def offered_precisions() -> tuple[str, ...]:
-    """What this processor computes natively, of f32, bf16 and i8."""
+    """Return those of f32, bf16 and i8 that this processor computes natively."""
     from oreqa.models.graph.quiet_openvino import ov
 
     offered = ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
@@ -33,10 +33,10 @@ def offered_precisions() -> tuple[str, ...]:
 
 
 def encoder_precision(precision: str | None = None) -> str:
-    """How encoders compute on the processor: ``auto`` is bf16 where it is offered, else f32.
+    """Return the precision for encoders on the CPU: ``auto`` means bf16 if the processor has it, else f32.
 
-    ``i8`` is f32: an encoder's vectors are kept, and compared with those of other machines.
-    Raises InputError for a precision that the processor does not offer.
+    ``i8`` means f32, because an encoder's vectors are stored and compared with those from other machines.
+    Raises InputError for a precision that the processor does not have.
     """
     name = _offered(chosen_precision(precision))
     if name == "auto":
@@ -45,20 +45,20 @@ def encoder_precision(precision: str | None = None) -> str:
 
 
 def heads_precision(precision: str | None = None) -> str:
-    """How readers and classifiers compute on the processor: ``auto`` is the first offered of bf16, i8 and f32.
+    """Return the precision for readers and cross-encoders on the CPU: ``auto`` is the first available of bf16, i8, f32.
 
-    In ``i8`` weights are quantised per row ahead of time, activations dynamically in groups of 64.
-    Raises InputError for a precision that the processor does not offer.
+    ``i8`` quantises weights per row ahead of time, and activations dynamically in groups of 64.
+    Raises InputError for a precision that the processor does not have.
     """
     name = _offered(chosen_precision(precision))
     return next(n for n in ("bf16", "i8", "f32") if n in offered_precisions()) if name == "auto" else name
 
 
 def gpu_precision(precision: str | None = None) -> str:
-    """How any model computes on a GPU: ``auto`` is bf16. Raises InputError for ``i8``."""
+    """Return the precision for any model on a GPU: ``auto`` means bf16. Raises InputError for ``i8``."""
     name = chosen_precision(precision)
     if name == "i8":
-        raise InputError("i8 runs on the processor alone: choose the precision f32, bf16 or auto, or --device cpu")
+        raise InputError("i8 runs only on the CPU: choose the precision f32, bf16 or auto, or --device cpu")
     return "bf16" if name == "auto" else name
 
 

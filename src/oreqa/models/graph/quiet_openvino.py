@@ -1,8 +1,8 @@
-"""The one place that imports OpenVINO: without its telemetry.
+"""Import OpenVINO without its telemetry; all other files import it from here.
 
-On import OpenVINO reports to its makers' analytics, and writes an identifier into the user's home, if the package
-openvino_telemetry is installed, which it depends on. Without that package it takes an empty stand-in that it ships; so
-the package is hidden while OpenVINO is imported. A program that has imported OpenVINO before has decided for itself.
+OpenVINO depends on the package openvino_telemetry. If that is installed, importing OpenVINO sends usage data to its vendor
+and writes an identifier to the user's home folder; if not, OpenVINO falls back on an empty stub of its own. So the package
+is hidden during the import. A program that has already imported OpenVINO keeps what it has.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 _modules: dict[str, Any] = sys.modules
 _hidden = {name: _modules.pop(name) for name in list(_modules) if name.partition(".")[0] == "openvino_telemetry"}
-_modules["openvino_telemetry"] = None  # which makes its import an ImportError
+_modules["openvino_telemetry"] = None  # importing it now raises ImportError
 try:
     import openvino as ov
     from openvino import opset13 as op

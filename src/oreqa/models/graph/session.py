@@ -1,4 +1,4 @@
-"""Sessions, one protocol for every family and device: batches of padded inputs in, the same with their outputs out."""
+"""Inference sessions: one protocol for all families and devices, from padded batches to batches with outputs."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from numpy.typing import NDArray
 from oreqa.errors import InputError, ModelError
 
 BATCH_TOKENS = 1024
-"""Tokens of a batch, padding included: enough to keep the matrix products busy, and small enough for the caches."""
+"""Most tokens in a batch, padding included: enough for efficient matrix products, few enough for the CPU caches."""
 
 MIN_TOKENS, MIN_BATCHES = 128, 8
-"""Little work is split into smaller batches than that, so that all cores have some of it."""
+"""A small workload is split into about MIN_BATCHES batches of at least MIN_TOKENS tokens, so that all cores get work."""
 
 DEVICES = {"cpu": "openvino", "cuda": "torch"}
-"""Devices, and the module of a family's folder that runs there."""
+"""Device to the module of a family's folder that runs on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Inputs of like length: the padded arrays that the model takes, each ``[batch, ...]``, and the inputs' numbers."""
+    """Inputs of similar length: the model's padded input arrays, each ``[batch, ...]``, and the inputs' indices."""
 
     arrays: tuple[NDArray[Any], ...]
     numbers: NDArray[np.intp]
 
 
 Outputs = Iterator[tuple[Batch, list[NDArray[Any]]]]
-"""Batches with the model's outputs, each ``[batch, ...]``; an output may be a view that holds until the next is drawn."""
+"""Batches with the model's outputs, each ``[batch, ...]``. An output may be a view: valid until the next batch is drawn."""
 
 
 class Session(Protocol):
-    """A model that is ready to run on one device."""
+    """A model loaded on a device."""
 
     def run(self, batches: Iterator[Batch]) -> Outputs:
-        """Draw batches as they can be started; yield them with their outputs, in order."""
+        """Yield each batch with its outputs, in order. Batches are drawn only as fast as they can be started."""
         ...
 
 
 def load_session(family: str, folder: Any, device: str, precision: str | None) -> Session:
-    """The session of a family's folder: OpenVINO's on the ``cpu``, torch's on ``cuda``.
+    """Load a model of ``family``: with OpenVINO on ``cpu``, with torch on ``cuda``.
 
-    Raises InputError for another device or a precision that it does not compute in, ModelError for weights that are
-    missing or do not fit.
+    Raises InputError for another device or a precision that the device does not have, ModelError if weights are missing or
+    do not fit.
     """
     if device not in DEVICES:
         raise InputError(f"there is no device {device!r}: choose cpu or cuda")
@@ -56,20 +56,20 @@ def load_session(family: str, folder: Any, device: str, precision: str | None) -
 
 
 def batches_by_length(lengths: Sequence[int]) -> Iterator[NDArray[np.intp]]:
-    """The numbers of the inputs of each batch, longest first, in batches of at most BATCH_TOKENS tokens.
+    """Yield the indices of the inputs of each batch, longest inputs first, in batches of at most BATCH_TOKENS tokens.
 
-    Inputs of like length stand together, so that little is computed on padding.
+    Batching inputs of similar length keeps padding short.
     """
-    room = min(BATCH_TOKENS, max(MIN_TOKENS, sum(lengths) // MIN_BATCHES))
+    limit = min(BATCH_TOKENS, max(MIN_TOKENS, sum(lengths) // MIN_BATCHES))
     order = np.argsort([-length for length in lengths], kind="stable")
     begin = 0
     while begin < len(order):
-        chosen = order[begin : begin + max(1, room // max(1, lengths[order[begin]]))]
+        chosen = order[begin : begin + max(1, limit // max(1, lengths[order[begin]]))]
         begin += len(chosen)
         yield chosen
 
 
 def check_finite(numbers: NDArray[Any], path: Path) -> None:
-    """Raises ModelError if the model in ``path`` has given NaN or infinite numbers: nobody could tell from its results."""
+    """Raise ModelError if the model in ``path`` computed NaN or infinite values, which its results might hide."""
     if not np.isfinite(numbers).all():
         raise ModelError(f"{path}: the model gives NaN or infinite numbers: copy or download it again")

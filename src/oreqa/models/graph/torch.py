@@ -1,4 +1,4 @@
-"""Models on a GPU through torch and transformers (the ``train`` extra)."""
+"""Run models on a GPU with torch and transformers (the ``train`` extra)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oreqa.models.graph.session import Batch, Outputs
 
 
 class TorchSession:
-    """Runs a module, or a function, that takes a batch's arrays in their order and returns one tensor or a tuple of them."""
+    """Runs a module or function that takes a batch's arrays, in order, and returns a tensor or a tuple of tensors."""
 
     def __init__(self, module: Callable[..., Any], device: str) -> None:
         self._module, self._device = module, device
@@ -30,7 +30,7 @@ class TorchSession:
 
 
 def usable_device(device: str) -> Any:
-    """The torch module. Raises ModelError if it is not installed or finds no such device."""
+    """Import and return torch. Raises ModelError if it is not installed or the device is not available."""
     try:
         import torch
         import transformers  # noqa: F401
@@ -43,21 +43,21 @@ def usable_device(device: str) -> Any:
 
 
 def skip_cudnn_attention() -> None:
-    """Keep torch from cuDNN's attention, which is planned anew, in a tenth of a second, for every shape of a batch."""
+    """Disable cuDNN's attention, which spends a tenth of a second on a new plan for every batch shape."""
     import torch
 
     torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def torch_precision(device: str, precision: str | None) -> Any:
-    """torch's name of the precision on a device. Raises InputError for one that it does not compute in."""
+    """Return the torch dtype for a precision on a device. Raises InputError for one that the device does not have."""
     import torch
 
     return torch.bfloat16 if device == "cuda" and gpu_precision(precision) == "bf16" else torch.float32
 
 
 def load_module(kind: Any, folder: Any, weights: dict[str, Any], device: str, precision: str | None) -> Any:
-    """A trainable module of class ``kind`` with a folder's settings and weights, on the device, ready to run.
+    """Return a module of class ``kind`` with a folder's settings and weights, on the device and in eval mode.
 
     Raises ModelError if the weights do not fit.
     """

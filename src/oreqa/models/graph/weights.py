@@ -1,7 +1,7 @@
-"""Weights of readers and cross-encoders under common names, whatever class or program saved them.
+"""Load the weights of readers and cross-encoders under uniform names, whichever class saved them.
 
-Read are our own, transformers' BertForQuestionAnswering, DPRReader and BertForSequenceClassification (CrossEncoders), and
-readers of DPR's own naming, as safetensors.
+Supported, as safetensors: our own models, transformers' BertForQuestionAnswering, DPRReader and
+BertForSequenceClassification (CrossEncoders), and readers with the tensor names of the original DPR code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Linear = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 def find_tokenizer(path: Path) -> Path:
-    """The folder's tokenizer, or its base's. Raises ModelError if there is none."""
+    """Return the path of the folder's tokenizer, or of its base model's. Raises ModelError if there is none."""
     if (path / "tokenizer.json").is_file():
         return path / "tokenizer.json"
     if base := (read_config(path).get("oreqa") or {}).get("base"):
@@ -31,17 +31,17 @@ def find_tokenizer(path: Path) -> Path:
 
 
 def load_weights(path: Path) -> Weights:
-    """All tensors, the encoder's under ``bert.``, the heads as ``qa_outputs``, ``qa_classifier``, ``classifier``.
+    """Load all tensors: the encoder's as ``bert.*``, the heads as ``qa_outputs``, ``qa_classifier`` and ``classifier``.
 
-    A model that is kept as a difference from another is put together. Raises ModelError if there are no safetensors.
+    For a model stored as a difference, the base's weights are added. Raises ModelError if there are no safetensors.
     """
     if base := (read_config(path).get("oreqa") or {}).get("difference_from"):
         return unpack_difference(load_tensors(path / "difference.safetensors"), load_weights(find_model(str(base))))
     file = path / "model.safetensors"
     if not file.is_file():
         raise ModelError(
-            f"{path}: model.safetensors is missing; load the model in transformers and save_pretrained() it, "
-            "for pickled weights (.bin, .cp, .pt) are not read"
+            f"{path}: model.safetensors is missing; pickled weights (.bin, .cp, .pt) are not supported: "
+            "load the model in transformers and save_pretrained() it"
         )
     weights = {}
     for name, value in load_tensors(file).items():
@@ -54,18 +54,18 @@ def load_weights(path: Path) -> Weights:
 
 
 def linear_head(weights: Weights, name: str, path: Path, config: dict[str, Any]) -> Linear:
-    """The head ``name`` of the model in ``path``. Raises ModelError if it is missing or does not fit."""
+    """Return the head ``name`` of the model in ``path``. Raises ModelError if it is missing or does not fit."""
     try:
         weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
     except KeyError as error:
-        raise ModelError(f"{path}: its weights lack {error.args[0]}: they are another kind of model's") from None
+        raise ModelError(f"{path}: its weights lack {error.args[0]}: they belong to another kind of model") from None
     width = config["hidden_size"]
     if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
         raise ModelError(f"{path}: its {name} of shape {weight.shape} does not fit a model of hidden_size {width}")
     return weight, bias
 
 
-_NAMES = (
+_NAMES = (  # prefixes of other programs, and ours
     ("span_predictor.encoder.bert_model.", "bert."),
     ("span_predictor.", ""),
     ("encoder.embeddings.", "bert.embeddings."),

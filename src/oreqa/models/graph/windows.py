@@ -1,4 +1,4 @@
-"""Windows of tokens: a question, then what it is asked of, as BERT's two segments. What readers and cross-encoders share."""
+"""Token windows, the inputs of readers and cross-encoders: a question and a passage as BERT's two segments."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from oreqa.errors import ModelError
 from oreqa.models.graph.session import Batch, batches_by_length
 
 QUESTION_TOKENS, TITLE_TOKENS = 64, 24
-"""Longer questions and titles are cut, and shorter ones where the passage, or the span shown in it, would have less than
-half of the window: the title first, then the question."""
+"""Maximum lengths of questions and titles. They are cut further, the title first, if less than half of the window would be
+left for the passage, or for the span to be shown in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A tokenised text: ids, the characters that each token covers (``[tokens, 2]``), and the number of its word."""
+    """A tokenised text: ids, end-exclusive character offsets (``[tokens, 2]``) and word numbers (``[tokens]``)."""
 
     ids: Sequence[int]
     offsets: NDArray[np.int32]
     words: NDArray[np.int32]
 
     def edges(self, begin: int, end: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which of the tokens ``begin:end`` begin a word, and which end one."""
+        """Return two masks over the tokens ``begin:end``: those that begin a word, and those that end one."""
         changes = np.concatenate([[True], self.words[1:] != self.words[:-1], [True]])
         return changes[begin:end], changes[begin + 1 : end + 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One input. Its tokens from ``first`` to the one before ``last`` are the passage's from ``begin`` on; those from
-    ``segment`` on are BERT's second segment."""
+    """One input. Its tokens ``first:last`` are the passage's tokens from ``begin`` on; the second segment begins at
+    ``segment``."""
 
     ids: list[int]
     segment: int
@@ -45,14 +45,14 @@ class Window:
 
 
 def load_tokenizer(path: Path) -> tuple[Tokenizer, int, int]:
-    """A tokenizer that neither pads nor cuts, and its ids of [CLS] and [SEP].
+    """Load a tokenizer without padding and truncation; return it with the ids of [CLS] and [SEP].
 
-    Raises ModelError if it cannot be read or is unlike BERT's.
+    Raises ModelError if it cannot be read or does not add exactly these two special tokens.
     """
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises no other kind
-        raise ModelError(f"{path}: it is not a tokenizer ({error}); copy or download it again") from error
+    except Exception as error:  # tokenizers raises plain Exception
+        raise ModelError(f"{path}: it is not a valid tokenizer ({error}); copy or download it again") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     special = tokenizer.encode("").ids
@@ -62,10 +62,10 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, int, int]:
 
 
 class WindowInputs:
-    """Makes the windows of one model, of at most ``max_tokens`` tokens.
+    """Builds the windows of one model, of at most ``max_tokens`` tokens.
 
-    ``titles`` says whether the model was trained to read titles, ``closing`` whether inputs end in [SEP].
-    Raises ModelError for a tokenizer that is damaged or unlike BERT's.
+    ``titles`` says whether the model was trained with titles, ``closing`` whether its inputs end in [SEP].
+    Raises ModelError for a tokenizer that is damaged or not BERT's.
     """
 
     def __init__(self, tokenizer: Path, max_tokens: int, titles: bool, closing: bool) -> None:
@@ -74,7 +74,7 @@ class WindowInputs:
         self.max_tokens, self.titles = max_tokens, titles
 
     def tokenize(self, texts: Iterable[str]) -> dict[str, Tokens]:
-        """The tokens of each text, without special ones; every text once."""
+        """Return the tokens of each distinct text, without special tokens."""
         distinct = list(dict.fromkeys(texts))
         encodings = self._tokenizer.encode_batch(distinct, add_special_tokens=False)
         return {
@@ -83,7 +83,7 @@ class WindowInputs:
         }
 
     def token_id(self, token: str) -> int:
-        """The number of a vocabulary entry. Raises ModelError if there is none."""
+        """Return the id of a vocabulary entry. Raises ModelError if there is none."""
         number = self._tokenizer.token_to_id(token)
         if number is None:
             raise ModelError(f"the model's vocabulary has no {token}")
@@ -92,9 +92,10 @@ class WindowInputs:
     def _front(
         self, question: Tokens, title: Tokens | None, shown: int, appended: Sequence[int] = (), extra: int = 0
     ) -> tuple[list[int], int]:
-        """``[CLS] question [SEP]``, then ``appended`` and ``title [SEP]``; and where the second segment begins.
+        """Return ``[CLS] question [SEP]`` followed by ``appended`` and ``title [SEP]``, and where the second segment begins.
 
-        Question and title are cut so that ``extra`` tokens fit, and besides them ``shown`` or half of the window.
+        Question and title are cut to leave space for ``extra`` tokens and for ``shown`` tokens or half of the window,
+        whichever is less.
         """
         question_ids = list(question.ids[:QUESTION_TOKENS])
         title_ids = list(title.ids[:TITLE_TOKENS]) if title is not None and self.titles else []
@@ -107,7 +108,7 @@ class WindowInputs:
 
 
 def padded_windows(windows: Sequence[Window]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Ids, mask and token types of windows, padded with 0: ``[windows, tokens]`` int64 each."""
+    """Return ids, mask and token types of windows, padded with 0: ``[windows, tokens]`` int64 each."""
     tokens = max((len(window.ids) for window in windows), default=0)
     ids, mask, types = (np.zeros((len(windows), tokens), np.int64) for _ in range(3))
     for row, window in enumerate(windows):
@@ -117,13 +118,13 @@ def padded_windows(windows: Sequence[Window]) -> tuple[NDArray[np.int64], NDArra
 
 
 def window_batches(windows: Sequence[Window]) -> Iterator[Batch]:
-    """Windows in padded batches of like length."""
+    """Yield the windows in padded batches of similar length."""
     for chosen in batches_by_length([len(window.ids) for window in windows]):
         yield Batch(padded_windows([windows[i] for i in chosen]), chosen)
 
 
 def token_span(tokens: Tokens, start: int, end: int) -> tuple[int, int] | None:
-    """First and last token of the characters ``start:end``; None if they hold no token."""
+    """Return the first and last token (inclusive) of the characters ``start:end``; None if there is no token in them."""
     first = int(np.searchsorted(tokens.offsets[:, 1], start, side="right"))
     last = int(np.searchsorted(tokens.offsets[:, 0], end, side="left")) - 1
     return (first, last) if first <= last else None

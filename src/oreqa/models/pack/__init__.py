@@ -1,1 +1,1 @@
-"""The weights that ship, and how trained models are packed."""
+"""The models that ship with oreqa, and the code that packs them."""

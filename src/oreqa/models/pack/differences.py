@@ -1,7 +1,7 @@
-"""Weights kept as differences from another model's, in eight bits: a tuned model in a tenth of its size.
+"""Store a fine-tuned model as its difference from the base model, in int8: a tenth of the size.
 
-A matrix's difference is small against the matrix, so that a row's 255 steps round it far more finely than bf16 rounds
-the matrix itself. Tensors that did not change are left out; vectors and heads are kept in full.
+The differences of a matrix are small, so that int8 with one scale per row loses less than casting the matrix to bf16.
+Tensors that did not change are left out; vectors are stored as float32 differences, new heads as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SCALE = ".scale"
 
 
 def pack_difference(tuned: Weights, base: Weights) -> dict[str, NDArray[np.generic]]:
-    """What ``tuned`` adds to ``base``: int8 steps and a scale a row for matrices, float32 for all else."""
+    """Return ``tuned`` minus ``base``: int8 with one scale per row for matrices, float32 for all else."""
     packed: dict[str, NDArray[np.generic]] = {}
     for name, value in tuned.items():
         if name not in base or base[name].shape != value.shape:
@@ -26,9 +26,9 @@ def pack_difference(tuned: Weights, base: Weights) -> dict[str, NDArray[np.gener
         elif np.array_equal(value, base[name]):
             continue
         elif value.ndim == 2:
-            added = value - base[name]
-            scale = np.maximum(np.abs(added).max(1, keepdims=True), 1e-12) / 127
-            packed[name] = np.rint(added / scale).astype(np.int8)
+            delta = value - base[name]
+            scale = np.maximum(np.abs(delta).max(1, keepdims=True), 1e-12) / 127
+            packed[name] = np.rint(delta / scale).astype(np.int8)
             packed[name + SCALE] = scale[:, 0].astype(np.float32)
         else:
             packed[name] = (value - base[name]).astype(np.float32)
@@ -36,18 +36,18 @@ def pack_difference(tuned: Weights, base: Weights) -> dict[str, NDArray[np.gener
 
 
 def unpack_difference(packed: Mapping[str, NDArray[np.generic]], base: Weights) -> dict[str, NDArray[np.float32]]:
-    """The tuned weights again. Raises ModelError if a tensor does not fit the base."""
+    """Return the tuned weights. Raises ModelError if a tensor does not fit the base."""
     weights = {name: np.asarray(value, np.float32) for name, value in base.items()}
     for name, value in packed.items():
         if name.endswith(SCALE):
             continue
-        added = value.astype(np.float32)
+        delta = value.astype(np.float32)
         if name + SCALE in packed:
-            added = added * np.asarray(packed[name + SCALE], np.float32)[:, None]
-        if name in weights and weights[name].shape == added.shape:
-            weights[name] = weights[name] + added
+            delta = delta * np.asarray(packed[name + SCALE], np.float32)[:, None]
+        if name in weights and weights[name].shape == delta.shape:
+            weights[name] = weights[name] + delta
         elif name + SCALE in packed:
-            raise ModelError(f"the difference of {name} does not fit its base model: the base is another one than it was")
+            raise ModelError(f"the difference of {name} does not fit its base model: the base has changed")
         else:
-            weights[name] = added
+            weights[name] = delta
     return weights

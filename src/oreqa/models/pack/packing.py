@@ -1,4 +1,4 @@
-"""Trained models made small enough to be shipped: as differences from their base."""
+"""Pack trained models for shipping, as differences from their base model."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from oreqa.models.pack.differences import pack_difference
 
 
 def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, licence: str) -> int:
-    """Write a trained reader, re-ranker or classifier to ``out`` as its difference from ``base``; returns its bytes.
+    """Write a trained reader, re-ranker or classifier to ``out`` as its difference from ``base``; return its size in bytes.
 
-    Of several ``folders``, trained from the same weights, the mean is written (model soups, Wortsman et al. 2022). ``out``
-    has config.json, difference.safetensors and run.json, and fitted.json, which a mean does not take from its models; the
-    tokenizer is the base's.
+    The weights of several ``folders``, trained from the same base, are averaged (model soups, Wortsman et al. 2022).
+    ``out`` gets config.json, difference.safetensors and run.json; and fitted.json if there is one folder, since values
+    fitted for one model do not fit the average. The tokenizer is the base's.
     """
     trained = [folders] if isinstance(folders, Path) else list(folders)
     packed = pack_difference(_mean([_weights(folder, kind) for folder in trained]), load_weights(find_model(base)))

@@ -1,4 +1,4 @@
-"""What the reader reads: ``[CLS] question [SEP] title [SEP] passage [SEP]``, long passages in overlapping windows."""
+"""Build a reader's inputs: ``[CLS] question [SEP] title [SEP] passage [SEP]``, with a sliding window over long passages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from oreqa.models.graph.windows import Tokens, Window, WindowInputs
 
 
 class ReaderInputs(WindowInputs):
-    """Makes a reader's windows; ``overlap`` of a window's tokens are shared with the one before."""
+    """Builds the windows of one reader; consecutive windows of a passage share up to ``overlap`` tokens."""
 
     def __init__(
         self, tokenizer: Path, max_tokens: int, overlap: int = 64, titles: bool = True, closing: bool = True
@@ -17,7 +17,7 @@ class ReaderInputs(WindowInputs):
         self.overlap = overlap
 
     def windows(self, question: Tokens, title: Tokens | None, passage: Tokens) -> list[Window]:
-        """Every window of a passage for one question; an empty passage gives one empty window."""
+        """Return the windows of a passage for one question; an empty passage gives one empty window."""
         front, segment = self._front(question, title, len(passage.ids))
         room = self.max_tokens - len(front) - len(self._tail)
         step = max(1, room - self.overlap, room // 4)

@@ -1,7 +1,7 @@
-"""The reader as a trainable model: BERT with start, end and passage-selection heads.
+"""The trainable reader: BERT with heads for start, end and passage selection.
 
-Its tensors are named as in transformers' BertForQuestionAnswering (``bert.*``, ``qa_outputs``), which loads them; the
-third head is called ``qa_classifier``, as in DPR's reader.
+Its tensor names are those of transformers' BertForQuestionAnswering (``bert.*``, ``qa_outputs``), which can load it. The
+selection head is ``qa_classifier``, as in DPR's reader.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from transformers import BertConfig, BertModel, BertPreTrainedModel
 
 
 class BertReader(BertPreTrainedModel):  # type: ignore[misc]
-    """Scores every token as start and as end of the answer, and the passage as the one that holds it."""
+    """Scores each token as the start and the end of the answer, and the passage as containing it."""
 
     config_class = BertConfig
 
@@ -26,14 +26,17 @@ class BertReader(BertPreTrainedModel):  # type: ignore[misc]
         self.post_init()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits of start and end (``[N, T]``) and of selection (``[N]``, on [CLS]) for inputs ``[N, T]``."""
+        """Return start and end logits ``[N, T]`` and selection logits ``[N]`` (on [CLS]) for inputs ``[N, T]``."""
         hidden: Tensor = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
         spans = self.qa_outputs(hidden)
         return spans[..., 0], spans[..., 1], self.qa_classifier(hidden[:, 0])[..., 0]
 
 
 def read_groups(model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the reader on ``[G, P, T]`` inputs, skipping those that are only padding; logits in the same shape."""
+    """Run the reader on ``[G, P, T]`` inputs, skipping passages that are only padding.
+
+    Returns start and end logits ``[G, P, T]`` and selection logits ``[G, P]``; those of skipped passages are 0.
+    """
     real = batch["attention_mask"].any(-1)
     inputs: dict[str, Any] = {name: batch[name][real] for name in ("input_ids", "attention_mask", "token_type_ids")}
     start, end, selection = model(**inputs)

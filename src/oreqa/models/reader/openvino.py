@@ -1,4 +1,4 @@
-"""The reader on OpenVINO."""
+"""Run the reader on the CPU with OpenVINO."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oreqa.models.reader.folder import ReaderFolder
 
 
 def open_session(folder: ReaderFolder, precision: str | None) -> OpenVinoSession:
-    """A session whose outputs are start and end logits ``[batch, tokens]`` and the passage's ``[batch]``."""
+    """Return a session with outputs: start logits and end logits ``[batch, tokens]``, selection logits ``[batch]``."""
     precision = heads_precision(precision)
     key = f"reader-{model_stamp(folder.path)}"
     return OpenVinoSession(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
@@ -29,7 +29,7 @@ def _graph(folder: ReaderFolder, eight_bits: bool) -> ov.Model:
     graph = bert.bert_graph(folder.path, weights, folder.config, eight_bits=eight_bits)
     weight, bias = linear_head(weights, "qa_outputs", folder.path, folder.config)
     if len(weight) < 2:
-        raise ModelError(f"{folder.path}: its qa_outputs has {len(weight)} output; a reader's has two, start and end")
+        raise ModelError(f"{folder.path}: its qa_outputs has {len(weight)} output; a reader needs two, start and end")
     ends = bert.dense(graph.hidden, weight[:2], bias[:2], "identity")
     selector: tuple[Any, Any] = np.zeros((1, folder.config["hidden_size"])), np.zeros(1)
     if "qa_classifier.weight" in weights:

@@ -1,4 +1,4 @@
-"""From the reader's logits to spans: the best (passage, span) pairs of each question, by numpy alone."""
+"""Decode a reader's logits into the best spans of each passage."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Logits = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class WindowLogits:
-    """The reader's output on one window: start and end of its passage tokens, which begin with token ``begin``.
+    """The reader's output for one window, whose passage tokens begin at token ``begin`` of the passage.
 
-    ``opens`` and ``closes`` say at which tokens an answer may begin and end: at the edges of words.
+    ``start`` and ``end`` are logits of those tokens, ``selection`` is that of the window. ``opens`` and ``closes`` mask the
+    tokens at which an answer may begin and end: those that begin or end a word. All four arrays are ``[tokens]``.
     """
 
     passage_number: int
@@ -31,9 +32,9 @@ class WindowLogits:
 
 @dataclass(frozen=True, slots=True)
 class TokenSpan:
-    """A span, in tokens of its passage, both ends included.
+    """A span, in tokens of its passage; ``first`` and ``last`` are inclusive.
 
-    ``span`` is the log-probability of its ends, ``selection`` the passage's logit: the highest of its windows.
+    ``span`` is the log-probability of its start and end, ``selection`` the passage's logit: the highest of its windows'.
     """
 
     passage_number: int
@@ -46,11 +47,11 @@ class TokenSpan:
 def best_spans(
     windows: Sequence[WindowLogits], top: int, shared: bool, max_tokens: int = MAX_ANSWER_TOKENS
 ) -> list[TokenSpan]:
-    """The ``top`` best spans of every passage of one question, best first.
+    """Return the ``top`` best spans of each passage of one question; all passages' spans together, best first.
 
-    A span begins and ends with whole words, ends at or after its start, and has at most ``max_tokens`` tokens. Its
-    probability is the softmax of its start times that of its end, taken over all windows of the question (``shared``) or
-    of its passage. Spans that two windows see count once, with the better score.
+    A span consists of whole words and has at most ``max_tokens`` tokens. Its probability is the product of the softmax of
+    its start and that of its end, normalised over all windows of the question (``shared``) or of its passage. A span that
+    lies in two windows counts once, with its higher score.
     """
     best_of: dict[tuple[int, int, int], TokenSpan] = {}
     totals = _totals(windows, shared)
@@ -63,7 +64,7 @@ def best_spans(
         padded = np.full(size + width - 1, -np.inf, np.float32)
         padded[:size] = np.where(window.closes, window.end, -np.inf)
         start = np.where(window.opens, window.start, -np.inf)
-        # sums[i, d]: the span from token i to token i + d.
+        # sums[i, d] is the score of the span from token i to token i + d.
         sums = (start[:, None] + np.lib.stride_tricks.sliding_window_view(padded, width)).ravel()
         count = min(top, sums.size)
         best = np.argpartition(-sums, count - 1)[:count]
@@ -75,17 +76,17 @@ def best_spans(
             if key not in best_of or best_of[key].span < span.span:
                 best_of[key] = span
     ranked = sorted(best_of.values(), key=lambda s: (-s.span, s.passage_number, s.first, s.last))
-    left = dict.fromkeys(totals, top)
-    kept = []
+    remaining = dict.fromkeys(totals, top)
+    selected = []
     for span in ranked:
-        if left[span.passage_number] > 0:
-            left[span.passage_number] -= 1
-            kept.append(span)
-    return kept
+        if remaining[span.passage_number] > 0:
+            remaining[span.passage_number] -= 1
+            selected.append(span)
+    return selected
 
 
 def _totals(windows: Sequence[WindowLogits], shared: bool) -> dict[int, float]:
-    """The normaliser of each passage: log of the summed exponentials of its starts, and of its ends."""
+    """Return each passage's log normaliser: logsumexp of the start logits plus logsumexp of the end logits."""
     totals = {}
     passages = {window.passage_number for window in windows}
     for group in [passages] if shared else [{passage} for passage in passages]:
@@ -98,5 +99,5 @@ def _totals(windows: Sequence[WindowLogits], shared: bool) -> dict[int, float]:
 
 
 def _logsumexp(values: Logits) -> float:
-    most = float(values.max())
-    return most + float(np.log(np.exp(values - most, dtype=np.float64).sum()))
+    highest = float(values.max())
+    return highest + float(np.log(np.exp(values - highest, dtype=np.float64).sum()))

@@ -1,4 +1,4 @@
-"""The reader on a GPU."""
+"""Run the reader on a GPU with torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from oreqa.models.reader.folder import ReaderFolder
 
 
 def open_session(folder: ReaderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
-    """The same computation as OpenVINO's, on ``device`` (in f32 where that is the CPU)."""
+    """Return a session with the same outputs as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
     usable_device(device)
     from oreqa.models.reader.module import BertReader
 
