@@ -216,7 +216,7 @@ def test_arguments_that_would_be_ignored_are_refused(
     from oreqa.index.ingest import index_files
     from oreqa.index.store import Settings
 
-    with pytest.raises(InputError, match="has nothing to do: say how many it shall re-rank"):
+    with pytest.raises(InputError, match="would not be used: add --rerank"):
         evaluate_reqa(squad_file, tmp_path / "o", model=tiny, classifier=tiny_classifier)
     arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None}
     for more in ({"index": tmp_path / "kb"}, {"rerank": 5}):

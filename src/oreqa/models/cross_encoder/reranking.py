@@ -20,13 +20,16 @@ from oreqa.models.folders import CLASSIFIER
 Floats = NDArray[np.floating]
 
 PLAIN_WEIGHT = 1.0
-"""Weight of the log-probability against the retriever's score, for a classifier that no weight was fitted for."""
+"""Weight of the log-probability against the retrieval score, for a classifier without a fitted weight."""
 
 
 def load_classifier(name: str | Path, rerank: int, device: str = "cpu") -> CrossEncoder | None:
-    """The classifier that re-ranks the ``rerank`` best; None for 0. Raises InputError if it is named for nothing."""
+    """Load the classifier that re-ranks the best ``rerank`` hits; None if that is 0.
+
+    Raises InputError if ``rerank`` is 0 but a classifier other than the default is named, which would be ignored.
+    """
     if not rerank and str(name) != DEFAULT_CLASSIFIER:
-        raise InputError(f"the classifier {name} has nothing to do: say how many it shall re-rank with --rerank")
+        raise InputError(f"the classifier {name} would not be used: add --rerank with the number of hits to re-rank")
     return CrossEncoder.load(name, device, kind=CLASSIFIER) if rerank else None
 
 
@@ -37,10 +40,10 @@ def rerank_hits(
     depth: int,
     weight: float | None = None,
 ) -> list[list[Hit]]:
-    """The hits of each question, the first ``depth`` in the order of ``score + weight * log p``, which becomes their
-    score; the others follow, all lowered alike. A ``weight`` of None is the one that was fitted for the classifier.
+    """Re-rank the first ``depth`` hits of each question by ``score + weight * log p``, which becomes their score.
 
-    ``parts`` has the probability p as ``classifier``, and the score before as ``retrieved``.
+    The other hits follow in their order, with scores lowered by a constant. ``weight`` of None is the weight fitted for the
+    classifier. In ``Hit.parts``, ``classifier`` is the probability p and ``retrieved`` the score before.
     """
     weight = rerank_weight(classifier) if weight is None else weight
     logits = classifier.score(questions, [[hit_candidate(hit) for hit in of_question[:depth]] for of_question in hits])
@@ -56,13 +59,13 @@ def rerank_hits(
 
 
 def rerank_weight(classifier: CrossEncoder) -> float:
-    """The weight of the log-probability against the retriever's score: the one fitted for the classifier, or else 1."""
+    """Return the weight of the log-probability against the retrieval score: fitted for the classifier, else 1."""
     weight = classifier.folder.fitted.rerank_weight
     return PLAIN_WEIGHT if weight is None else weight
 
 
 def rerank_scores(scores: Floats, best: NDArray[np.intp], logits: NDArray[np.float32], weight: float) -> Floats:
-    """The ``scores`` with ``weight * log p`` added to those at ``best``; the others, which were lower, stay below them."""
+    """Return ``scores`` with ``weight * log p`` added at the indices ``best``; the others are lowered to stay below them."""
     combined = scores.copy()
     combined[best] += weight * log_probability(logits)
     others = np.delete(combined, best)

@@ -18,9 +18,9 @@ MAX_ANSWER_TOKENS = 16
 class ReaderFolder:
     """The settings of a reader's folder; the weights are not loaded.
 
-    ``max_tokens``, ``overlap``, ``titles`` and ``closing`` are those of ``ReaderInputs``; ``shared`` says whether spans
-    were normalised over all passages of a question; ``answer_tokens`` how long they are at most.
-    ``fitted`` are the weights and the calibration of its answers.
+    ``max_tokens``, ``overlap``, ``titles`` and ``closing`` are those of ``ReaderInputs``. ``shared`` says whether spans
+    were normalised over all passages of a question in training, ``answer_tokens`` is the length of the longest answer,
+    and ``fitted`` has the weights and calibration of the answers.
     """
 
     path: Path
