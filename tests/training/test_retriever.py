@@ -19,6 +19,7 @@ from oreqa.errors import InputError  # noqa: E402
 from oreqa.evaluation.metrics import gold_ranks  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
+from oreqa.models.fitted import Fitted, read_fitted  # noqa: E402
 from oreqa.training.batches import by_passage  # noqa: E402
 from oreqa.training.data import load_training_pairs  # noqa: E402
 from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
@@ -412,3 +413,12 @@ def test_two_processes_equal_one(squad_file: Path, tiny: Path, tmp_path: Path, c
     (loss, norm), (loss_of_two, norm_of_two) = found
     assert loss == pytest.approx(loss_of_two, rel=1e-5)
     assert norm == pytest.approx(norm_of_two, rel=1e-3)
+
+
+def test_a_trained_encoder_keeps_the_weights_of_its_backbone_and_not_its_calibration(
+    squad_file: Path, fitted: Path, tmp_path: Path
+) -> None:
+    train_retriever(retriever_recipe(squad_file, fitted), tmp_path / "trained")
+    backbone, trained = read_fitted(fitted), read_fitted(tmp_path / "trained")
+    assert trained == Fitted(fusion=backbone.fusion)
+    assert backbone.calibration is not None

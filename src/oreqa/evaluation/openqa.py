@@ -141,12 +141,12 @@ def evaluate_openqa(
             classifier=models.classifier,
             rerank=rerank,
         )
+        of_run["threshold"] = answerer.calibration.threshold if answerer.calibration else None
         partial = out / "asking.jsonl"
         with progress("asking questions", len(drawn)) as advance:
             predictions = _ask(answerer, drawn, partial, of_run, advance)
         results = score_replies(drawn, predictions)
         metrics = {**refusal_metrics(drawn, results), "by": grouped_metrics(drawn, results)}
-        of_run["threshold"] = answerer.calibration.threshold if answerer.calibration else None
     else:
         texts = [question.text for question in drawn]
         evidence = _retrieve(collection, texts, models) if collection else _own_paragraphs(own_passages)
@@ -295,7 +295,8 @@ def _ask(
         ]
 
     stamps = [model.stamp if model else None for model in (answerer.reader, answerer.reranker)]
-    decisive = [texts, answerer.index.content_stamp, *stamps, dict(settings)]
+    index = answerer.index
+    decisive = [texts, index.content_stamp, dict(index.weights("passage")), *stamps, dict(settings)]
     return [
         Prediction([(text, score) for text, score in row["answers"]], "", [tuple(passage) for passage in row["passages"]])
         for row in resume_rows(partial, _stamp(decisive), len(texts), _ASKED_TOGETHER, ask, advance)
