@@ -22,6 +22,18 @@ def test_pairs_come_back_as_they_were(tmp_path: Path) -> None:
     assert list(load_pairs(path)) == [Pair("q", Candidate("a", "a"), 1.0, "gold")]
 
 
+def test_the_second_occurrence_of_an_answer_keeps_its_place(tmp_path: Path) -> None:
+    pair = Pair("q", Candidate("a.", "a. b. a.", start=6), negatives=(Candidate("a.", "a. a.", start=3),))
+    path = tmp_path / "p.jsonl"
+    path.write_text(json.dumps(pair_row(pair)) + "\n")
+    (read,) = load_pairs(path)
+    assert read == pair
+    assert (read.positive.start, read.positive.end, read.negatives[0].start) == (6, 8, 3)
+    path.write_text('{"question": "q", "answer": "a.", "context": "a. b. a.", "score": 0, "weight": 0}\n')
+    (read,) = load_pairs(path)
+    assert (read.positive.start, read.score, read.weight) == (0, 0.0, 0.0)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
@@ -32,7 +44,19 @@ def test_pairs_come_back_as_they_were(tmp_path: Path) -> None:
         ("weight", 1.5, "line 2: weight is 1.5; write a number from 0 to 1"),
         ("weight", True, "line 2: weight is True"),
         ("answer", "elsewhere", "line 2: its answer does not stand in its context"),
-        ("negatives", ["x"], "line 2, negatives: write an object"),
+        ("answer", " ", "line 2: its answer is empty"),
+        ("question", " ", "line 2: its question is empty"),
+        ("question", 3, "line 2: 'question' is int, not str"),
+        ("score", 1.2, "line 2: score is 1.2; write a number from 0 to 1"),
+        ("score", "high", "line 2: score is 'high'; write a number from 0 to 1"),
+        ("rank", 0, "line 2: rank is 0; write a whole number from 1, or leave it out"),
+        ("rank", 2.5, "line 2: rank is 2.5"),
+        ("start", 1, "line 2: its answer does not stand in its context at 1"),
+        ("start", -3, "line 2: start is -3; write the answer's first character in the context, from 0"),
+        ("start", "0", "line 2: 'start' is str, not int"),
+        ("negatives", ["x"], "line 2, negative 1: write an object"),
+        ("negatives", [{"answer": "b"}, {"answer": "c", "context": "d"}], "line 2, negative 2: its answer does not stand"),
+        ("negatives", {"answer": "b"}, "line 2: 'negatives' is dict, not list"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, field: str, value: object, message: str) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from oreqa.core import Passage
 from oreqa.datasets.reqa import ReqaTask
@@ -65,19 +65,40 @@ def load_pairs(path: Path) -> Iterator[Pair]:
     """Read pairs. Raises InputError that names the line of a mistake."""
     for number, row in read_jsonl(path):
         where = f"{path}, line {number}"
-        weight = row.get("weight", 1.0)
-        if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight <= 1:
-            raise InputError(f"{where}: weight is {weight!r}; write a number from 0 to 1")
         source = row.get("source", GOLD)
         if source not in (GOLD, SILVER):
             raise InputError(f"{where}: source is {source!r}; write {GOLD!r} or {SILVER!r}, or leave it out for gold")
         rows = optional(row, "negatives", list, [], where)
-        negatives = tuple(_candidate(negative, f"{where}, negatives") for negative in rows)
-        score, rank = optional(row, "score", float, None, where), optional(row, "rank", int, None, where)
-        yield Pair(
-            need(row, "question", str, where), _candidate(row, where), float(weight), source,
-            None if score is None else float(score), rank, negatives,
-        )  # fmt: skip
+        negatives = tuple(_candidate(negative, f"{where}, negative {place}") for place, negative in enumerate(rows, 1))
+        question = need(row, "question", str, where)
+        if not question.strip():
+            raise InputError(f"{where}: its question is empty")
+        weight, score = _probability(row, "weight", 1.0, where), _probability(row, "score", None, where)
+        yield Pair(question, _candidate(row, where), weight, source, score, _rank(row, where), negatives)
+
+
+@overload
+def _probability(row: Mapping[str, Any], name: str, default: float, where: str) -> float: ...
+
+
+@overload
+def _probability(row: Mapping[str, Any], name: str, default: None, where: str) -> float | None: ...
+
+
+def _probability(row: Mapping[str, Any], name: str, default: float | None, where: str) -> float | None:
+    value = row.get(name, default)
+    if value is None and default is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise InputError(f"{where}: {name} is {value!r}; write a number from 0 to 1")
+    return float(value)
+
+
+def _rank(row: Mapping[str, Any], where: str) -> int | None:
+    rank = row.get("rank")
+    if rank is not None and (not isinstance(rank, int) or isinstance(rank, bool) or rank < 1):
+        raise InputError(f"{where}: rank is {rank!r}; write a whole number from 1, or leave it out")
+    return rank
 
 
 def _candidate(row: Any, where: str) -> Candidate:
@@ -89,7 +110,9 @@ def _candidate(row: Any, where: str) -> Candidate:
         raise InputError(f"{where}: its answer is empty")
     start = optional(row, "start", int, None, where)
     try:
-        return Candidate(answer, context, title, -1 if start is None else max(0, start))
+        if start is not None and start < 0:
+            raise InputError(f"{where}: start is {start}; write the answer's first character in the context, from 0")
+        return Candidate(answer, context, title, -1 if start is None else start)
     except ValueError:
         place = "" if start is None else f" at {start}"
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -36,12 +37,13 @@ def words(text: str, language: str) -> list[str]:
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     found = _WORD.findall(text.lower())
-    stemmer = _stemmer(language)
+    stemmer = _stemmer(language, threading.get_ident())
     return stemmer.stemWords(found) if stemmer else found
 
 
-@lru_cache(maxsize=8)
-def _stemmer(language: str):  # type: ignore[no-untyped-def]
+@lru_cache(maxsize=64)
+def _stemmer(language: str, thread: int):  # type: ignore[no-untyped-def]
+    """A stemmer of one thread: PyStemmer's may not be shared."""
     if language in STEMMERS:
         import Stemmer
 

@@ -41,7 +41,7 @@ class Snapshot:
             raise IndexStateError(damage_message(generation / damaged[0]))
         self.identity = generation_identity(generation)
         self.documents = store.open_documents(generation)
-        # SQLite's statements are cached by their text: two threads would bind their parameters to the same one.
+        # SQLite's statements are cached by their text: two threads could bind their parameters to the same one.
         self._one_query = threading.Lock()
         self.vectors: dict[Unit, ExactVectors | FaissVectors] = {}
         self.bm25: dict[Unit, BM25] = {}
