@@ -283,11 +283,11 @@ def test_patterns_label_the_predictions_of_a_question_list(
 
 def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:
     from oreqa.core import Span
-    from oreqa.mining.predictions import Predicted
+    from oreqa.mining.predictions import ReaderPredictions
 
     text = " ".join("abcdefgh")
     spans = tuple(Span(text[i : i + 1], i, i + 1, 0, 0.0, {}) for i in range(0, 15, 2))
-    row = Predicted("1", "q", (("", text),), spans, tuple(span.text in "dg" for span in spans))
+    row = ReaderPredictions("1", "q", (("", text),), spans, tuple(span.text in "dg" for span in spans))
     inputs = CrossEncoderInputs(tiny / "tokenizer.json", 48, "marked")
     lists = [*prediction_lists([row] * 20, inputs, candidates=4, pool=5, rng=random.Random(0))]
     first, name = inputs.token_id("[unused0]"), inputs._tokenizer.id_to_token

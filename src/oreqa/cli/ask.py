@@ -76,9 +76,8 @@ def ask(
 
     texts = questions_of(question, questions)
     conditions = parse_conditions(where or ())
-    answerer = Answerer.load(
-        index, device, model_or_none(reader), model_or_none(reranker), classifier if rerank else None, rerank
-    )
+    scorer = classifier if rerank or classifier != DEFAULT_CLASSIFIER else None
+    answerer = Answerer.load(index, device, model_or_none(reader), model_or_none(reranker), scorer, rerank)
     replies = _replies(answerer, texts, k, conditions, threshold)
     if where and not any(reply.hits for reply in replies):
         say(f"no document matches --where {' --where '.join(where)}", err=True)

@@ -8,7 +8,7 @@ import math
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,8 @@ def evaluate_openqa(
         raise InputError(f"--null {null}: write a number")
     if null is not None and not gold_passages:
         raise InputError("--null reads each question's own paragraph: add --gold-passages")
+    changes = combine or {}
+    _check_weights(changes)
     settings = Settings(model=str(model))
     drawn, own_passages = _load_questions(data, questions, seed, null is not None)
     if gold_passages and not own_passages:
@@ -106,7 +108,7 @@ def evaluate_openqa(
         raise InputError("--gold-passages searches nothing: leave --index and --rerank out")
     loaded = Reader.load(reader, device)
     loaded_reranker = None if reranker is None else CrossEncoder.load(reranker, device, kind=RERANKER)
-    weights = changed_weights(combination_of(loaded, loaded_reranker), combine or {})
+    weights = _changed_weights(combination_of(loaded, loaded_reranker), changes)
     scorer = load_classifier(classifier, rerank, device)
     models = _Models(loaded, loaded_reranker, scorer, rerank, passages, weights)
     begin = time.monotonic()
@@ -176,16 +178,19 @@ def evaluate_openqa(
     return summary
 
 
-def changed_weights(combination: Combination, changes: Mapping[str, float]) -> Combination:
-    """The combination with some of its weights changed. Raises InputError for one that does not exist."""
-    weights = asdict(combination)
+def _check_weights(changes: Mapping[str, float]) -> None:
+    """Raise InputError for a weight of the combination that does not exist, or that is not a number."""
+    names = [field.name for field in fields(Combination)]
     for name, value in changes.items():
-        if name not in weights:
-            raise InputError(f"--combine {name!r}: the weights are {', '.join(weights)}")
+        if name not in names:
+            raise InputError(f"--combine {name!r}: the weights are {', '.join(names)}")
         if not math.isfinite(value):
             raise InputError(f"--combine {name}={value}: write a number, as in {name}=0.5")
-        weights[name] = type(weights[name])(value)
-    return replace(combination, **weights)
+
+
+def _changed_weights(combination: Combination, changes: Mapping[str, float]) -> Combination:
+    """The combination with some of its weights changed, each in the type that it has."""
+    return replace(combination, **{name: type(getattr(combination, name))(value) for name, value in changes.items()})
 
 
 def _load_questions(

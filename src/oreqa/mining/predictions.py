@@ -27,7 +27,7 @@ from oreqa.progress import Progress, no_progress
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class ReaderPredictions:
     """A question with the passages that were read for it, ``(title, text)``, and the reader's best spans in them.
 
     ``right`` says which spans are an answer after normalisation, or match the question's pattern.
@@ -160,7 +160,7 @@ def _right(question: OpenQuestion, spans: Sequence[Span]) -> list[bool]:
     return [normalize_answer(span.text) in golds for span in spans]
 
 
-def load_predictions(path: Path) -> Iterator[Predicted]:
+def load_predictions(path: Path) -> Iterator[ReaderPredictions]:
     """Read what was mined. Raises InputError that names the line of a mistake."""
     for number, row in read_jsonl(path):
         where = f"{path}, line {number}"
@@ -170,7 +170,7 @@ def load_predictions(path: Path) -> Iterator[Predicted]:
         except (TypeError, ValueError, IndexError):
             raise InputError(f"{where}: a passage is not [title, text] or a span not [passage, start, end, score]") from None
         right = tuple(bool(value) for value in need(row, "right", list, where))
-        yield Predicted(need(row, "id", str, where), need(row, "question", str, where), passages, spans, right)
+        yield ReaderPredictions(need(row, "id", str, where), need(row, "question", str, where), passages, spans, right)
 
 
 def _span(passages: Sequence[tuple[str, str]], entry: Sequence[Any]) -> Span:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from oreqa.datasets.pairs import Candidate, Pair
-from oreqa.mining.predictions import Predicted
+from oreqa.mining.predictions import ReaderPredictions
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
 from oreqa.models.graph.windows import Window, padded_windows
 from oreqa.progress import Advance, ignore
@@ -51,7 +51,7 @@ def pair_lists(pairs: Sequence[Pair], inputs: CrossEncoderInputs, advance: Advan
 
 
 def prediction_lists(
-    rows: Sequence[Predicted],
+    rows: Sequence[ReaderPredictions],
     inputs: CrossEncoderInputs,
     *,
     candidates: int,
