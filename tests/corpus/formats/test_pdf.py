@@ -365,3 +365,11 @@ def test_a_bibliography_is_no_index() -> None:
 def test_a_hyphen_before_a_conjunction_stays() -> None:
     text = read(["The rules come with short-\nand long-term contracts of every kind that one\ncan think of."]).text
     assert "short- and long-term" in text
+
+
+def test_every_column_has_its_own_measures() -> None:
+    left = [Line(0, n, "left", 50, 700 - 12 * n, 250, 710 - 12 * n, 700 - 12 * n, 10) for n in range(4)]
+    right = [Line(0, 4 + n, "right", 300, 700 - 15 * n, 520, 710 - 15 * n, 700 - 15 * n, 10) for n in range(4)]
+    measure([*left, *right])
+    assert {(line.edge, line.margin, line.pitch) for line in left} == {(50, 250, 12)}
+    assert {(line.edge, line.margin, line.pitch) for line in right} == {(300, 520, 15)}

@@ -48,12 +48,12 @@ def measure(lines: Sequence[Line]) -> None:
             left, right = min(left, line.left), max(right, line.right)
             continue
         margin = right
-        edges = Counter(round(line.left) for line in column).most_common(1)
+        edges = Counter(round(member.left) for member in column).most_common(1)
         steps = [a.base - b.base for a, b in itertools.pairwise(column) if a.base - b.base > 0.3 * a.size]
         pitch = median(steps) if len(steps) > 2 else 0.0
-        for line in column:
-            line.margin, line.edge = margin, edges[0][0]
-            line.pitch = min(pitch, 2 * line.size) or 1.25 * line.size
+        for member in column:
+            member.margin, member.edge = margin, edges[0][0]
+            member.pitch = min(pitch, 2 * member.size) or 1.25 * member.size
         if line is not None:
             column, left, right = [line], line.left, line.right
 
