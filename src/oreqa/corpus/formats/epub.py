@@ -70,7 +70,7 @@ def read_epub(data: bytes, path: Path) -> Document:
             builder.leave_out("contents", " ".join(title for _, title in _nav_links(archive, item.name)))
         else:
             read += 1
-            read_page(page, name, chapters.get(item.name, "")).fill(builder)
+            read_page(page, name, chapters.get(item.name, "")).add_to(builder)
     if missing and not read:
         raise DocumentError("none of its chapters can be read: they are missing, or no web pages")
     titles = (" ".join("".join(element.itertext()).split()) for element in below(package, "title"))

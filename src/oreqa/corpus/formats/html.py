@@ -1,4 +1,4 @@
-"""Web pages: all that a page shows, in its order. What is hidden and what leads elsewhere is counted and left out."""
+"""Web pages: a page's visible text in page order, without navigation. Words left out are counted."""
 
 from __future__ import annotations
 
@@ -6,54 +6,51 @@ from pathlib import Path
 
 from oreqa.core import Document
 from oreqa.corpus.builder import TextBuilder
-from oreqa.corpus.formats.html_page import PageReading
-from oreqa.corpus.formats.html_skipped import Marks
+from oreqa.corpus.formats.html_page import PageReader
+from oreqa.corpus.formats.html_skipped import ElementKey
 from oreqa.corpus.formats.html_source import as_html, decode_page, visible_words
 
-_KEPT = ((), ("contents", "index"), ("contents", "index", "header", "footer", "navigation"))
-"""What is read although it leads elsewhere, where a page holds nothing else: first nothing, then more."""
+_KEEP = ((), ("contents", "index"), ("contents", "index", "header", "footer", "navigation"))
+"""Kinds of navigation to read, tried in turn until the page has any text."""
 
 _ROUNDS = 4
-"""Readings of a page, at the most, in which more marks of navigation are found to mislead."""
+"""Most passes over a page to find elements that look like navigation but hold text."""
 
 
 def read_html(data: bytes, path: Path) -> Document:
-    """A web page. Its title is ``<title>``, else its first heading of level one.
+    """Read a web page. Its title is ``<title>``, else its first level 1 heading.
 
-    A page of nothing but navigation, such as a book's contents, is read with that.
+    If a page has only navigation, such as a book's table of contents, the navigation is read.
     """
     page = as_html(decode_page(data), path.suffix.lower())
     builder = TextBuilder(path)
     builder.start_page("", visible_words(page))
-    reading = read_page(page)
-    reading.fill(builder)
-    return builder.document(reading.title)
+    reader = read_page(page)
+    reader.add_to(builder)
+    return builder.document(reader.title)
 
 
-def read_page(page: str, base: str = "", heading: str = "") -> PageReading:
-    """Read one page's markup. ``base`` is what its places begin with.
-
-    ``heading`` stands over a page that begins without one.
-    """
-    misleading: set[Marks] = set()
-    for kept in _KEPT:
+def read_page(page: str, base: str = "", heading: str = "") -> PageReader:
+    """Read one page's markup. Places start with ``base``; ``heading`` is put before a page that starts without one."""
+    trusted: set[ElementKey] = set()
+    for keep in _KEEP:
         for _ in range(_ROUNDS):
-            reading = PageReading(base, heading, kept, frozenset(misleading))
-            _parse(page, reading)
-            reading.end_page()
-            misleading |= reading.misleading
-            if not reading.misleading:
+            reader = PageReader(base, heading, keep, frozenset(trusted))
+            _parse(page, reader)
+            reader.end_page()
+            trusted |= reader.misjudged
+            if not reader.misjudged:
                 break
-        if reading.blocks and not reading.misleading:
+        if reader.has_text and not reader.misjudged:
             break
-    return reading
+    return reader
 
 
-def _parse(page: str, reading: PageReading) -> None:
-    """Give each tag and text to ``reading``. The parser builds no tree, whose depth would be bounded, in linear time."""
+def _parse(page: str, reader: PageReader) -> None:
+    """Send the page's tags and text to ``reader``. Without a tree, parsing is linear and the nesting depth unlimited."""
     from lxml import etree
 
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, target=reading)
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, target=reader)
     parser.feed(page.encode("utf-8", "replace"))
     if page.strip():
         parser.close()

@@ -1,15 +1,15 @@
-"""The lines of a paragraph or of code, the row of a table and the items of a list, as a page's tags give them."""
+"""The parts of a block of a web page: lines of text or code, table rows and list markers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 _NO_WIDTH = dict.fromkeys(map(ord, "\xad\u200b\ufeff\u2060"))
-"""Soft hyphens and the like: places where a word may be broken."""
+"""Invisible characters, such as soft hyphens, which mark where a word may be broken."""
 
 
 class Lines:
-    """Text without superfluous blanks; code keeps its own."""
+    """Collects lines of text, with white space collapsed except in code."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -18,7 +18,7 @@ class Lines:
         self.has_text = False
 
     def add(self, text: str, code: bool) -> bool:
-        """Add text as the page has it. True if it is the first that shows anything."""
+        """Add text from the page. Returns True if it is the first visible text."""
         text = text.translate(_NO_WIDTH)
         self._pieces.append(text)
         self._code = self._code or code
@@ -27,12 +27,12 @@ class Lines:
         self.has_text = True
         return True
 
-    def part(self) -> None:
-        """Part two words."""
+    def separate(self) -> None:
+        """Separate two words."""
         self._pieces.append(" ")
 
     def end_line(self, once: bool = False) -> None:
-        """End a line; ``once``: unless it has just ended."""
+        """End a line; with ``once``, unless one has just ended."""
         line = "".join(self._pieces)
         self._pieces.clear()
         if not self._code:
@@ -44,7 +44,7 @@ class Lines:
         self._lines.append(line)
 
     def take(self) -> str:
-        """The lines so far; what comes next begins anew."""
+        """Return the lines so far and start over."""
         if not self.has_text:
             self._lines.clear()
             self._pieces.clear()
@@ -61,23 +61,24 @@ class Lines:
 
 @dataclass(slots=True)
 class Table:
-    """A table whose row is being read."""
+    """An open table and its current row."""
 
     cells: list[str] = field(default_factory=list)
     cell: list[str] | None = None  # the lines of the open cell
     place: str = ""
-    free: bool = False  # the open cell's text stands on its own, outside of the row
-    between: str = " | "
+    is_detached: bool = False  # whether the open cell's blocks are separate from the row
+    separator: str = " | "
 
 
 @dataclass(slots=True)
 class List:
-    """A list and the number of its next item, which may be shown as a letter."""
+    """An open list: the number of its next item, None for bullets, and its ``type`` attribute."""
 
     number: int | None = None
     kind: str = ""
 
     def marker(self, value: str) -> str:
+        """Return the next item's marker, such as "3. "; ``value`` is the item's own number, if it has one."""
         if self.number is None:
             return "- "
         number = number_of(value, self.number)
@@ -87,5 +88,6 @@ class List:
         return f"{number}. "
 
 
-def number_of(text: str, otherwise: int) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else otherwise
+def number_of(text: str, default: int) -> int:
+    """Return an attribute's number, or ``default`` if it has none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else default

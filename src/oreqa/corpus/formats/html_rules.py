@@ -1,4 +1,4 @@
-"""What the elements of a web page are: blocks, parts that nobody sees, and navigation as sites and generators mark it."""
+"""Classify the elements of a web page: blocks, invisible elements, and navigation as sites and generators mark it up."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-UNSEEN = _names("script style template noscript annotation annotation-xml metadata defs rp")
-"""Elements whose text belongs to nobody's page."""
+INVISIBLE = _names("script style template noscript annotation annotation-xml metadata defs rp")
+"""Elements whose text is never shown."""
 
 BLOCKS = _names(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset"
@@ -27,13 +27,13 @@ INSIDE_WORDS = _names(
     " msup mrow mtext nobr output q rb rt rtc ruby s samp semantics slot small span strike strong sub sup time"
     " tt u var wbr"
 )
-"""Elements that part no words; others do."""
+"""Elements that may stand within a word; others separate words."""
 
 LINKS = frozenset(("a", "option", "button"))
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 CODE = frozenset(("pre", "listing", "xmp", "plaintext"))
-OWN_TEXT = frozenset(("article", "section", "main", "blockquote", "aside", "figure", "dialog", "td", "th", "li", "dd"))
-"""Elements whose header and footer are not the page's."""
+SECTIONING = frozenset(("article", "section", "main", "blockquote", "aside", "figure", "dialog", "td", "th", "li", "dd"))
+"""Elements whose header and footer are their own, not the page's."""
 
 _TAGS = {
     "nav": "navigation",
@@ -48,7 +48,7 @@ _ROLES = {
 }
 _EVERYWHERE = {
     "navigation": (
-        # anchors at headings, links around them, what only a screen needs
+        # permalinks of headings, skip links, buttons
         "headerlink permalink copiable-link copiable-anchor anchorjs-link header-anchor anchor-link viewcode-link"
         " viewcode-back"
         " linkback skip-link skiplink skipnav skip-to-content mw-jump-link mw-editsection noprint copybtn copy-button"
@@ -83,7 +83,7 @@ _EVERYWHERE = {
     "hidden": "ttc",
 }
 _NAMES = {name: reason for reason, names in _EVERYWHERE.items() for name in names.split()}
-_OF_THE_PAGE = {
+_PAGE_LEVEL = {
     "header": "header",
     "footer": "footer",
     "page-header": "header",
@@ -93,16 +93,16 @@ _OF_THE_PAGE = {
     "toplinks": "header",
     "path": "header",
 }
-"""Classes, identifiers and tags that are navigation beside a page's text and not within it."""
+"""Classes, ids and tags that are the page's header or footer, unless they are within its text."""
 
-ANNOUNCING = frozenset(("admonition-title", "title", "caption", "toc-caption"))
-"""Classes of a paragraph that is the title of the next."""
+CAPTIONS = frozenset(("admonition-title", "title", "caption", "toc-caption"))
+"""Classes of a paragraph that is the caption of the next."""
 
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 PLAIN_WORDS = 150
-"""What is marked as navigation and holds more words than these beside its links is text after all."""
+"""An element that looks like navigation but has more words than this outside links is text."""
 
-_MARKED = frozenset(("navigation", "contents", "header", "footer"))
+_NAVIGATION = frozenset(("navigation", "contents", "header", "footer"))
 _TO_THE_TOP = ("#top", "#page-header", "#__top", "#pagetop")
 _NEVER = frozenset(("html", "body", "main", "article"))
 _ANY_TAG = re.compile(r"<[A-Za-z/!][^<>]*>")
@@ -110,14 +110,15 @@ _BOOK_LINKS = re.compile(r"\W*(?:Node|Next|Previous|Prev|Up|Back|Home|Top|Forwar
 _BOOK_RELATIONS = frozenset(("next", "prev", "previous", "up", "start", "first", "last", "contents", "index"))
 
 
-def left_out_as(tag: str, attributes: Mapping[str, str], of_the_page: bool) -> str:
-    """Why an element is no part of the text, "" if it is one. ``of_the_page``: it stands in no article, section or cell.
+def skip_reason(tag: str, attributes: Mapping[str, str], page_level: bool) -> str:
+    """Return why an element is not part of the page's text, "" if it is.
 
-    "header" is for parts that may hold the page's title: text from their first heading on belongs to the page.
+    ``page_level`` says that it is not within an article, section or cell. A "header" may hold the page's title: its text
+    from the first heading on is the page's.
     """
     reason = _TAGS.get(tag, "")
     if not attributes:
-        return reason or (tag if of_the_page and tag in ("header", "footer") else "")
+        return reason or (tag if page_level and tag in ("header", "footer") else "")
     if tag not in _NEVER:
         if attributes.get("hidden", "until-found") != "until-found" or attributes.get("aria-hidden") == "true":
             return "hidden"
@@ -125,11 +126,11 @@ def left_out_as(tag: str, attributes: Mapping[str, str], of_the_page: bool) -> s
             return "hidden"
         if "style" in attributes and _HIDING.search(attributes["style"]):
             return "hidden"
-        return reason or _marked(tag, attributes, of_the_page)
+        return reason or _skip_reason_by_attributes(tag, attributes, page_level)
     return reason
 
 
-def _marked(tag: str, attributes: Mapping[str, str], of_the_page: bool) -> str:
+def _skip_reason_by_attributes(tag: str, attributes: Mapping[str, str], page_level: bool) -> str:
     role = attributes.get("role", "")
     if role in _ROLES:
         return _ROLES[role]
@@ -139,55 +140,55 @@ def _marked(tag: str, attributes: Mapping[str, str], of_the_page: bool) -> str:
     names = [name.lower() for name in attributes.get("class", "").split()]
     if any("footnote" in name for name in names) or role in ("doc-endnotes", "doc-footnote"):
         return ""
-    if tag not in ("a", "span", "section", "p", "li", "dt"):  # there an identifier is a chapter's or an entry's name
+    if tag not in ("a", "span", "section", "p", "li", "dt"):  # their ids name chapters or entries
         names.append(identifier.lower())
-        if tag == "ul" and identifier == "index":  # of Perl's manuals
+        if tag == "ul" and identifier == "index":  # Perl's manuals
             return "contents"
     for name in names:
         if reason := _NAMES.get(name) or _NAMES.get(f"{tag}.{name}"):
             return reason
-    if "contents" in names and ("topic" in names or "local" in names):  # of docutils
+    if "contents" in names and ("topic" in names or "local" in names):  # docutils
         return "contents"
-    if of_the_page and tag in ("header", "footer", "div", "address", "table"):
+    if page_level and tag in ("header", "footer", "div", "address", "table"):
         for name in (tag, *names):
-            if name in _OF_THE_PAGE:
-                return _OF_THE_PAGE[name]
+            if name in _PAGE_LEVEL:
+                return _PAGE_LEVEL[name]
     return ""
 
 
-def is_text_after_all(reason: str, plain: str) -> bool:
-    """Whether a part left out for its marks holds so much beside its links, ``plain``, that its marks mislead."""
-    return reason in _MARKED and len(plain) > PLAIN_WORDS and count_words(plain) > PLAIN_WORDS
+def is_text(reason: str, unlinked: str) -> bool:
+    """Return whether an element that looks like navigation is text, as it has much text outside links, ``unlinked``."""
+    return reason in _NAVIGATION and len(unlinked) > PLAIN_WORDS and count_words(unlinked) > PLAIN_WORDS
 
 
 def without_tags(markup: str) -> str:
-    """The text of markup that the parser takes for text, as it does in ``<noframes>``."""
+    """Return the text of markup that the parser reports as text, as it does within ``<noframes>``."""
     return unescape(_ANY_TAG.sub(" ", markup))
 
 
-def begins_text(tag: str, attributes: Mapping[str, str]) -> bool:
-    """Whether an element of a page's header is its title."""
+def is_title(tag: str, attributes: Mapping[str, str]) -> bool:
+    """Return whether an element of a page's header is the page's title."""
     return tag in HEADINGS or attributes.get("class", "") in ("title", "headertitle")
 
 
 def is_book_link(attributes: Mapping[str, str]) -> bool:
-    """Whether a link leads to the next or to another page of a book."""
+    """Return whether a link leads to the next, previous or parent page of a book."""
     return attributes.get("rel", "").lower() in _BOOK_RELATIONS or attributes.get("accesskey", "").lower() in ("n", "p", "u")
 
 
 def is_book_line(text: str) -> bool:
-    """Whether a paragraph with such links holds nothing else, as in "Next: Files, Up: Top"."""
+    """Return whether a paragraph with such links is only navigation, such as "Next: Files, Up: Top"."""
     return len(text) < 500 and bool(_BOOK_LINKS.match(text))
 
 
-def place_name(tag: str, attributes: Mapping[str, str]) -> str:
-    """The name by which a browser finds an element, "" if it has none."""
+def anchor_name(tag: str, attributes: Mapping[str, str]) -> str:
+    """Return the name by which a URL fragment refers to an element, "" if it has none."""
     name = attributes.get("id", "") or (attributes.get("name", "") if tag == "a" else "")
     return "" if any(character.isspace() for character in name) else name
 
 
 def heading_level(tag: str, attributes: Mapping[str, str]) -> int:
-    """The level of a heading, 0 for any other element."""
+    """Return the level of a heading, 0 for other elements."""
     if tag in HEADINGS:
         return HEADINGS[tag]
     if not attributes:

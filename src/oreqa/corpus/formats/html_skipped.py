@@ -1,4 +1,4 @@
-"""A part of a page that is left out: how many words it has, and whether its marks mislead."""
+"""An element of a web page that is left out: its text, and whether leaving it out was a mistake."""
 
 from __future__ import annotations
 
@@ -6,51 +6,54 @@ from collections.abc import Mapping
 
 from oreqa.corpus.formats import html_rules as rules
 
-Marks = tuple[str, str, str]
-"""An element's tag, class and identifier."""
+ElementKey = tuple[str, str, str]
+"""An element's tag, class and id."""
 
 
-def marks_of(tag: str, attributes: Mapping[str, str]) -> Marks:
+def element_key(tag: str, attributes: Mapping[str, str]) -> ElementKey:
+    """Return the key that tells apart the kinds of elements of a page."""
     return tag, attributes.get("class", ""), attributes.get("id", "")
 
 
-class Skipped:
-    """What stands in an element that is left out for a ``reason``; ``depth`` elements are open around its text."""
+class SkippedElement:
+    """Collects the text of an element at ``depth`` that is left out for a ``reason``."""
 
-    def __init__(self, depth: int, reason: str, marks: Marks) -> None:
-        self.depth, self.reason, self.marks = depth, reason, marks
+    def __init__(self, depth: int, reason: str, key: ElementKey) -> None:
+        self.depth, self.reason, self.key = depth, reason, key
         self._text: list[str] = []
-        self._plain: list[str] = []  # what is no link
-        self._links = 0  # open ones
+        self._unlinked: list[str] = []  # the text outside links
+        self._links = 0  # open links
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._links += tag in rules.LINKS
         if tag == "img":
             self._text.append(f" {attributes.get('alt', '')} ")
-        self._part(tag)
+        self._separate(tag)
 
     def end(self, tag: str) -> None:
         self._links -= tag in rules.LINKS
-        self._part(tag)
+        self._separate(tag)
 
     def data(self, text: str) -> None:
         self._text.append(text)
         if not self._links:
-            self._plain.append(text)
+            self._unlinked.append(text)
 
-    def _part(self, tag: str) -> None:
+    def _separate(self, tag: str) -> None:
         if tag in rules.BLOCKS or tag == "br":
             self._text.append(" ")
-            self._plain.append(" ")
+            self._unlinked.append(" ")
 
     def ends_before(self, tag: str, attributes: Mapping[str, str]) -> bool:
-        """Whether an element in it is the page's title, and text begins."""
-        return self.reason == "header" and rules.begins_text(tag, attributes)
+        """Return whether this is a page's header and the element inside it is the page's title, where its text starts."""
+        return self.reason == "header" and rules.is_title(tag, attributes)
 
     @property
     def text(self) -> str:
+        """All text of the element."""
         return "".join(self._text)
 
     @property
-    def misleads(self) -> bool:
-        return rules.is_text_after_all(self.reason, "".join(self._plain))
+    def is_text(self) -> bool:
+        """Whether the element holds so much text outside links that it should not have been left out."""
+        return rules.is_text(self.reason, "".join(self._unlinked))

@@ -1,4 +1,4 @@
-"""A web page's bytes to characters, and a count of its words that knows nothing of how it is read."""
+"""Decode a web page, and count its words independently of the parser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oreqa.corpus.decode import decode, detect_encoding
 from oreqa.errors import DocumentError
 
 _HEAD = 4096
-"""Bytes in which a page may say its encoding; browsers look at 1,024."""
+"""Bytes searched for a declared encoding; browsers search 1,024."""
 
 _DECLARED = re.compile(rb"""<\?xml[^>]*encoding\s*=\s*["']([\w.:-]+)|<meta[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.I)
 _ENCODING = re.compile(
@@ -33,14 +33,14 @@ _INSIDE_WORDS = re.compile(
 
 
 def decode_page(data: bytes) -> str:
-    """A page's characters: by its byte order mark, by the encoding that it declares if that fits, as UTF-8, or by a guess.
+    """Decode a page by its byte order mark, its declared encoding if that fits, as UTF-8, or by a guess.
 
     Raises DocumentError if it is not text.
     """
     declared = _declared(data)
     if declared and not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
-            detect_encoding(data[: 1 << 16].translate(None, bytes(range(128, 256))))  # refuses binary files
+            detect_encoding(data[: 1 << 16].translate(None, bytes(range(128, 256))))  # raises for binary files
             return data.decode(declared)
         except UnicodeDecodeError:
             pass
@@ -53,7 +53,7 @@ def decode_page(data: bytes) -> str:
 
 
 def _declared(data: bytes) -> str:
-    """The encoding that a page says it has; "" for none, and for names that stand for no encoding of web pages."""
+    """Return the encoding that a page declares; "" for none, and for names that are not encodings of web pages."""
     match = _DECLARED.search(data[:_HEAD])
     name = (match.group(1) or match.group(2)).decode("ascii", "replace").lower() if match else ""
     if not _ENCODING.match(name):
@@ -66,25 +66,25 @@ def _declared(data: bytes) -> str:
 
 
 def as_html(page: str, suffix: str = "") -> str:
-    """A page without what XHTML alone has: elements that end in their own tag, and CDATA."""
+    """Convert XHTML's self-closing elements and CDATA sections to HTML; HTML pages are returned unchanged."""
     if suffix != ".xhtml" and not _XHTML.match(page[:_HEAD]):
         return page
     parts = page.split("<![CDATA[")
     for number in range(1, len(parts)):
         text, end, after = parts[number].partition("]]>")
         parts[number] = escape(text) + after if end else "<![CDATA[" + text
-    return _EMPTY.sub(_with_end, "".join(parts))
+    return _EMPTY.sub(_with_end_tag, "".join(parts))
 
 
-def _with_end(match: re.Match[str]) -> str:
+def _with_end_tag(match: re.Match[str]) -> str:
     name = match.group(1)
     return match.group() if _VOID.fullmatch(name) else f"<{name}{match.group(2)}></{name}>"
 
 
 def visible_words(page: str) -> int:
-    """The words of a page without its tags, comments, styles, scripts and what stands in for them.
+    """Count a page's words, without tags, comments, styles, scripts and templates.
 
-    Hidden parts and navigation count.
+    Hidden elements and navigation count.
     """
     return count_words(unescape(_TAG.sub(_gap, _UNSEEN.sub(" ", page))).replace("\xad", "").replace("\u200b", ""))
 

@@ -58,7 +58,7 @@ def read_mail(data: bytes, path: Path) -> Document:
     builder.start_page("", unread + sum(text.words for text in parts.texts))
     for text in parts.texts:
         if text.is_page:
-            read_page(text.text).fill(builder)
+            read_page(text.text).add_to(builder)
         else:
             _add_plain(builder, text.text)
     if parts.attachments:
