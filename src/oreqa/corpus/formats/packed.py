@@ -1,6 +1,6 @@
-"""What Word, PowerPoint, Excel, OpenDocument and EPUB files share: zip archives of XML parts.
+"""Zip archives of XML parts: the container of Word, PowerPoint, Excel, OpenDocument and EPUB files.
 
-Names are compared without their namespaces, which differ between the two dialects of Office files.
+Element and attribute names are compared without namespaces, which differ between strict and transitional Office files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Reader = Callable[[bytes, Path], Document]
 
 
 def packed_reader(read: Reader) -> Reader:
-    """``read``, with whatever zipfile, lxml and the libraries raise as DocumentError."""
+    """Wrap ``read`` so that it raises whatever zipfile, lxml and other libraries raise as DocumentError."""
 
     @wraps(read)
     def read_file(data: bytes, path: Path) -> Document:
@@ -40,22 +40,22 @@ def packed_reader(read: Reader) -> Reader:
 
 
 def open_archive(data: bytes) -> zipfile.ZipFile:
-    """The archive that a file is. Raises DocumentError if it is encrypted, of an old Office, or unpacks to too much."""
+    """Open a file's archive. Raises DocumentError if it is encrypted, older than Office 2007, or unpacks to too much."""
     if data.startswith(_OLE):
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise DocumentError("it is encrypted: save a copy without its password")
-        raise DocumentError("it is a file of Office 97 to 2003: save it in the present format")
+        raise DocumentError("it is in a format of Office 97 to 2003: save it in the current format")
     archive = zipfile.ZipFile(io.BytesIO(data))
-    # No part can unpack to more than it declares: zipfile stops there.
+    # zipfile never unpacks a part to more than its declared size.
     if sum(part.file_size for part in archive.infolist()) > limits.UNPACKED_BYTES:
         raise DocumentError(f"it unpacks to more than {limits.UNPACKED_BYTES >> 20} MB: split it")
     return archive
 
 
 def parse_part(archive: zipfile.ZipFile, name: str, *, recover: bool = False) -> Any:
-    """The root element of a part. No entity is expanded, nothing else is loaded, and lxml bounds the nesting.
+    """Parse a part and return its root element. Entities are not expanded, nothing else is loaded; lxml limits the depth.
 
-    With ``recover`` what can be made out of a damaged part is. Raises DocumentError if that is nothing.
+    With ``recover``, a damaged part is parsed as far as possible. Raises DocumentError if that gives nothing.
     """
     from lxml import etree
 
@@ -74,7 +74,7 @@ def parse_part(archive: zipfile.ZipFile, name: str, *, recover: bool = False) ->
 
 
 def optional_part(archive: zipfile.ZipFile, name: str) -> Any | None:
-    """As ``parse_part``; None where it is missing or damaged, for parts without which the text can be read."""
+    """Parse a part that the text does not depend on. Returns None if it is missing or damaged."""
     from lxml import etree
 
     try:
@@ -84,7 +84,7 @@ def optional_part(archive: zipfile.ZipFile, name: str) -> Any | None:
 
 
 def relations(archive: zipfile.ZipFile, part: str) -> list[tuple[str, str, str]]:
-    """What a part of an Office file refers to inside it: ``(identifier, kind, part)``; part "" is the file itself."""
+    """Return the relationships of a part, or of the file if ``part`` is "", as ``(identifier, kind, part)``."""
     folder, name = posixpath.split(part)
     root = optional_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     rows = []
@@ -99,28 +99,28 @@ def relations(archive: zipfile.ZipFile, part: str) -> list[tuple[str, str, str]]
 
 
 def local(element: Any) -> str:
-    """An element's name without its namespace; "" for what is no element."""
+    """Return an element's name without its namespace; "" for comments and processing instructions."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
 def attribute(element: Any, name: str) -> str | None:
-    """An attribute by its name without its namespace."""
+    """Return an attribute's value by its name without a namespace."""
     return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
 
 
 def child(element: Any, name: str) -> Any | None:
-    """The first child of that name."""
+    """Return the first child of that name."""
     return None if element is None else next((part for part in element if local(part) == name), None)
 
 
 def value(element: Any, name: str) -> str | None:
-    """The ``val`` of the first child of that name, None without such a child."""
+    """Return the ``val`` attribute of the first child of that name, None without such a child."""
     part = child(element, name)
     return None if part is None else attribute(part, "val") or ""
 
 
 def below(element: Any, name: str) -> Iterator[Any]:
-    """All elements of that name below ``element``, those inside of another left out."""
+    """Yield the elements of that name below ``element``, without those nested in another of that name."""
     for part in element:
         if local(part) == name:
             yield part
@@ -129,18 +129,18 @@ def below(element: Any, name: str) -> Iterator[Any]:
 
 
 def alternative_of(choices: Any) -> Any | None:
-    """The first of several ways to say the same that says something."""
+    """Return the first of several alternatives that has text."""
     return next((choice for choice in choices if any(local(part) == "t" for part in choice.iter())), None)
 
 
 def all_text(root: Any) -> str:
-    """Every text of a part of an Office file, whatever it stands in: alternatives once, deletions not at all."""
+    """Return all text of a part of an Office file, with one of each set of alternatives, and without deletions."""
     pieces: list[str] = []
 
     def walk(element: Any) -> None:
         for part in element:
             name = local(part)
-            if name == "t" and not len(part):  # diagrams have paragraphs in an element of the same name
+            if name == "t" and not len(part):  # in diagrams, an element of the same name holds paragraphs
                 pieces.append(part.text or "")
             elif name == "AlternateContent":
                 alternative = alternative_of(part)
@@ -155,12 +155,12 @@ def all_text(root: Any) -> str:
 
 
 def core_title(archive: zipfile.ZipFile) -> str:
-    """The title in the properties of an Office file, unless a program made it up."""
+    """Return the title in the properties of an Office file, "" if it is a program's placeholder."""
     names = [part for _, kind, part in relations(archive, "") if kind == "core-properties"]
     root = optional_part(archive, names[0]) if names else None
     return real_title(getattr(child(root, "title"), "text", "") or "")
 
 
 def tidy(text: str) -> str:
-    """A paragraph's text with single blanks, and without empty lines."""
+    """Collapse white space within lines, and drop empty lines."""
     return "\n".join(line for line in (" ".join(part.split()) for part in text.split("\n")) if line)

@@ -1,4 +1,4 @@
-"""PDFs: their text without running heads and tables of contents, under their headings, with the page of every paragraph."""
+"""PDFs: text with headings and page numbers, without running heads and tables of contents."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from oreqa.errors import DocumentError, describe
 
 _PICTURES = (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_FORM)
 _OBJECTS = 1000
-"""Of a page: so many are asked whether they are pictures."""
+"""Most objects of a page that are examined for pictures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Characters of a document's text from ``start`` on that are a line's first ``length``."""
+    """The part of a document's text, from ``start`` on, that is the first ``length`` characters of a page's line."""
 
     start: int
     page: int
@@ -38,7 +38,7 @@ class Stretch:
 
 @dataclass(slots=True)
 class _Pages:
-    """What a PDF holds: the lines of its pages, by the page."""
+    """A PDF's content, by page: lines, word counts, whether there are pictures, and heights in points."""
 
     lines: list[list[Line]] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
@@ -47,7 +47,7 @@ class _Pages:
 
 
 def read_pdf(data: bytes, path: Path) -> Document:
-    """A PDF, its places the pages: "page 3" counts from 1 in the file.
+    """Read a PDF. Its places are "page 3" and so on, counted from 1 in the file.
 
     Raises DocumentError if it is encrypted or damaged.
     """
@@ -55,7 +55,7 @@ def read_pdf(data: bytes, path: Path) -> Document:
 
 
 def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
-    """The same, and the lines that its text is made of, in the order of the text."""
+    """Read a PDF as ``read_pdf`` does, and return with it the lines that its text is made of, in text order."""
     try:
         pdf = open_pdf(data)
         try:
@@ -70,7 +70,7 @@ def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
     lines = [[line for line in page if (line.page, line.number) not in left_out] for page in pages.lines]
     for page in lines:
         measure(page)
-    _forget_mono(lines)
+    _clear_mono(lines)
     headings = outline_headings(outline, lines) if outline else numbered_headings(lines)
     builder = TextBuilder(path)
     read, stretches = _build(builder, lines, headings)
@@ -88,7 +88,7 @@ def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
 
 
 def open_pdf(data: bytes) -> pdfium.PdfDocument:
-    """Raises DocumentError if ``data`` is encrypted with a password or is no PDF."""
+    """Open a PDF. Raises DocumentError if ``data`` is encrypted with a password or is not a PDF."""
     try:
         pdf = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:
@@ -115,7 +115,7 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
             text = page.get_textpage()
             height = page.get_height()
             lines = [line for line, _ in read_lines(page, text, number)]
-            # PDFium's own text of the page; its mark for a hyphen at the end of a line is not the end of a word
+            # PDFium's own text of the page; its character for a hyphen at a line's end is not a word boundary
             words = count_words(text.get_text_bounded().replace("\x02", ""))
             pictures = bool(words) or _shows_pictures(page)
             text.close()
@@ -139,16 +139,16 @@ def _shows_pictures(page: pdfium.PdfPage) -> bool:
 
 
 def _leave_out(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> dict[tuple[int, int], str]:
-    """The lines that are not text of the document, and why."""
+    """Return the lines to leave out, each with the reason."""
     reasons = dict.fromkeys(find_heads(pages, heights), HEADS)
     for page in pages:
-        marks, reason = find_contents([line for line in page if (line.page, line.number) not in reasons], len(pages))
-        reasons.update(dict.fromkeys(marks, reason))
+        keys, reason = find_contents([line for line in page if (line.page, line.number) not in reasons], len(pages))
+        reasons.update(dict.fromkeys(keys, reason))
     return reasons
 
 
-def _forget_mono(pages: Sequence[Sequence[Line]]) -> None:
-    """Where most of the text is typewritten, it is not code."""
+def _clear_mono(pages: Sequence[Sequence[Line]]) -> None:
+    """Mark no line as monospaced if most of the text is: then it is not code."""
     letters = sum(len(line.text) for page in pages for line in page)
     if 2 * sum(len(line.text) for page in pages for line in page if line.mono) > letters:
         for page in pages:
@@ -159,7 +159,7 @@ def _forget_mono(pages: Sequence[Sequence[Line]]) -> None:
 def _build(
     builder: TextBuilder, pages: Sequence[Sequence[Line]], headings: Sequence[Heading]
 ) -> tuple[list[int], list[Stretch]]:
-    """Add headings and paragraphs; the words that were read by page, and the lines of the text."""
+    """Add headings and paragraphs. Returns the number of words read from each page, and the lines of the text."""
     words = words_of(line for page in pages for line in page)
     read = [0] * len(pages)
     stretches: list[Stretch] = []
@@ -181,19 +181,19 @@ def _build(
 
 
 def _sections(pages: Sequence[Sequence[Line]], headings: Sequence[Heading]) -> Iterator[tuple[Heading | None, list[Line]]]:
-    """Each heading with the lines up to the next one, over as many pages as it takes."""
+    """Yield each heading with the lines up to the next one, across pages."""
     lines: list[Line] = []
     heading: Heading | None = None
-    ahead = iter(headings)
-    following = next(ahead, None)
+    remaining = iter(headings)
+    next_heading = next(remaining, None)
     for number, page in enumerate(pages):
         at = 0
-        while following is not None and following.page == number:
-            lines += page[at : following.before]
+        while next_heading is not None and next_heading.page == number:
+            lines += page[at : next_heading.before]
             yield heading, lines
-            heading, lines = following, []
-            at = following.before + following.lines
-            following = next(ahead, None)
+            heading, lines = next_heading, []
+            at = next_heading.before + next_heading.lines
+            next_heading = next(remaining, None)
         lines += page[at:]
     yield heading, lines
 

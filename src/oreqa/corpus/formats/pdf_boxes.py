@@ -1,4 +1,4 @@
-"""Where on its pages a PDF's text stands."""
+"""Find the boxes on a PDF's pages that a range of its text occupies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oreqa.corpus.formats.pdf_lines import read_lines
 
 @dataclass(frozen=True, slots=True)
 class TextBox:
-    """A rectangle of text on a page: ``page`` counts from 1, measures are in points from the page's lower left corner."""
+    """A rectangle of text on a page, from 1, in points from the page's lower left corner."""
 
     page: int
     left: float
@@ -23,9 +23,9 @@ class TextBox:
 
 
 def find_boxes(path: Path, start: int, end: int) -> list[TextBox]:
-    """The rectangles, one a line, of the characters ``start`` to ``end`` of the text that a PDF is read to.
+    """Return the boxes, one per line, of the characters ``start`` to ``end`` of the text extracted from a PDF.
 
-    The file is read again: it must be the one that was indexed. Raises DocumentError as reading does.
+    Reads the file again, which must not have changed since. Raises DocumentError if it cannot be read.
     """
     data = path.read_bytes()
     _, stretches = trace_pdf(data, path)

@@ -1,4 +1,4 @@
-"""What stands on a PDF's pages beside its text: running heads and feet, tables of contents, indexes."""
+"""Find the lines of a PDF's pages that are not its text: running heads and feet, tables of contents, indexes."""
 
 from __future__ import annotations
 
@@ -13,43 +13,44 @@ from oreqa.corpus.formats.pdf_lines import Line, body_size
 
 HEADS, CONTENTS, INDEX = "running heads", "table of contents", "index"
 
-Mark = tuple[int, int]
-"""A line, by its page and its number there."""
+LineKey = tuple[int, int]
+"""A line's page and its number on that page."""
 
-_Key = tuple[str, int]
-"""A row's text and its height."""
+_RowKey = tuple[str, int]
+"""A row's text and its height on the page, rounded."""
 
 _DEPTH = 8
-"""Rows at each end of a page that can be running heads."""
+"""Most rows at each end of a page that can be running heads."""
 _ZONE = 0.2
-"""Of a page's height, at each end: running heads stand there."""
+"""Share of a page's height, at each end, in which running heads stand."""
 _REPEATS = 3
+"""Pages on which a running head must occur."""
 _FEW = 10
-"""Pages: in shorter files what repeats to the letter need do so only once."""
+"""In files with fewer pages than this, two identical occurrences are enough."""
 _NEAR = 2
-"""Pages: a running head is repeated so near, as left and right pages can differ."""
+"""Most pages between two occurrences, because left and right pages can have different heads."""
 _LARGER = 1.15
-"""Than the text: lines that are have to repeat with their numbers, as "Example 2" and "Example 3" are headings."""
+"""Lines larger than the text by this factor must repeat with their numbers: "Example 2" and "Example 3" are headings."""
 _ROMAN = re.compile(r"[ivxlc]+", re.I)
 _ENTRY = re.compile(r"(?:^|[\s.…,])(\d{1,4}|[ivxlc]{1,7})[.,;]?$")
 _SLACK = 50
-"""Pages: a chapter of a book keeps the book's numbers."""
+"""Page numbers allowed beyond twice the number of pages: a chapter of a book keeps the book's numbers."""
 _LISTED = re.compile(r",\s\d{1,4}$")
 _CONTENTS_TITLE = re.compile(r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matières|índice|sommaire", re.I)
 
 
 @dataclass(slots=True)
 class _Repeats:
-    """What the tops of a document's pages, or their bottoms, have in common."""
+    """Counts what repeats at the tops of a document's pages, or at their bottoms."""
 
     pages: int
     large: float
-    rows: dict[_Key, list[int]] = field(default_factory=dict)
-    """The pages, in order, that have a row there, numbers aside."""
-    texts: dict[_Key, list[int]] = field(default_factory=dict)
-    """The same for its text to the letter."""
+    rows: dict[_RowKey, list[int]] = field(default_factory=dict)
+    """The pages, in order, that have a row, ignoring its numbers."""
+    texts: dict[_RowKey, list[int]] = field(default_factory=dict)
+    """The pages, in order, that have a row with exactly this text."""
     shifts: Counter[tuple[int, int]] = field(default_factory=Counter)
-    """How often numbers at a height are so far from the page's own."""
+    """How often a number at a height differs from the page's index by a shift."""
 
     def add(self, page: int, rows: Sequence[Sequence[Line]]) -> None:
         for row in rows:
@@ -62,15 +63,15 @@ class _Repeats:
         self.shifts.update({shift for row in rows[:2] for shift in _shifts(row)})
 
     def pattern(self, row: Sequence[Line]) -> str:
-        """A row's text without its numbers, "" if it has no more than a number."""
+        """Return a row's text without its numbers; "" if it is only a number. Large or bold rows keep their numbers."""
         text = _text(row)
         if len(row) == 1 and (row[0].size > self.large or row[0].bold):
             return text
         bare = re.sub(r"[\d\W_]+", " ", text.casefold()).strip()
         return "" if _ROMAN.fullmatch(bare) else bare
 
-    def have(self, row: Sequence[Line]) -> bool:
-        """Whether ``row`` is a running head."""
+    def is_head(self, row: Sequence[Line]) -> bool:
+        """Return whether a row is a running head."""
         page, text, pattern = row[0].page, _text(row), self.pattern(row)
         if any(self.shifts[shift] >= max(_REPEATS, self.pages // 5) for shift in _shifts(row)):
             return True
@@ -86,12 +87,12 @@ class _Repeats:
         )
 
 
-def find_heads(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> set[Mark]:
-    """Lines at the tops and bottoms of pages that repeat, numbers aside, at one height; and numbers of pages there.
+def find_heads(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> set[LineKey]:
+    """Find page numbers, and the lines at the tops and bottoms of pages that repeat at one height, ignoring numbers.
 
-    A page of nothing else keeps its lines. ``heights`` are the pages' own.
+    A page without other lines keeps all but its number. ``heights`` are those of the pages, in points.
     """
-    marks: set[Mark] = set()
+    keys: set[LineKey] = set()
     large = _LARGER * body_size(pages)
     for down in (True, False):
         ends = [list(_rows(lines, height, down)) for lines, height in zip(pages, heights, strict=True)]
@@ -99,17 +100,16 @@ def find_heads(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> set
         for number, rows in enumerate(ends):
             repeats.add(number, rows)
         for rows in ends:
-            heads = takewhile(repeats.have, rows)
-            marks.update((line.page, line.number) for row in heads for line in row)
+            heads = takewhile(repeats.is_head, rows)
+            keys.update((line.page, line.number) for row in heads for line in row)
     for lines in pages:
-        of_lines = {(line.page, line.number) for line in lines}
-        if of_lines <= marks:
-            marks -= {(line.page, line.number) for line in lines if not line.text.strip(" -–—").isdigit()}
-    return marks
+        if all((line.page, line.number) in keys for line in lines):
+            keys -= {(line.page, line.number) for line in lines if not line.text.strip(" -–—").isdigit()}
+    return keys
 
 
 def _rows(lines: Sequence[Line], height: float, down: bool) -> Iterator[list[Line]]:
-    """The outermost rows of a page, from its edge inwards."""
+    """Yield the rows of a page from its top downwards, or from its bottom upwards if not ``down``."""
     zone = [line for line in lines if (line.base > (1 - _ZONE) * height if down else line.base < _ZONE * height)]
     ordered = sorted(zone, key=lambda line: -line.base if down else line.base)
     row: list[Line] = []
@@ -131,12 +131,12 @@ def _text(row: Sequence[Line]) -> str:
 
 
 def _heights(row: Sequence[Line]) -> tuple[int, int]:
-    """A row's height by two rules of 4 points each, one of which gives near heights the same number."""
+    """Return a row's height rounded on two grids of 4 points, on one of which heights within 2 points are equal."""
     return int(row[0].base // 4), int((row[0].base + 2) // 4) - 100_000
 
 
 def _shifts(row: Sequence[Line]) -> set[tuple[int, int]]:
-    """How far the numbers that lines begin and end with are from the page's own, at this height."""
+    """Return how far the numbers that a row's lines start and end with are from the page's index, with the height."""
     words = {word for line in row for word in (line.text.split(" ", 1)[0], line.text.rsplit(" ", 1)[-1])}
     height = round(row[0].base)
     numbers = {int(word) for word in words if word.isascii() and word.isdigit() and len(word) <= 4}
@@ -144,23 +144,24 @@ def _shifts(row: Sequence[Line]) -> set[tuple[int, int]]:
 
 
 def _is_repeated(page: int, numbers: Sequence[int], needed: int) -> bool:
-    """Whether one of at least so many pages, in order, is near ``page``, itself among them."""
+    """Return whether there are at least ``needed`` pages, and the one before or after ``page`` among them is near it."""
     at = bisect_left(numbers, page)
     return len(numbers) >= needed and any(
         0 <= i < len(numbers) and abs(numbers[i] - page) <= _NEAR for i in (at - 1, at + 1)
     )
 
 
-def find_contents(lines: Sequence[Line], pages: int) -> tuple[set[Mark], str]:
-    """The lines of one page, without its running heads, that are of a table of contents or an index, and which.
+def find_contents(lines: Sequence[Line], pages: int) -> tuple[set[LineKey], str]:
+    """Find the lines of a table of contents or an index on one page, given without its running heads.
 
-    Numbers that a file of so many ``pages`` cannot have are years, prices or telephone numbers.
+    Returns the lines and CONTENTS or INDEX, or "". Numbers too large for a file of ``pages`` pages, such as years and
+    prices, are not taken for page numbers.
     """
-    most = 2 * pages + _SLACK
+    last_page = 2 * pages + _SLACK
     entries = [
         (at, match[1])
         for at, line in enumerate(lines)
-        if (match := _ENTRY.search(line.text)) and not (match[1].isdigit() and int(match[1]) > most)
+        if (match := _ENTRY.search(line.text)) and not (match[1].isdigit() and int(match[1]) > last_page)
     ]
     leaders = sum(lines[at].leaders for at, _ in entries)
     titled = any(_CONTENTS_TITLE.fullmatch(line.text.strip()) for line in lines[:3])
@@ -177,17 +178,17 @@ def find_contents(lines: Sequence[Line], pages: int) -> tuple[set[Mark], str]:
     return set(), ""
 
 
-def _between(lines: Sequence[Line], entries: Sequence[tuple[int, str]]) -> set[Mark]:
-    """Entries, and the lines between them where few part them."""
-    marks: set[Mark] = set()
+def _between(lines: Sequence[Line], entries: Sequence[tuple[int, str]]) -> set[LineKey]:
+    """Return the entries' lines, and the lines between entries that are close together."""
+    keys: set[LineKey] = set()
     last: int | None = None
-    if 0 < entries[0][0] <= 2:  # what stands above is its title
-        marks.update((line.page, line.number) for line in lines[: entries[0][0]] if len(line.text.split()) <= 3)
+    if 0 < entries[0][0] <= 2:  # the lines above are its title
+        keys.update((line.page, line.number) for line in lines[: entries[0][0]] if len(line.text.split()) <= 3)
     for at, _ in entries:
         first = at if last is None or at - last > 6 else last + 1
-        marks.update((line.page, line.number) for line in lines[first : at + 1])
+        keys.update((line.page, line.number) for line in lines[first : at + 1])
         last = at
-    return marks
+    return keys
 
 
 def _alphabetical(lines: Sequence[Line]) -> bool:

@@ -1,4 +1,4 @@
-"""The headings of a PDF: its outline, matched to the lines where its titles stand, or else its numbered headings."""
+"""Find the headings of a PDF: the entries of its outline, matched to lines, or else its numbered headings."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _PAGE = re.compile(r"page\s+\S+|\d+|cover|title page|slide\s+\d+", re.I)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _TALLER = 1.1
 _MOST_LINES = 3
-"""Of a heading."""
+"""Most lines of a heading."""
 _MOST_SEARCHED = 400
-"""Lines of a page that a title is looked for in."""
+"""Most lines of a page that are searched for a title."""
 _LONGEST = 120
 _LONGEST_PREFIX = 40
-"""Of a title's number, such as "Chapter 3", and blanks."""
+"""Longest number of a title, such as "Chapter 3", with white space."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading and the lines that it stands in, none where the page does not have it as a line.
+    """A heading on a page, before the line at index ``before``, where its own ``lines`` lines start.
 
-    ``before`` is the number of the line on its page that it stands before.
+    ``lines`` is 0 for an outline title that no line of the page matches.
     """
 
     level: int
@@ -46,7 +46,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """An entry of a PDF's outline; ``top`` is the height on the page that it leads to."""
+    """An entry of a PDF's outline; ``top`` is the height on the page that it leads to, in points."""
 
     level: int
     title: str
@@ -55,7 +55,7 @@ class Bookmark:
 
 
 def read_outline(pdf: pdfium.PdfDocument) -> list[Bookmark]:
-    """The outline's entries that lead to pages."""
+    """Return the outline's entries that lead to pages and have a title of their own."""
     entries = []
     for mark in pdf.get_toc():
         dest = mark.get_dest()
@@ -64,7 +64,7 @@ def read_outline(pdf: pdfium.PdfDocument) -> list[Bookmark]:
         if page is None or page < 0 or not is_heading(title) or _PAGE.fullmatch(title):
             continue
         mode, view = dest.get_view()
-        # PDFium gives 0 where the file says nothing.
+        # PDFium returns 0 where the file gives no height.
         top = (view[1] or None) if mode == pdfium.raw.PDFDEST_VIEW_XYZ and len(view) > 1 else None
         entries.append(Bookmark(mark.level + 1, title, page, top))
         if len(entries) > limits.SECTIONS:
@@ -73,7 +73,7 @@ def read_outline(pdf: pdfium.PdfDocument) -> list[Bookmark]:
 
 
 def outline_headings(outline: Sequence[Bookmark], pages: Sequence[Sequence[Line]]) -> list[Heading]:
-    """The outline's titles as headings, in the order of the pages' lines."""
+    """Return the outline's entries as headings, in page order."""
     headings = []
     page, first = -1, 0
     for mark in sorted(outline, key=lambda mark: mark.page):
@@ -94,9 +94,9 @@ def outline_headings(outline: Sequence[Bookmark], pages: Sequence[Sequence[Line]
 
 
 def _find(mark: Bookmark, lines: Sequence[Line], first: int) -> tuple[int, int]:
-    """Where a title stands: the first of its lines, and how many; none of them: the line that it leads to."""
-    wanted = _letters(mark.title)
-    bare = _letters(_PREFIX.sub("", mark.title, count=1))
+    """Find a title: the index of its first line and how many it has, or the line that it leads to and 0."""
+    title = _letters(mark.title)
+    unnumbered = _letters(_PREFIX.sub("", mark.title, count=1))
     matches = []
     for at in range(first, min(len(lines), first + _MOST_SEARCHED)):
         text = ""
@@ -104,7 +104,7 @@ def _find(mark: Bookmark, lines: Sequence[Line], first: int) -> tuple[int, int]:
             text = f"{text} {lines[at + count - 1].text}".strip()
             if len(text) > len(mark.title) + _LONGEST_PREFIX:
                 break
-            if _letters(text) in (wanted, bare) or _letters(_PREFIX.sub("", text, count=1)) == bare:
+            if _letters(text) in (title, unnumbered) or _letters(_PREFIX.sub("", text, count=1)) == unnumbered:
                 matches.append((at, count))
                 break
     if matches:
@@ -121,7 +121,7 @@ def _letters(text: str) -> str:
 
 
 def numbered_headings(pages: Sequence[Sequence[Line]]) -> list[Heading]:
-    """Lines such as "3.2 Title" in larger letters than the text's; none if the document has but one."""
+    """Return lines such as "3.2 Title" that are larger than the text, or bold; none if there is only one."""
     size, bold = body_size(pages), share_of_bold(pages) > 0.5
     headings = []
     for lines in pages:
@@ -134,7 +134,7 @@ def numbered_headings(pages: Sequence[Sequence[Line]]) -> list[Heading]:
 
 
 def biggest_line(pages: Sequence[Sequence[Line]]) -> str:
-    """The title on the first page: its biggest lines, if they are clearly bigger than the text; else ""."""
+    """Return the title on the first page: its largest lines, if they are clearly larger than the text, else ""."""
     lines = pages[0] if pages else ()
     if not lines:
         return ""

@@ -1,4 +1,4 @@
-"""The lines of a PDF's page: clean text, and where on the page it stands."""
+"""Read the lines of a PDF's page: their text, cleaned, and their position on the page."""
 
 from __future__ import annotations
 
@@ -19,28 +19,32 @@ Box = tuple[float, float, float, float]
 """Left, bottom, right and top, in points from the lower left corner of the page."""
 
 _HYPHEN = 0x02
-"""What PDFium gives for a hyphen at the end of a line within a word."""
+"""PDFium's code for a hyphen at the end of a line that breaks a word."""
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _BULLETS = {0xF0B7, 0xF0A7, 0xF0A8, 0xF076, 0xF0D8, 0xF0FC}
-_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn"}
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _LEADERS = re.compile(r"(?:(?:\. ?){4}(?:\. ?)*|…[ .…]{3,})")
 _BOLD = re.compile(rb"bold|black|heavy|-bd|cmbx|cmssbx|cmcsb|sfbx|sfsx", re.I)
 _MONO = re.compile(rb"mono|courier|cmtt|sltt|sftt|typewriter|consol|fixed", re.I)
 _FIXED_PITCH, _FORCE_BOLD = 1, 1 << 18
-"""Flags of a font (ISO 32000, table 121)."""
-_SIGN = re.compile(r"(?:^|\W)\w{1,3}\Z")
-"""A letter or number at the end of a line, that can have an index; a word has a footnote's mark at most."""
+"""Font flags (ISO 32000, table 121)."""
+_SYMBOL = re.compile(r"(?:^|\W)\w{1,3}\Z")
+"""A symbol at the end of a line, which can have an index; after a longer word, small letters are a footnote's mark."""
 _NO_GAP = 0.2
+"""Widest gap between a symbol and its index, as a share of the font size."""
 _SCRIPT = 0.9
-"""Of a letter's size: smaller ones so near are its index or exponent."""
+"""Letters smaller than this share of the font size, that close, are an index or exponent."""
 _WIDE_GAP = 1.5
-"""Of the size of the letters: a wider gap parts the cells of a table, or columns."""
+"""A gap wider than this multiple of the font size separates table cells or columns."""
 
 
 @dataclass(slots=True)
 class Line:
-    """A line of text. Measures are in points as the page is shown, its lower left corner at 0, 0."""
+    """A line of text. Measures are in points from the lower left corner of the page as displayed.
+
+    ``base`` is the height of its baseline, ``size`` its font size.
+    """
 
     page: int
     number: int
@@ -52,25 +56,25 @@ class Line:
     base: float
     size: float
     gapped: bool = False
-    """It has a gap as between the cells of a table."""
+    """Whether it has a gap as wide as between table cells."""
     hyphen: bool = False
-    """The hyphen at its end breaks a word."""
+    """Whether it ends in a hyphen that breaks a word."""
     leaders: bool = False
-    """It had a row of dots, as between a heading and its page in a table of contents."""
+    """Whether it had dot leaders, as between a heading and its page in a table of contents."""
     bold: bool = False
     mono: bool = False
-    """Its letters are all of one width, as of code."""
+    """Whether its font is monospaced, as for code."""
     margin: float = 0.0
-    """The right end of its column."""
+    """The right edge of its column."""
     edge: float = 0.0
-    """Where most lines of its column begin."""
+    """The left edge of most lines of its column."""
     pitch: float = 0.0
-    """From line to line in its column."""
+    """The distance between baselines in its column."""
 
 
 @functools.cache
 def _clean(code: int) -> str:
-    """A character as text: "" for what shows nothing, " " for blanks."""
+    """Return a character as text: "" if it is invisible, " " for any white space."""
     if code in _LIGATURES:
         return _LIGATURES[code]
     if code in _BULLETS:
@@ -78,11 +82,11 @@ def _clean(code: int) -> str:
     char = chr(code)
     if char.isspace():
         return " "
-    return "" if unicodedata.category(char) in _UNSEEN else char
+    return "" if unicodedata.category(char) in _INVISIBLE else char
 
 
 def read_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> Iterator[tuple[Line, list[int]]]:
-    """The lines of page ``number``, from 0, in the order of the file, each with PDFium's number of every character."""
+    """Yield the lines of page ``number``, from 0, in file order, each with PDFium's index of every character."""
     codes, boxes = _characters(text)
     rotation = page.get_rotation()
     width, height = page.get_size()
@@ -118,7 +122,7 @@ def read_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> I
 
 
 def _characters(text: pdfium.PdfTextPage) -> tuple[list[int], list[Box]]:
-    """Codes and boxes of the page's characters, by PDFium's numbers."""
+    """Return the code points and boxes of the page's characters, by PDFium's index."""
     raw, count = text.raw, text.count_chars()
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     unicode, box = pdfium_c.FPDFText_GetUnicode, pdfium_c.FPDFText_GetCharBox
@@ -128,15 +132,15 @@ def _characters(text: pdfium.PdfTextPage) -> tuple[list[int], list[Box]]:
         box(raw, i, left, right, bottom, top)
         boxes.append((left.value, bottom.value, right.value, top.value))
         if codes[-1] == _HYPHEN and pdfium_c.FPDFText_IsHyphen(raw, i) != 1:
-            codes[-1] = 0  # a sign of a font that says no letters for its codes
-    for i in range(count - 1):  # a character beyond the first 65,536 comes in two halves
+            codes[-1] = 0  # a glyph of a font that maps its codes to no characters
+    for i in range(count - 1):  # join surrogate pairs
         if 0xD800 <= codes[i] < 0xDC00 and 0xDC00 <= codes[i + 1] < 0xE000:
             codes[i] = 0x10000 + (codes[i] - 0xD800 << 10) + codes[i + 1] - 0xDC00
     return codes, boxes
 
 
 def _turn(box: Box, rotation: int, width: float, height: float) -> Box:
-    """A box as it lies on the page that is shown, of ``width`` and ``height``."""
+    """Rotate a box to where it is on the displayed page, whose size is ``width`` by ``height``."""
     left, bottom, right, top = box
     if rotation == 0:
         return box
@@ -150,8 +154,10 @@ def _turn(box: Box, rotation: int, width: float, height: float) -> Box:
 def _line(
     text: pdfium.PdfTextPage, codes: list[int], boxes: list[Box], row: list[int], number: int, origin: float | None
 ) -> tuple[Line, list[int]] | None:
-    """The clean text of a row of characters; None if nothing of it shows. ``origin`` is the page's lower end, None of
-    a page that is turned."""
+    """Return a row of characters as a line, None if none is visible.
+
+    ``origin`` is the height of the page's lower edge, None if the page is rotated.
+    """
     chars: list[str] = []
     places: list[int] = []
     hyphen = False
@@ -199,7 +205,7 @@ def _line(
 
 
 def _without_leaders(text: str, places: list[int]) -> tuple[str, list[int], bool]:
-    """A row of dots becomes three."""
+    """Shorten dot leaders to three dots. Returns the text, its places, and whether there were any."""
     pieces, kept, end = [], [], 0
     for match in _LEADERS.finditer(text):
         pieces.append(text[end : match.start()] + "... ")
@@ -216,7 +222,7 @@ def _without_leaders(text: str, places: list[int]) -> tuple[str, list[int], bool
 def _measure(
     text: pdfium.PdfTextPage, places: list[int], origin: float | None, height: float, bottom: float
 ) -> tuple[float, float]:
-    """The size of a line's letters, by three of them, and the height that they stand on."""
+    """Return a line's font size, the median of three characters, and the height of its baseline."""
     size = sorted(_size(text, places[at]) for at in (0, len(places) // 2, -1))[1]
     if not 0 < size < 1000:
         size = max(height, 1.0)
@@ -228,14 +234,14 @@ def _measure(
 
 
 def _size(text: pdfium.PdfTextPage, char: int) -> float:
-    """Of a character's font, in points."""
+    """Return a character's font size in points."""
     matrix = pdfium_c.FS_MATRIX()
     pdfium_c.FPDFText_GetMatrix(text.raw, char, matrix)
     return float(pdfium_c.FPDFText_GetFontSize(text.raw, char)) * math.hypot(matrix.c, matrix.d)
 
 
 def _font(text: pdfium.PdfTextPage, places: list[int]) -> tuple[bool, bool]:
-    """Whether the first letter, the last and the one in the middle are bold, and of fonts with one width for all letters."""
+    """Return whether the first, middle and last character are all bold, and all monospaced."""
     bold = mono = True
     for at in (len(places) // 2, 0, -1):
         name, flags = ctypes.create_string_buffer(64), ctypes.c_int()
@@ -248,7 +254,7 @@ def _font(text: pdfium.PdfTextPage, places: list[int]) -> tuple[bool, bool]:
 
 
 def _same_row(a: Line, b: Line) -> bool:
-    """Whether ``b`` goes on beside ``a``, as the parts of a formula or the cells of a row do."""
+    """Return whether ``b`` continues the row of ``a``, as the parts of a formula and table cells do."""
     if a.hyphen or b.left < max(a.right - 2 * a.size, (a.left + a.right) / 2):
         return False
     overlap = min(a.top, b.top) - max(a.bottom, b.bottom)
@@ -260,7 +266,7 @@ def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, l
     (first, places), (second, second_places) = a, b
     size = max(first.size, second.size)
     longer = first if len(first.text) >= len(second.text) else second
-    near = abs(second.left - first.right) < _NO_GAP * size and _SIGN.search(first.text) is not None
+    near = abs(second.left - first.right) < _NO_GAP * size and _SYMBOL.search(first.text) is not None
     gap = "" if near and _size(text, second_places[0]) < _SCRIPT * _size(text, places[-1]) else " "
     return Line(
         first.page, 0, f"{first.text}{gap}{second.text}", min(first.left, second.left), min(first.bottom, second.bottom),
@@ -271,13 +277,13 @@ def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, l
 
 
 def share_of_bold(pages: Sequence[Sequence[Line]]) -> float:
-    """The share of a document's letters that is bold."""
+    """Return the share of a document's characters that are bold."""
     letters = sum(len(line.text) for lines in pages for line in lines)
     return sum(len(line.text) for lines in pages for line in lines if line.bold) / max(1, letters)
 
 
 def body_size(pages: Sequence[Sequence[Line]]) -> float:
-    """The size of most letters of a document."""
+    """Return a document's most frequent font size, by characters; 0 without lines."""
     sizes: Counter[float] = Counter()
     for lines in pages:
         for line in lines:

@@ -1,4 +1,4 @@
-"""The paragraphs of a PDF: lines that belong together, joined."""
+"""Group the lines of a PDF into paragraphs, and join them to text."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _FIRST = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LONGEST_WORD = 100
 _APART = 1.4
-"""Of the pitch of lines: a larger step parts paragraphs."""
+"""A step down larger than this multiple of the line pitch separates paragraphs."""
 _INDENT = 0.8
-"""Of the size of the letters: a larger step to the right begins a paragraph."""
+"""An indent larger than this share of the font size starts a paragraph."""
 
 
 @dataclass(slots=True)
 class Block:
-    """Lines that are one paragraph. A ``joined`` block is the next line of code, or row of a table, after the one before."""
+    """The lines of one paragraph. A ``joined`` block continues the previous one: a code line, table row or list item."""
 
     lines: list[Line]
     joined: bool = False
     inner: float = field(default=0.0)
-    """The left end of its lines after the first."""
+    """The left edge of its lines after the first."""
 
 
 def measure(lines: Sequence[Line]) -> None:
-    """Give each line of a page the right margin and the pitch of its column: lines that follow each other downwards."""
+    """Set the margin, edge and pitch of each line of a page from its column, the run of lines below each other."""
     column: list[Line] = []
     left = right = 0.0
     for line in [*lines, None]:
@@ -59,16 +59,16 @@ def measure(lines: Sequence[Line]) -> None:
 
 
 def split_blocks(lines: Iterable[Line]) -> Iterator[Block]:
-    """Paragraphs, in the order of ``lines``, which may be of several pages."""
+    """Yield the paragraphs of ``lines``, in order. They may span pages."""
     block: Block | None = None
     for line in lines:
         if block is None:
             block = Block([line])
             continue
-        parted, row = _parted(block, line)
-        if parted:
+        starts_block, joined = _starts_block(block, line)
+        if starts_block:
             yield block
-            block = Block([line], joined=row)
+            block = Block([line], joined=joined)
         else:
             block.lines.append(line)
             block.inner = line.left if len(block.lines) == 2 else min(block.inner, line.left)
@@ -76,14 +76,14 @@ def split_blocks(lines: Iterable[Line]) -> Iterator[Block]:
         yield block
 
 
-def _parted(block: Block, line: Line) -> tuple[bool, bool]:
-    """Whether ``line`` begins a new block, and whether it stays with the one before as the next row."""
+def _starts_block(block: Block, line: Line) -> tuple[bool, bool]:
+    """Return whether ``line`` starts a new block, and whether that is joined to the previous one."""
     above = block.lines[-1]
     size = max(above.size, line.size)
     if min(above.size, line.size) < 0.85 * size and abs(above.base - line.base) > 0.5 * size:
         return True, False
     if above.page != line.page or line.base > above.base + 0.5 * size:
-        return not _goes_on(above, line), False
+        return not _continues(above, line), False
     step = above.base - line.base
     if step > _APART * max(above.pitch, line.pitch):
         return True, False
@@ -98,8 +98,8 @@ def _parted(block: Block, line: Line) -> tuple[bool, bool]:
     return _is_indented(block, line, size), False
 
 
-def _goes_on(above: Line, line: Line) -> bool:
-    """Whether a paragraph goes on over the end of a page or column."""
+def _continues(above: Line, line: Line) -> bool:
+    """Return whether a paragraph continues across the end of a page or column."""
     if above.hyphen:
         return True
     if above.text[-1] in ".!?:;" or _BULLET.match(line.text) or above.gapped or line.gapped:
@@ -109,7 +109,7 @@ def _goes_on(above: Line, line: Line) -> bool:
 
 
 def _is_short(above: Line, line: Line) -> bool:
-    """Whether the first word of ``line`` would have had room in the line above."""
+    """Return whether the first word of ``line`` would have fitted in the line above."""
     if above.hyphen:
         return False
     word = line.text.split(" ", 1)[0]
@@ -120,13 +120,13 @@ def _is_short(above: Line, line: Line) -> bool:
 def _is_indented(block: Block, line: Line, size: float) -> bool:
     above = block.lines[-1]
     if len(block.lines) == 1:
-        right = line.left - min(above.left, line.edge) > _INDENT * size
-        return right and not _BULLET.match(above.text) and above.text[-1] in ".:!?"
+        is_right = line.left - min(above.left, line.edge) > _INDENT * size
+        return is_right and not _BULLET.match(above.text) and above.text[-1] in ".:!?"
     return abs(line.left - block.inner) > _INDENT * size and min(line.top, above.top) - max(line.bottom, above.bottom) <= 0
 
 
 def words_of(lines: Iterable[Line]) -> Counter[str]:
-    """How often the words that are whole stand in a document; in small letters."""
+    """Count a document's words in lower case, without those broken at the end of a line."""
     counts: Counter[str] = Counter()
     broken = False
     for line in lines:
@@ -141,7 +141,7 @@ def words_of(lines: Iterable[Line]) -> Counter[str]:
 
 
 def _broken_word(text: str) -> str:
-    """The letters in front of a hyphen that ends a line; "" if there are none."""
+    """Return the letters before a hyphen that ends a line; "" if there are none."""
     match = _BROKEN.search(text[-_LONGEST_WORD:]) if text.endswith(("-", "‐")) else None
     return match[1] if match else ""
 
@@ -150,7 +150,7 @@ _CONJUNCTIONS = {"and", "or", "to", "und", "oder", "bzw", "et", "ou"}
 
 
 def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[int, Line, int]]]:
-    """The text of a paragraph, and of each line where it begins there and how many of its characters are in it."""
+    """Join a paragraph's lines. Returns its text, and each line with its offset and its number of characters there."""
     pieces: list[str] = []
     starts: list[tuple[int, Line, int]] = []
     length = 0
@@ -159,7 +159,7 @@ def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[in
         after = lines[at + 1].text if at + 1 < len(lines) else ""
         gap = " " if after else ""
         rest = _FIRST.match(after)
-        # Not of "short- and long-term".
+        # Keep the hyphen of "short- and long-term".
         if rest and rest[0] not in _CONJUNCTIONS and (broken := _broken_word(text)):
             if _is_whole(broken, rest[0], line.hyphen, words, text):
                 text = text[:-1]
@@ -171,7 +171,10 @@ def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[in
 
 
 def _is_whole(left: str, right: str, soft: bool, words: Counter[str], text: str) -> bool:
-    """Whether ``left`` and ``right``, parted by a hyphen at the end of a line, are one word without it."""
+    """Return whether two parts of a word, hyphenated at the end of a line, are one word without the hyphen.
+
+    ``words`` counts the document's own words.
+    """
     if not right[0].islower():
         return False
     first, second = left.casefold(), right.casefold()

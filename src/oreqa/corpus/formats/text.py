@@ -1,6 +1,6 @@
-"""Plain text. The document's text is the file's own, decoded, with every line end as one ``\\n``.
+"""Plain text. The document's text is the decoded file, with line ends normalised to ``\\n``.
 
-Offsets are characters of that text: ``\\r\\n`` counts as one, a byte order mark as none.
+Offsets count characters of that text: ``\\r\\n`` is one, and a byte order mark is none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from oreqa.corpus.decode import decode
 
 
 def read_text(data: bytes, path: Path) -> Document:
-    """A plain text file; its title is its file name."""
+    """Read a plain text file. Its title is its file name."""
     text = decode(data)
     words = count_words(text)
     return Document(str(path), file_title(path), text, places=(Place(0, "", 1, 0),), pages=(PageWords("", words, words),))
