@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from oreqa.datasets.beir import Beir, Entry, load_beir, save_beir
-from oreqa.datasets.dpr import Context, Retrieved, load_dpr, save_dpr
 from oreqa.datasets.mrqa import load_mrqa, save_mrqa
 from oreqa.datasets.squad import Gold, Paragraph, Question, load_squad, save_squad
 from oreqa.errors import InputError
@@ -75,15 +74,6 @@ def test_mrqa_there_and_back(tmp_path: Path) -> None:
     assert rows[1]["qas"][0]["detected_answers"][0]["char_spans"] == [
         [TEXT.index("six"), TEXT.index("six") + 2]
     ]  # inclusive, as in MRQA's own files
-
-
-def test_dpr_there_and_back(tmp_path: Path) -> None:
-    rows = [Retrieved("q", ("a", "b"), (Context("t", "x", 1.5, "7"),), (), (Context("", "y"),))]
-    save_dpr(tmp_path / "a.json", rows)
-    assert load_dpr(tmp_path / "a.json") == rows
-    (tmp_path / "b.json").write_text('[{"question": "q", "positive_ctxs": [{"title": "t"}]}]')
-    with pytest.raises(InputError, match="question 0, positive_ctxs: 'text' is missing"):
-        load_dpr(tmp_path / "b.json")
 
 
 def test_beir_there_and_back(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import pytest
 
 from oreqa.cli.output import read_lines
 from oreqa.datasets.beir import load_beir
-from oreqa.datasets.dpr import load_dpr
 from oreqa.datasets.mrqa import load_mrqa
 from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.reqa import build_reqa, load_boundaries
@@ -49,10 +48,6 @@ QAS = [
     {"qid": "1", "question": "who", "answers": ["Bees"], "detected_answers": [{"text": "Bees", "char_spans": [[11, 14]]}]}
 ]
 MRQA = [{"header": {"dataset": "x"}}, {"title": "A", "context": "Foxes run. Bees hum.", "qas": QAS}]
-DPR = [
-    {"question": "who", "answers": ["Bees"], "positive_ctxs": [{"title": "A", "text": "Bees.", "score": "1.5", "psg_id": 3}],
-     "negative_ctxs": [], "hard_negative_ctxs": [{"title": "", "text": "Foxes.", "score": 2}]}
-]  # fmt: skip
 PAIRS = [
     {"question": "who", "answer": "Bees hum.", "context": "Bees hum. Foxes run.", "title": "A", "weight": 0.5, "rank": 1,
      "source": "silver", "score": 0.5, "negatives": [{"answer": "Foxes run.", "context": "Foxes run.", "title": "A"}]}
@@ -133,7 +128,6 @@ LOADERS: dict[str, tuple[str, bytes, Iterator[bytes], list[Callable[[Path], Any]
     "squad": ("f.json", _json(SQUAD), map(_json, _damaged_values(SQUAD)),
               [load_squad, load_open_questions, load_task, lambda path: evaluate_answers(path.parent / "p.json", path)]),
     "mrqa": ("f.jsonl", _lines(MRQA), _damaged_lines(MRQA), [load_mrqa, load_open_questions, load_task]),
-    "dpr": ("f.json", _json(DPR), map(_json, _damaged_values(DPR)), [load_dpr]),
     "pairs": ("f.jsonl", _lines(PAIRS), _damaged_lines(PAIRS), [lambda path: list(load_pairs(path)), is_pair_file]),
     "question list": ("f.jsonl", _lines(QUESTIONS), _damaged_lines(QUESTIONS), [load_open_questions]),
     "questions": ("f.txt", b"who\n\nwhy\n", iter(()), [read_lines]),

@@ -129,9 +129,13 @@ class TextBuilder:
             self._end_section(0)
         text = "".join(self._pieces)
         return Document(
-            str(self.path), title or self.title or file_title(self.path), text, tuple(self._sections), {},
-            tuple(self._places), tuple(self._pages),
-        )  # fmt: skip
+            key=str(self.path),
+            title=title or self.title or file_title(self.path),
+            text=text,
+            sections=tuple(self._sections),
+            places=tuple(self._places),
+            pages=tuple(self._pages),
+        )
 
     def _append(self, text: str, place: str | Sequence[Place], joined: bool, skipped: str = "") -> None:
         """Append a block. Places are offsets into ``skipped + text``, the block before its white space was stripped."""

@@ -42,9 +42,9 @@ def insert_document(
 
 def document_hash(document: Document, passages: Iterable[Passage] | None) -> bytes:
     """A hash of all that decides what the index holds of a document, the boundaries of given passages included."""
-    boundaries = None if passages is None else [
-        [passage.start, passage.heading, passage.text, [[s.start, s.end] for s in passage.sentences]] for passage in passages
-    ]  # fmt: skip
+    boundaries = None
+    if passages is not None:
+        boundaries = [[p.start, p.heading, p.text, [[s.start, s.end] for s in p.sentences]] for p in passages]
     parts = [
         SPLITTER_VERSION,
         document.title,
@@ -144,8 +144,15 @@ def read_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[int,
         ):
             sentences = {i: Sentence(text[a - start : b - start], a, b) for i, (a, b) in spans[number].items()}
             passage = Passage(
-                key, title, heading, text, start, start + len(text), tuple(sentences.values()), fields_of(fields),
-                _places_of(places),
-            )  # fmt: skip
+                document_key=key,
+                title=title,
+                heading=heading,
+                text=text,
+                start=start,
+                end=start + len(text),
+                sentences=tuple(sentences.values()),
+                fields=fields_of(fields),
+                places=_places_of(places),
+            )
             passages[number] = (passage, sentences)
     return passages

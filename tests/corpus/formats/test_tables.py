@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import gzip
 import tempfile
 from pathlib import Path
@@ -217,3 +218,16 @@ def test_a_quote_that_is_never_closed_is_named(tmp_path: Path) -> None:
     rows = read(tmp_path / "c.csv", table.replace("lamp", 'lamp"'))
     assert len(rows) == 4
     assert len(read(tmp_path / "d.csv", 'a,b\n1,"two\nlines"\n3,"last\none"\n')) == 2
+
+
+def test_long_fields_leave_csvs_own_limit_alone(tmp_path: Path) -> None:
+    limit = csv.field_size_limit()
+    path = tmp_path / "long.csv"
+    path.write_text("title,text\na," + "word " * 40_000 + '\nb,"' + "line\n" * 40_000 + '"\n')
+    lengths, limits_seen = [], set()
+    for document in read_documents(path):
+        lengths.append(len(document.text))
+        limits_seen.add(csv.field_size_limit())
+    assert all(length > limit for length in lengths)
+    assert len(lengths) == 2
+    assert limits_seen == {csv.field_size_limit()} == {limit}

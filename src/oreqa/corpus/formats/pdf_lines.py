@@ -198,10 +198,23 @@ def _line(
     size, base = _measure(text, letters, origin, top - bottom, bottom)
     bold, mono = _font(text, letters)
     gap = max(map(operator.sub, lefts[1:], rights), default=0.0)
-    return Line(
-        number, 0, clean_text, min(lefts), bottom, max(rights), top, base, size,
-        gapped=gap > _WIDE_GAP * size, hyphen=hyphen, leaders=leaders, bold=bold, mono=mono,
-    ), places  # fmt: skip
+    line = Line(
+        page=number,
+        number=0,
+        text=clean_text,
+        left=min(lefts),
+        bottom=bottom,
+        right=max(rights),
+        top=top,
+        base=base,
+        size=size,
+        gapped=gap > _WIDE_GAP * size,
+        hyphen=hyphen,
+        leaders=leaders,
+        bold=bold,
+        mono=mono,
+    )
+    return line, places
 
 
 def _without_leaders(text: str, places: list[int]) -> tuple[str, list[int], bool]:
@@ -268,12 +281,23 @@ def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, l
     longer = first if len(first.text) >= len(second.text) else second
     near = abs(second.left - first.right) < _NO_GAP * size and _SYMBOL.search(first.text) is not None
     gap = "" if near and _size(text, second_places[0]) < _SCRIPT * _size(text, places[-1]) else " "
-    return Line(
-        first.page, 0, f"{first.text}{gap}{second.text}", min(first.left, second.left), min(first.bottom, second.bottom),
-        max(first.right, second.right), max(first.top, second.top), longer.base, longer.size,
+    line = Line(
+        page=first.page,
+        number=0,
+        text=f"{first.text}{gap}{second.text}",
+        left=min(first.left, second.left),
+        bottom=min(first.bottom, second.bottom),
+        right=max(first.right, second.right),
+        top=max(first.top, second.top),
+        base=longer.base,
+        size=longer.size,
         gapped=first.gapped or second.gapped or second.left - first.right > _WIDE_GAP * size,
-        hyphen=second.hyphen, leaders=first.leaders or second.leaders, bold=longer.bold, mono=first.mono and second.mono,
-    ), [*places, *([places[-1]] if gap else []), *second_places]  # fmt: skip
+        hyphen=second.hyphen,
+        leaders=first.leaders or second.leaders,
+        bold=longer.bold,
+        mono=first.mono and second.mono,
+    )
+    return line, [*places, *([places[-1]] if gap else []), *second_places]
 
 
 def share_of_bold(pages: Sequence[Sequence[Line]]) -> float:

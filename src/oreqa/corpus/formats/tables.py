@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any, cast
 
 from oreqa.core import Document
@@ -206,7 +207,6 @@ def _free_name(name: str, number: int, taken: Set[str]) -> str:
 
 
 def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, Any]]:
-    csv.field_size_limit(max(csv.field_size_limit(), limits.ROW_BYTES))
     taken: list[str] = []  # lines of the row that is being read, over which quotes may spread
 
     def counted() -> Iterator[str]:
@@ -224,7 +224,7 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
     last: list[str] = []
     extra = ""
     try:
-        for row in reader:
+        for row in _with_long_fields(reader):
             last = taken.copy()
             taken.clear()
             if len(row) > limits.ROW_FIELDS:
@@ -244,10 +244,29 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
         raise DocumentError(f"line {reader.line_num} is not a row of this table ({error})") from error
 
 
+def _with_long_fields(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """A csv reader's rows, whose fields may be as long as a row. The process's own limit holds again between them."""
+    while True:
+        with _FIELD_LIMIT:
+            limit = csv.field_size_limit()
+            csv.field_size_limit(max(limit, limits.ROW_BYTES))
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            finally:
+                csv.field_size_limit(limit)
+        yield row
+
+
+_FIELD_LIMIT = Lock()
+"""Held by who changes csv's limit, of which a process has one."""
+
+
 def _closed(row: Sequence[str], delimiter: str) -> bool:
     """Whether the lines of a row close every quote that they open."""
     try:
-        list(csv.reader(row, delimiter=delimiter, strict=True))
+        list(_with_long_fields(csv.reader(row, delimiter=delimiter, strict=True)))
     except csv.Error as error:
         return "unexpected end" not in str(error)
     return True

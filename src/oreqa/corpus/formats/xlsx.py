@@ -99,9 +99,13 @@ class _Book:
         sheet = SimpleNamespace(parent=book)  # cells look for their styles there
         with self._reader.archive.open(part) as source:
             parser = WorkSheetParser(
-                source, self._reader.shared_strings, data_only=True, epoch=book.epoch,
-                date_formats=book._date_formats, timedelta_formats=book._timedelta_formats,
-            )  # fmt: skip
+                source,
+                self._reader.shared_strings,
+                data_only=True,
+                epoch=book.epoch,
+                date_formats=book._date_formats,
+                timedelta_formats=book._timedelta_formats,
+            )
             for _, row in parser.parse():
                 cells = [ReadOnlyCell(sheet, **cell) for cell in row if cell["value"] is not None]
                 if cells:

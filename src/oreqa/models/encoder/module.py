@@ -103,23 +103,22 @@ def save_encoder(model: DualEncoder, origin: EncoderFolder, pooling: str, max_to
         modules.append("sentence_transformers.models.Dense")
         (out / "2_Dense").mkdir(exist_ok=True)
         width = model.projection.out_features
-        write_json(out / "2_Dense" / "config.json", {
-            "in_features": model.config.hidden_size, "out_features": width, "bias": True,
-            "activation_function": "torch.nn.modules.linear.Identity",
-        })  # fmt: skip
-        save_file({"linear.weight": state["projection.weight"], "linear.bias": state["projection.bias"]},
-                  out / "2_Dense" / "model.safetensors")  # fmt: skip
+        settings = {"in_features": model.config.hidden_size, "out_features": width, "bias": True}
+        settings["activation_function"] = "torch.nn.modules.linear.Identity"
+        write_json(out / "2_Dense" / "config.json", settings)
+        layer = {"linear.weight": state["projection.weight"], "linear.bias": state["projection.bias"]}
+        save_file(layer, out / "2_Dense" / "model.safetensors")
     modules.append("sentence_transformers.models.Normalize")
     names = [module.rsplit(".", 1)[-1] for module in modules]
-    write_json(out / "modules.json", [
+    rows = [
         {"idx": i, "name": str(i), "path": f"{i}_{name}" if i else "", "type": module}
         for i, (name, module) in enumerate(zip(names, modules, strict=True))
-    ])  # fmt: skip
+    ]
+    write_json(out / "modules.json", rows)
     (out / "1_Pooling").mkdir(exist_ok=True)
     modes = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
-    write_json(out / "1_Pooling" / "config.json", {
-        "word_embedding_dimension": model.config.hidden_size, **{mode: name == pooling for name, mode in modes.items()},
-    })  # fmt: skip
+    chosen = {mode: name == pooling for name, mode in modes.items()}
+    write_json(out / "1_Pooling" / "config.json", {"word_embedding_dimension": model.config.hidden_size, **chosen})
     write_json(out / "sentence_bert_config.json", {"max_seq_length": max_tokens, "do_lower_case": origin.lower_case})
     # Cosines keep their scale in training, so that the weights against BM25 still fit; a calibration does not.
     if fusion := encoder_fitted(str(origin.path), cached_fingerprint(origin.path)).fusion:
