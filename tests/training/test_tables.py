@@ -82,3 +82,13 @@ def test_the_cross_encoders_losses_take_singles_and_lists() -> None:
     listwise = CROSS_ENCODER_LOSSES["listwise_softmax"].loss(batch).item()
     softmax = torch.logsumexp(scores[0], 0).item() - 2.0
     assert listwise == pytest.approx((0.5 * softmax + 0.0) / 2, rel=1e-5)
+
+
+def test_training_without_its_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import oreqa.training
+    from oreqa.errors import ModelError
+
+    assert "train_model" in dir(oreqa.training)
+    monkeypatch.setattr(oreqa.training, "find_spec", lambda name: None if name == "sentence_transformers" else name)
+    with pytest.raises(ModelError, match=r"training needs sentence_transformers: pip install 'oreqa\[train\]'"):
+        oreqa.training.train_model  # noqa: B018

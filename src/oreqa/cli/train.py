@@ -88,11 +88,8 @@ def retriever(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_j
 
 
 def _train(kind: str, recipe: Path, out: Path, settings: list[str] | None, as_json: bool) -> None:
-    from oreqa.training import need_torch
-
-    need_torch()
+    from oreqa.training import train_model
     from oreqa.training.memory import keep_freed_memory
-    from oreqa.training.train import train_model
 
     keep_freed_memory()
     record = train_model(kind, recipe, out, settings or (), progress_bar)
