@@ -223,27 +223,27 @@ class Answerer:
         self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, depth: int, threshold: float
     ) -> list[list[Answer]]:
         """The answers whose probability is ``threshold`` or more, from the ``depth`` best hits; re-ranked if asked."""
-        answers = self._answers(questions, [found[:depth] for found in hits], k)
-        likely = [[answer for answer in found if (answer.confidence or 0.0) >= threshold] for found in answers]
+        answers = self._answers(questions, [ranking[:depth] for ranking in hits], k)
+        likely = [[answer for answer in of_question if (answer.confidence or 0.0) >= threshold] for of_question in answers]
         if self.classifier is None or not self.rerank:
             return likely
         # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.
-        asked = [place for place, found in enumerate(likely) if found]
+        asked = [place for place, of_question in enumerate(likely) if of_question]
         texts = [questions[place] for place in asked]
         again = rerank_hits(self.classifier, texts, [hits[place] for place in asked], self.rerank)
-        reranked = self._answers(texts, [found[:depth] for found in again], k)
-        for place, found in zip(asked, reranked, strict=True):
-            likely[place] = [replace(answer, confidence=None) for answer in found]
+        reranked = self._answers(texts, [ranking[:depth] for ranking in again], k)
+        for place, of_question in zip(asked, reranked, strict=True):
+            likely[place] = [replace(answer, confidence=None) for answer in of_question]
         return likely
 
     def _answers(self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int) -> list[list[Answer]]:
         """The ``k`` best answers to each question from what was retrieved for it."""
         if self.reader is None:
-            return [self._sentences(found[:k], found) for found in hits]
-        passages = [[hit.passage for hit in found] for found in hits]
-        retrieval = [[hit.score for hit in found] for found in hits]
+            return [self._sentences(ranking[:k], ranking) for ranking in hits]
+        passages = [[hit.passage for hit in ranking] for ranking in hits]
+        retrieval = [[hit.score for hit in ranking] for ranking in hits]
         ranked = read_answers(self.reader, self.reranker, questions, passages, retrieval, self.combination)
-        return [self._spans(candidates, found, k) for candidates, found in zip(ranked, hits, strict=True)]
+        return [self._spans(candidates, ranking, k) for candidates, ranking in zip(ranked, hits, strict=True)]
 
     def _sentences(self, chosen: Sequence[Hit], hits: Sequence[Hit]) -> list[Answer]:
         answers = []

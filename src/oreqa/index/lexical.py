@@ -36,9 +36,9 @@ def words(text: str, language: str) -> list[str]:
     """The stemmed words of a text, in order: lower case, accents and punctuation left out."""
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    found = _WORD.findall(text.lower())
+    unstemmed = _WORD.findall(text.lower())
     stemmer = _stemmer(language, threading.get_ident())
-    return stemmer.stemWords(found) if stemmer else found
+    return stemmer.stemWords(unstemmed) if stemmer else unstemmed
 
 
 @lru_cache(maxsize=64)
@@ -60,8 +60,8 @@ def check_language(language: str) -> None:
 class Vocabulary:
     """Words and their numbers, from 0. New words are numbered as they come."""
 
-    def __init__(self, known: Sequence[str] = ()) -> None:
-        self._ids = {word: number for number, word in enumerate(known)}
+    def __init__(self, terms: Sequence[str] = ()) -> None:
+        self._ids = {word: number for number, word in enumerate(terms)}
         self._saved = len(self._ids)
 
     def __len__(self) -> int:
@@ -71,10 +71,10 @@ class Vocabulary:
         """All words with their numbers."""
         return self._ids.items()
 
-    def number(self, found: Sequence[str]) -> NDArray[np.int32]:
+    def number(self, terms: Sequence[str]) -> NDArray[np.int32]:
         """The numbers of words, new ones included."""
         ids = self._ids
-        return np.array([ids.setdefault(word, len(ids)) for word in found], np.int32)
+        return np.array([ids.setdefault(word, len(ids)) for word in terms], np.int32)
 
     def take_new(self) -> list[tuple[int, str]]:
         """The words that came since the last call, with their numbers."""
@@ -98,14 +98,14 @@ def build_bm25(
     keys = terms.astype(np.int64) * texts + np.repeat(np.arange(texts), lengths)
     keys, counts = np.unique(keys, return_counts=True)
     words_, rows = np.divmod(keys, max(texts, 1))
-    found = np.bincount(words_, minlength=vocabulary + 1)  # one more, so that an empty vocabulary works, too
-    idf = np.log1p((texts - found + 0.5) / (found + 0.5))
+    texts_with = np.bincount(words_, minlength=vocabulary + 1)  # one more, so that an empty vocabulary works, too
+    idf = np.log1p((texts - texts_with + 0.5) / (texts_with + 0.5))
     norm = k1 * (1 - b + b * lengths / max(lengths.mean(), 1e-9))
     retriever = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy")
     retriever.scores = {
         "data": (idf[words_] * counts / (counts + norm[rows])).astype(np.float32),
         "indices": rows.astype(np.int32),
-        "indptr": np.concatenate([[0], np.cumsum(found)]).astype(np.int64),
+        "indptr": np.concatenate([[0], np.cumsum(texts_with)]).astype(np.int64),
         "num_docs": texts,
     }
     retriever.vocab_dict, retriever.nonoccurrence_array = {}, None
@@ -131,6 +131,6 @@ def bm25_bound(retriever: BM25, ids: NDArray[np.int32], unknown: int) -> float:
     ``unknown`` words that no text holds weigh as much as a word can.
     """
     indptr, texts = retriever.scores["indptr"], retriever.scores["num_docs"]
-    found = np.asarray(indptr[ids + 1] - indptr[ids], np.float64)
-    counts = np.concatenate([found, np.zeros(unknown)])
+    texts_with = np.asarray(indptr[ids + 1] - indptr[ids], np.float64)
+    counts = np.concatenate([texts_with, np.zeros(unknown)])
     return float(np.log1p((texts - counts + 0.5) / (counts + 0.5)).sum())
