@@ -103,8 +103,8 @@ def _parse(settings: Any, path: Path) -> Fitted:
         raise ModelError(f"{path}: it is damaged ({type(error).__name__}: {error})") from error
 
 
-def _numbers(values: Mapping[str, Any], known: Sequence[str] = ()) -> dict[str, float]:
-    if known and (unknown := sorted(values.keys() - set(known))):
+def _numbers(values: Mapping[str, Any], names: Sequence[str] = ()) -> dict[str, float]:
+    if names and (unknown := sorted(values.keys() - set(names))):
         raise ValueError(f"there is no weight {unknown[0]}")
     return {name: _number(value) for name, value in values.items()}
 
