@@ -1,4 +1,4 @@
-"""Books (EPUB): their chapters in reading order, each read as a web page."""
+"""EPUB books: chapters in reading order, each read as a web page."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from oreqa.errors import DocumentError
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-"""Ways to garble fonts, which encrypt no text."""
+"""Font obfuscation methods, which do not encrypt text."""
 
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A file of the book, as its package names it."""
+    """A file of the book, as listed in its package document."""
 
     name: str
     kind: str
@@ -36,10 +36,9 @@ class _Item:
 
 @packed_reader
 def read_epub(data: bytes, path: Path) -> Document:
-    """A book. Places are "chapter.xhtml#anchor"; every file of it is a page of the report on words.
+    """Read a book. Places are "chapter.xhtml#anchor"; words are counted per file of the book.
 
-    A chapter that is missing, or of a kind that is not read, is a page of the reason MISSING. Raises DocumentError if there
-    is no other chapter.
+    A chapter that is missing or not a web page is reported as MISSING. Raises DocumentError if there is no other.
     """
     archive = open_archive(data)
     _refuse_encrypted(archive)
@@ -72,7 +71,7 @@ def read_epub(data: bytes, path: Path) -> Document:
             read += 1
             read_page(page, name, chapters.get(item.name, "")).add_to(builder)
     if missing and not read:
-        raise DocumentError("none of its chapters can be read: they are missing, or no web pages")
+        raise DocumentError("none of its chapters can be read: they are missing, or not web pages")
     titles = (" ".join("".join(element.itertext()).split()) for element in below(package, "title"))
     document = builder.document(next(titles, ""))
     return replace(document, pages=(*document.pages, *missing))
@@ -92,7 +91,7 @@ def _refuse_encrypted(archive: zipfile.ZipFile) -> None:
 
 
 def _chapter_titles(archive: zipfile.ZipFile, items: dict[str, _Item], names: set[str]) -> dict[str, str]:
-    """The title of each file that the book's contents lead to: the first that is given for it."""
+    """Return the title of each file in the book's table of contents, the first if there are several."""
     titles: dict[str, str] = {}
     for item in items.values():
         if item.name not in names:

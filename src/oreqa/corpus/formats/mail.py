@@ -1,4 +1,4 @@
-"""E-mails (.eml): the text of the message, and who wrote it to whom and when."""
+"""E-mails (.eml): a message's text, with sender, recipients and date as fields."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from oreqa.errors import DocumentError
 _TEXTS = ("text/plain", "text/html")
 _FIELDS = {"From": "from", "To": "to", "Cc": "cc", "Date": "date"}
 _CLEARLY_MORE = 1.5
-"""How many times the words of the plain text a web page must have to be read in its place."""
+"""An HTML version is read instead of the plain text if it has more than this many times its words."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text of a message: plain, or a web page."""
+    """A text part of a message: plain text or HTML."""
 
     text: str
     is_page: bool
@@ -36,7 +36,7 @@ class _Text:
 
 @dataclass(slots=True)
 class _Parts:
-    """What a message holds: the texts to be read, those that say the same in another form, and the names of all else."""
+    """A message's parts: texts to read, alternative forms of those, and the names of attachments."""
 
     texts: list[_Text] = field(default_factory=list)
     other_forms: list[_Text] = field(default_factory=list)
@@ -44,10 +44,10 @@ class _Parts:
 
 
 def read_mail(data: bytes, path: Path) -> Document:
-    """A message. Its title is the subject; attachments are named, and not read.
+    """Read a message. Its title is the subject; attachments are listed by name but not read.
 
-    Of a text that comes as plain text and as a web page one is read, the plain one unless the page says clearly more.
-    Raises DocumentError if there is no header, or if there are too many parts.
+    Of alternative plain text and HTML, the plain text is read unless the HTML has clearly more words. Raises DocumentError
+    if there is no header, or if there are too many parts.
     """
     message = BytesParser(policy=policy.default).parsebytes(data)
     if not message.keys():
@@ -72,26 +72,26 @@ def read_mail(data: bytes, path: Path) -> Document:
 
 def _parts(message: EmailMessage) -> _Parts:
     parts = _Parts()
-    waiting: list[EmailMessage] = [message]
-    looked_at = 0
-    while waiting:
-        looked_at += 1
-        if looked_at > limits.MESSAGE_PARTS:
+    pending: list[EmailMessage] = [message]
+    count = 0
+    while pending:
+        count += 1
+        if count > limits.MESSAGE_PARTS:
             raise DocumentError(f"it has more than {limits.MESSAGE_PARTS:,} parts: split it")
-        part = waiting.pop(0)
+        part = pending.pop(0)
         kind = part.get_content_type()
         children = [child for child in part.iter_parts() if isinstance(child, EmailMessage)] if part.is_multipart() else []
         if kind == "multipart/alternative" and children:
             preferred, others = _preferred(children)
-            waiting.insert(0, preferred)
+            pending.insert(0, preferred)
             parts.other_forms += others
         elif kind == "message/rfc822" and part is not message:
             parts.attachments.append((_header(children[0], "Subject") if children else "") or "a message")
         elif children:
-            waiting[:0] = children
+            pending[:0] = children
         elif kind in _TEXTS and not part.is_attachment():
             parts.texts.append(_read_text(part))
-        elif kind.startswith("multipart/"):  # damaged: its parts cannot be told apart
+        elif kind.startswith("multipart/"):  # damaged: its parts cannot be separated
             parts.texts.append(_Text(_text(part), is_page=False))
         else:
             parts.attachments.append(_file_name(part) or kind)
@@ -99,10 +99,10 @@ def _parts(message: EmailMessage) -> _Parts:
 
 
 def _preferred(forms: list[EmailMessage]) -> tuple[EmailMessage, list[_Text]]:
-    """Of several forms of one text the one to be read, and the texts of the others.
+    """Choose one of several alternative forms of a text; return it, and the texts of the others.
 
-    It is the plain one if it says anything. Some messages only say there that they are to be read as a web page: that is
-    the one then, or the last, which is the one that the sender likes best.
+    That is the plain text, unless it is empty or only says that the message is HTML: then it is the last HTML form, or the
+    last form of all, which by the standard is the sender's preferred one.
     """
     texts = {number: text for number, form in enumerate(forms) if (text := _first_text(form))}
     plain = [number for number, text in texts.items() if not text.is_page and text.words]
@@ -115,7 +115,7 @@ def _preferred(forms: list[EmailMessage]) -> tuple[EmailMessage, list[_Text]]:
 
 
 def _first_text(form: EmailMessage) -> _Text | None:
-    """The text of one form of a message, which pictures may come with: its first web page, or else its first plain text."""
+    """Return the text of one form of a message, which may include pictures: its first HTML part, else its first text."""
     inside = islice(form.walk(), limits.MESSAGE_PARTS)
     by_type = {part.get_content_type(): part for part in reversed([*inside]) if not part.is_attachment()}
     part = next((by_type[kind] for kind in reversed(_TEXTS) if kind in by_type), None)
@@ -141,12 +141,12 @@ def _text(part: EmailMessage) -> str:
 
 
 def _add_plain(builder: TextBuilder, text: str) -> None:
-    """Paragraphs as they stand; what follows the sign of a signature is left out."""
+    """Add the paragraphs of plain text, without what follows the signature delimiter."""
     lines = text.split("\n")
-    sign = next((number for number, line in enumerate(lines) if line == "-- "), len(lines))
-    builder.leave_out("signature", "\n".join(lines[sign:]))
+    signature = next((number for number, line in enumerate(lines) if line == "-- "), len(lines))
+    builder.leave_out("signature", "\n".join(lines[signature:]))
     paragraph: list[str] = []
-    for line in [*lines[:sign], ""]:
+    for line in [*lines[:signature], ""]:
         if line.strip():
             paragraph.append(line.rstrip())
         elif paragraph:
@@ -157,7 +157,7 @@ def _add_plain(builder: TextBuilder, text: str) -> None:
 def _header(message: EmailMessage, name: str) -> str:
     try:
         value = message.get(name, "")
-    except Exception:  # a damaged header makes the library stumble; the rest can be read
+    except Exception:  # the library can fail on a damaged header; the rest can be read
         return ""
     return " ".join(str(value).split())[: limits.TITLE_CHARACTERS]
 

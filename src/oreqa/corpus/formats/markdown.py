@@ -1,4 +1,4 @@
-"""Markdown (CommonMark with tables): the text without its markup. Every part of it says where it stands in the file."""
+"""Markdown (CommonMark with tables): the text without its markup, with the places of all its parts in the file."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from oreqa.corpus.decode import decode
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-# Linear: blanks at the ends are stripped afterwards. A line that is no YAML key makes the first one a thematic break.
+# Linear time, because white space is stripped afterwards. Unless a YAML key or comment follows, the first line is a rule.
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w#\"'][^\n:]*:|#)(?:.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 _TAG = re.compile(r"<!--.*?(?:-->|\Z)|<[^<>]*>", re.DOTALL)
 _INLINE = re.compile(r"</?(?:a|abbr|b|code|em|i|kbd|mark|s|small|span|strong|sub|sup|u)\b", re.IGNORECASE)
 _NEAR = 4000
-"""Characters of a link's target, at the most, between two pieces of text."""
+"""Most characters of markup, such as a link's target, between two pieces of text."""
 
-_DEEPEST = 100
-"""Nested lists and quotes; what is nested deeper is left out by the parser."""
+_MAX_DEPTH = 100
+"""Depth of nested lists and quotes below which the parser leaves text out."""
 
 
 def read_markdown(data: bytes, path: Path) -> Document:
-    """A Markdown file; front matter, link targets and markup belong to no passage. Its title is the front matter's, else its
-    first heading of level one."""
-    text = decode(data)
-    reading = _Reading(text, path)
-    return reading.document()
+    """Read a Markdown file without its front matter, link targets and markup.
+
+    Its title is the one in the front matter, else its first level 1 heading.
+    """
+    return _MarkdownReader(decode(data), path).document()
 
 
-class _Reading:
-    """One file on its way into a builder, token by token."""
+class _MarkdownReader:
+    """Reads one file into a builder, token by token."""
 
     def __init__(self, text: str, path: Path) -> None:
         self.source = text
         self.builder = TextBuilder(path)
         self.builder.start_page("", count_words(text))
         self.title = ""
-        # Not splitlines, which breaks lines at form feeds and the like as well.
+        # Not splitlines, which also breaks lines at form feeds and the like.
         self.lines = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-        self.cursor = 0  # characters of the file that are done
-        self.lists = 0  # open ones
-        self.goes_on = False  # whether the next text of a list stays with what is before it
-        self.mark: tuple[str, str] | None = None  # of the item whose text comes next: as shown, as written
+        self.cursor = 0  # offset in the file up to which it is read
+        self.lists = 0  # open lists
+        self.joins = False  # whether the next text of a list joins the previous block
+        self.mark: tuple[str, str] | None = None  # the next list item's mark, as shown and as written in the file
         self.ends_in_colon = False
 
     def document(self) -> Document:
@@ -60,12 +60,12 @@ class _Reading:
         return self.builder.document(self.title)
 
     def _front_matter(self) -> str:
-        """The text with blank lines for its front matter, so that lines keep their numbers."""
+        """Return the text with blank lines in place of its front matter, so that lines keep their numbers."""
         match = _FRONT_MATTER.match(self.source)
         if not match:
             return self.source
-        named = _FRONT_TITLE.search(match.group())
-        self.title = named.group(1).strip(" \t").strip("\"'") if named else ""
+        title = _FRONT_TITLE.search(match.group())
+        self.title = title.group(1).strip(" \t").strip("\"'") if title else ""
         self.builder.leave_out("front matter", match.group())
         self.cursor = match.end()
         return "\n" * match.group().count("\n") + self.source[match.end() :]
@@ -74,7 +74,7 @@ class _Reading:
         kind = token.type
         if kind in ("bullet_list_open", "ordered_list_open"):
             if not self.lists:
-                self.goes_on = self.ends_in_colon  # a list that a sentence announces stays with it
+                self.joins = self.ends_in_colon  # a list stays with the sentence that introduces it
             self.lists += 1
         elif kind in ("bullet_list_close", "ordered_list_close"):
             self.lists -= 1
@@ -106,7 +106,7 @@ class _Reading:
 
     def _paragraph(self, token: Token) -> None:
         text, places = self._inline([token], mark=self.mark)
-        self._add(text, places, joined=self.lists > 0 and self.goes_on)
+        self._add(text, places, joined=self.lists > 0 and self.joins)
 
     def _row(self, token: Token, tokens: Sequence[Token], number: int) -> None:
         end = next(i for i in range(number, len(tokens)) if tokens[i].type == "tr_close")
@@ -121,7 +121,7 @@ class _Reading:
         for line in token.content.splitlines(keepends=True):
             run.add(line.rstrip("\n"))
             run.text += "\n" * line.endswith("\n")
-        # Indented code and code under a sentence stay with it.
+        # Code stays with the text before it.
         self._add(run.text.rstrip(), run.places, joined=True)
 
     def _html(self, token: Token) -> None:
@@ -141,7 +141,7 @@ class _Reading:
 
     @staticmethod
     def _plain(run: _Run, text: str) -> None:
-        """Text between tags, with single blanks for those around its lines."""
+        """Add text between tags, with single spaces for the white space around its lines."""
         for line in text.splitlines(keepends=True):
             if run.text and line[0].isspace() and not run.text[-1].isspace():
                 run.text += " "
@@ -153,7 +153,7 @@ class _Reading:
         if not text.strip():
             return
         self.builder.add_block(text, places, joined=joined)
-        self.goes_on = self.lists > 0
+        self.joins = self.lists > 0
         self.mark = None
         self.ends_in_colon = text.rstrip().endswith(":")
 
@@ -171,7 +171,7 @@ class _Reading:
     def _inline(
         self, tokens: Sequence[Token], between: str = "", mark: tuple[str, str] | None = None
     ) -> tuple[str, list[Place]]:
-        """The text of inline tokens, behind the ``mark`` of a list's item, and where its parts stand."""
+        """Return the text of inline tokens, after a list item's ``mark``, and the places of its parts."""
         run = _Run(self, *self._range(tokens[0])) if tokens else _Run(self, self.cursor, self.cursor)
         if mark:
             run.add(*mark)
@@ -198,42 +198,42 @@ class _Reading:
 
 
 class _Run:
-    """A text that grows, with the places of its parts in ``source[begin:end]``."""
+    """Text assembled from parts of ``source[begin:end]``, with their places."""
 
-    def __init__(self, reading: _Reading, begin: int, end: int) -> None:
-        self.reading, self.end = reading, end
-        self.reading.cursor = max(self.reading.cursor, begin)
+    def __init__(self, reader: _MarkdownReader, begin: int, end: int) -> None:
+        self.reader, self.end = reader, end
+        self.reader.cursor = max(self.reader.cursor, begin)
         self.text = ""
         self.places: list[Place] = []
 
     def add(self, content: str, written: str | None = None) -> None:
-        """Text that stands in the file as ``written``, or as it is."""
+        """Add text, which is written in the file as ``written`` or, by default, literally."""
         if not content:
             return
-        reading = self.reading
-        # Code that is spread over two lines is not found as it is: to look far for it would take quadratic time.
-        near = reading.cursor + len(content) + _NEAR if " " in content else self.end
-        at = reading.source.find(written or content, reading.cursor, min(near, self.end))
+        reader = self.reader
+        # Code that spans two lines is never found literally: without a limit the search would take quadratic time.
+        limit = reader.cursor + len(content) + _NEAR if " " in content else self.end
+        at = reader.source.find(written or content, reader.cursor, min(limit, self.end))
         if at < 0:
-            at = min(reading.cursor, max(self.end - 1, 0))
-            reading.cursor = at
+            at = min(reader.cursor, max(self.end - 1, 0))
+            reader.cursor = at
         else:
-            reading.cursor = at + len(written or content)
+            reader.cursor = at + len(written or content)
         last = self.places[-1] if self.places else None
         if last is None or last.source is None or at - len(self.text) != last.source - last.start:
-            self.places.append(Place(len(self.text), "", reading.line_of(at), at))
+            self.places.append(Place(len(self.text), "", reader.line_of(at), at))
         self.text += content
 
 
 def _tokens(text: str) -> list[Token]:
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"]).disable("text_join")
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_DEPTH}).enable(["table", "strikethrough"]).disable("text_join")
     return parser.parse(text)
 
 
 def _flat(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Inline tokens, an image's own after it."""
+    """Yield inline tokens, each image followed by the tokens of its description."""
     for token in tokens:
         yield token
         if token.type == "image":

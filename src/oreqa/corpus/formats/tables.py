@@ -1,7 +1,6 @@
-"""Tables whose rows are documents: CSV, TSV and JSON lines, plain or gzipped, read a row at a time.
+"""Tables whose rows are documents: CSV, TSV and JSON lines, plain or gzipped, read one row at a time.
 
-A row with one of the usual text fields, or the one named, has that for its text; any other row has all of its columns, each
-with its name.
+A row's text is its named text field, or one with a common name; without one it is all of the row's columns with their names.
 """
 
 from __future__ import annotations
@@ -31,25 +30,26 @@ ID_FIELDS = ("_id", "id", "key", "doc_id", "docid")
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 20, 1 << 16
-_SEPARATOR_LINE = re.compile(r"sep=([,;\t|:^~ ])\s*", re.IGNORECASE)  # that Excel writes for itself
+_SEPARATOR_LINE = re.compile(r"sep=([,;\t|:^~ ])\s*", re.IGNORECASE)  # written by Excel
 _SHORT_TITLE = range(3, 61)
 _LONG_VALUE = 100
-"""Characters of a value from which on each column of a row stands on a line of its own."""
+"""If a value is longer than this, in characters, each column of the row gets its own line."""
 
 
 def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, key: str | None) -> Iterator[Document]:
-    """A document for each row: ``text`` and ``title`` name its fields, ``key`` the one that identifies it.
+    """Yield a document per row; ``text``, ``title`` and ``key`` name its text, title and identifier fields.
 
-    Without names the usual ones are looked for. A row whose text field is missing or empty says all of its columns
-    ("country: Bhutan; capital: Thimphu"), one without a title has its first short name for it, and one without an identifier
-    is known by its number, from 1. All other fields are kept, as strings, to filter by. Raises DocumentError that names the
-    row.
+    Where they are None, fields with common names are used. Without text, a row's text is all of its columns ("country:
+    Bhutan; capital: Thimphu") and its title, if it has none, its first short value with letters; without an identifier it
+    is identified by its number, from 1. The other fields are kept as strings, for filters. Raises DocumentError that names
+    the row.
     """
     seen: set[str] = set()
     for number, row in enumerate(_rows(file, path.name.lower()), 1):
         if text is not None and text not in row:
             raise DocumentError(
-                f"row {number} has no field {text!r}; its fields are {_some(row) or 'none'}: name one with --text-field"
+                f"row {number} has no field {text!r}; its fields are {_field_names(row) or 'none'}: "
+                "name one with --text-field"
             )
         names = pick_fields(row, text, title, key)
         name = str(number) if names.identifier is None else str(row[names.identifier])
@@ -68,7 +68,7 @@ def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, 
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The names of a row's fields that hold its text, its title and its identifier; None where none does."""
+    """The names of the fields that hold a row's text, title and identifier; None for a row without one."""
 
     text: str | None
     title: str | None
@@ -78,15 +78,15 @@ class FieldNames:
 def pick_fields(
     row: Mapping[str, Any], text: str | None = None, title: str | None = None, key: str | None = None
 ) -> FieldNames:
-    """The fields that were named, or the usual ones that a row has."""
+    """Return a row's fields of these names, or by default those with common names."""
     body = _pick(row, text, TEXT_FIELDS)
     if body is not None and text is None and not field_text(row[body]).strip():
-        body = None  # the other columns say something
+        body = None  # use the other columns
     return FieldNames(body, _pick(row, title, TITLE_FIELDS), _pick(row, key, ID_FIELDS))
 
 
 def row_document(row: Mapping[str, Any], key: str, names: FieldNames) -> Document:
-    """A row as the document ``key``, which may have no text; what is neither text, title nor identifier are its fields."""
+    """Return a row as the document ``key``, which may have no text. All but text, title and identifier become its fields."""
     named = (names.text, names.title, names.identifier)
     fields = {name: field_text(value) for name, value in row.items() if name not in named and value is not None}
     title = field_text(row[names.title]) if names.title else ""
@@ -95,21 +95,21 @@ def row_document(row: Mapping[str, Any], key: str, names: FieldNames) -> Documen
     return Document(key, title if names.title else _short_title(row, names.identifier), _named_columns(row), (), fields)
 
 
-def _pick(row: Mapping[str, Any], named: str | None, usual: tuple[str, ...]) -> str | None:
-    if named is not None:
-        return named if named in row else None
-    return next((name for name in usual if row.get(name) is not None), None)
+def _pick(row: Mapping[str, Any], field: str | None, common: tuple[str, ...]) -> str | None:
+    if field is not None:
+        return field if field in row else None
+    return next((name for name in common if row.get(name) is not None), None)
 
 
 def field_text(value: Any) -> str:
-    """A field's value as it is kept: a text as it is, anything else as JSON, nothing as an empty text."""
+    """Return a field's value as a string: "" for None, JSON for anything but a string."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _named_columns(row: Mapping[str, Any]) -> str:
-    """A row's columns with their names, the empty ones left out."""
+    """Return a row's columns with their names, without empty ones."""
     values = [(name.strip(), _value(value)) for name, value in row.items()]
     filled = [(name, value) for name, value in values if value]
     gap = "\n" if any(len(value) > _LONG_VALUE or "\n" in value for _, value in filled) else "; "
@@ -123,26 +123,26 @@ def _value(value: Any) -> str:
 
 
 def _short_title(row: Mapping[str, Any], identifier: str | None) -> str:
-    """The first value that may name what the row is about: short, and with letters."""
+    """Return the first value that looks like a name: short, and starting with a letter."""
     values = (value.strip() for name, value in row.items() if name != identifier and isinstance(value, str))
-    return next((value for value in values if len(value) in _SHORT_TITLE and _named(value)), "")
+    return next((value for value in values if len(value) in _SHORT_TITLE and _is_name(value)), "")
 
 
-def _named(value: str) -> bool:
+def _is_name(value: str) -> bool:
     return value[0].isalpha() and "\n" not in value and "://" not in value and "@" not in value
 
 
-def _some(row: Mapping[str, Any]) -> str:
-    """The names of a row's first fields."""
+def _field_names(row: Mapping[str, Any]) -> str:
+    """List the names of a row's first ten fields."""
     names = ", ".join(repr(name[:40]) for name in list(row)[:10])
     return f"{names}, ..." if len(row) > 10 else names
 
 
 def _rows(file: IO[bytes], name: str) -> Iterator[dict[str, Any]]:
     try:
-        name, packed = name.removesuffix(".gz"), name.endswith(".gz")
+        name, gzipped = name.removesuffix(".gz"), name.endswith(".gz")
         json_lines = name.endswith((".jsonl", ".ndjson"))
-        lines = _unpacked_lines(file, not json_lines) if packed else _lines(file, not json_lines)
+        lines = _unpacked_lines(file, not json_lines) if gzipped else _lines(file, not json_lines)
         if json_lines:
             yield from _json_rows(lines)
         elif name.endswith(".tsv"):
@@ -167,7 +167,7 @@ def _json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def _sniffed(lines: Iterator[str]) -> tuple[Iterator[str], str]:
-    """The lines, and what parts their columns: what the first rows agree upon best, a comma if nothing does."""
+    """Return the lines and their delimiter: the one under which the first rows agree best, a comma if none does."""
     sample: list[str] = []
     for line in islice(lines, _SAMPLE_LINES):
         sample.append(line)
@@ -180,7 +180,7 @@ def _sniffed(lines: Iterator[str]) -> tuple[Iterator[str], str]:
 
 
 def _agreement(sample: Sequence[str], delimiter: str) -> tuple[float, int]:
-    """How large a part of the first rows has as many columns as the first one, and how many; zero for a single column."""
+    """Return the share of the sample's rows with as many columns as the first, and that number; 0 for one column."""
     try:
         counts = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
     except csv.Error:
@@ -191,7 +191,7 @@ def _agreement(sample: Sequence[str], delimiter: str) -> tuple[float, int]:
 
 
 def _unique(names: Iterable[str]) -> list[str]:
-    """Names of columns, those that come again with a number: "price", "price 2"; those without a name by their place."""
+    """Make column names unique: a repeated "price" becomes "price 2", the third column, if unnamed, "column 3"."""
     header = [name.strip() for name in names]
     taken = set(header)
     unique: list[str] = []
@@ -207,26 +207,26 @@ def _free_name(name: str, number: int, taken: Set[str]) -> str:
 
 
 def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, Any]]:
-    taken: list[str] = []  # lines of the row that is being read, over which quotes may spread
+    row_lines: list[str] = []  # of the row being read: quoted values may span lines
 
-    def counted() -> Iterator[str]:
+    def bounded_lines() -> Iterator[str]:
         size = 0
         for line in lines:
-            size = size + len(line) if taken else len(line)
-            taken.append(line)
+            size = size + len(line) if row_lines else len(line)
+            row_lines.append(line)
             if size > limits.ROW_BYTES:
-                most = f"{limits.ROW_BYTES >> 20} MB"
-                raise DocumentError(f"line {reader.line_num + 1} is in a row of more than {most}: is a quote left open?")
+                limit = f"{limits.ROW_BYTES >> 20} MB"
+                raise DocumentError(f"line {reader.line_num + 1} is in a row of more than {limit}: is a quote left open?")
             yield line
 
-    reader = csv.reader(counted(), delimiter=delimiter)
+    reader = csv.reader(bounded_lines(), delimiter=delimiter)
     header: list[str] = []
     last: list[str] = []
     extra = ""
     try:
         for row in _with_long_fields(reader):
-            last = taken.copy()
-            taken.clear()
+            last = row_lines.copy()
+            row_lines.clear()
             if len(row) > limits.ROW_FIELDS:
                 raise DocumentError(f"line {reader.line_num} has more than {limits.ROW_FIELDS:,} fields")
             if not header:
@@ -235,17 +235,17 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
             elif row:
                 named: dict[str, Any] = dict(zip(header, row, strict=False))
                 yield {**named, extra: row[len(header) :]} if len(row) > len(header) else named
-        if not _closed(last, delimiter):  # all lines behind the quote have become one cell
+        if not _closes_quotes(last, delimiter):  # all lines after the quote became one cell
             begin = reader.line_num - len(last) + 1
             raise DocumentError(f"line {begin} opens a quote that is never closed: close it, or double it")
     except csv.Error as error:
         if "universal-newline" in str(error):
-            raise DocumentError("its lines end in carriage returns alone: save it with the usual line ends") from error
+            raise DocumentError("its lines end in bare carriage returns: save it with the usual line ends") from error
         raise DocumentError(f"line {reader.line_num} is not a row of this table ({error})") from error
 
 
 def _with_long_fields(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """A csv reader's rows, whose fields may be as long as a row. The process's own limit holds again between them."""
+    """Yield a csv reader's rows with fields as long as a row may be; restores the process's limit after each."""
     while True:
         with _FIELD_LIMIT:
             limit = csv.field_size_limit()
@@ -260,11 +260,11 @@ def _with_long_fields(reader: Iterator[list[str]]) -> Iterator[list[str]]:
 
 
 _FIELD_LIMIT = Lock()
-"""Held by who changes csv's limit, of which a process has one."""
+"""Held while csv's field limit, which is global to the process, is changed."""
 
 
-def _closed(row: Sequence[str], delimiter: str) -> bool:
-    """Whether the lines of a row close every quote that they open."""
+def _closes_quotes(row: Sequence[str], delimiter: str) -> bool:
+    """Return whether the lines of a row close every quote that they open."""
     try:
         list(_with_long_fields(csv.reader(row, delimiter=delimiter, strict=True)))
     except csv.Error as error:
@@ -273,18 +273,18 @@ def _closed(row: Sequence[str], delimiter: str) -> bool:
 
 
 def _unpacked_lines(file: IO[bytes], guess: bool) -> Iterator[str]:
-    most = limits.GZIP_RATIO * os.fstat(file.fileno()).st_size + limits.PARSED_FILE_BYTES
+    limit = limits.GZIP_RATIO * os.fstat(file.fileno()).st_size + limits.PARSED_FILE_BYTES
     unpacked = cast(IO[bytes], gzip.open(file))
     for line in _lines(unpacked, guess):
-        if unpacked.tell() > most:
+        if unpacked.tell() > limit:
             raise DocumentError(f"it unpacks to more than {limits.GZIP_RATIO} times its size")
         yield line
 
 
 def _lines(file: IO[bytes], guess: bool) -> Iterator[str]:
-    """Lines of a file of unknown encoding, none longer than a row may be.
+    """Yield the decoded lines of a file. Raises DocumentError for lines longer than the limit for rows.
 
-    With ``guess`` the first line that is not ASCII tells the encoding, else the first one.
+    With ``guess``, the encoding is detected from the first line that is not ASCII, otherwise from the first line.
     """
     encoding = ""
     number = 0
@@ -305,6 +305,6 @@ def _lines(file: IO[bytes], guess: bool) -> Iterator[str]:
 
 
 def _encoding(line: bytes, file: IO[bytes]) -> str:
-    """Of a file, by a line and, where only a guess is left, by what the file's buffer holds of the lines after it."""
+    """Detect a file's encoding from a line and, if it is only a guess, from the buffered lines after it too."""
     encoding = detect_encoding(line)
     return encoding if encoding.startswith("utf") else detect_encoding(line + cast(io.BufferedReader, file).peek(1))

@@ -1,4 +1,4 @@
-"""What the styles and the numbering of a Word document say of its paragraphs."""
+"""Read the styles and the numbering of a Word document: headings, list items and their marks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ class _Style:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a paragraph is: ``level`` 0 is the title, 1 to 9 headings; ``number`` is its list and its level there."""
+    """A paragraph's role: ``level`` 0 is the title, 1 to 9 are headings, None is text.
+
+    ``number`` is its list and its level there; ``contents`` says that it belongs to a table of contents or an index.
+    """
 
     level: int | None
     number: tuple[str, int] | None
@@ -31,7 +34,7 @@ class Role:
 
 
 class Styles:
-    """The paragraph styles, each with those that it is based on."""
+    """The paragraph styles, and the styles that they are based on."""
 
     def __init__(self, root: Any | None) -> None:
         self._styles: dict[str, _Style] = {}
@@ -47,7 +50,7 @@ class Styles:
                     self._default = key
 
     def role(self, paragraph: Any) -> Role:
-        """Of a paragraph, by its own properties, then by its style's, then by those of the styles that one is based on."""
+        """Return a paragraph's role from its own properties, then its style's, then those of the style's parents."""
         properties = child(paragraph, "pPr")
         key = value(properties, "pStyle") or self._default
         if key not in self._roles:
@@ -85,7 +88,7 @@ class Styles:
         for _ in range(_LONGEST_CHAIN):
             style = self._styles.get(key)
             if style is None:
-                # Word's own names of styles are English in every language; a missing style has only its identifier.
+                # Word's built-in style names are English in every language; a missing style has only its identifier.
                 if key:
                     yield _Style(re.sub(r"(?<=[a-z])(?=\d)", " ", key.lower()), "", None)
                 return
@@ -96,7 +99,7 @@ class Styles:
 
 
 def _outline(properties: Any | None) -> int | None:
-    """The outline level, from 1; 0 for "body text", None where nothing is said."""
+    """Return the outline level, from 1; 0 for "body text", None if there is none."""
     level = _whole(value(properties, "outlineLvl"))
     return None if level is None else level + 1 if 0 <= level < _LEVELS else 0
 
@@ -118,7 +121,7 @@ class _Level:
 
 
 class Numbering:
-    """Counts the items of a document's lists, and gives each the mark that Word shows before it."""
+    """Counts the items of a document's lists, to give each the mark that Word displays before it."""
 
     def __init__(self, root: Any | None) -> None:
         self._lists: dict[str, str] = {}
@@ -146,7 +149,7 @@ class Numbering:
                 self._levels[key] = self._levels[styles[link]]
 
     def mark(self, number: tuple[str, int] | None) -> str:
-        """The next item's, "" for what is in no list: "-", "3.", "a)"."""
+        """Return the next item's mark, such as "-", "3." or "a)"; "" for a paragraph that is not in a list."""
         if number is None or number[0] not in self._lists:
             return ""
         key, depth = self._lists[number[0]], number[1]
@@ -181,20 +184,23 @@ def _level(element: Any) -> tuple[int, _Level]:
 
 
 def format_number(number: int, style: str) -> str:
-    """A counter as Word shows it in the style "lowerLetter", "upperRoman" and so on; others are shown as figures."""
+    """Format a number as Word does in the style "lowerLetter", "upperRoman" and so on, or as a decimal in others."""
     if style in ("lowerLetter", "upperLetter") and 1 <= number <= 26 * 9:
         letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letters.upper() if style == "upperLetter" else letters
     if style in ("lowerRoman", "upperRoman") and 1 <= number < 4000:
         roman = ""
-        for worth, letters in _ROMAN:
-            roman += letters * (number // worth)
-            number %= worth
+        for amount, letters in _ROMAN:
+            roman += letters * (number // amount)
+            number %= amount
         return roman.upper() if style == "upperRoman" else roman
     return str(number)
 
 
-_ROMAN = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"),
-    (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
+_ROMAN = tuple(
+    zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"),
+        strict=True,
+    )
+)

@@ -1,4 +1,4 @@
-"""Excel workbooks. Offsets point into the extracted text."""
+"""Excel workbooks."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _NO_RESULT = "formulas without a result"
 
 @packed_reader
 def read_xlsx(data: bytes, path: Path) -> Document:
-    """A workbook: a section for each sheet that is not hidden, its rows as blocks that name their columns.
+    """Read a workbook: a section per visible sheet, with its rows as blocks that name their columns.
 
-    A damaged sheet is a page of the reason MISSING. Raises DocumentError if no sheet can be read.
+    A damaged sheet is reported as MISSING. Raises DocumentError if no sheet can be read.
     """
     archive = open_archive(data)
     if b"http://purl.oclc.org/ooxml/" in archive.read(_main_part(archive))[:2000]:
-        raise DocumentError("it is saved as Strict Open XML: save it as a usual Excel workbook")
+        raise DocumentError("it is saved as Strict Open XML: save it as an ordinary Excel workbook")
     builder = TextBuilder(path)
     words = _SourceWords(archive)
     read = 0
     errors: list[Exception] = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about styles, which change no text
+        warnings.simplefilter("ignore")  # openpyxl warns about styles, which do not affect the text
         book = _Book(data)
         for name, part in book.sheets():
             sheet = Sheet(builder, name)
@@ -54,12 +54,12 @@ def read_xlsx(data: bytes, path: Path) -> Document:
                 count, formulas = words.of(part)
             except (DocumentError, MemoryError):
                 raise
-            except Exception as error:  # zipfile, lxml and openpyxl each raise their own
+            except Exception as error:  # zipfile, lxml and openpyxl each raise errors of their own
                 errors.append(error)
                 sheet.end_damaged()
                 continue
             read += 1
-            # Nobody can know the words of a result: each counts as one of the source.
+            # The words of a result that is not stored are unknown: it counts as one word of the source.
             sheet.end(count + formulas, {_NO_RESULT: formulas} if formulas else {})
             for text in _drawn(archive, part):
                 builder.add_block(text, f"sheet {name}")
@@ -69,9 +69,9 @@ def read_xlsx(data: bytes, path: Path) -> Document:
 
 
 class _Book:
-    """A workbook as openpyxl reads it, sheet by sheet.
+    """Reads a workbook sheet by sheet through openpyxl's parsers.
 
-    ``load_workbook`` fails where one sheet is damaged, or a sheet that is a chart, and fills up rows to their last column.
+    ``load_workbook`` fails if any sheet is damaged or a chart, and pads rows up to the last column.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -85,18 +85,18 @@ class _Book:
         apply_stylesheet(self._reader.archive, self._reader.wb)
 
     def sheets(self) -> Iterator[tuple[str, str]]:
-        """The names and parts of the sheets that have rows and are not hidden."""
+        """Yield the names and parts of the visible sheets that are not charts."""
         for sheet, relation in self._reader.parser.find_sheets():
             if sheet.state == "visible" and "chartsheet" not in relation.Type:
                 yield sheet.name, relation.target
 
     def rows(self, part: str) -> Iterator[list[Any]]:
-        """The cells of a sheet's rows, those without a value left out."""
+        """Yield the cells of each row of a sheet, without empty ones."""
         from openpyxl.cell.read_only import ReadOnlyCell
         from openpyxl.worksheet._reader import WorkSheetParser
 
         book = self._reader.wb
-        sheet = SimpleNamespace(parent=book)  # cells look for their styles there
+        sheet = SimpleNamespace(parent=book)  # where cells look up their styles
         with self._reader.archive.open(part) as source:
             parser = WorkSheetParser(
                 source,
@@ -131,7 +131,7 @@ def _main_part(archive: zipfile.ZipFile) -> str:
 
 
 def _drawn(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
-    """The paragraphs of the text boxes and shapes that lie on a sheet."""
+    """Yield the paragraphs of the text boxes and shapes on a sheet."""
     for _, kind, part in relations(archive, sheet):
         root = optional_part(archive, part) if kind == "drawing" else None
         if root is not None:
@@ -139,7 +139,7 @@ def _drawn(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
 
 
 class _SourceWords:
-    """Counts the words of text cells in the XML itself, without the library that reads them."""
+    """Counts the words of text cells in the XML itself, independently of openpyxl."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -148,7 +148,7 @@ class _SourceWords:
         self._shared = [] if shared is None else [count_words(_plain(item)) for item in shared if local(item) == "si"]
 
     def of(self, name: str) -> tuple[int, int]:
-        """The words of a sheet, and its formulas that no result is stored of."""
+        """Return the number of words in a sheet's text cells, and of formulas without a stored result."""
         from lxml import etree
 
         total = formulas = 0
@@ -156,7 +156,7 @@ class _SourceWords:
             for _, cell in etree.iterparse(part, tag="{*}c", resolve_entities=False, no_network=True):
                 text = "".join(piece.text or "" for piece in cell if local(piece) == "v")
                 kind = cell.get("t")
-                # a result that is an empty text has the kind "str"
+                # a result that is an empty string has the type "str"
                 formulas += not text and kind != "str" and any(local(piece) == "f" for piece in cell)
                 if kind == "s" and text.strip().isdigit() and int(text) < len(self._shared):
                     total += self._shared[int(text)]
@@ -169,5 +169,5 @@ class _SourceWords:
 
 
 def _plain(item: Any) -> str:
-    """The texts below an element, those of phonetic guides left out."""
+    """Return the text below an element, without phonetic guides."""
     return "".join(part.text or "" for part in item.iter("{*}t") if local(part.getparent()) != "rPh")
