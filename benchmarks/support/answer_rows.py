@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from oreqa.answering.answerer import PASSAGES_TOP_K, SPANS_TOP_K, rerank_spans
+from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
+from oreqa.answering.reading import SPANS_TOP_K, rerank_spans
 from oreqa.core import Hit, Span
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.questions import OpenQuestion

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from oreqa import Answerer
-from oreqa.answering.answerer import read_answers
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import MAX_MARGIN, sentence_features, span_features
+from oreqa.answering.reading import read_answers
 from oreqa.core import Span
 from oreqa.errors import IndexStateError, InputError, ModelError
 from oreqa.index.ingest import index_files

@@ -120,7 +120,7 @@ def _summary(index: Path, report: Report) -> list[str]:
         left = "".join(f", {count:,} {reason}" for reason, count in reasons[:6] if count)
         lines.append(f"{words.read:,} of {words.source:,} words read{'; left out' + left[1:] if left else ''}")
     if report.mended:
-        lines.append(f"{_counted(len(report.mended), 'damaged search file')} made anew: {', '.join(report.mended)}")
+        lines.append(f"{_counted(len(report.mended), 'damaged search file')} rebuilt: {', '.join(report.mended)}")
     if report.gone:
         lines.append(f"{_counted(report.gone, 'document')} gone from these paths, or left out: --prune removes them")
     if report.unknown:

@@ -127,9 +127,9 @@ def classification_metrics(rows: Sequence[LabelledQuestion], probabilities: Floa
     labels = np.array([label for row in rows for label in row.labels])
     half = np.array([_first_half(row.question) for row in rows for _ in row.labels])
     correct = np.zeros(len(labels), bool)
-    for tested, fitted in ((half, ~half), (~half, half)):
+    for tested, others in ((half, ~half), (~half, half)):
         if tested.any():
-            fitted = fitted if fitted.any() else tested
+            fitted = others if others.any() else tested
             correct[tested] = (cosine[tested] >= best_threshold(cosine[fitted], labels[fitted])) == labels[tested]
     metrics = {
         "acc": np.mean((probabilities >= 0.5) == labels),

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from oreqa.answering.answerer import Answerer, combination_of, read_answers
+from oreqa.answering.answerer import Answerer
 from oreqa.answering.combining import Combination, ScoredSpan
+from oreqa.answering.reading import combination_of, read_answers
 from oreqa.core import Passage
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.questions import OpenQuestion, is_question_list
@@ -90,7 +91,7 @@ def evaluate_openqa(
     ``{"reranking": 0.5}``. ``questions`` are drawn by ``seed``.
 
     Writes the run's files and predictions.json to ``out`` and returns what metrics.json holds, metrics in percent. Answers
-    are kept in ``out`` as they come: an interrupted run goes on when it is started again. Raises InputError for data that
+    are kept in ``out`` as they come: an interrupted run resumes when it is started again. Raises InputError for data that
     cannot be read or arguments that do not fit together, ModelError for a model that cannot be loaded.
     """
     data, out = Path(data), Path(out)

@@ -60,7 +60,7 @@ def mine_predictions(
     best answer's neighbours are what a re-ranker meets, too. ``questions`` are drawn of each file by ``seed``, all if left
     out. The reader and the index may be loaded ones.
 
-    Rows are appended to ``out`` as they come: what it holds already is kept, so that an interrupted run goes on. Returns
+    Rows are appended to ``out`` as they come: what it holds already is kept, so that an interrupted run resumes. Returns
     the number of its rows. Raises InputError if they were mined by another reader or with another ``passages`` or ``k``.
     """
     files, out = [Path(file) for file in ([data] if isinstance(data, str | Path) else data)], Path(out)

@@ -72,7 +72,7 @@ def mine_silver(
     ``draw``, ``seed``, ``work`` and ``model`` as in mine_negatives); or there are ``questions`` without answers and the
     ``index`` to search. Of the ``k`` best sentences those of at least ``min_probability`` are kept.
 
-    An interrupted run goes on when it is started again. Raises InputError for arguments that do not fit together and for
+    An interrupted run resumes when it is started again. Raises InputError for arguments that do not fit together and for
     data that cannot be read, ModelError for a model that cannot be loaded.
     """
     if (data is None) == (questions is None) or (questions is None) != (index is None):
@@ -113,7 +113,7 @@ def score_silver(
     """Gold pairs, and of the ``k`` best sentences of ``index`` those whose probability is at least ``min_probability``.
 
     A silver pair's weight and score are the probability, its rank the retriever's. Gold pairs have a score, too, the weight
-    1, and a rank if they were retrieved. Rows are kept beside ``out`` as they come, so that an interrupted run goes on;
+    1, and a rank if they were retrieved. Rows are kept beside ``out`` as they come, so that an interrupted run resumes;
     ``out`` is written last. Returns its rows.
     """
     texts = [question.text for question in questions]

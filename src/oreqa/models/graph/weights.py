@@ -45,11 +45,8 @@ def load_weights(path: Path) -> Weights:
         )
     weights = {}
     for name, value in load_tensors(file).items():
-        for old, new in _NAMES:
-            if name.startswith(old):
-                name = new + name.removeprefix(old)
-                break
-        weights[name] = np.asarray(value, np.float32)
+        prefix = next(((old, new) for old, new in _NAMES if name.startswith(old)), ("", ""))
+        weights[prefix[1] + name.removeprefix(prefix[0])] = np.asarray(value, np.float32)
     return weights
 
 
