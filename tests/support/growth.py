@@ -7,8 +7,14 @@ from collections.abc import Callable
 
 
 def growth(work: Callable[[str], object], make: Callable[[int], str], size: int) -> float:
-    """How many times as long four times the input takes: 4 for linear time, 16 for quadratic."""
-    return _seconds(work, make(4 * size)) / _seconds(work, make(size))
+    """How many times as long four times the input takes: 4 for linear time, 16 for quadratic.
+
+    A busy machine can double either time: a high ratio is measured again, up to three times, and the lowest one counts.
+    """
+    ratios: list[float] = []
+    while not ratios or (ratios[-1] > 6 and len(ratios) < 3):
+        ratios.append(_seconds(work, make(4 * size)) / _seconds(work, make(size)))
+    return min(ratios)
 
 
 def _seconds(work: Callable[[str], object], text: str) -> float:

@@ -133,4 +133,5 @@ def bm25_bound(retriever: BM25, ids: NDArray[np.int32], unknown: int) -> float:
     indptr, texts = retriever.scores["indptr"], retriever.scores["num_docs"]
     texts_with = np.asarray(indptr[ids + 1] - indptr[ids], np.float64)
     counts = np.concatenate([texts_with, np.zeros(unknown)])
-    return float(np.log1p((texts - counts + 0.5) / (counts + 0.5)).sum())
+    with np.errstate(invalid="ignore"):  # of a damaged matrix; the search refuses scores that are no numbers
+        return float(np.log1p((texts - counts + 0.5) / (counts + 0.5)).sum())
