@@ -81,8 +81,9 @@ class Document:
 
     Passages are cut from the sections alone; a document without any is one section. ``places`` are in the order of the text.
 
-    >>> Document("tent", "Tent", "It weighs 2 kg.", fields={"category": "tents"})
-    Document('tent', 'Tent', 'It weighs 2 kg.')
+    Examples:
+        >>> Document("tent", "Tent", "It weighs 2 kg.", fields={"category": "tents"})
+        Document('tent', 'Tent', 'It weighs 2 kg.')
     """
 
     key: str
@@ -132,9 +133,10 @@ class Passage:
     def address(self, offset: int) -> str:
         """The document's key with the place of its character ``offset``: ``notes.md:12``, ``paper.pdf, page 3``.
 
-        >>> passage = Passage("notes.md", "", "", "Bees dance.", 0, 11, (), places=(Place(0, line=12),))
-        >>> passage.address(5)
-        'notes.md:12'
+        Examples:
+            >>> passage = Passage("notes.md", "", "", "Bees dance.", 0, 11, (), places=(Place(0, line=12),))
+            >>> passage.address(5)
+            'notes.md:12'
         """
         place = self.place(offset)
         return self.document_key + (place.mark if place else "")
@@ -192,12 +194,13 @@ class Answer:
     Offsets are characters of the document's text: ``document.text[start:end] == text``. ``parts`` holds the score of each
     stage that took part. Printed, it is the text, the confidence, the sentence and the place.
 
-    >>> sentence = Sentence("An octopus has three hearts.", 0, 28)
-    >>> passage = Passage("octopus.md", "Octopus", "", sentence.text, 0, 28, (sentence,), places=(Place(0, line=3),))
-    >>> print(Answer("three", 15, 20, 0.934, sentence, passage, score=2.1, parts={}))
-    three (93%)
-      An octopus has three hearts.
-      octopus.md:3
+    Examples:
+        >>> sentence = Sentence("An octopus has three hearts.", 0, 28)
+        >>> passage = Passage("octopus.md", "Octopus", "", sentence.text, 0, 28, (sentence,), places=(Place(0, line=3),))
+        >>> print(Answer("three", 15, 20, 0.934, sentence, passage, score=2.1, parts={}))
+        three (93%)
+          An octopus has three hearts.
+          octopus.md:3
     """
 
     text: str

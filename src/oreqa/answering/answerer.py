@@ -59,10 +59,11 @@ class Answerer:
 
     Threads may share it. ``load`` opens the index and the models; ``close`` it then, or load it in a ``with`` statement.
 
-    >>> with Answerer.load("kb") as answerer:
-    ...     answers = answerer.ask("How many hearts does an octopus have?")
-    >>> print(answers[0].text)
-    three
+    Examples:
+        >>> with Answerer.load("kb") as answerer:
+        ...     answers = answerer.ask("How many hearts does an octopus have?")
+        >>> print(answers[0].text)
+        three
     """
 
     def __init__(
@@ -160,9 +161,10 @@ class Answerer:
         whatever they are worth, as models that are not calibrated always do. Raises InputError for an empty question, a
         wrong number or condition, and another threshold with such models.
 
-        >>> answerer = Answerer.load("kb")
-        >>> [len(answers) for answers in answerer.ask(["How many hearts has an octopus?", "Who won in 1974?"], k=1)]
-        [1, 0]
+        Examples:
+            >>> answerer = Answerer.load("kb")
+            >>> [len(answers) for answers in answerer.ask(["How many hearts has an octopus?", "Who won in 1974?"], k=1)]
+            [1, 0]
         """
         if isinstance(questions, str):
             return list(self.reply(questions, k, where, threshold).answers)
@@ -183,9 +185,10 @@ class Answerer:
     ) -> Reply | list[Reply]:
         """The answers to a question with the passages or sentences that it was answered from; as ``ask`` otherwise.
 
-        >>> reply = Answerer.load("kb").reply("Who won in 1974?")
-        >>> reply.answers, len(reply.nearest)
-        ((), 3)
+        Examples:
+            >>> reply = Answerer.load("kb").reply("Who won in 1974?")
+            >>> reply.answers, len(reply.nearest)
+            ((), 3)
         """
         texts, k = text_list(questions, "questions"), count(k, "the number of answers")
         for number, text in enumerate(texts, 1):

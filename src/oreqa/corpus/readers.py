@@ -22,8 +22,9 @@ from oreqa.errors import DocumentError, describe
 class Fields:
     """Which fields of a table's rows hold the text, the title and the identifier; None means the common names.
 
-    >>> Fields(text="abstract", id="doi")
-    Fields(text='abstract', title=None, id='doi')
+    Examples:
+        >>> Fields(text="abstract", id="doi")
+        Fields(text='abstract', title=None, id='doi')
     """
 
     text: str | None = None

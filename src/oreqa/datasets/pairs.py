@@ -27,8 +27,9 @@ class Candidate:
 
     Without a ``start`` it is the first occurrence of the answer. Raises ValueError if the context does not hold it there.
 
-    >>> Candidate("Its blood is blue.", "An octopus has three hearts. Its blood is blue.", "Octopus").start
-    29
+    Examples:
+        >>> Candidate("Its blood is blue.", "An octopus has three hearts. Its blood is blue.", "Octopus").start
+        29
     """
 
     answer: str

@@ -51,10 +51,11 @@ def index_documents(
     Raises DocumentError, and publishes nothing, for a document that has no text, or the key of another one or of a file's;
     InputError for what is not a document; IndexStateError if the index cannot be written or was made otherwise.
 
-    >>> index_documents("notes", ["Bees dance.", Document("tent", "Tent", "It weighs 2 kg.", fields={"for": "hikers"})])
-    Report(added=2, passages=2, encoded=2)
-    >>> index_documents("notes", {"id": "tent", "title": "Tent", "text": "It weighs 3 kg.", "for": "hikers"})
-    Report(changed=1, passages=2, encoded=1)
+    Examples:
+        >>> index_documents("notes", ["Bees dance.", Document("tent", "Tent", "It weighs 2 kg.", fields={"for": "hikers"})])
+        Report(added=2, passages=2, encoded=2)
+        >>> index_documents("notes", {"id": "tent", "title": "Tent", "text": "It weighs 3 kg.", "for": "hikers"})
+        Report(changed=1, passages=2, encoded=1)
     """
     folder, sources = as_path(folder, "an index's folder"), _listed(documents)
     try:

@@ -51,8 +51,9 @@ def index_files(
     encoded passages are kept. Raises InputError for arguments that cannot work, IndexStateError if the index cannot be
     written or was made otherwise.
 
-    >>> index_files("handbook", ["docs", Path("notes.txt")], exclude="*.jsonl")
-    Report(added=3, passages=4, encoded=4)
+    Examples:
+        >>> index_files("handbook", ["docs", Path("notes.txt")], exclude="*.jsonl")
+        Report(added=3, passages=4, encoded=4)
     """
     if fields is not None and not isinstance(fields, Fields):
         raise InputError(f"fields are Fields(text=..., title=..., id=...), not {kind_of(fields)}")

@@ -33,10 +33,11 @@ class Index:
     It follows updates by itself: every search sees one complete state, the newest. Threads may share it. ``close`` it, or
     open it in a ``with`` statement.
 
-    >>> with Index.open("kb") as index:
-    ...     hits = index.search("How many hearts does an octopus have?", k=3)
-    >>> hits[0].sentence.text
-    'An octopus has three hearts.'
+    Examples:
+        >>> with Index.open("kb") as index:
+        ...     hits = index.search("How many hearts does an octopus have?", k=3)
+        >>> hits[0].sentence.text
+        'An octopus has three hearts.'
     """
 
     def __init__(
@@ -180,9 +181,10 @@ class Index:
 
         Raises InputError for a wrong mode, unit, number or condition, IndexStateError if the index cannot be searched.
 
-        >>> index = Index.open("kb")
-        >>> index.search("How long does it live?", k=1, where={"title": "Octopus"})[0].passage.title
-        'Octopus'
+        Examples:
+            >>> index = Index.open("kb")
+            >>> index.search("How long does it live?", k=1, where={"title": "Octopus"})[0].passage.title
+            'Octopus'
         """
         texts = text_list(questions, "questions")
         hits = self._search(texts, count(k, "the number of hits"), mode, unit, conditions(where))

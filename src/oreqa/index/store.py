@@ -55,8 +55,9 @@ CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
 class Settings:
     """The settings that an index is built with. Only ``factory`` can be changed later: the others affect what is stored.
 
-    >>> Settings(language="de", factory="HNSW32")
-    Settings(model='all-minilm-l6-v2', passage_tokens=256, language='de', factory='HNSW32')
+    Examples:
+        >>> Settings(language="de", factory="HNSW32")
+        Settings(model='all-minilm-l6-v2', passage_tokens=256, language='de', factory='HNSW32')
     """
 
     model: str = DEFAULT_ENCODER

@@ -30,10 +30,11 @@ class CrossEncoder:
     A ``classifier``'s score is the log-odds that the candidate answers the question (Yang et al. 2021, section 4.1); a
     ``reranker``'s compares spans of one question (RECONSIDER, Iyer et al. 2021, Eq. 1). Threads may share it.
 
-    >>> classifier = CrossEncoder.load("minilm-classifier")
-    >>> scores = classifier.score("How many hearts does it have?", ["An octopus has three hearts.", "Bees dance."])
-    >>> bool(scores[0] > scores[1])
-    True
+    Examples:
+        >>> classifier = CrossEncoder.load("minilm-classifier")
+        >>> scores = classifier.score("How many hearts does it have?", ["An octopus has three hearts.", "Bees dance."])
+        >>> bool(scores[0] > scores[1])
+        True
     """
 
     def __init__(self, session: Session, folder: CrossEncoderFolder) -> None:

@@ -23,11 +23,12 @@ class Encoder:
     ``dim`` is the width of its vectors, ``max_tokens`` its longest input without special tokens, ``fingerprint`` a hash
     of all that decides its numbers. Threads may share it.
 
-    >>> encoder = Encoder.load("all-minilm-l6-v2")
-    >>> encoder.encode("How many hearts does an octopus have?").shape
-    (384,)
-    >>> encoder.encode(["An octopus has three hearts.", "Bees dance."]).shape
-    (2, 384)
+    Examples:
+        >>> encoder = Encoder.load("all-minilm-l6-v2")
+        >>> encoder.encode("How many hearts does an octopus have?").shape
+        (384,)
+        >>> encoder.encode(["An octopus has three hearts.", "Bees dance."]).shape
+        (2, 384)
     """
 
     def __init__(self, folder: EncoderFolder, session: Session, fingerprint: str, dim: int) -> None:

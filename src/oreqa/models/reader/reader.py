@@ -27,10 +27,11 @@ Text = tuple[str, str]
 class Reader:
     """A loaded reader: it finds the spans of passages that answer a question. Threads may share it.
 
-    >>> reader = Reader.load("minilm-reader")
-    >>> spans = reader.read("How many hearts does an octopus have?", ["An octopus has three hearts.", "Bees dance."])
-    >>> spans[0].text, spans[0].passage_number
-    ('three', 0)
+    Examples:
+        >>> reader = Reader.load("minilm-reader")
+        >>> spans = reader.read("How many hearts does an octopus have?", ["An octopus has three hearts.", "Bees dance."])
+        >>> spans[0].text, spans[0].passage_number
+        ('three', 0)
     """
 
     def __init__(self, session: Session, folder: ReaderFolder) -> None:
