@@ -45,6 +45,9 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
+_PACKAGES = ("evaluation", "mining", "training")
+"""Packages of functions that are imported when they are asked for, as ``oreqa.evaluation.evaluate_reqa``."""
+
 __all__ = [
     "Answer",
     "Answerer",
@@ -81,6 +84,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("oreqa")
+    if name in _PACKAGES:
+        from importlib import import_module
+
+        return import_module(f"oreqa.{name}")
     if name in _HOMES:
         from importlib import import_module
 
@@ -89,4 +96,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_PACKAGES]

@@ -11,14 +11,14 @@ from oreqa import Answerer
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import MAX_MARGIN, sentence_features, span_features
 from oreqa.answering.reading import read_answers
-from oreqa.core import Span
+from oreqa.core import UNITS, Span
 from oreqa.errors import IndexStateError, InputError, ModelError
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import rerank_hits
-from oreqa.models.fitted import read_fitted, write_fitted
+from oreqa.models.fitted import Calibration, read_fitted, write_fitted
 from oreqa.models.reader.reader import Reader
 
 
@@ -246,3 +246,22 @@ def test_without_a_calibration_nothing_is_refused(tmp_path: Path, library: Path,
         answerer.ask("boots", threshold=0.5)
     with pytest.raises(InputError, match="it must lie between 0 and 1"):
         answerer.ask("boots", threshold=1.5)
+
+
+def test_a_confidence_needs_every_score_of_its_calibration(answerer: Answerer) -> None:
+    index = Index.open(answerer.index.folder, weights={unit: {"sentence_cosine": 1.0} for unit in UNITS})
+    calibration = Calibration({"margin": 1.0}, 0.0, 0.5)
+    with pytest.raises(InputError, match="the confidence needs the retrieval score passage_cosine"):
+        Answerer(index, calibration=calibration).ask("leather boots")
+
+
+def test_the_hits_of_a_reply_are_those_that_it_was_answered_from(
+    answerer: Answerer, tiny_reader: Path, tiny_classifier: Path
+) -> None:
+    again = Answerer(
+        answerer.index, Reader.load(tiny_reader), passages=1, classifier=CrossEncoder.load(tiny_classifier), rerank=6
+    )
+    for reply in again.reply(["leather boots", "where are flowers", "eight arms", "how long do bees live"], k=9):
+        read = {hit.passage_id for hit in reply.hits}
+        numbers = {hit.passage.text: hit.passage_id for hit in reply.hits}
+        assert {numbers.get(answer.passage.text) for answer in reply.answers} <= read

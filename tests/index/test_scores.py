@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tiny_models import make_model
 
-from oreqa.core import Document
+from oreqa.core import Document, Unit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
 from oreqa.index.fusion import mode_weights, plain_weights
@@ -122,3 +122,26 @@ def test_words_are_searched_without_the_model(tmp_path: Path) -> None:
     index = Index.open(tmp_path / "kb")
     assert index.search(["fox"], 1, "sparse")[0][0].sentence.text == "The fox ran home."
     assert index.weights() == plain_weights(SCORES)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"sentences": {"sentence_cosine": 1.0}}, "there is no unit 'sentences'"),
+        ({"sentence": {}}, "no retrieval score"),
+        ({"sentence": {"cosine": 1.0}}, "there is no retrieval score 'cosine'"),
+        ({"sentence": {"sentence_cosine": float("nan")}}, "must be a finite number"),
+        ({"sentence": {"sentence_cosine": "1"}}, "must be a finite number"),
+    ],
+)
+def test_wrong_weights_are_refused(folder: Path, weights: dict[Unit, dict[str, float]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Index.open(folder, weights=weights)
+
+
+def test_a_unit_without_weights_of_its_own_keeps_the_others(folder: Path) -> None:
+    plain, changed = Index.open(folder), Index.open(folder, weights={"sentence": {"sentence_cosine": 1.0}})
+    assert dict(changed.weights("sentence")) == {"sentence_cosine": 1.0}
+    assert changed.weights("passage") == plain.weights("passage")
+    with pytest.raises(InputError, match="there is no mode 'hybird'"):
+        changed.weights("sentence", "hybird")  # type: ignore[arg-type]

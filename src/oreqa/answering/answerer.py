@@ -198,10 +198,7 @@ class Answerer:
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
         hits = self.index.search(texts, max(depth, self.rerank), "hybrid", unit, where)
-        likely = self._likely(texts, hits, k, depth, threshold)
-        calibrated = self.calibration is not None
-        pairs = zip(likely, hits, strict=True)
-        replies = [Reply(tuple(answers), tuple(of_question[:depth]), calibrated) for answers, of_question in pairs]
+        replies = self._replies(texts, hits, k, depth, threshold)
         return replies[0] if isinstance(questions, str) else replies
 
     def _checked_threshold(self, threshold: float | None) -> float:
@@ -215,22 +212,27 @@ class Answerer:
             )
         return threshold
 
-    def _likely(
+    def _replies(
         self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, depth: int, threshold: float
-    ) -> list[list[Answer]]:
+    ) -> list[Reply]:
         """The answers whose probability is ``threshold`` or more, from the ``depth`` best hits; re-ranked if asked."""
-        answers = self._answers(questions, [ranking[:depth] for ranking in hits], k)
-        likely = [[answer for answer in of_question if (answer.confidence or 0.0) >= threshold] for of_question in answers]
+        calibrated = self.calibration is not None
+        best = [ranking[:depth] for ranking in hits]
+        replies = []
+        for ranking, answers in zip(best, self._answers(questions, best, k), strict=True):
+            likely = tuple(answer for answer in answers if (answer.confidence or 0.0) >= threshold)
+            replies.append(Reply(likely, tuple(ranking), calibrated))
         if self.classifier is None or not self.rerank:
-            return likely
+            return replies
         # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.
-        asked = [place for place, of_question in enumerate(likely) if of_question]
-        texts = [questions[place] for place in asked]
-        again = rerank_hits(self.classifier, texts, [hits[place] for place in asked], self.rerank)
-        reranked = self._answers(texts, [ranking[:depth] for ranking in again], k)
-        for place, of_question in zip(asked, reranked, strict=True):
-            likely[place] = [replace(answer, confidence=None) for answer in of_question]
-        return likely
+        answered = [place for place, reply in enumerate(replies) if reply.answers]
+        texts = [questions[place] for place in answered]
+        rankings = rerank_hits(self.classifier, texts, [hits[place] for place in answered], self.rerank)
+        best = [ranking[:depth] for ranking in rankings]
+        for place, ranking, answers in zip(answered, best, self._answers(texts, best, k), strict=True):
+            without_confidence = tuple(replace(answer, confidence=None) for answer in answers)
+            replies[place] = Reply(without_confidence, tuple(ranking), calibrated)
+        return replies
 
     def _answers(self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int) -> list[list[Answer]]:
         """The ``k`` best answers to each question from what was retrieved for it."""

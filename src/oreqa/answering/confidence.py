@@ -6,23 +6,30 @@ from collections.abc import Sequence
 
 from oreqa.answering.combining import ScoredSpan
 from oreqa.core import Hit
+from oreqa.errors import InputError
 
 MAX_MARGIN = 10.0
 """Log-probabilities and margins count no further than this."""
+
+_SCORES = ("sentence_cosine", "passage_cosine", "sentence_bm25", "passage_bm25", "bm25_bound")
 
 
 def sentence_features(hit: Hit, rival_score: float) -> dict[str, float]:
     """What the confidence of a retrieved sentence is computed from.
 
     The cosines; the share of the question's words, weighted by their IDF, that BM25 finds in the sentence and in its
-    passage; and the margin of the score over the best other sentence's, ``rival_score`` (0 where there is none).
+    passage; and the margin of the score over the best other sentence's, ``rival_score`` (0 where there is none). Raises
+    InputError if a score is missing because the search gives it no weight.
     """
-    bound = max(hit.parts["bm25_bound"], 1e-6)
+    parts = hit.parts
+    if missing := [name for name in _SCORES if name not in parts]:
+        raise InputError(f"the confidence needs the retrieval score {missing[0]}: give it a weight, or use no calibration")
+    bound = max(parts["bm25_bound"], 1e-6)
     return {
-        "sentence_cosine": hit.parts["sentence_cosine"],
-        "passage_cosine": hit.parts["passage_cosine"],
-        "sentence_coverage": hit.parts["sentence_bm25"] / bound,
-        "passage_coverage": hit.parts["passage_bm25"] / bound,
+        "sentence_cosine": parts["sentence_cosine"],
+        "passage_cosine": parts["passage_cosine"],
+        "sentence_coverage": parts["sentence_bm25"] / bound,
+        "passage_coverage": parts["passage_bm25"] / bound,
         "margin": hit.score - rival_score,
     }
 

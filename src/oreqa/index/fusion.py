@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
-from oreqa.core import Mode
+from oreqa.arguments import choice
+from oreqa.core import UNITS, Mode, Unit
 from oreqa.errors import InputError
 from oreqa.index.scores.questions import RetrievalScore
 
@@ -18,6 +20,17 @@ A sentence's score is the weighted sum of its own scores and of its passage's; a
 def plain_weights(scores: Mapping[str, RetrievalScore]) -> Weights:
     """The weights where none were fitted: each score counts about as much as any other."""
     return {name: score.plain_weight for name, score in scores.items()}
+
+
+def check_weights(weights: Mapping[Unit, Weights], scores: Mapping[str, RetrievalScore]) -> None:
+    """Raise InputError for weights of a unit or a score that does not exist, and for what is not a finite number."""
+    for unit, by_name in weights.items():
+        choice(unit, UNITS, "unit")
+        for name, weight in by_name.items():
+            choice(name, scores, "retrieval score")
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+                raise InputError(f"the weight of {name} is {weight!r}; it must be a finite number")
+        mode_weights(by_name, "hybrid", scores)
 
 
 def mode_weights(weights: Weights, mode: Mode, scores: Mapping[str, RetrievalScore]) -> Weights:

@@ -79,7 +79,7 @@ def approximate_scores(
     finds = [(scores[name].unit, finder.candidates(questions, allowed)) for name, finder in finders.items()]
     streams = zip(_scored(questions, others), _bounds(questions, others), *(rows for _, rows in finds), strict=True)
     for number, (by_name, bounds, *candidates) in enumerate(streams):
-        chosen = []
+        chosen = [np.zeros(0, np.intp)]
         for (unit, _), rows in zip(finds, candidates, strict=True):
             chosen += [rows] if unit == "sentence" else [np.arange(starts[row], starts[row + 1]) for row in rows]
         if by_name:

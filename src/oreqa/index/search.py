@@ -14,7 +14,7 @@ from oreqa.arguments import Conditions, Where, as_path, choice, conditions, coun
 from oreqa.core import MODES, UNITS, Hit, Mode, Passage, Unit
 from oreqa.errors import IndexStateError
 from oreqa.index.dense import ExactVectors, FaissVectors, Ids, Vectors
-from oreqa.index.fusion import Weights, mode_weights, plain_weights
+from oreqa.index.fusion import Weights, check_weights, mode_weights, plain_weights
 from oreqa.index.generations import generation_identity, with_newest
 from oreqa.index.scores import SCORES
 from oreqa.index.scores.cosine import BLOCK_SCORES
@@ -66,11 +66,13 @@ class Index:
     ) -> Index:
         """Open an index; its model runs on the ``device``, cpu or cuda.
 
-        ``scores`` are the retrieval scores by their names, ``weights`` what each of them counts for a unit: if they are left
-        out, those that were fitted for the encoder, or else the scores' plain weights. Raises IndexStateError if there is no
-        index, none that was ever completed, or a damaged one.
+        ``scores`` are the retrieval scores by their names, ``weights`` what each of them counts for a unit; a unit that is
+        left out has the weights that were fitted for the encoder, or else the scores' plain weights. Raises IndexStateError
+        if there is no index, none that was ever completed, or a damaged one; InputError for weights that are wrong.
         """
         choice(device, DEVICES, "device")
+        if weights is not None:
+            check_weights(weights, scores)
         index = cls(as_path(folder, "an index's folder"), device, scores, weights)
         index._current()
         return index
@@ -283,7 +285,9 @@ class Index:
         return snapshot
 
     def _used_weights(self, snapshot: Snapshot, unit: Unit, mode: Mode) -> Weights:
-        every = self._weights if self._weights is not None else snapshot.fitted.fusion
+        choice(mode, MODES, "mode")
+        choice(unit, UNITS, "unit")
+        every = {**snapshot.fitted.fusion, **(self._weights or {})}
         return mode_weights(every.get(unit) or plain_weights(self._scores), mode, self._scores)
 
     def _questions(self, snapshot: Snapshot, texts: Sequence[str]) -> Questions:

@@ -16,5 +16,5 @@ def listwise_softmax(scores: Tensor, present: Tensor, weights: Tensor) -> Tensor
 
 
 def weighted_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Binary cross-entropy of log-odds (all ``[N]``), each times its weight, averaged (Yang et al. 2021, section 3.1)."""
+    """Binary cross-entropy of log-odds (all ``[N]``), each times its weight, averaged (Yang et al. 2021, section 4.1)."""
     return nn.functional.binary_cross_entropy_with_logits(logits.float(), labels, weights)

@@ -34,7 +34,7 @@ EpochDraw = Callable[[CrossEncoderInputs, random.Random, Advance], Sequence[Cand
 
 
 def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
-    """Train a classifier, does a sentence answer a question? (Yang et al. 2021, section 3.1), and save it to ``out``.
+    """Train a classifier, does a sentence answer a question? (Yang et al. 2021, section 4.1), and save it to ``out``.
 
     Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be
     learned from.
