@@ -133,7 +133,7 @@ class CrossEncoderRecipe(Section):
     freeze_embeddings: bool = True
     """Keep the embeddings of the model to begin with as they are."""
     frozen_layers: Annotated[int, Field(ge=0)] = 0
-    """Its lowest layers that are kept as they are, so that both models share them."""
+    """Its lowest layers that are kept as they are: less to learn from few examples, and faster steps."""
     dropout: Share = 0.1
     """Dropout."""
     seed: int = 0
