@@ -265,3 +265,9 @@ def test_the_hits_of_a_reply_are_those_that_it_was_answered_from(
         read = {hit.passage_id for hit in reply.hits}
         numbers = {hit.passage.text: hit.passage_id for hit in reply.hits}
         assert {numbers.get(answer.passage.text) for answer in reply.answers} <= read
+
+
+def test_an_answerer_of_a_folder_is_told_how_to_open_it(answerer: Answerer) -> None:
+    with pytest.raises(InputError, match=r"not a str: open a folder with Answerer\.load\(folder\)"):
+        Answerer("kb")  # type: ignore[arg-type]
+    assert Index(answerer.index.folder).search("bees") == answerer.index.search("bees")

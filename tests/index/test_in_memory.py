@@ -180,3 +180,22 @@ def test_the_model_is_named_and_kept(tmp_path: Path, tiny: Path) -> None:
         index_documents(tmp_path / "kb", BEES, model="other")
     with pytest.raises(IndexStateError, match="holds documents, not a task's passages"):
         index_passages(tmp_path / "kb", [], Settings(str(tiny)))
+
+
+class Frame:
+    """What oreqa needs of a pandas DataFrame: iterating over one gives the names of its columns."""
+
+    columns = ("id", "text")
+
+    def to_dict(self, orient: str) -> list[dict[str, str]]:
+        assert orient == "records"
+        return [{"id": "a", "text": "Cats purr."}, {"id": "b", "text": "Dogs bark."}]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+
+def test_the_rows_of_a_data_frame(tiny: Path, tmp_path: Path) -> None:
+    assert index_documents(tmp_path / "kb", Frame(), model=tiny).added == 2  # type: ignore[arg-type]
+    (hits,) = Index.open(tmp_path / "kb").search(["dogs"], 1)
+    assert (hits[0].passage.document_key, hits[0].passage.text) == ("b", "Dogs bark.")

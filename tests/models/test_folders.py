@@ -78,3 +78,12 @@ def test_fingerprint_follows_content(tiny: Path, tmp_path: Path) -> None:
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 1e-6}))
     assert fingerprint(copy) != fingerprint(tiny)
+
+
+def test_the_default_encoder_has_the_hubs_name_too() -> None:
+    assert find_model("sentence-transformers/all-MiniLM-L6-v2") == find_model("all-minilm-l6-v2")
+
+
+def test_a_reader_is_no_encoder(tiny_reader: Path) -> None:
+    with pytest.raises(ModelError, match="it is a reader, not an encoder"):
+        read_encoder_folder(tiny_reader)

@@ -198,6 +198,32 @@ def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, 
     assert all((whole[name] == cut[name]).all() for name in whole)
 
 
+def test_a_checkpoint_whose_writing_was_interrupted_is_passed_over(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    from transformers import TrainerCallback, trainer
+
+    recipe = reader_recipe(squad_file, tiny)
+    train_reader(recipe, tmp_path / "whole")
+
+    class Stop(TrainerCallback):
+        def on_step_end(self, args, state, control, **_) -> None:  # type: ignore[no-untyped-def]
+            if state.global_step == 7:
+                raise KeyboardInterrupt
+
+    trainer.DEFAULT_CALLBACKS.append(Stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            train_reader(recipe, tmp_path / "cut")
+    finally:
+        trainer.DEFAULT_CALLBACKS.remove(Stop)
+    checkpoints = tmp_path / "cut" / "checkpoints"
+    (checkpoints / "checkpoint-6" / "trainer_state.json").write_text('{"epo')
+    (checkpoints / "checkpoint-7").mkdir()  # nothing in it yet
+    record = train_reader(recipe, tmp_path / "cut")
+    assert record["seconds_since_step"] == 3
+    whole, cut = (load_file(tmp_path / n / "model.safetensors") for n in ("whole", "cut"))
+    assert all((whole[name] == cut[name]).all() for name in whole)
+
+
 def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> None:
     reader = Reader.load(tiny_reader)
     out = tmp_path / "predictions.jsonl"

@@ -12,7 +12,7 @@ from typing import overload
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import sentence_features, span_features
 from oreqa.answering.reading import combination_of, read_answers
-from oreqa.arguments import Where, count, text_list
+from oreqa.arguments import Where, count, kind_of, text_list
 from oreqa.core import Answer, Hit, Unit
 from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.errors import InputError
@@ -77,6 +77,10 @@ class Answerer:
         classifier: CrossEncoder | None = None,
         rerank: int = 0,
     ) -> None:
+        if not isinstance(index, Index):
+            raise InputError(
+                f"Answerer takes an opened Index, not {kind_of(index)}: open a folder with Answerer.load(folder)"
+            )
         _check_stages(reader, reranker, classifier, rerank)
         if reader is None and (combination is not None or passages is not None):
             raise InputError("combination and passages are a reader's: without one, sentences are the answers")

@@ -40,8 +40,8 @@ def index_documents(
 
     A text gets a key that is made from it: added again, it is the same document. A ``Document`` replaces the one that has
     its key. A mapping is read as a row of a JSON-lines file: ``text``, ``title`` and ``id``, or the other usual names of
-    these, and everything else as fields to filter by; without an identifier its key is made from all that it says. In the
-    conditions of a search ``path`` means the key.
+    these, and everything else as fields to filter by; without an identifier its key is made from all that it says. The
+    rows of a pandas DataFrame are such mappings. In the conditions of a search ``path`` means the key.
 
     A new index is made with ``settings``, or with the defaults and the ``model``; an index that exists keeps its own.
     Documents that came from files stay as they are, and so do earlier ones of this function, unless ``prune`` removes those
@@ -80,6 +80,9 @@ class _CallersError(Exception):
 def _listed(documents: Source | Iterable[Source]) -> Iterable[Source]:
     if isinstance(documents, str | Document | Mapping):
         return [documents]
+    if hasattr(documents, "columns") and hasattr(documents, "to_dict"):  # a DataFrame, which iterates over its columns
+        rows: list[Source] = documents.to_dict("records")
+        return rows
     if not is_list(documents):
         raise InputError(f"documents are texts, Documents or mappings, or a list of them, not {kind_of(documents)}")
     return documents

@@ -42,12 +42,12 @@ class Index:
 
     def __init__(
         self,
-        folder: Path,
-        device: str,
+        folder: str | Path,
+        device: str = "cpu",
         scores: Mapping[str, RetrievalScore] = SCORES,
         weights: Mapping[Unit, Weights] | None = None,
     ) -> None:
-        self.folder = folder
+        self.folder = as_path(folder, "an index's folder")
         self._device = device
         self._scores = scores
         self._weights = weights
@@ -73,7 +73,7 @@ class Index:
         choice(device, DEVICES, "device")
         if weights is not None:
             check_weights(weights, scores)
-        index = cls(as_path(folder, "an index's folder"), device, scores, weights)
+        index = cls(folder, device, scores, weights)
         index._current()
         return index
 

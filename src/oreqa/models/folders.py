@@ -71,7 +71,8 @@ def find_model(name: str | Path) -> Path:
     # os.path, not Path: these raise nothing, whatever the name.
     path = Path(os.path.expanduser(name))  # noqa: PTH111
     is_folder, holds_model = os.path.isdir(path), os.path.isfile(path / "config.json")  # noqa: PTH112, PTH113
-    packaged = _PACKAGED.get(str(name))
+    # The Hub's name of the default encoder is what users of sentence-transformers write.
+    packaged = _PACKAGED.get(str(name).lower().removeprefix("sentence-transformers/"))
     if name and (holds_model or (is_folder and packaged is None)):
         return path.absolute()
     if packaged is not None:

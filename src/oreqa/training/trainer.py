@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -102,7 +103,7 @@ def fit(
     )
     with progress("training", -(-len(examples) // optimiser.batch)) as advance:
         trainer.add_callback(_Advance(advance))
-        last = get_last_checkpoint(checkpoints) if checkpoints.is_dir() else None
+        last = _last_whole_checkpoint(checkpoints)
         result = trainer.train(resume_from_checkpoint=last)
     history = trainer.state.log_history
     if trainer.is_world_process_zero():  # of the processes under torchrun, one saves
@@ -130,6 +131,17 @@ def silence_transformers() -> Iterator[None]:
         transformers.logging.set_verbosity(verbosity)
         if bars:
             transformers.logging.enable_progress_bar()
+
+
+def _last_whole_checkpoint(checkpoints: Path) -> str | None:
+    """The last checkpoint that was written to its end: its state, which is written last, can be read. Others are removed."""
+    while checkpoints.is_dir() and (last := get_last_checkpoint(checkpoints)) is not None:
+        try:
+            json.loads((Path(last) / "trainer_state.json").read_bytes())
+            return str(last)
+        except (OSError, ValueError):  # the run was interrupted while it wrote
+            shutil.rmtree(last, ignore_errors=True)
+    return None
 
 
 def uses_bf16(precision: str) -> bool:

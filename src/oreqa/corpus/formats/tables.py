@@ -24,7 +24,7 @@ from oreqa.corpus import limits
 from oreqa.corpus.decode import detect_encoding
 from oreqa.errors import DocumentError
 
-TEXT_FIELDS = ("text", "content", "contents", "body", "passage", "context", "paragraph")
+TEXT_FIELDS = ("text", "content", "contents", "page_content", "body", "passage", "context", "paragraph")
 TITLE_FIELDS = ("title", "name", "headline")
 ID_FIELDS = ("_id", "id", "key", "doc_id", "docid")
 

@@ -65,6 +65,10 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
 
     Raises ModelError, with the reason, if it is not a BERT-like sentence-transformers model.
     """
+    if (path / "config.json").is_file():
+        kind = (read_config(path).get("oreqa") or {}).get("kind", "encoder")
+        if kind != "encoder":
+            raise ModelError(f"{path}: it is a {kind}, not an encoder")
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
         if not (path / name).is_file():
             raise ModelError(
