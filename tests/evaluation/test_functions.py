@@ -26,6 +26,8 @@ from oreqa.evaluation import (
     evaluate_reqa,
     openqa,
 )
+from oreqa.index.ingest import index_files
+from oreqa.index.store import Settings
 from oreqa.mining import mine_negatives, mine_predictions, mine_silver
 from oreqa.models.graph.precision import encoder_precision, heads_precision, offered_precisions
 
@@ -210,12 +212,19 @@ def test_silver_and_predictions(
     assert (tmp_path / "f").read_bytes() == (tmp_path / "c").read_bytes()
 
 
+def test_a_question_mined_as_a_string_is_one_question(
+    library: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path
+) -> None:
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+    mined = mine_silver(
+        tmp_path / "s", questions="hea", index=tmp_path / "kb", classifier=tiny_classifier, min_probability=0
+    )
+    assert (mined.questions, {row["question"] for row in mined.rows}) == (1, {"hea"})
+
+
 def test_arguments_that_would_be_ignored_are_refused(
     squad_file: Path, library: Path, tiny: Path, tiny_reader: Path, tiny_classifier: Path, tmp_path: Path
 ) -> None:
-    from oreqa.index.ingest import index_files
-    from oreqa.index.store import Settings
-
     with pytest.raises(InputError, match="would not be used: add --rerank"):
         evaluate_reqa(squad_file, tmp_path / "o", model=tiny, classifier=tiny_classifier)
     arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None}

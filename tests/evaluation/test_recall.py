@@ -46,5 +46,7 @@ def test_the_command_prints_what_the_function_returns(index: Index) -> None:
     measured = evaluate_recall(index.folder, k=3)
     assert json.loads(result.stdout) == measured
     assert measured == {"factory": "Flat", "k": 3, "questions": 8, "recall": {"passage": 100.0, "sentence": 100.0}}
+    question = "How many hearts does an octopus have?"
+    assert evaluate_recall(index.folder, questions=question) == evaluate_recall(index.folder, questions=[question])
     with pytest.raises(InputError, match="nothing to search with"):
         evaluate_recall(index.folder, questions=[])

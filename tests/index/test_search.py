@@ -225,6 +225,15 @@ def test_counts_and_sentences(index: Index) -> None:
     assert index.sentences([8, 0]) == [every[8], every[0]]
 
 
+def test_a_string_is_scored_as_a_list_of_one(index: Index) -> None:
+    for scores in (index.score_all, index.raw_scores):
+        of_string, of_list = (list(scores(questions)) for questions in ("fox", ["fox"]))
+        assert len(of_string) == len(of_list) == 1
+        with pytest.raises(InputError, match="questions are a string or a list of strings, not None"):
+            scores(None)  # type: ignore[arg-type]
+    assert np.array_equal(next(index.score_all("fox")), next(index.score_all(["fox"])))
+
+
 def test_a_search_inside_the_loop_over_scores(index: Index) -> None:
     for scores in index.score_all(["fox", "rain"], "sparse"):
         assert scores.shape == (9,)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from oreqa.arguments import text_list
 from oreqa.core import UNITS
 from oreqa.errors import InputError
 from oreqa.index.search import Index
@@ -17,15 +18,16 @@ SAMPLE = 200
 
 
 def evaluate_recall(
-    index: str | Path, *, questions: Sequence[str] | None = None, k: int = 10, device: str = "cpu"
+    index: str | Path, *, questions: str | Iterable[str] | None = None, k: int = 10, device: str = "cpu"
 ) -> dict[str, Any]:
     """Compare an index's FAISS search with exact search, for ``questions`` or 200 of its own sentences.
 
     Returns the FAISS ``factory``, ``k``, the number of ``questions``, and ``recall`` in percent by unit. Raises InputError
     if there is nothing to search with, IndexStateError if the index cannot be searched.
     """
+    asked = None if questions is None else text_list(questions, "questions")
     opened = Index.open(index, device)
-    texts = sample_sentences(opened, SAMPLE) if questions is None else questions
+    texts = sample_sentences(opened, SAMPLE) if asked is None else asked
     if not texts:
         raise InputError(f"{index}: there is nothing to search with")
     shares = {unit: round(100 * share, 2) for unit, share in index_recall(opened, texts, k).items()}

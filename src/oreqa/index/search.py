@@ -224,6 +224,7 @@ class Index:
 
     def score_all(self, questions: Sequence[str], mode: Mode = "hybrid") -> Iterator[Scores]:
         """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
+        questions = text_list(questions, "questions")
         snapshot = self._current()
         if snapshot.empty:
             return repeat(np.zeros(0, np.float32), len(questions))
@@ -232,7 +233,7 @@ class Index:
 
     def raw_scores(self, questions: Sequence[str]) -> Iterator[QuestionScores]:
         """The same with each retrieval score apart, under its name and without a weight, to fit weights with."""
-        return self._scores_of(self._current(), questions, list(self._scores))
+        return self._scores_of(self._current(), text_list(questions, "questions"), list(self._scores))
 
     def _scores_of(self, snapshot: Snapshot, questions: Sequence[str], names: Sequence[str]) -> Iterator[QuestionScores]:
         """Nothing is locked between the questions: the snapshot's files are never written again."""

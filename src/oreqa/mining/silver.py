@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from oreqa.arguments import text_list
 from oreqa.core import Mode
 from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, gold_pairs, pair_row
 from oreqa.datasets.reqa import ReqaTask
@@ -51,7 +52,7 @@ def mine_silver(
     out: str | Path,
     *,
     data: str | Path | None = None,
-    questions: Sequence[str] | None = None,
+    questions: str | Iterable[str] | None = None,
     index: str | Path | None = None,
     classifier: str | Path = DEFAULT_CLASSIFIER,
     k: int = 10,
@@ -77,16 +78,15 @@ def mine_silver(
     """
     if (data is None) == (questions is None) or (questions is None) != (index is None):
         raise InputError("give either --data, or --questions and --index")
-    out = Path(out)
+    out, texts = Path(out), [] if questions is None else text_list(questions, "questions")
     scorer = CrossEncoder.load(classifier, device, kind=CLASSIFIER)
     if data is not None:
         folder = Path(work) if work else default_work(out)
         task, opened = open_task(Path(data), split, held_out, draw, seed, folder, model, device, progress)
         mined = task_questions(task)
     else:
-        assert questions is not None
         assert index is not None
-        mined, opened = [MinedQuestion(text) for text in questions], Index.open(index, device)
+        mined, opened = [MinedQuestion(text) for text in texts], Index.open(index, device)
     with progress("scoring candidates", len(mined)) as advance:
         rows = score_silver(mined, opened, scorer, out, k, mode, min_probability, advance)
     return SilverPairs(len(mined), rows)
