@@ -4,6 +4,7 @@ import json
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.numpy import load_file
@@ -39,6 +40,7 @@ from oreqa.training.recipes import (  # noqa: E402
     RetrieverRecipe,
 )
 from oreqa.training.records import train_recorded  # noqa: E402
+from oreqa.training.train import train_model  # noqa: E402
 
 OPTIMISER = {"learning_rate": 3e-3, "batch": 4, "checkpoint_steps": 3}
 
@@ -453,6 +455,33 @@ def test_an_unknown_key_names_the_nearest(setting: str, hint: str) -> None:
     path = Path(__file__).parents[2] / "recipes" / "small" / "retriever.toml"
     with pytest.raises(InputError, match=hint):
         load_recipe(RetrieverRecipe, path, [setting])
+
+
+def test_wrong_arguments_of_train_model_are_one_line(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "reader.toml"
+    recipe.write_text(f"""
+        kind = "reader"
+        backbone = "{tiny}"
+        data = [{{file = "{squad_file}"}}]
+        optimiser = {{learning_rate = 1e-4, batch = 4}}
+    """)
+    arguments: dict[str, Any] = {"kind": "reader", "recipe": str(recipe), "out": str(tmp_path / "out")}
+    for changes, message in (
+        ({"kind": "raeder"}, "there is no kind of model 'raeder': choose reader, reranker, classifier, retriever"),
+        ({"kind": ["reader"]}, "there is no kind of model"),
+        ({"recipe": 3}, "a recipe is a path, as a string or a Path, not an int"),
+        ({"recipe": str(tmp_path / "none.toml")}, "there is no such recipe"),
+        ({"out": None}, "out is a path, as a string or a Path, not None"),
+        ({"out": str(recipe)}, "it is a file; name a folder"),
+        ({"settings": {"seed": 1}}, "settings are a string or a list of strings, not a dict"),
+        ({"settings": "speed=1"}, "there is no key speed"),
+    ):
+        with pytest.raises(InputError, match=message):
+            train_model(**{**arguments, **changes})
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="holds a trained model already"):  # the strings were read as paths
+        train_model(**arguments, settings="seed=1")
 
 
 def test_settings_change_a_recipe() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from oreqa.arguments import as_path, text_list
 from oreqa.errors import InputError
 from oreqa.training.recipe_keys import section_at
 from oreqa.training.recipes import Section
@@ -17,18 +18,19 @@ from oreqa.training.recipes import Section
 R = TypeVar("R", bound=Section)
 
 
-def load_recipe(kind: type[R], path: Path, settings: Sequence[str] = ()) -> R:
+def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] = ()) -> R:
     """Read a recipe. ``settings`` are ``name=value`` or ``table.name=value``, the value in TOML or a plain word.
 
     Raises InputError that names the file and the key.
     """
+    path, changes = as_path(path, "a recipe"), text_list(settings, "settings")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such recipe") from None
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: it cannot be read as TOML ({error})") from error
-    for setting in settings:
+    for setting in changes:
         _set(content, setting)
     try:
         return kind.model_validate(content)

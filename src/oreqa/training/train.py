@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from oreqa.arguments import as_path, choice
+from oreqa.errors import InputError
 from oreqa.progress import Progress, no_progress
 from oreqa.training.cross_encoder import train_classifier, train_reranker
 from oreqa.training.reader import train_reader
@@ -24,11 +26,15 @@ TRAINERS: Mapping[str, Callable[[Any, Path, Progress], dict[str, Any]]] = {
 
 
 def train_model(
-    kind: str, recipe: Path, out: Path, settings: Sequence[str] = (), progress: Progress = no_progress
+    kind: str, recipe: str | Path, out: str | Path, settings: str | Iterable[str] = (), progress: Progress = no_progress
 ) -> dict[str, Any]:
     """Train a model of a ``kind`` (a name in ``RECIPES``) by a recipe's file; ``settings`` as ``name=value`` change it.
 
-    Returns what ``out/run.json`` holds. Raises InputError for a recipe or data that cannot be used, and if ``out`` holds a
-    finished model already.
+    Returns what ``out/run.json`` holds. Raises InputError for an unknown kind, a recipe or data that cannot be used, and if
+    ``out`` is a file or holds a finished model already.
     """
-    return train_recorded(TRAINERS[kind], load_recipe(RECIPES[kind], recipe, settings), out, progress)
+    choice(kind, RECIPES, "kind of model")
+    folder = as_path(out, "out")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: it is a file; name a folder for the model")
+    return train_recorded(TRAINERS[kind], load_recipe(RECIPES[kind], recipe, settings), folder, progress)
