@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from oreqa.errors import InputError
 
@@ -17,6 +17,16 @@ values that it may have."""
 
 Conditions = tuple[tuple[str, tuple[str, ...]], ...]
 """Conditions in one form: fields with the values of which a document must have one."""
+
+
+@runtime_checkable
+class _NumpyScalar(Protocol):
+    """A number or truth value of numpy, recognised without importing it: this module is loaded by every command."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def item(self) -> object: ...
 
 
 def text_list(value: str | Iterable[str], name: str) -> list[str]:
@@ -43,14 +53,14 @@ def kind_of(value: object) -> str:
     return "None" if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
-def count(value: object, name: str) -> int:
-    """A whole number from 1, of Python or of numpy. Raises InputError for anything else."""
+def count(value: object, name: str, smallest: int = 1) -> int:
+    """A whole number from ``smallest``, of Python or of numpy. Raises InputError for anything else."""
     try:
-        number = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+        number = smallest - 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        number = 0
-    if number < 1:
-        raise InputError(f"{name} is {value!r}; it must be a whole number from 1")
+        number = smallest - 1
+    if number < smallest:
+        raise InputError(f"{name} is {value!r}; it must be a whole number from {smallest}")
     return number
 
 
@@ -98,8 +108,9 @@ def conditions(where: Where) -> Conditions:
 
 
 def _value(field: str, value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | int | float):
-        return json.dumps(value)
+    plain = value.item() if isinstance(value, _NumpyScalar) and value.shape == () else value
+    if isinstance(plain, str):
+        return plain
+    if isinstance(plain, bool | int | float):
+        return json.dumps(plain)
     raise InputError(f"where: the value of {field!r} is {kind_of(value)}; write a string, a number or a list of them")

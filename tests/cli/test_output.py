@@ -200,7 +200,7 @@ LONG = "a" * 300
         (["models", LONG], "there is no model"),
         (["models", "\udcff"], "there is no model"),
         (["eval", "openqa", "--data", "x", "--out", "o", "--combine", "reranked=inf"], "write a number"),
-        (["eval", "openqa", "--data", "x", "--out", "o", "--gold-passages", "--null", "nan"], "--null nan: write a number"),
+        (["eval", "openqa", "--data", "x", "--out", "o", "--gold-passages", "--null", "nan"], "null is nan; write a number"),
     ],
 )  # fmt: skip
 def test_errors_are_one_line_and_one_document(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer.main
 from typer.testing import CliRunner
@@ -210,6 +211,32 @@ def test_silver_and_predictions(
     common = ("--data", squad_file, "--reader", tiny_reader, "--passages", 2, "-k", 7, "--questions", 5)
     assert run("mine", "predictions", *common, "--out", tmp_path / "c")["questions"] == number == 5
     assert (tmp_path / "f").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+def test_wrong_numbers_and_modes_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    nowhere: Any = tmp_path / "nowhere"
+    for evaluate, arguments, message in (
+        (evaluate_reqa, {"rerank": -1}, "rerank is -1; it must be a whole number from 0"),
+        (evaluate_reqa, {"questions": 0}, "questions is 0; it must be a whole number from 1"),
+        (evaluate_reqa, {"mode": "fuzzy"}, "no mode 'fuzzy': choose hybrid, dense, sparse"),
+        (evaluate_beir, {"rerank": 1.5}, "rerank is 1.5; it must be a whole number from 0"),
+        (evaluate_beir, {"mode": "fuzzy"}, "no mode 'fuzzy': choose hybrid, dense, sparse"),
+        (evaluate_openqa, {"rerank": -1}, "rerank is -1; it must be a whole number from 0"),
+        (evaluate_openqa, {"passages": 0}, "passages is 0; it must be a whole number from 1"),
+        (evaluate_openqa, {"questions": 0}, "questions is 0; it must be a whole number from 1"),
+        (evaluate_openqa, {"null": "a", "gold_passages": True}, "null is 'a'; write a number"),
+        (evaluate_openqa, {"combine": ["reranking"]}, "combine is a mapping of weights to numbers, .*, not a list"),
+        (evaluate_openqa, {"combine": {"speed": 1}}, "the weights are selection, retrieval"),
+        (evaluate_openqa, {"combine": {"reranking": "a"}}, "reranking is 'a'; write a number"),
+        (evaluate_openqa, {"combine": {"reranked": -3}}, "reranked is -3; it must be a whole number from 1"),
+        (evaluate_openqa, {"combine": {"reranked": 5.7}}, "reranked is 5.7; it must be a whole number from 1"),
+        (evaluate_openqa, {"combine": {"aggregate": 0.5}}, "aggregate is 0.5; it is on or off"),
+    ):
+        with pytest.raises(InputError, match=message):
+            evaluate(nowhere, tmp_path / "o", **arguments)
+    numbers = {"reranking": np.float32(0.5), "reranked": 5.0, "alone": 1, "aggregate": False}
+    with pytest.raises(InputError, match="give a SQuAD file"):
+        evaluate_openqa(nowhere, tmp_path / "o", passages=np.int64(3), combine=numbers)
 
 
 def test_a_question_mined_as_a_string_is_one_question(

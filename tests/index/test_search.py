@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from oreqa.arguments import conditions
 from oreqa.core import UNITS, Document, Mode, Passage, Unit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
@@ -223,6 +224,14 @@ def test_counts_and_sentences(index: Index) -> None:
     every = [sentence.text for passage in index.passages() for sentence in passage.sentences]
     assert index.sentences(range(9)) == every
     assert index.sentences([8, 0]) == [every[8], every[0]]
+
+
+def test_numbers_of_numpy_are_conditions() -> None:
+    values = {"year": np.int64(2020), "price": np.float32(0.5), "stock": np.bool_(True), "any": np.array([1, 2])}
+    wanted = (("year", ("2020",)), ("price", ("0.5",)), ("stock", ("true",)), ("any", ("1", "2")))
+    assert conditions(values) == wanted
+    with pytest.raises(InputError, match="the value of 'day' is a datetime64"):
+        conditions({"day": np.datetime64("2020-01-01")})
 
 
 def test_a_string_is_scored_as_a_list_of_one(index: Index) -> None:

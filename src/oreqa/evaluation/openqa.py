@@ -8,13 +8,15 @@ import math
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from oreqa.answering.answerer import Answerer
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.reading import combination_of, read_answers
+from oreqa.arguments import count, kind_of
 from oreqa.core import Passage
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.questions import OpenQuestion, is_question_list
@@ -95,12 +97,13 @@ def evaluate_openqa(
     cannot be read or arguments that do not fit together, ModelError for a model that cannot be loaded.
     """
     data, out = Path(data), Path(out)
-    if null is not None and not math.isfinite(null):
-        raise InputError(f"--null {null}: write a number")
+    passages, rerank = count(passages, "passages"), count(rerank, "rerank", 0)
+    questions = None if questions is None else count(questions, "questions")
+    if null is not None and not _is_number(null):
+        raise InputError(f"null is {null!r}; write a number")
     if null is not None and not gold_passages:
         raise InputError("--null reads each question's own paragraph: add --gold-passages")
-    changes = combine or {}
-    _check_weights(changes)
+    changes = _weight_changes({} if combine is None else combine)
     settings = Settings(model=str(model))
     drawn, own_passages = _load_questions(data, questions, seed, null is not None)
     if gold_passages and not own_passages:
@@ -109,7 +112,7 @@ def evaluate_openqa(
         raise InputError("--gold-passages searches nothing: leave --index and --rerank out")
     loaded = Reader.load(reader, device)
     loaded_reranker = None if reranker is None else CrossEncoder.load(reranker, device, kind=RERANKER)
-    weights = _changed_weights(combination_of(loaded, loaded_reranker), changes)
+    weights = replace(combination_of(loaded, loaded_reranker), **changes)
     scorer = load_classifier(classifier, rerank, device)
     models = _Models(loaded, loaded_reranker, scorer, rerank, passages, weights)
     begin = time.monotonic()
@@ -179,31 +182,47 @@ def evaluate_openqa(
     return summary
 
 
-def _check_weights(changes: Mapping[str, float]) -> None:
-    """Raise InputError for a weight of the combination that does not exist, or that is not a number."""
-    names = [field.name for field in fields(Combination)]
-    for name, value in changes.items():
-        if name not in names:
-            raise InputError(f"--combine {name!r}: the weights are {', '.join(names)}")
-        if not math.isfinite(value):
-            raise InputError(f"--combine {name}={value}: write a number, as in {name}=0.5")
+def _weight_changes(combine: Mapping[str, float]) -> dict[str, Any]:
+    """Weights of the combination to change, each in its own type.
+
+    Raises InputError for a weight that does not exist, or a value that its type does not take.
+    """
+    if not isinstance(combine, Mapping):
+        raise InputError(f"combine is a mapping of weights to numbers, such as {{'reranking': 0.5}}, not {kind_of(combine)}")
+    plain = asdict(Combination())
+    return {name: _weight(name, value, plain) for name, value in combine.items()}
 
 
-def _changed_weights(combination: Combination, changes: Mapping[str, float]) -> Combination:
-    """The combination with some of its weights changed, each in the type that it has."""
-    return replace(combination, **{name: type(getattr(combination, name))(value) for name, value in changes.items()})
+def _weight(name: str, value: object, plain: Mapping[str, Any]) -> float | int | bool:
+    if name not in plain:
+        raise InputError(f"combine: there is no weight {name!r}: the weights are {', '.join(plain)}")
+    if not _is_number(value):
+        raise InputError(f"combine: {name} is {value!r}; write a number, as in {name}=0.5")
+    number = float(value)
+    if isinstance(plain[name], bool):
+        if number not in (0, 1):
+            raise InputError(f"combine: {name} is {value!r}; it is on or off: write 1 or 0")
+        return bool(number)
+    if isinstance(plain[name], int):
+        return count(int(number) if number.is_integer() else value, f"combine: {name}")
+    return number
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a finite number or a truth value, of Python or of numpy."""
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def _load_questions(
-    data: Path, count: int | None, seed: int, unanswerable: bool
+    data: Path, number: int | None, seed: int, unanswerable: bool
 ) -> tuple[list[OpenQuestion], list[Passage]]:
-    """Questions, drawn if there are more than ``count``; and where the data have them, their own paragraphs."""
+    """Questions, drawn if there are more than ``number``; and where the data have them, their own paragraphs."""
     questions, passages = load_open_questions(data, unanswerable=unanswerable)
     if not questions:
         raise InputError(f"{data}: it holds no question with an answer")
     places = list(range(len(questions)))
-    if count and count < len(places):
-        places = sorted(random.Random(seed).sample(places, count))
+    if number is not None and number < len(places):
+        places = sorted(random.Random(seed).sample(places, number))
     return [questions[place] for place in places], [passages[place] for place in places] if passages else []
 
 

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from oreqa.core import Mode
+from oreqa.arguments import choice, count
+from oreqa.core import MODES, Mode
 from oreqa.datasets.beir import load_beir
 from oreqa.datasets.reqa import build_reqa, load_boundaries, load_paragraphs
 from oreqa.datasets.splits import split_articles
@@ -46,8 +47,11 @@ def evaluate_reqa(
     tenth of the articles that training leaves out; ``questions`` of them are drawn by ``seed``.
 
     Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
-    that cannot be read or hold no question with an answer, ModelError for a model that cannot be loaded.
+    that cannot be read or hold no question with an answer and for a wrong mode or number, ModelError for a model that
+    cannot be loaded.
     """
+    choice(mode, MODES, "mode")
+    rerank, questions = count(rerank, "rerank", 0), None if questions is None else count(questions, "questions")
     data, out = Path(data), Path(out)
     settings, scorer = Settings(model=str(model)), load_classifier(classifier, rerank, device)
     boundaries = load_boundaries(Path(sentences)) if sentences else None
@@ -98,8 +102,10 @@ def evaluate_beir(
     """Retrieve documents for the judged questions ``split`` of a BEIR folder. The other arguments as in evaluate_reqa.
 
     Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
-    that cannot be read, ModelError for a model that cannot be loaded.
+    that cannot be read and for a wrong mode or number, ModelError for a model that cannot be loaded.
     """
+    choice(mode, MODES, "mode")
+    rerank = count(rerank, "rerank", 0)
     data, out = Path(data), Path(out)
     settings, scorer = Settings(model=str(model)), load_classifier(classifier, rerank, device)
     task = load_beir(data, split)
