@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import operator
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
@@ -45,6 +47,11 @@ def text_list(value: str | Iterable[str], name: str) -> list[str]:
 def is_list(value: object) -> TypeGuard[Iterable[Any]]:
     """Whether a value is a list in the wide sense: a tuple, an array or a generator, but no string and no mapping."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a finite number or a truth value, of Python or of numpy."""
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def kind_of(value: object) -> str:

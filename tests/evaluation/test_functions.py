@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import oreqa.evaluation
 import oreqa.mining
 from oreqa.cli import app
+from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.errors import InputError
 from oreqa.evaluation import (
     evaluate_answers,
@@ -158,7 +159,7 @@ def test_an_interrupted_reading_goes_on(
 
 
 def test_a_reading_begins_anew_in_another_precision(
-    squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    squad_file: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = next((name for name in offered_precisions() if name != heads_precision()), None)
     if other is None:
@@ -173,12 +174,13 @@ def test_a_reading_begins_anew_in_another_precision(
 
     monkeypatch.setattr(openqa, "CHUNK", 30)  # two chunks
     monkeypatch.setattr(openqa, "read_answers", fail_once)
-    arguments: dict[str, Any] = {"model": tiny, "reader": tiny_reader, "reranker": None, "gold_passages": True}
+    arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None, "gold_passages": True, "passages": 5}
     with pytest.raises(KeyboardInterrupt):
         evaluate_openqa(squad_file, tmp_path / "run", **arguments)
     monkeypatch.setenv("OREQA_PRECISION", other)
     summary = evaluate_openqa(squad_file, tmp_path / "run", **arguments)
     assert summary["settings"]["precision"] == {"reader": other}
+    assert summary["model"] == summary["settings"]["model"] == DEFAULT_ENCODER
     assert len(calls) == 2 + 2
 
 
@@ -255,9 +257,17 @@ def test_arguments_that_would_be_ignored_are_refused(
     with pytest.raises(InputError, match="would not be used: add --rerank"):
         evaluate_reqa(squad_file, tmp_path / "o", model=tiny, classifier=tiny_classifier)
     arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None}
-    for more in ({"index": tmp_path / "kb"}, {"rerank": 5}):
-        with pytest.raises(InputError, match="--gold-passages searches nothing"):
+    for more, message in (
+        ({"index": tmp_path / "kb"}, "leave index and rerank out"),
+        ({"rerank": 5}, "leave index and rerank out"),
+        ({"passages": 7}, "leave passages and model out"),
+        ({"model": "all-minilm-l6-v2x"}, "leave passages and model out"),
+        ({"combine": {"retrieval": 0.5}}, "combine: retrieval would be ignored: gold passages are one a question"),
+    ):
+        with pytest.raises(InputError, match=message):
             evaluate_openqa(squad_file, tmp_path / "o", gold_passages=True, **arguments, **more)
+    with pytest.raises(InputError, match="combine: reranking, alone would be ignored: there is no reranker"):
+        evaluate_openqa(squad_file, tmp_path / "o", model=tiny, combine={"alone": 1, "reranking": 0.5}, **arguments)
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     (tmp_path / "q.jsonl").write_text('{"question": "a", "answers": ["b"]}\n')
     with pytest.raises(InputError, match="leave --model out"):

@@ -66,9 +66,21 @@ def run(*arguments: object) -> Result:
 
 
 def test_eval_openqa(squad_file: Path, tiny: Path, tiny_reader: Path, tiny_reranker: Path, tmp_path: Path) -> None:
-    common = ("eval", "openqa", "--data", squad_file, "--model", tiny, "--reader", tiny_reader, "--json")
-    plain = run(*common, "--reranker", "none", "--out", tmp_path / "a")
-    again = run(*common, "--reranker", tiny_reranker, "--out", tmp_path / "b", "--passages", 3, "--combine", "alone=1")
+    common = ("eval", "openqa", "--data", squad_file, "--reader", tiny_reader, "--json")
+    plain = run(*common, "--model", tiny, "--reranker", "none", "--out", tmp_path / "a")
+    again = run(
+        *common,
+        "--model",
+        tiny,
+        "--reranker",
+        tiny_reranker,
+        "--out",
+        tmp_path / "b",
+        "--passages",
+        3,
+        "--combine",
+        "alone=1",
+    )
     gold = run(*common, "--reranker", "none", "--gold-passages", "--questions", 10, "--out", tmp_path / "c")
     first, second, third = (json.loads(found.stdout) for found in (plain, again, gold))
     assert first["questions"] == second["questions"] == 48

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from numbers import Real
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from oreqa.answering.answerer import Answerer
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.reading import combination_of, read_answers
-from oreqa.arguments import count, kind_of
+from oreqa.arguments import count, is_number
 from oreqa.core import Passage
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.questions import OpenQuestion, is_question_list
@@ -26,6 +24,7 @@ from oreqa.errors import InputError
 from oreqa.evaluation.open_scores import Prediction, load_open_questions, reranking_analysis, score_predictions
 from oreqa.evaluation.refusals import DEPTH, expect_refusals, grouped_metrics, refusal_metrics, score_replies
 from oreqa.evaluation.retrieval import reranking_settings
+from oreqa.evaluation.weights import check_weights_are_used, weight_changes
 from oreqa.evaluation.write import EvalRun, write_run
 from oreqa.files import resume_rows, write_json
 from oreqa.index.passages import index_passages
@@ -38,6 +37,8 @@ from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.progress import Advance, Progress, no_progress
 
+PASSAGES = 5
+"""Passages read for each question."""
 _ASKED_TOGETHER = 8
 _ANSWERS_KEPT = 10
 
@@ -67,7 +68,7 @@ def evaluate_openqa(
     out: str | Path,
     *,
     gold_passages: bool = False,
-    passages: int = 5,
+    passages: int = PASSAGES,
     reader: str | Path = DEFAULT_READER,
     reranker: str | Path | None = DEFAULT_RERANKER,
     rerank: int = 0,
@@ -99,17 +100,20 @@ def evaluate_openqa(
     data, out = Path(data), Path(out)
     passages, rerank = count(passages, "passages"), count(rerank, "rerank", 0)
     questions = None if questions is None else count(questions, "questions")
-    if null is not None and not _is_number(null):
+    if null is not None and not is_number(null):
         raise InputError(f"null is {null!r}; write a number")
     if null is not None and not gold_passages:
         raise InputError("--null reads each question's own paragraph: add --gold-passages")
-    changes = _weight_changes({} if combine is None else combine)
+    changes = weight_changes({} if combine is None else combine)
     settings = Settings(model=str(model))
     drawn, own_passages = _load_questions(data, questions, seed, null is not None)
     if gold_passages and not own_passages:
         raise InputError(f"{data}: its questions have no paragraphs to read; leave --gold-passages out")
     if gold_passages and (index is not None or rerank):
-        raise InputError("--gold-passages searches nothing: leave --index and --rerank out")
+        raise InputError("gold passages are read without a search: leave index and rerank out")
+    if gold_passages and (passages != PASSAGES or str(model) != DEFAULT_ENCODER):
+        raise InputError("gold passages are one a question, and no encoder searches them: leave passages and model out")
+    check_weights_are_used(changes, gold_passages, reranker is None)
     loaded = Reader.load(reader, device)
     loaded_reranker = None if reranker is None else CrossEncoder.load(reranker, device, kind=RERANKER)
     weights = replace(combination_of(loaded, loaded_reranker), **changes)
@@ -180,37 +184,6 @@ def evaluate_openqa(
     summary = write_run(out, run)
     partial.unlink(missing_ok=True)
     return summary
-
-
-def _weight_changes(combine: Mapping[str, float]) -> dict[str, Any]:
-    """Weights of the combination to change, each in its own type.
-
-    Raises InputError for a weight that does not exist, or a value that its type does not take.
-    """
-    if not isinstance(combine, Mapping):
-        raise InputError(f"combine is a mapping of weights to numbers, such as {{'reranking': 0.5}}, not {kind_of(combine)}")
-    plain = asdict(Combination())
-    return {name: _weight(name, value, plain) for name, value in combine.items()}
-
-
-def _weight(name: str, value: object, plain: Mapping[str, Any]) -> float | int | bool:
-    if name not in plain:
-        raise InputError(f"combine: there is no weight {name!r}: the weights are {', '.join(plain)}")
-    if not _is_number(value):
-        raise InputError(f"combine: {name} is {value!r}; write a number, as in {name}=0.5")
-    number = float(value)
-    if isinstance(plain[name], bool):
-        if number not in (0, 1):
-            raise InputError(f"combine: {name} is {value!r}; it is on or off: write 1 or 0")
-        return bool(number)
-    if isinstance(plain[name], int):
-        return count(int(number) if number.is_integer() else value, f"combine: {name}")
-    return number
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a finite number or a truth value, of Python or of numpy."""
-    return isinstance(value, Real) and math.isfinite(value)
 
 
 def _load_questions(
