@@ -5,6 +5,7 @@ import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -27,7 +28,10 @@ from oreqa.evaluation.refusals import (
     score_replies,
 )
 from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.reader.reader import Reader
 
 HEARTS = OpenQuestion("1", "How many hearts?", ("three", "3 hearts"), document="octopus.md", collection="sea", kind="fact")
 NOTHING = OpenQuestion("2", "How many ears?", (), collection="sea", kind="unanswerable")
@@ -184,6 +188,37 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
     assert predictions == {str(n): "" if n == 3 else f"q{n}" for n in range(20)}
     rows = [line.split() for line in (out / "run.trec").read_text().splitlines()]
     assert [row[2] for row in rows if row[0] == "7"] == ["of_q7"] * 5
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Index, "fingerprint"), (CrossEncoder, "stamp"), (Reader, "stamp")])
+def test_questions_are_asked_anew_of_another_model(
+    owner: type,
+    name: str,
+    library: Path,
+    tiny: Path,
+    tiny_reader: Path,
+    tiny_classifier: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def reply(self: Answerer, texts: Sequence[str]) -> list[Reply]:
+        asked.extend(texts)
+        if len(asked) == 10:
+            raise KeyboardInterrupt
+        return [Reply((), ())] * len(texts)
+
+    monkeypatch.setattr(Answerer, "reply", reply)
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+    data = tmp_path / "q.jsonl"
+    data.write_text("".join(json.dumps({"id": str(n), "question": f"q{n}", "answers": []}) + "\n" for n in range(10)))
+    arguments: dict[str, Any] = {"index": tmp_path / "kb", "reader": tiny_reader, "classifier": tiny_classifier}
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_openqa(data, tmp_path / "run", reranker=None, rerank=2, **arguments)
+    monkeypatch.setattr(owner, name, property(lambda self: "another model under the same name"))
+    evaluate_openqa(data, tmp_path / "run", reranker=None, rerank=2, **arguments)
+    assert asked[10:] == [f"q{n}" for n in range(10)]
 
 
 def _passage(name: str) -> Passage:

@@ -100,8 +100,10 @@ def evaluate_openqa(
     data, out = Path(data), Path(out)
     passages, rerank = count(passages, "passages"), count(rerank, "rerank", 0)
     questions = None if questions is None else count(questions, "questions")
-    if null is not None and not is_number(null):
-        raise InputError(f"null is {null!r}; write a number")
+    if null is not None:
+        if not is_number(null):
+            raise InputError(f"null is {null!r}; write a number")
+        null = float(null)
     if null is not None and not gold_passages:
         raise InputError("--null reads each question's own paragraph: add --gold-passages")
     changes = weight_changes({} if combine is None else combine)
@@ -292,9 +294,10 @@ def _ask(
             for reply in answerer.reply(texts[begin:end])
         ]
 
-    stamps = [model.stamp if model else None for model in (answerer.reader, answerer.reranker)]
+    models = (answerer.reader, answerer.reranker, answerer.classifier)
+    stamps = [model.stamp if model else None for model in models]
     index = answerer.index
-    decisive = [texts, index.content_stamp, dict(index.weights("passage")), *stamps, dict(settings)]
+    decisive = [texts, index.content_stamp, index.fingerprint, dict(index.weights("passage")), *stamps, dict(settings)]
     return [
         Prediction([(text, score) for text, score in row["answers"]], "", [tuple(passage) for passage in row["passages"]])
         for row in resume_rows(partial, _stamp(decisive), len(texts), _ASKED_TOGETHER, ask, advance)
