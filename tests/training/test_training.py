@@ -424,6 +424,9 @@ def test_soft_labels_need_candidates() -> None:
     ("setting", "needs"),
     [
         ("soft_share=0.3", "soft_share = 0.3 would be ignored: it needs loss=soft_labels"),
+        ("soft_share=0.5", "soft_share = 0.5 would be ignored: it needs loss=soft_labels"),
+        ("patience=3", "patience = 3 would be ignored: it needs dev=TASK"),
+        ("pooling=mean", "it needs context=cross_segment"),
         ("patience=5", "it needs dev=TASK"),
         ("pooling=cls", "it needs context=cross_segment"),
     ],
@@ -438,6 +441,18 @@ def test_a_key_that_would_be_ignored_is_refused(setting: str, needs: str) -> Non
         load_recipe(RetrieverRecipe, path, ["silver=none", "weight_power=3"])
     with pytest.raises(InputError, match=r"passage_weight = 0.5 would be ignored: it needs context=late_chunking"):
         load_recipe(RetrieverRecipe, path, ["context=cross_segment", "passage_weight=0.5"])
+
+
+def test_a_readers_depth_needs_a_search() -> None:
+    path = Path(__file__).parents[2] / "recipes" / "small" / "reader.toml"
+    alone = ["negatives=0", "unanswerable=0"]
+    with pytest.raises(
+        InputError, match=r"depth = 20 would be ignored: it needs negatives or unanswerable above 0, or super"
+    ):
+        load_recipe(ReaderRecipe, path, [*alone, "depth=20"])
+    for retrieving in ("negatives=1", "unanswerable=0.1", "supervision=distant"):
+        assert load_recipe(ReaderRecipe, path, [*alone, retrieving, "depth=7"]).depth == 7
+    assert load_recipe(ReaderRecipe, path, alone).depth == 20
 
 
 @pytest.mark.parametrize(

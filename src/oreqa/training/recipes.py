@@ -28,6 +28,11 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
+    def _refuse_ignored(self, key: str, used: bool, needs: str) -> None:
+        """Raise ValueError if the recipe sets a ``key``, even to its default, that is not ``used`` for want of ``needs``."""
+        if not used and key in self.model_fields_set:
+            raise ValueError(f"{key} = {getattr(self, key)} would be ignored: it needs {needs}")
+
 
 class DataPart(Section):
     """A file to train a reader on."""
@@ -120,6 +125,12 @@ class ReaderRecipe(Section):
         limit = min(self.max_tokens, self.read_tokens or self.max_tokens) // 2
         if self.overlap > limit:
             raise ValueError(f"overlap = {self.overlap} is more than half of a window; set it to at most {limit}")
+        return self
+
+    @model_validator(mode="after")
+    def _no_key_is_ignored(self) -> Self:
+        retrieves = self.negatives > 0 or self.unanswerable > 0 or self.supervision == "distant"
+        self._refuse_ignored("depth", retrieves, "negatives or unanswerable above 0, or supervision=distant")
         return self
 
 
@@ -280,15 +291,12 @@ class RetrieverRecipe(Section):
 
     @model_validator(mode="after")
     def _no_key_is_ignored(self) -> Self:
-        for key, used, needs in (
-            ("soft_share", self.loss == "soft_labels", "loss=soft_labels"),
-            ("weight_power", self.silver != "none", "silver=positives or missing_gold"),
-            ("patience", self.dev is not None, "dev=TASK"),
-            ("pooling", self.context != "late_chunking", "context=cross_segment: late chunking takes means"),
-            ("passage_weight", self.context == "late_chunking", "context=late_chunking"),
-        ):
-            if not used and getattr(self, key) != type(self).model_fields[key].default:
-                raise ValueError(f"{key} = {getattr(self, key)} would be ignored: it needs {needs}")
+        self._refuse_ignored("soft_share", self.loss == "soft_labels", "loss=soft_labels")
+        self._refuse_ignored("weight_power", self.silver != "none", "silver=positives or missing_gold")
+        self._refuse_ignored("patience", self.dev is not None, "dev=TASK")
+        late = self.context == "late_chunking"
+        self._refuse_ignored("pooling", not late, "context=cross_segment: late chunking takes means")
+        self._refuse_ignored("passage_weight", late, "context=late_chunking")
         return self
 
 
