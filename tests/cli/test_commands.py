@@ -98,7 +98,7 @@ def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:
     [
         (["ask", "x", "--index", "nowhere"], "there is no index here; create one with"),
         (["ask", "x", "--index", "KB", "--classifier", "mine"], "name both it and their number"),
-        (["search", "x", "--index", "KB", "--classifier", "mine"], "would not be used: add --rerank"),
+        (["search", "x", "--index", "KB", "--classifier", "mine"], "would not be used: set rerank"),
         (["ask", " ", "--index", "KB"], "the question is empty"),
         (["search", "", "--index", "KB"], "the question is empty"),
         (["ask", "x", "--index", "KB", "--where", "oops"], "write it as field=value"),
@@ -236,7 +236,7 @@ def test_mining_judging_and_re_ranking(
     scores = [json.loads(line)["score"] for line in (tmp_path / "t.jsonl").read_text().splitlines()]
     shown = [float(p) for p in re.findall(r"^ *([01]\.\d\d) ", found.stdout, re.MULTILINE)]
     assert 0 < len(shown) == sum(score >= 0.5 for score in scores) < len(scores)
-    assert "give either --data" in run("mine", "silver", "--out", tmp_path / "s.jsonl").stderr
+    assert "give either data, or questions and index together" in run("mine", "silver", "--out", tmp_path / "s.jsonl").stderr
     for command in ("search", "ask"):
         found = run(command, "hearts", "--index", kb, "--rerank", 4, "--classifier", tiny_classifier, "--json")
         assert found.exit_code == 0, found.output

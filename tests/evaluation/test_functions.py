@@ -254,7 +254,7 @@ def test_a_question_mined_as_a_string_is_one_question(
 def test_arguments_that_would_be_ignored_are_refused(
     squad_file: Path, library: Path, tiny: Path, tiny_reader: Path, tiny_classifier: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match="would not be used: add --rerank"):
+    with pytest.raises(InputError, match="would not be used: set rerank"):
         evaluate_reqa(squad_file, tmp_path / "o", model=tiny, classifier=tiny_classifier)
     arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None}
     for more, message in (
@@ -270,6 +270,6 @@ def test_arguments_that_would_be_ignored_are_refused(
         evaluate_openqa(squad_file, tmp_path / "o", model=tiny, combine={"alone": 1, "reranking": 0.5}, **arguments)
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     (tmp_path / "q.jsonl").write_text('{"question": "a", "answers": ["b"]}\n')
-    with pytest.raises(InputError, match="leave --model out"):
+    with pytest.raises(InputError, match="leave model out"):
         evaluate_openqa(tmp_path / "q.jsonl", tmp_path / "o", index=tmp_path / "kb", model="minilm-reader", **arguments)
     assert not (tmp_path / "o").exists()

@@ -115,10 +115,10 @@ def test_bad_requests(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> No
     (tmp_path / "e.json").write_text('{"data": []}')
     common = ("eval", "openqa", "--reader", tiny_reader, "--reranker", "none", "--out", tmp_path / "o")
     for more, message in (
-        (("--data", tmp_path / "q.jsonl"), "name the index to search with --index"),
+        (("--data", tmp_path / "q.jsonl"), "name the index to search"),
         (("--data", tmp_path / "q.jsonl", "--gold-passages"), "have no paragraphs"),
         (("--data", tmp_path / "e.json"), "no question with an answer"),
-        (("--data", squad_file, "--null", "0"), "add --gold-passages"),
+        (("--data", squad_file, "--null", "0"), "null needs gold passages"),
         (("--data", squad_file, "--combine", "speed=1"), "the weights are selection"),
         (("--data", squad_file, "--combine", "retrieval=x"), "write a number"),
     ):

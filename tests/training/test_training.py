@@ -303,9 +303,9 @@ def test_patterns_label_the_predictions_of_a_question_list(
         assert right == (span.text in ("the bone", "bone"))
     assert any(patterned.right)
     assert any(named.right)
-    with pytest.raises(InputError, match="name the index to search with --index"):
+    with pytest.raises(InputError, match="name the index to search"):
         mine_predictions(tmp_path / "q.jsonl", tmp_path / "n.jsonl", reader=reader, passages=2, k=9)
-    with pytest.raises(InputError, match="leave --index out"):
+    with pytest.raises(InputError, match="leave index out"):
         mine_predictions(squad_file, tmp_path / "n.jsonl", reader=reader, passages=2, k=9, index=index)
 
 
@@ -390,7 +390,7 @@ def test_a_reader_reads_as_its_recipe_says(squad_file: Path, tiny: Path, tmp_pat
         ("kind = 'reader'", ["seed=" + 5_000 * "1"], "data: Field required"),
         ("kind = 'reader'", ["data=" + 5_000 * "["], "data: Input should be a valid tuple"),
         ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["optimiser.batch=0"], "optimiser.batch"),
-        ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["batch"], "write it as name=value"),
+        ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["batch"], "the setting 'batch': write it as name=value, as in optimiser.batch=16"),
         ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["max_tokens=64"], "overlap = 64 is more than half of a window; set it to at most 32"),
         ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["read_tokens=96"], "at most 48"),
     ],

@@ -105,12 +105,12 @@ def evaluate_openqa(
             raise InputError(f"null is {null!r}; write a number")
         null = float(null)
     if null is not None and not gold_passages:
-        raise InputError("--null reads each question's own paragraph: add --gold-passages")
+        raise InputError("null needs gold passages: it judges each question's own paragraph")
     changes = weight_changes({} if combine is None else combine)
     settings = Settings(model=str(model))
     drawn, own_passages = _load_questions(data, questions, seed, null is not None)
     if gold_passages and not own_passages:
-        raise InputError(f"{data}: its questions have no paragraphs to read; leave --gold-passages out")
+        raise InputError(f"{data}: its questions have no paragraphs to read as gold passages; search an index instead")
     if gold_passages and (index is not None or rerank):
         raise InputError("gold passages are read without a search: leave index and rerank out")
     if gold_passages and (passages != PASSAGES or str(model) != DEFAULT_ENCODER):
@@ -126,7 +126,7 @@ def evaluate_openqa(
     if collection is not None:
         settings = collection.settings
         if str(model) not in (DEFAULT_ENCODER, settings.model):
-            raise InputError(f"{index}: it was made with the encoder {settings.model}; leave --model out")
+            raise InputError(f"{index}: it was made with the encoder {settings.model}; leave model out")
     families = {"encoder": collection, "reader": reader, "reranker": reranker, "classifier": rerank or None}
     of_run = {
         "data": data.name,
@@ -207,7 +207,7 @@ def _open_collection(
     """The paragraphs of the data as an index; or, for questions without paragraphs, the user's."""
     if is_question_list(data):
         if index is None:
-            raise InputError(f"{data}: its questions have no paragraphs; name the index to search with --index")
+            raise InputError(f"{data}: its questions have no paragraphs; name the index to search")
         return Index.open(index, device)
     passages = whole_passages(load_paragraphs(data), settings.language)
     with progress("encoding passages", len(passages)) as advance:

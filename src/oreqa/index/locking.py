@@ -38,7 +38,7 @@ def write_lock(folder: Path) -> Iterator[None]:
     except Timeout:
         raise IndexStateError(f"{folder}: another process is writing this index; wait until it has finished") from None
     except (FileExistsError, NotADirectoryError):
-        raise InputError(f"{folder}: it is a file; --index takes a folder") from None
+        raise InputError(f"{folder}: it is a file; an index is a folder") from None
     except OSError as error:
         raise InputError(f"{folder}: it cannot be written ({error.strerror})") from error
     try:
@@ -68,7 +68,7 @@ def _write_failure(folder: Path, reason: str) -> str:
 def check_empty(folder: Path) -> None:
     """Check that a new index's folder is empty or does not exist; raises InputError or IndexStateError otherwise."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: it is a file; --index takes a folder")
+        raise InputError(f"{folder}: it is a file; an index is a folder")
     ours = ("lock", DRAFT, ENCODINGS, f"{ENCODINGS}-wal", f"{ENCODINGS}-shm", f"{ENCODINGS}-journal")
     others = sorted(f.name for f in folder.iterdir() if f.name not in ours) if folder.is_dir() else []
     if "index.db" in others:

@@ -67,7 +67,7 @@ def mine_predictions(
     opened = index if isinstance(index, Index) or index is None else Index.open(index, device)
     loaded = reader if isinstance(reader, Reader) else Reader.load(reader, device)
     if opened is not None and not any(is_question_list(file) for file in files):
-        raise InputError(f"{files[0]}: it has paragraphs of its own, which are searched; leave --index out")
+        raise InputError(f"{files[0]}: it has paragraphs of its own, which are searched; leave index out")
     stamp = f"{loaded.stamp} passages={passages} top={k} of all"
     done = _rows_done(out, stamp)
     count = len(done)
@@ -122,7 +122,7 @@ def _training_questions(file: Path, index: Index | None) -> tuple[list[OpenQuest
     """Questions with an answer, and the paragraphs that they are asked of; a list of questions has none."""
     if is_question_list(file):
         if index is None:
-            raise InputError(f"{file}: its questions have no paragraphs; name the index to search with --index")
+            raise InputError(f"{file}: its questions have no paragraphs; name the index to search")
         listed = [question for question in load_question_list(file) if question.answers or question.pattern is not None]
         return [replace(question, id=f"{file.name}#{question.id}") for question in listed], []
     paragraphs, _ = split_articles(load_paragraphs(file))

@@ -77,7 +77,7 @@ def mine_silver(
     data that cannot be read, ModelError for a model that cannot be loaded.
     """
     if (data is None) == (questions is None) or (questions is None) != (index is None):
-        raise InputError("give either --data, or --questions and --index")
+        raise InputError("give either data, or questions and index together")
     out, texts = Path(out), [] if questions is None else text_list(questions, "questions")
     scorer = CrossEncoder.load(classifier, device, kind=CLASSIFIER)
     if data is not None:

@@ -54,7 +54,7 @@ def _unknown_key(kind: type[Section], place: Sequence[int | str]) -> str:
 def _set(content: dict[str, Any], setting: str) -> None:
     name, sign, text = setting.partition("=")
     if not sign or not name:
-        raise InputError(f"--set {setting!r}: write it as name=value, as in --set optimiser.batch=16")
+        raise InputError(f"the setting {setting!r}: write it as name=value, as in optimiser.batch=16")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
@@ -63,5 +63,5 @@ def _set(content: dict[str, Any], setting: str) -> None:
     for table in tables:
         content = content.setdefault(table, {})
         if not isinstance(content, dict):
-            raise InputError(f"--set {setting!r}: {table} is not a table of the recipe")
+            raise InputError(f"the setting {setting!r}: {table} is not a table of the recipe")
     content[last] = value

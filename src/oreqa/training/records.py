@@ -27,7 +27,7 @@ def train_recorded(
     """
     for file in recipe.files:
         if not file.exists():  # a BEIR folder is data, too
-            raise InputError(f"{file}: there is no such file; --set data_root=DIR says where the recipe's files are")
+            raise InputError(f"{file}: there is no such file; set data_root to the folder of the recipe's files")
     if (out / "run.json").is_file():
         raise InputError(f"{out}: it holds a trained model already; choose another folder, or remove it")
     hashes = {str(file): data_hash([file]) for file in recipe.files}

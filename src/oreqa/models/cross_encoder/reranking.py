@@ -29,7 +29,7 @@ def load_classifier(name: str | Path, rerank: int, device: str = "cpu") -> Cross
     Raises InputError if ``rerank`` is 0 but a classifier other than the default is named, which would be ignored.
     """
     if not rerank and str(name) != DEFAULT_CLASSIFIER:
-        raise InputError(f"the classifier {name} would not be used: add --rerank with the number of hits to re-rank")
+        raise InputError(f"the classifier {name} would not be used: set rerank to the number of hits to re-rank")
     return CrossEncoder.load(name, device, kind=CLASSIFIER) if rerank else None
 
 

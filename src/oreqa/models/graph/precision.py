@@ -58,7 +58,7 @@ def gpu_precision(precision: str | None = None) -> str:
     """Return the precision for any model on a GPU: ``auto`` means bf16. Raises InputError for ``i8``."""
     name = chosen_precision(precision)
     if name == "i8":
-        raise InputError("i8 runs only on the CPU: choose the precision f32, bf16 or auto, or --device cpu")
+        raise InputError("i8 runs only on the CPU: choose the precision f32, bf16 or auto, or the device cpu")
     return "bf16" if name == "auto" else name
 
 

@@ -37,7 +37,7 @@ def usable_device(device: str) -> Any:
     except ImportError as error:
         raise ModelError("a GPU needs torch: pip install 'oreqa[train]'") from error
     if device == "cuda" and not torch.cuda.is_available():
-        raise ModelError("torch finds no GPU here: use --device cpu")
+        raise ModelError("torch finds no GPU here: use the device cpu")
     skip_cudnn_attention()
     return torch
 
