@@ -1,4 +1,4 @@
-"""Arguments of public functions, checked and brought into one form: a string is a list of one, a number may be numpy's."""
+"""Check and normalise the arguments of public functions: a string counts as a list of one, numbers may be numpy's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _NumpyScalar(Protocol):
 
 
 def text_list(value: str | Iterable[str], name: str) -> list[str]:
-    """A string as a list of one, or the strings of a list. Raises InputError for anything else."""
+    """Return the strings of a list; a single string counts as a list of one. Raises InputError for anything else."""
     if isinstance(value, str):
         return [value]
     if not is_list(value):

@@ -105,7 +105,7 @@ def test_what_no_stage_would_use_is_refused(answerer: Answerer, arguments: dict[
 
 def test_what_only_a_reader_uses_is_refused_without_one(answerer: Answerer) -> None:
     for arguments in ({"passages": 3}, {"combination": Combination()}):
-        with pytest.raises(InputError, match="without one, sentences are the answers"):
+        with pytest.raises(InputError, match="without one, answers are sentences"):
             Answerer(answerer.index, **arguments)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="a model is named by a string or a path, not by a Reader"):
         Answerer.load(answerer.index.folder, reader=Reader.load("minilm-reader"))  # type: ignore[arg-type]

@@ -177,51 +177,36 @@ def test_a_reader_learns_and_its_folder_reads(squad_file: Path, tiny: Path, tmp_
         train_recorded(train_reader, recipe, tmp_path / "r")
 
 
-def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+def train_until(step: int, recipe: ReaderRecipe, out: Path) -> None:
+    """Train, and interrupt it after a step."""
     from transformers import TrainerCallback, trainer
-
-    recipe = reader_recipe(squad_file, tiny)
-    train_reader(recipe, tmp_path / "whole")
 
     class Stop(TrainerCallback):
         def on_step_end(self, args, state, control, **_) -> None:  # type: ignore[no-untyped-def]
-            if state.global_step == 5:
+            if state.global_step == step:
                 raise KeyboardInterrupt
 
     trainer.DEFAULT_CALLBACKS.append(Stop)
     try:
         with pytest.raises(KeyboardInterrupt):
-            train_reader(recipe, tmp_path / "cut")
+            train_reader(recipe, out)
     finally:
         trainer.DEFAULT_CALLBACKS.remove(Stop)
-    assert (tmp_path / "cut" / "checkpoints" / "checkpoint-3").is_dir()
-    train_reader(recipe, tmp_path / "cut")
-    whole, cut = (load_file(tmp_path / n / "model.safetensors") for n in ("whole", "cut"))
-    assert all((whole[name] == cut[name]).all() for name in whole)
 
 
-def test_a_checkpoint_whose_writing_was_interrupted_is_passed_over(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
-    from transformers import TrainerCallback, trainer
-
+@pytest.mark.parametrize("torn", [False, True])
+def test_an_interrupted_training_ends_as_an_uninterrupted_one(
+    squad_file: Path, tiny: Path, tmp_path: Path, torn: bool
+) -> None:
     recipe = reader_recipe(squad_file, tiny)
     train_reader(recipe, tmp_path / "whole")
-
-    class Stop(TrainerCallback):
-        def on_step_end(self, args, state, control, **_) -> None:  # type: ignore[no-untyped-def]
-            if state.global_step == 7:
-                raise KeyboardInterrupt
-
-    trainer.DEFAULT_CALLBACKS.append(Stop)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            train_reader(recipe, tmp_path / "cut")
-    finally:
-        trainer.DEFAULT_CALLBACKS.remove(Stop)
+    train_until(7 if torn else 5, recipe, tmp_path / "cut")
     checkpoints = tmp_path / "cut" / "checkpoints"
-    (checkpoints / "checkpoint-6" / "trainer_state.json").write_text('{"epo')
-    (checkpoints / "checkpoint-7").mkdir()  # nothing in it yet
-    record = train_reader(recipe, tmp_path / "cut")
-    assert record["seconds_since_step"] == 3
+    assert (checkpoints / "checkpoint-3").is_dir()
+    if torn:  # interrupted while it wrote: these two are passed over
+        (checkpoints / "checkpoint-6" / "trainer_state.json").write_text('{"epo')
+        (checkpoints / "checkpoint-7").mkdir()
+    assert train_reader(recipe, tmp_path / "cut")["seconds_since_step"] == 3
     whole, cut = (load_file(tmp_path / n / "model.safetensors") for n in ("whole", "cut"))
     assert all((whole[name] == cut[name]).all() for name in whole)
 

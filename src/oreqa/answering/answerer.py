@@ -38,7 +38,7 @@ class Reply:
     """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
 
     Without answers, ``nearest`` says what the documents hold that is most like one. Answers that are not ``calibrated`` have
-    no confidence, and are given whatever they are worth.
+    no confidence and are never refused.
     """
 
     answers: tuple[Answer, ...]
@@ -83,7 +83,7 @@ class Answerer:
             )
         _check_stages(reader, reranker, classifier, rerank)
         if reader is None and (combination is not None or passages is not None):
-            raise InputError("combination and passages are a reader's: without one, sentences are the answers")
+            raise InputError("combination and passages are used by a reader alone: without one, answers are sentences")
         self.index = index
         self.classifier, self.rerank = classifier, rerank
         self.reader, self.reranker = reader, reranker

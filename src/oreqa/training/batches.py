@@ -1,4 +1,4 @@
-"""The order in which examples are seen: batches of like length, at random, so that little is computed on padding."""
+"""The order in which examples are seen: batches of similar length, at random, so that little is computed on padding."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def by_passage(examples: Sequence[Example], batch: int, rng: random.Random) -> l
 
 
 def by_length(examples: Sequence[Example], batch: int, rng: random.Random) -> list[Example]:
-    """Questions at random, near others whose passages are of like length."""
+    """Questions at random, near others whose passages are of similar length."""
     batches = batches_by_length(rng.sample(examples, len(examples)), _length, batch, rng)
     return [example for rows in batches for example in rows]
 

@@ -76,7 +76,7 @@ def prediction_lists(
 
 
 def one_by_one(lists: Sequence[CandidateList], batch: int, rng: random.Random) -> list[CandidateList]:
-    """Every candidate as a list of its own, at random; those of a batch are of like length."""
+    """Every candidate as a list of its own, at random; those of a batch are of similar length."""
     candidates = [candidate for candidates in lists for candidate in candidates]
     rng.shuffle(candidates)
     batches = batches_by_length(candidates, lambda candidate: len(candidate.window.ids), batch, rng)

@@ -45,7 +45,7 @@ def reader_groups(recipe: ReaderRecipe, inputs: ReaderInputs, advance: Advance =
 def epoch_groups(recipe: ReaderRecipe, files: Sequence[DataFile], epoch: int, advance: Advance = ignore) -> list[Group]:
     """The groups of one epoch, drawn by the recipe's seed and the epoch's number alone.
 
-    Groups of like length stand together, in runs of one batch; the runs are in random order.
+    Groups of similar length stand together, in runs of one batch; the runs are in random order.
     """
     rng = random.Random(f"{recipe.seed} {epoch}")
     drawn = [group for file in files if epoch < file.data.epochs for group in file.draw(rng, advance)]

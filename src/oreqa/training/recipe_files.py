@@ -44,7 +44,7 @@ def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] =
 
 
 def _unknown_key(kind: type[Section], place: Sequence[int | str]) -> str:
-    """What can be written instead of a key that there is none of."""
+    """Suggest known keys for an unknown one."""
     keys = list(section_at(kind, place[:-1]).model_fields)
     nearest = get_close_matches(str(place[-1]), keys, 1, cutoff=0.75)
     guess = f"did you mean {nearest[0]}? " if nearest else ""

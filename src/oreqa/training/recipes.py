@@ -258,7 +258,7 @@ class RetrieverRecipe(Section):
     """Hard negatives drawn for each question; with soft labels, further candidates that the classifier scored."""
     batches: BatchOrder = "by_passage"
     """What stands in a batch: the questions of a passage together, so that it is encoded once (by_passage), or questions at
-    random (by_length); in both, passages of like length."""
+    random (by_length); in both, passages of similar length."""
     chunk: Count | None = None
     """Inputs that are encoded at a time: less memory for a quarter more time (gradient caching); without it, a batch."""
     max_tokens: Tokens = 256

@@ -1,4 +1,4 @@
-"""Reading: questions and passages to answer spans, in batches over passages and questions of like length."""
+"""Reading: questions and passages to answer spans, in batches over passages and questions of similar length."""
 
 from __future__ import annotations
 
