@@ -87,6 +87,17 @@ def retriever(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_j
     _train("retriever", recipe, out, set_, as_json)
 
 
+@train.command(cls=_Training)
+def generator(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
+    """Train a question generator: from an answer marked in its context to the question (for oreqa generate).
+
+    An interrupted training resumes from its last checkpoint when it is run again.
+
+    [bold]oreqa train generator --recipe recipes/small/generator.toml --set data_root=data --out runs/generator[/bold]
+    """
+    _train("generator", recipe, out, set_, as_json)
+
+
 def _train(kind: str, recipe: Path, out: Path, settings: list[str] | None, as_json: bool) -> None:
     from oreqa.training import train_model
     from oreqa.training.memory import keep_freed_memory

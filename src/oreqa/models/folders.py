@@ -28,7 +28,7 @@ _PACKAGED = {
 }
 """Models that Python packages contain: name to package and folder in it."""
 
-READER, RERANKER, CLASSIFIER = "reader", "reranker", "classifier"
+READER, RERANKER, CLASSIFIER, GENERATOR = "reader", "reranker", "classifier", "generator"
 """Values of ``kind`` in a folder's settings; encoders need not set it."""
 
 _ARCHITECTURES = {
@@ -37,6 +37,7 @@ _ARCHITECTURES = {
     "BertForQuestionAnswering": READER,
     "DPRReader": READER,
     "BertForSequenceClassification": CLASSIFIER,
+    "BertLMHeadModel": GENERATOR,
 }
 """The kind of a folder without ``kind``, by the class in its ``architectures``."""
 

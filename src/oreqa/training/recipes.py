@@ -300,12 +300,65 @@ class RetrieverRecipe(Section):
         return self
 
 
-Recipe = ReaderRecipe | RerankerRecipe | ClassifierRecipe | RetrieverRecipe
+class GeneratorData(Section):
+    """A file to train a question generator on."""
+
+    file: Path
+    """SQuAD or MRQA file, of which the held-out articles are passed over."""
+    style: str
+    """The kind of its questions; files of the same style share it."""
+    epochs: Count = 1
+    """How often its questions are seen."""
+    questions: Count | None = None
+    """Questions drawn for each epoch; without it, all of them."""
+    titles: bool = True
+    """Whether the paragraphs' titles mean anything to a reader."""
+
+
+class GeneratorRecipe(Section):
+    """How a question generator is trained: from an answer in its context to the question."""
+
+    kind: Literal["generator"]
+    """What is trained."""
+    backbone: str = DEFAULT_ENCODER
+    """The model to begin with: a name or a folder."""
+    data_root: Path = Path()
+    """Folder that the data files' paths begin at."""
+    data: Annotated[tuple[GeneratorData, ...], Field(min_length=1)]
+    """The files to learn from."""
+    max_tokens: Annotated[int, Field(ge=32, le=480)] = 128
+    """Tokens of title, context and answer."""
+    question_tokens: Annotated[int, Field(ge=8, le=128)] = 32
+    """Tokens of a question; longer ones are cut."""
+    label_smoothing: Share = 0.1
+    """Share of the probability that training spreads over all tokens."""
+    dropout: Share = 0.1
+    """Dropout."""
+    attention_dropout: Share = 0.0
+    """Dropout of attention weights, which costs a fifth of the speed on a processor."""
+    seed: int = 0
+    """What is random is drawn by it."""
+    optimiser: Optimiser
+    """The optimiser."""
+
+    @property
+    def styles(self) -> tuple[str, ...]:
+        """The styles of the files, each once, in their order."""
+        return tuple(dict.fromkeys(part.style for part in self.data))
+
+    @property
+    def files(self) -> list[Path]:
+        """What the run learns from."""
+        return [self.data_root / part.file for part in self.data]
+
+
+Recipe = ReaderRecipe | RerankerRecipe | ClassifierRecipe | RetrieverRecipe | GeneratorRecipe
 
 RECIPES: dict[str, type[Recipe]] = {
     "reader": ReaderRecipe,
     "reranker": RerankerRecipe,
     "classifier": ClassifierRecipe,
     "retriever": RetrieverRecipe,
+    "generator": GeneratorRecipe,
 }
 """The recipe of each kind of model."""

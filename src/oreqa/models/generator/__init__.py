@@ -1,0 +1,1 @@
+"""The question generator: a passage with a marked answer to the question that it answers."""

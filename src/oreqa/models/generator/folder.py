@@ -1,0 +1,48 @@
+"""Read the settings of a question generator's folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oreqa.errors import ModelError
+from oreqa.models.folders import GENERATOR, MIN_TOKENS, check_kind, read_config, sound_settings, whole_number
+from oreqa.models.graph.weights import find_tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorFolder:
+    """The settings of a generator's folder; the weights are not loaded.
+
+    ``styles`` are the kinds of questions that it learned, each from a training set of its own. ``max_tokens`` is the
+    longest prefix (title, context and answer with special tokens), ``question_tokens`` the longest question with [SEP].
+    """
+
+    path: Path
+    config: dict[str, Any]
+    tokenizer: Path
+    styles: tuple[str, ...]
+    max_tokens: int
+    question_tokens: int
+
+
+def read_generator_folder(path: Path) -> GeneratorFolder:
+    """Read the settings of a generator's folder. Raises ModelError, with the reason, if it is something else."""
+    with sound_settings(path):
+        config = read_config(path)
+        check_kind(path, config, GENERATOR)
+        settings = config.get("oreqa") or {}
+        styles = settings.get("styles")
+        if not isinstance(styles, list) or not styles or not all(isinstance(style, str) for style in styles):
+            raise ModelError(f"{path}: its setting styles is {styles!r}; it must be a list of names")
+        positions = whole_number(config, "max_position_embeddings", path, 512, 2 * MIN_TOKENS)
+        question_tokens = min(whole_number(settings, "question_tokens", path, 32, 2), positions // 2)
+        return GeneratorFolder(
+            path=path,
+            config=config,
+            tokenizer=find_tokenizer(path),
+            styles=tuple(styles),
+            max_tokens=min(whole_number(settings, "max_tokens", path, 128, MIN_TOKENS), positions - question_tokens),
+            question_tokens=question_tokens,
+        )

@@ -1,0 +1,88 @@
+"""Build a generator's inputs: ``[CLS] style title [SEP] context with the answer marked [SEP]``, then the question.
+
+The context is the answer's sentence with one sentence on each side; the answer stands between two markers. Style and
+markers are vocabulary entries that BERT does not use.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from oreqa.corpus.sentences import split_sentences
+from oreqa.models.graph.windows import TITLE_TOKENS, Tokens, WindowInputs, token_span
+
+NEIGHBOURS = 1
+"""Sentences before and after the answer's that are shown with it."""
+
+ANSWER_OPENS, ANSWER_CLOSES = "[unused0]", "[unused1]"
+_FIRST_STYLE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedAnswer:
+    """An answer to ask about: ``context[start:end]``, in a few sentences under a title."""
+
+    title: str
+    context: str
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The answer."""
+        return self.context[self.start : self.end]
+
+
+def mark_answer(title: str, text: str, start: int, end: int, sentences: Sequence[tuple[int, int]] | None = None) -> MarkedAnswer:
+    """Return the answer ``text[start:end]`` in its sentence and NEIGHBOURS on each side.
+
+    ``sentences`` are those of ``text``, if they are known already.
+    """
+    sentences = split_sentences(text) if sentences is None else sentences
+    if not sentences:
+        return MarkedAnswer(title, text, start, end)
+    starts = [sentence[0] for sentence in sentences]
+    first = max(0, bisect_right(starts, start) - 1 - NEIGHBOURS)
+    last = min(len(sentences) - 1, max(0, bisect_right(starts, max(start, end - 1)) - 1) + NEIGHBOURS)
+    begin, stop = min(sentences[first][0], start), max(sentences[last][1], end)
+    return MarkedAnswer(title, text[begin:stop], start - begin, end - begin)
+
+
+class GeneratorInputs(WindowInputs):
+    """Builds the prefixes and questions of one generator.
+
+    ``max_tokens`` and ``question_tokens`` are those of ``GeneratorFolder``; style number i is the vocabulary entry
+    ``[unused{i + 2}]``. Raises ModelError for a tokenizer that is damaged or not BERT's, or has too few unused entries.
+    """
+
+    def __init__(self, tokenizer: Path, max_tokens: int, question_tokens: int, styles: Sequence[str]) -> None:
+        super().__init__(tokenizer, max_tokens, titles=True, closing=True)
+        self.question_tokens = question_tokens
+        self.opens, self.closes = self.token_id(ANSWER_OPENS), self.token_id(ANSWER_CLOSES)
+        self._styles = {style: self.token_id(f"[unused{i}]") for i, style in enumerate(styles, _FIRST_STYLE)}
+        self.end = self._sep
+
+    def prefix(self, title: Tokens, context: Tokens, start: int, end: int, style: str) -> list[int] | None:
+        """Return the ids of a prefix, of at most ``max_tokens``; None if there is no token in the answer.
+
+        Of a context that is too long, what is nearest to the answer stays; of an answer that is too long, its beginning.
+        """
+        answer = token_span(context, start, end)
+        if answer is None:
+            return None
+        head = [self._cls, self._styles[style], *title.ids[: min(TITLE_TOKENS, self.max_tokens // 4)], self.end]
+        room = self.max_tokens - len(head) - 3
+        first, last = answer[0], min(answer[1], answer[0] + room - 1)
+        size = last - first + 1
+        begin = max(0, min(len(context.ids) - room, first - (room - size) // 2))
+        ids = context.ids[begin : begin + room]
+        inside = slice(first - begin, last - begin + 1)
+        return [*head, *ids[: inside.start], self.opens, *ids[inside], self.closes, *ids[inside.stop :], self.end]
+
+    def question(self, question: Tokens) -> list[int]:
+        """Return the ids of a question, cut to ``question_tokens``, and the [SEP] that ends it."""
+        return [*question.ids[: self.question_tokens - 1], self.end]
+

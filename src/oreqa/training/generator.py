@@ -1,0 +1,72 @@
+"""Training of the question generator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from oreqa.errors import InputError
+from oreqa.losses.generation import token_loss
+from oreqa.models.folders import GENERATOR, find_model
+from oreqa.models.generator.inputs import GeneratorInputs
+from oreqa.models.generator.module import BertGenerator, start_head
+from oreqa.models.graph.weights import find_tokenizer, load_weights
+from oreqa.progress import Progress, no_progress
+from oreqa.training.generator_examples import collate, ordered_examples
+from oreqa.training.initial import start_from
+from oreqa.training.recipes import GeneratorRecipe
+from oreqa.training.trainer import Batch, copy_tokenizer, fit, silence_transformers
+
+
+@silence_transformers()
+def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
+    """Train a question generator, with the answer marked in its context (UniLM, Dong et al. 2019), and save it to ``out``.
+
+    Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be
+    learned from.
+    """
+    torch.manual_seed(recipe.seed)
+    backbone = find_model(recipe.backbone)
+    model = _start(recipe, backbone)
+    tokenizer = find_tokenizer(backbone)
+    inputs = GeneratorInputs(tokenizer, recipe.max_tokens, recipe.question_tokens, recipe.styles)
+    with progress("preparing questions", None) as advance:
+        examples = ordered_examples(recipe, inputs, advance)
+    if not examples:
+        raise InputError("no question of the data has an answer in its passage: there is nothing to learn from")
+
+    def loss(module: BertGenerator, batch: Batch) -> Tensor:
+        targets = batch.pop("targets")
+        return token_loss(module(**batch), targets, recipe.label_smoothing)
+
+    record = fit(model, examples, collate, loss, optimiser=recipe.optimiser, seed=recipe.seed, out=out, progress=progress)
+    copy_tokenizer(tokenizer.parent, out)
+    return record
+
+
+def _start(recipe: GeneratorRecipe, backbone: Path) -> BertGenerator:
+    """The backbone with its language model head, or with a new one if it has none."""
+    has_head = "cls.predictions.transform.dense.weight" in load_weights(backbone)
+    settings = {
+        "kind": GENERATOR,
+        "styles": list(recipe.styles),
+        "max_tokens": recipe.max_tokens,
+        "question_tokens": recipe.question_tokens,
+    }
+    model = start_from(
+        BertGenerator,
+        backbone,
+        dropout=recipe.dropout,
+        head=has_head,
+        attention_probs_dropout_prob=recipe.attention_dropout,
+        is_decoder=True,
+        oreqa=settings,
+    )
+    if not has_head:
+        start_head(model)
+    if not torch.cuda.is_available():  # the CPU's fused attention takes a sixth longer with a mask of its own for each row
+        model.set_attn_implementation("eager")
+    return model

@@ -1,0 +1,94 @@
+"""Training examples of the question generator: prefix and question as token ids."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from oreqa.corpus.sentences import split_sentences
+from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.splits import split_articles
+from oreqa.datasets.squad import readable_title
+from oreqa.models.generator.inputs import GeneratorInputs, mark_answer
+from oreqa.progress import Advance, ignore
+from oreqa.training.batches import batches_by_length
+from oreqa.training.recipes import GeneratorData, GeneratorRecipe
+from oreqa.training.trainer import Batch
+
+BLOCK = 1024
+"""Examples that are tokenised together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The ids of a prefix, and of the question with the [SEP] that ends it."""
+
+    prefix: list[int]
+    question: list[int]
+
+
+def ordered_examples(recipe: GeneratorRecipe, inputs: GeneratorInputs, advance: Advance = ignore) -> list[Example]:
+    """All examples of a run in the order in which they are seen, in batches of similar length."""
+    files = [_load(part, recipe, inputs, advance) for part in recipe.data]
+    ordered = []
+    for epoch in range(max(part.epochs for part in recipe.data)):
+        rng = random.Random(f"{recipe.seed} {epoch}")
+        drawn = [
+            example
+            for part, examples in zip(recipe.data, files, strict=True)
+            if epoch < part.epochs
+            for example in rng.sample(examples, min(part.questions or len(examples), len(examples)))
+        ]
+        rng.shuffle(drawn)
+        batches = batches_by_length(drawn, lambda e: len(e.prefix) + len(e.question), recipe.optimiser.batch, rng)
+        ordered += [example for rows in batches for example in rows]
+    return ordered
+
+
+def _load(part: GeneratorData, recipe: GeneratorRecipe, inputs: GeneratorInputs, advance: Advance) -> list[Example]:
+    """The examples of a file: its distinct questions, each with its first answer."""
+    paragraphs, _ = split_articles(load_paragraphs(recipe.data_root / part.file))
+    rows = {}
+    for paragraph in paragraphs:
+        sentences = split_sentences(paragraph.text)
+        title = readable_title(paragraph.title) if part.titles else ""
+        for question in paragraph.questions:
+            if question.answers:
+                gold = question.answers[0]
+                marked = mark_answer(title, paragraph.text, gold.start, gold.start + len(gold.text), sentences)
+                rows.setdefault((question.text, marked.text), marked)
+    keys, examples = list(rows), []
+    for begin in range(0, len(keys), BLOCK):
+        block = keys[begin : begin + BLOCK]
+        marks = [rows[key] for key in block]
+        tokens = inputs.tokenize(text for key, m in zip(block, marks, strict=True) for text in (key[0], m.title, m.context))
+        for (question, _), m in zip(block, marks, strict=True):
+            prefix = inputs.prefix(tokens[m.title], tokens[m.context], m.start, m.end, part.style)
+            if prefix is not None and tokens[question].ids:
+                examples.append(Example(prefix, inputs.question(tokens[question])))
+        advance(len(block))
+    return examples
+
+
+def collate(examples: Sequence[Example]) -> Batch:
+    """Padded tensors of a batch, as ``BertGenerator`` takes them, and ``targets`` (``[P]``), the questions' tokens."""
+    rows = [example.prefix + example.question[:-1] for example in examples]
+    length = max(map(len, rows))
+    ids, types = (torch.zeros((len(rows), length), dtype=torch.long) for _ in range(2))
+    predicts = torch.zeros((len(rows), length), dtype=torch.bool)
+    for number, (row, example) in enumerate(zip(rows, examples, strict=True)):
+        size = len(example.prefix)
+        ids[number, : len(row)] = torch.tensor(row)
+        types[number, size : len(row)] = 1
+        predicts[number, size - 1 : len(row)] = True
+    return {
+        "input_ids": ids,
+        "token_type_ids": types,
+        "prefixes": torch.tensor([len(example.prefix) for example in examples]),
+        "lengths": torch.tensor([len(row) for row in rows]),
+        "predicts": predicts,
+        "targets": torch.tensor([token for example in examples for token in example.question]),
+    }
