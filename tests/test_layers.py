@@ -20,7 +20,7 @@ LAYERS = [
     {"models", "losses"},
     {"index"},
     {"answering"},
-    {"mining"},
+    {"mining", "generation"},
     {"training"},
     {"evaluation"},
     {"cli"},

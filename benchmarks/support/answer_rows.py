@@ -14,7 +14,8 @@ from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.evaluation.answers import exact_match, f1_score
+from oreqa.datasets.answers import f1_score
+from oreqa.evaluation.answers import exact_match
 from oreqa.evaluation.open_scores import has_answer
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder

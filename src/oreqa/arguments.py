@@ -71,6 +71,13 @@ def count(value: object, name: str, smallest: int = 1) -> int:
     return number
 
 
+def share(value: object, name: str) -> float:
+    """A number from 0 to 1. Raises InputError for anything else."""
+    if isinstance(value, bool) or not is_number(value) or not 0 <= value <= 1:
+        raise InputError(f"{name} is {value!r}; it must lie between 0 and 1")
+    return float(value)
+
+
 def choice(value: object, choices: Collection[str], name: str) -> None:
     """Raise InputError if a value is none of the ``choices``."""
     if value not in tuple(choices):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.datasets.answers import match_pattern, occurrences
+from oreqa.datasets.answers import f1_score, match_pattern, occurrences
 from oreqa.datasets.squad import load_squad
 from oreqa.errors import InputError
-from oreqa.evaluation.answers import f1_score, score_answer, score_answer_file
+from oreqa.evaluation.answers import score_answer, score_answer_file
 
 # A reference written from the published description of SQuAD's evaluation: each step by itself.
 

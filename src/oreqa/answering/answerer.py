@@ -12,7 +12,7 @@ from typing import overload
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import sentence_features, span_features
 from oreqa.answering.reading import combination_of, read_answers
-from oreqa.arguments import Where, count, kind_of, text_list
+from oreqa.arguments import Where, count, kind_of, share, text_list
 from oreqa.core import Answer, Hit, Unit
 from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.errors import InputError
@@ -208,8 +208,7 @@ class Answerer:
     def _checked_threshold(self, threshold: float | None) -> float:
         if threshold is None:
             return self.calibration.threshold if self.calibration else 0.0
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-            raise InputError(f"the threshold is {threshold!r}; it must lie between 0 and 1")
+        threshold = share(threshold, "the threshold")
         if self.calibration is None and threshold:
             raise InputError(
                 f"the threshold is {threshold}, but these models are not calibrated and give no confidence; leave it out"

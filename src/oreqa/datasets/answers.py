@@ -1,9 +1,10 @@
-"""Answer strings: SQuAD's normalisation, their occurrences in a text, and CuratedTREC's patterns."""
+"""Answer strings: SQuAD's normalisation and F1, their occurrences in a text, and CuratedTREC's patterns."""
 
 from __future__ import annotations
 
 import re
 import string
+from collections import Counter
 
 import regex
 
@@ -18,6 +19,16 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 def normalize_answer(text: str) -> str:
     """Lower-case; remove ASCII punctuation and the words a, an and the; collapse white space (Rajpurkar et al. 2016)."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def f1_score(prediction: str, gold: str) -> float:
+    """Harmonic mean of precision and recall over the words of both, normalised and counted with repetitions."""
+    predicted_words, gold_words = normalize_answer(prediction).split(), normalize_answer(gold).split()
+    common = sum((Counter(predicted_words) & Counter(gold_words)).values())
+    if not common:
+        return 0.0
+    precision, recall = common / len(predicted_words), common / len(gold_words)
+    return 2 * precision * recall / (precision + recall)
 
 
 def occurrences(text: str, answer: str) -> list[tuple[int, int]]:

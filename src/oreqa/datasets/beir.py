@@ -36,11 +36,7 @@ def load_beir(folder: Path, split: str) -> Beir:
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder; a BEIR folder holds corpus.jsonl, queries.jsonl and qrels/")
-    corpus_file, queries_file = _file(folder, "corpus.jsonl"), _file(folder, "queries.jsonl")
-    corpus = tuple(
-        Entry(need_id(row, "_id", where), optional(row, "title", str, "", where), need(row, "text", str, where))
-        for where, row in _rows(corpus_file)
-    )
+    corpus, queries_file = load_corpus(folder), _file(folder, "queries.jsonl")
     texts = {need_id(row, "_id", where): need(row, "text", str, where) for where, row in _rows(queries_file)}
     qrels_file = _file(folder / "qrels", f"{split}.tsv")
     documents = {entry.id for entry in corpus}
@@ -51,6 +47,14 @@ def load_beir(folder: Path, split: str) -> Beir:
             raise InputError(f"{qrels_file}, line {number}: there is no {missing}")
         qrels.setdefault(query, {})[document] = grade
     return Beir(corpus, {query: texts[query] for query in qrels}, qrels)
+
+
+def load_corpus(folder: Path) -> tuple[Entry, ...]:
+    """Read the documents of a BEIR folder. Raises InputError for a missing file or a malformed row."""
+    return tuple(
+        Entry(need_id(row, "_id", where), optional(row, "title", str, "", where), need(row, "text", str, where))
+        for where, row in _rows(_file(folder, "corpus.jsonl"))
+    )
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

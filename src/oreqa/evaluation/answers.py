@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.answers import normalize_answer
+from oreqa.datasets.answers import f1_score, normalize_answer
 from oreqa.errors import InputError
 from oreqa.files import need, read_json
 
@@ -24,16 +23,6 @@ class Score:
 def exact_match(prediction: str, golds: Sequence[str]) -> float:
     """1 if the prediction equals an answer after normalisation."""
     return float(any(normalize_answer(prediction) == normalize_answer(gold) for gold in golds))
-
-
-def f1_score(prediction: str, gold: str) -> float:
-    """Harmonic mean of precision and recall over the words of both, normalised and counted with repetitions."""
-    predicted_words, gold_words = normalize_answer(prediction).split(), normalize_answer(gold).split()
-    common = sum((Counter(predicted_words) & Counter(gold_words)).values())
-    if not common:
-        return 0.0
-    precision, recall = common / len(predicted_words), common / len(gold_words)
-    return 2 * precision * recall / (precision + recall)
 
 
 def score_answer(prediction: str, golds: Sequence[str], version2: bool = False) -> Score:

@@ -12,7 +12,7 @@ from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import readable_title
-from oreqa.models.generator.inputs import GeneratorInputs, mark_answer
+from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
 from oreqa.progress import Advance, ignore
 from oreqa.training.batches import batches_by_length
 from oreqa.training.recipes import GeneratorData, GeneratorRecipe
@@ -51,7 +51,7 @@ def ordered_examples(recipe: GeneratorRecipe, inputs: GeneratorInputs, advance: 
 def _load(part: GeneratorData, recipe: GeneratorRecipe, inputs: GeneratorInputs, advance: Advance) -> list[Example]:
     """The examples of a file: its distinct questions, each with its first answer."""
     paragraphs, _ = split_articles(load_paragraphs(recipe.data_root / part.file))
-    rows = {}
+    rows: dict[tuple[str, str], MarkedAnswer] = {}
     for paragraph in paragraphs:
         sentences = split_sentences(paragraph.text)
         title = readable_title(paragraph.title) if part.titles else ""

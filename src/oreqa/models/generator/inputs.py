@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from oreqa.corpus.sentences import split_sentences
 from oreqa.models.graph.windows import TITLE_TOKENS, Tokens, WindowInputs, token_span
 
 NEIGHBOURS = 1
@@ -36,12 +35,8 @@ class MarkedAnswer:
         return self.context[self.start : self.end]
 
 
-def mark_answer(title: str, text: str, start: int, end: int, sentences: Sequence[tuple[int, int]] | None = None) -> MarkedAnswer:
-    """Return the answer ``text[start:end]`` in its sentence and NEIGHBOURS on each side.
-
-    ``sentences`` are those of ``text``, if they are known already.
-    """
-    sentences = split_sentences(text) if sentences is None else sentences
+def mark_answer(title: str, text: str, start: int, end: int, sentences: Sequence[tuple[int, int]]) -> MarkedAnswer:
+    """Return the answer ``text[start:end]`` in its sentence and NEIGHBOURS on each side; ``sentences`` are those of ``text``."""
     if not sentences:
         return MarkedAnswer(title, text, start, end)
     starts = [sentence[0] for sentence in sentences]
@@ -85,4 +80,3 @@ class GeneratorInputs(WindowInputs):
     def question(self, question: Tokens) -> list[int]:
         """Return the ids of a question, cut to ``question_tokens``, and the [SEP] that ends it."""
         return [*question.ids[: self.question_tokens - 1], self.end]
-

@@ -1,0 +1,95 @@
+"""Which generated questions are kept: the filters of ProQA's data, the round trip, and the classifier's probability."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from oreqa.answering.reading import read_answers
+from oreqa.core import Passage
+from oreqa.datasets.answers import f1_score, normalize_answer
+from oreqa.generation.drafts import Draft
+from oreqa.generation.output import answer_sentence
+from oreqa.index.search import Index
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.cross_encoder.reranking import probability
+from oreqa.models.reader.reader import Reader
+
+MIN_WORDS = 20
+"""Passages of fewer words are passed over (ProQA's released code)."""
+
+MIN_QUESTION_WORDS = 3
+"""A question of fewer words asks for nothing in particular."""
+
+ROUND_TRIP_PASSAGES = 5
+"""Passages that are retrieved and read for a question."""
+
+REASONS: Mapping[str, str] = {
+    "short": f"the question has fewer than {MIN_QUESTION_WORDS} words",
+    "answer_inside": "the question contains its answer",
+    "repeated": "another answer of the documents has the same question",
+    "round_trip": "the reader finds another answer among the passages retrieved for the question",
+    "improbable": "the classifier doubts that the sentence answers the question",
+}
+"""Why questions are dropped, in the order of the filters."""
+
+
+def text_reason(question: str, answer: str) -> str | None:
+    """Why a question is dropped for its wording alone; None if it is kept."""
+    words = normalize_answer(question)
+    if len(words.split()) < MIN_QUESTION_WORDS:
+        return "short"
+    # Whole words: "an" does not stand in "Japan". An answer that normalisation empties ("the") stands in every question.
+    return "answer_inside" if f" {normalize_answer(answer)} " in f" {words} " else None
+
+
+def round_trip_f1(index: Index, reader: Reader, questions: Sequence[str], answers: Sequence[str]) -> list[float]:
+    """F1 of the reader's best answer to each question against the answer that it was made from (Alberti et al. 2019).
+
+    The reader reads the ROUND_TRIP_PASSAGES best passages that the index retrieves for the question, so that a question
+    that does not lead back to its passage fails too.
+    """
+    if not questions:
+        return []
+    hits = index.search(list(questions), ROUND_TRIP_PASSAGES, "hybrid", "passage")
+    passages = [[hit.passage for hit in ranking] for ranking in hits]
+    retrieval = [[hit.score for hit in ranking] for ranking in hits]
+    spans = read_answers(reader, None, questions, passages, retrieval)
+    return [f1_score(ranked[0].span.text, gold) if ranked else 0.0 for ranked, gold in zip(spans, answers, strict=True)]
+
+
+class Filters:
+    """All filters of a question by itself; those without a model are passed over.
+
+    A question stays if the ``reader`` finds its answer with an F1 of at least ``min_f1`` (``round_trip_f1``), and the
+    ``classifier`` gives the answer's sentence at least ``min_probability``. ``stamp`` names the models and limits.
+    """
+
+    def __init__(
+        self, index: Index, reader: Reader | None, min_f1: float, classifier: CrossEncoder | None, min_probability: float
+    ) -> None:
+        self._index = index
+        self._reader, self._min_f1 = reader, min_f1
+        self._classifier, self._min_probability = classifier, min_probability
+        self.stamp = json.dumps([reader and [reader.stamp, min_f1], classifier and [classifier.stamp, min_probability]])
+
+    def __call__(self, drafts: Sequence[Draft], passages: Sequence[Passage]) -> list[Draft]:
+        """The drafts in their order, each with the first reason to drop it, or with none."""
+        checked = [replace(draft, dropped=text_reason(draft.question, draft.answer)) for draft in drafts]
+        if self._reader is not None:
+            kept = [i for i, draft in enumerate(checked) if draft.dropped is None]
+            scores = round_trip_f1(
+                self._index, self._reader, [checked[i].question for i in kept], [checked[i].answer for i in kept]
+            )
+            for i, f1 in zip(kept, scores, strict=True):
+                if f1 < self._min_f1:
+                    checked[i] = replace(checked[i], dropped="round_trip")
+        if self._classifier is not None:
+            kept = [i for i, draft in enumerate(checked) if draft.dropped is None]
+            sentences = [[answer_sentence(passages[checked[i].passage], checked[i])] for i in kept]
+            logits = self._classifier.score([checked[i].question for i in kept], sentences)
+            for i, logit in zip(kept, logits, strict=True):
+                p = round(float(probability(logit)[0]), 4)
+                checked[i] = replace(checked[i], probability=p, dropped=None if p >= self._min_probability else "improbable")
+        return checked

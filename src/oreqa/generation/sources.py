@@ -1,0 +1,48 @@
+"""The passages that questions are made from: an index's, or those of a data file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from oreqa.arguments import as_path
+from oreqa.core import Document, Passage
+from oreqa.corpus.splitter import paragraph_passage
+from oreqa.datasets.beir import load_corpus
+from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.squad import readable_title
+from oreqa.errors import InputError
+from oreqa.index.in_memory import index_documents
+from oreqa.index.passages import index_passages
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+from oreqa.progress import Progress
+
+
+def open_source(
+    index: str | Path | None, data: str | Path | None, work: Path, model: str | Path, device: str, progress: Progress
+) -> Index:
+    """Open the ``index``, or index the ``data`` in the folder ``work``. Raises InputError unless exactly one is named."""
+    if data is None and index is not None:
+        return Index.open(as_path(index, "an index's folder"), device)
+    if data is None or index is not None:
+        raise InputError("name either an index or data to make questions from")
+    return index_data(as_path(data, "data"), work, model, device, progress)
+
+
+def index_data(data: Path, work: Path, model: str | Path, device: str, progress: Progress) -> Index:
+    """Index the paragraphs of a SQuAD or MRQA file, or the documents of a BEIR folder, in the folder ``work``.
+
+    Questions that the data holds are not looked at. Raises InputError for data that cannot be read.
+    """
+    with progress("encoding passages", None) as advance:
+        if data.is_dir():
+            documents = [Document(entry.id, entry.title, entry.text) for entry in load_corpus(data) if entry.text.strip()]
+            index_documents(work, documents, model=model, prune=True, device=device, progress=advance)
+            return Index.open(work, device)
+        return index_passages(work, _paragraph_passages(data), Settings(model=str(model)), device, advance)
+
+
+def _paragraph_passages(data: Path) -> Iterator[Passage]:
+    for number, paragraph in enumerate(load_paragraphs(data)):
+        yield paragraph_passage(Document(f"{paragraph.title}#{number}", readable_title(paragraph.title), paragraph.text))
