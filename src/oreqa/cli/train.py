@@ -100,9 +100,10 @@ def generator(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_j
 
 def _train(kind: str, recipe: Path, out: Path, settings: list[str] | None, as_json: bool) -> None:
     from oreqa.training import train_model
-    from oreqa.training.memory import keep_freed_memory
+    from oreqa.training.memory import keep_freed_memory, limit_kernel_cache
 
     keep_freed_memory()
+    limit_kernel_cache()
     record = train_model(kind, recipe, out, settings or (), progress_bar)
     if as_json:
         print_json(record)
