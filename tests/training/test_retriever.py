@@ -50,8 +50,13 @@ def prepared(tiny: Path, recipe: RetrieverRecipe, pairs: list[Pair]) -> tuple[li
 @pytest.mark.numeric
 @pytest.mark.parametrize(
     "form",
-    [{}, {"context": "cross_segment", "pooling": "cls", "input_types": True, "projection": 8}, {"input_types": True}],
-    ids=["inside", "pairs", "typed"],
+    [
+        {},
+        {"context": "cross_segment", "pooling": "cls", "input_types": True, "projection": 8},
+        {"input_types": True},
+        {"towers": "separate", "projection": 8},
+    ],
+    ids=["inside", "pairs", "typed", "two encoders"],
 )
 def test_a_retriever_learns_and_its_folder_encodes(
     squad_file: Path, tiny: Path, tmp_path: Path, form: dict[str, object]
@@ -75,6 +80,31 @@ def test_a_retriever_learns_and_its_folder_encodes(
     else:
         assert np.allclose(whole, theirs.encode_document([text])[0], atol=2e-3)
     assert json.loads((tmp_path / "m" / "run.json").read_text())["pairs"] == len(load_training_pairs(squad_file))
+
+
+def test_two_encoders_begin_alike_and_learn_apart(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = retriever_recipe(squad_file, tiny, towers="separate", dev=str(squad_file))
+    optimiser = recipe.optimiser.model_copy(update={"learning_rate": 1e-30})
+    train_retriever(recipe.model_copy(update={"optimiser": optimiser}), tmp_path / "start")
+    train_retriever(recipe, tmp_path / "end")
+    weights = {
+        (name, route): load_file(tmp_path / name / f"{route}_0_Transformer" / "model.safetensors")
+        for name in ("start", "end")
+        for route in ("query", "document")
+    }
+    tensor = "encoder.layer.0.output.dense.weight"
+    backbone = load_file(tiny / "model.safetensors")[tensor]
+    assert all(np.allclose(weights["start", route][tensor], backbone) for route in ("query", "document"))
+    ends = [weights["end", route][tensor] for route in ("query", "document")]
+    assert not any(np.allclose(end, backbone, atol=1e-4) for end in ends)
+    assert not np.allclose(*ends, atol=1e-4)
+    record = train_retriever(recipe.model_copy(update={"backbone": str(tmp_path / "end")}), tmp_path / "further")
+    assert record["steps"] > 0
+
+
+def test_two_encoders_are_no_place_for_input_types(squad_file: Path, tiny: Path) -> None:
+    with pytest.raises(ValueError, match="tells one encoder what questions are; set towers=shared"):
+        retriever_recipe(squad_file, tiny, towers="separate", input_types=True)
 
 
 def test_a_batch_knows_who_answers_what(squad_file: Path, tiny: Path) -> None:
@@ -162,11 +192,15 @@ def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Pat
     assert sum(rows * tokens for rows, tokens in parts) < len(lengths) * max(lengths)
 
 
-@pytest.mark.parametrize("keys", [{}, {"loss": "soft_labels", "silver": "missing_gold"}], ids=["softmax", "soft labels"])
+@pytest.mark.parametrize(
+    "keys",
+    [{}, {"loss": "soft_labels", "silver": "missing_gold"}, {"towers": "separate"}],
+    ids=["softmax", "soft labels", "two encoders"],
+)
 def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: dict[str, str]) -> None:
     from oreqa.models.encoder.module import start_from
 
-    settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
+    settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None, **keys}
     gold = load_training_pairs(squad_file)
     pairs = [replace(pair, score=0.9) for pair in gold]
     pairs += [replace(a, positive=b.positive, source="silver", score=0.3) for a, b in zip(gold, gold[5:], strict=False)]
@@ -353,18 +387,19 @@ from oreqa.training.recipes import RetrieverRecipe
 from oreqa.training.retriever_batches import RetrieverCollator
 from oreqa.training.retriever_examples import PairPool
 from oreqa.training.retriever_loss import RetrievalLoss
-squad, tiny, out, chunk = sys.argv[1:]
+squad, tiny, out, chunk, towers = sys.argv[1:]
 torch.distributed.init_process_group("gloo")
 rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
 recipe = RetrieverRecipe.model_validate({"kind": "retriever", "backbone": tiny, "data": [squad], "max_tokens": 48,
-    "dropout": 0.0, "chunk": int(chunk) or None, "optimiser": {"learning_rate": 1e-3, "batch": 3}})
+    "dropout": 0.0, "chunk": int(chunk) or None, "towers": towers, "optimiser": {"learning_rate": 1e-3, "batch": 3}})
 pairs = load_training_pairs(Path(squad))
 pool = PairPool(recipe, pairs)
 collate = RetrieverCollator(replace(read_encoder_folder(Path(tiny)), max_tokens=48), pairs, pool.answers)
 examples = by_passage(pool.draw(random.Random(0)), 3, random.Random(0))[:6]
 size = 6 // world
 torch.manual_seed(0)
-model = start_from(Path(tiny), {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}, 0.0)
+settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None, "towers": towers}
+model = start_from(Path(tiny), settings, 0.0)
 model = torch.nn.parallel.DistributedDataParallel(model.train())
 loss = RetrievalLoss(recipe)(model, collate(examples[rank * size : (rank + 1) * size]))
 loss.backward()
@@ -377,13 +412,15 @@ torch.distributed.destroy_process_group()
 """
 
 
-def test_the_command_trains_under_torchrun(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("towers", ["shared", "separate"])
+def test_the_command_trains_under_torchrun(squad_file: Path, tiny: Path, tmp_path: Path, towers: str) -> None:
     import subprocess
     import sys
 
     recipe = tmp_path / "r.toml"
     recipe.write_text(
         f'kind = "retriever"\nbackbone = "{tiny}"\ndata = ["{squad_file}"]\nmax_tokens = 48\n'
+        f'towers = "{towers}"\n'
         "[optimiser]\nlearning_rate = 1e-3\nbatch = 6\n"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "oreqa", "train"]
@@ -397,8 +434,8 @@ def test_the_command_trains_under_torchrun(squad_file: Path, tiny: Path, tmp_pat
     assert Encoder.load(tmp_path / "m").encode(["who"]).shape == (1, 32)
 
 
-@pytest.mark.parametrize("chunk", [0, 2])
-def test_two_processes_equal_one(squad_file: Path, tiny: Path, tmp_path: Path, chunk: int) -> None:
+@pytest.mark.parametrize(("chunk", "towers"), [(0, "shared"), (2, "shared"), (0, "separate"), (2, "separate")])
+def test_two_processes_equal_one(squad_file: Path, tiny: Path, tmp_path: Path, chunk: int, towers: str) -> None:
     import subprocess
     import sys
 
@@ -408,7 +445,8 @@ def test_two_processes_equal_one(squad_file: Path, tiny: Path, tmp_path: Path, c
     for processes in (1, 2):
         out = tmp_path / f"{processes}.json"
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-        subprocess.run([*command, script, squad_file, tiny, out, str(chunk)], check=True, capture_output=True, timeout=200)
+        arguments = [script, squad_file, tiny, out, str(chunk), towers]
+        subprocess.run([*command, *arguments], check=True, capture_output=True, timeout=200)
         found.append(json.loads(out.read_text()))
     (loss, norm), (loss_of_two, norm_of_two) = found
     assert loss == pytest.approx(loss_of_two, rel=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from oreqa.models.graph.torch import TorchSession
 
 def dev_mrr(task: ReqaTask, folder: EncoderFolder, model: Any, *, dim: int, passage_weight: float) -> float:
     """MRR, in percent, of the task's questions over all its sentences; ``passage_weight`` as in RetrieverRecipe."""
-    session = TorchSession(model.eval(), str(next(model.parameters()).device))
-    encoder = Encoder(folder, session, "", dim)
+    device = str(next(model.parameters()).device)
+    sessions = [TorchSession(partial(model.eval(), questions=questions), device) for questions in (False, True)]
+    encoder = Encoder(folder, sessions[0], "", dim, sessions[1])
     passages = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in task.passages]
     encodings = encoder.encode_passages(passages)
     vectors = np.concatenate([rows[1:] + passage_weight * rows[:1] for rows in encodings])

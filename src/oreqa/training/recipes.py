@@ -234,10 +234,13 @@ class RetrieverRecipe(Section):
     with its passage as second segment, as Yang et al. do (cross_segment)."""
     pooling: Literal["cls", "mean"] = "mean"
     """What a vector is made of: the first token, or the mean of all."""
+    towers: Literal["shared", "separate"] = "shared"
+    """Questions and passages have one encoder (shared), or an encoder each, of one shape, as Xiong et al. do (separate):
+    twice the weights."""
     input_types: bool = False
     """Give questions a learned input-type embedding, as Yang et al. do."""
     projection: Count | None = None
-    """Dimensions of a linear layer on top; without it there is none."""
+    """Dimensions of a linear layer on top, the backbone's if it has one of so many; without it there is none."""
     loss: RetrieverLoss = "softmax"
     """The answer against all other candidates of a batch (softmax), or this mixed with a classifier's probabilities of the
     answer and of other candidates of the question (soft_labels)."""
@@ -297,6 +300,8 @@ class RetrieverRecipe(Section):
         late = self.context == "late_chunking"
         self._refuse_ignored("pooling", not late, "context=cross_segment: late chunking takes means")
         self._refuse_ignored("passage_weight", late, "context=late_chunking")
+        if self.input_types and self.towers == "separate":
+            raise ValueError("input_types = True tells one encoder what questions are; set towers=shared, or leave it out")
         return self
 
 

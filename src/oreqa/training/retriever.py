@@ -34,13 +34,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
     """
     torch.manual_seed(recipe.seed)
     backbone = read_encoder_folder(find_model(recipe.backbone))
-    folder = replace(
-        backbone,
-        pooling=recipe.pooling,
-        context=recipe.context,
-        query_token_type=QUERY_TOKEN_TYPE if recipe.input_types else 0,
-        max_tokens=recipe.max_tokens,
-    )
+    folder = _as_trained(backbone, recipe)
     model = _start(recipe, folder)
     with progress("preparing pairs", None) as advance:
         pairs = []
@@ -66,6 +60,18 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
     return {"pairs": len(pairs), **record}
 
 
+def _as_trained(folder: EncoderFolder, recipe: RetrieverRecipe) -> EncoderFolder:
+    """The backbone's settings, with those of the recipe."""
+    return replace(
+        folder,
+        pooling=recipe.pooling,
+        context=recipe.context,
+        query_token_type=QUERY_TOKEN_TYPE if recipe.input_types else 0,
+        max_tokens=recipe.max_tokens,
+        questions=_as_trained(folder.questions, recipe) if folder.questions else None,
+    )
+
+
 def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
     settings = {
         "kind": "encoder",
@@ -73,10 +79,13 @@ def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
         "query_token_type": folder.query_token_type,
         "projection": recipe.projection,
     }
+    if recipe.towers == "separate":
+        settings["towers"] = recipe.towers
     model = start_from(folder.path, settings, recipe.dropout)
     if recipe.freeze_embeddings:
-        model.bert.embeddings.word_embeddings.requires_grad_(False)
-        model.bert.embeddings.position_embeddings.requires_grad_(False)
+        for bert in filter(None, (model.bert, model.question_bert)):
+            bert.embeddings.word_embeddings.requires_grad_(False)
+            bert.embeddings.position_embeddings.requires_grad_(False)
     return model
 
 

@@ -32,6 +32,7 @@ class RetrieverCollator:
 
     def __init__(self, folder: EncoderFolder, pairs: Sequence[Pair], answers: Mapping[str, Collection[str]]) -> None:
         self._inputs, self._late = EncoderInputs(folder), folder.context == "late_chunking"
+        self._question_inputs = EncoderInputs(folder.questions) if folder.questions else self._inputs
         self._answers = {question: sorted(map(text_number, texts)) for question, texts in answers.items()}
         self._spans: dict[Source, list[tuple[int, int]]] = {}
         for source, candidates in _by_passage(pairs).items():
@@ -81,7 +82,7 @@ class RetrieverCollator:
 
         scored = [[number(c) for c in (e.positive, *e.others)] if e.scores else [] for e in examples]
         teacher = [[_logit(score) for score in example.scores] for example in examples]
-        questions = self._inputs.questions([example.question for example in examples])
+        questions = self._question_inputs.questions([example.question for example in examples])
         return {
             **{f"question_{name}": value for name, value in _input_tensors(questions).items()},
             **{f"passage_{name}": value for name, value in _input_tensors([inputs[row] for row in order]).items()},

@@ -38,29 +38,38 @@ class RetrievalLoss:
         largest = max(len(inputs["input_ids"]) for inputs in sides)
         if chunk_size is None or largest <= chunk_size or not model.training:
             passages = torch.cat([model(**part) for part in _of_similar_length(sides[1])])
-            return self.of_vectors(model(**sides[0]), passages, batch)
+            return self.of_vectors(model(**sides[0], questions=True), passages, batch)
         replays, vectors = [], []
         with torch.no_grad():
-            for inputs in sides:
+            for inputs, are_questions in zip(sides, (True, False), strict=True):
                 rows = []
                 for chunk in _chunks(inputs, chunk_size):
                     replays.append(RandContext(*chunk.values()))
-                    rows.append(model(**chunk))
+                    rows.append(model(**chunk, questions=are_questions))
                 vectors.append(torch.cat(rows).requires_grad_())
         with torch.enable_grad():
             loss = self.of_vectors(vectors[0], vectors[1], batch)
         gradients = torch.autograd.grad(loss, vectors)
         chunks = [
-            (chunk, gradient)
-            for inputs, of_side in zip(sides, gradients, strict=True)
+            (chunk, gradient, are_questions)
+            for inputs, of_side, are_questions in zip(sides, gradients, (True, False), strict=True)
             for chunk, gradient in zip(_chunks(inputs, chunk_size), of_side.split(chunk_size), strict=True)
         ]
-        for number, ((chunk, gradient), replay) in enumerate(zip(chunks, replays, strict=True)):
-            last = number == len(chunks) - 1
-            with nullcontext() if last or not hasattr(model, "no_sync") else model.no_sync():
+        # Processes exchange the gradients in one backward pass, which has to reach every weight: the last chunk's, or of two
+        # encoders the last chunk's of each.
+        last = {len(chunks) - 1}
+        if self.recipe.towers == "separate":
+            last.add(len(gradients[0].split(chunk_size)) - 1)
+        waiting = []
+        for number, ((chunk, gradient, are_questions), replay) in enumerate(zip(chunks, replays, strict=True)):
+            with nullcontext() if number in last or not hasattr(model, "no_sync") else model.no_sync():
                 with replay:  # the random state of the first pass, on the GPU too: dropout is the same
-                    again = model(**chunk)
-                again.backward(gradient)
+                    again = model(**chunk, questions=are_questions)
+                if number not in last:
+                    again.backward(gradient)
+                else:
+                    waiting.append((again, gradient))
+        torch.autograd.backward(*zip(*waiting, strict=True))
         return loss.detach().requires_grad_()
 
     def of_vectors(self, questions: Tensor, passages: Tensor, batch: Batch) -> Tensor:

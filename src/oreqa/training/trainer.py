@@ -86,6 +86,7 @@ def fit(
         save_total_limit=2,
         remove_unused_columns=False,
         ddp_broadcast_buffers=False,  # they never change, and processes may call the model a different number of times
+        ddp_find_unused_parameters=False,  # a call encodes questions or passages, the loss of a step has gradients of all
         dataloader_pin_memory=torch.cuda.is_available(),
         dataloader_num_workers=2 if torch.cuda.is_available() else 0,  # a GPU would wait for batches to be padded
         report_to=["tensorboard"] if optimiser.tensorboard else [],
@@ -201,7 +202,8 @@ class _ListDataset(torch.utils.data.Dataset):  # type: ignore[misc]
 
 
 class _OrderedTrainer(Trainer):  # type: ignore[misc]
-    """Trainer with our loss, two learning rates (of ``bert.*`` and of the heads) and a metric of our own.
+    """Trainer with our loss, two learning rates (of every BERT, in ``bert`` or ``question_bert``, and of the heads) and a
+    metric of our own.
 
     It prints nothing, and sees the examples in the order in which they are given.
     """
@@ -221,7 +223,11 @@ class _OrderedTrainer(Trainer):  # type: ignore[misc]
         """AdamW; only matrices decay."""
         groups = []
         for heads, rate in zip((False, True), self._rates, strict=True):
-            weights = [p for n, p in self.model.named_parameters() if p.requires_grad and heads != n.startswith("bert.")]
+            weights = [
+                weight
+                for name, weight in self.model.named_parameters()
+                if weight.requires_grad and heads != name.partition(".")[0].endswith("bert")
+            ]
             groups.append({"params": [p for p in weights if p.ndim > 1], "lr": rate})
             groups.append({"params": [p for p in weights if p.ndim == 1], "lr": rate, "weight_decay": 0.0})
         self.optimizer = torch.optim.AdamW(groups, weight_decay=self.args.weight_decay, fused=True)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arguments import text_list
-from oreqa.models.encoder.folder import EncoderFolder, load_dense, read_encoder_folder
+from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.inputs import EncoderInputs, PassageText, input_batches
-from oreqa.models.folders import find_model, shown_name, whole_number
+from oreqa.models.folders import find_model, shown_name
 from oreqa.models.graph.session import Session, check_finite, load_session
 
 Vectors = NDArray[np.float32]
@@ -21,7 +21,8 @@ class Encoder:
     """A loaded encoder.
 
     ``dim`` is the width of its vectors, ``max_tokens`` its longest input without special tokens, ``fingerprint`` a hash
-    of all that decides its numbers. Threads may share it.
+    of all that decides its numbers. Threads may share it. A folder of two encoders has one for questions (``encode``) and
+    one for passages (``encode_passages``); ``max_tokens`` is then the passages'.
 
     Examples:
         >>> encoder = Encoder.load("all-minilm-l6-v2")
@@ -31,12 +32,21 @@ class Encoder:
         (2, 384)
     """
 
-    def __init__(self, folder: EncoderFolder, session: Session, fingerprint: str, dim: int) -> None:
+    def __init__(
+        self,
+        folder: EncoderFolder,
+        session: Session,
+        fingerprint: str,
+        dim: int,
+        question_session: Session | None = None,
+    ) -> None:
+        """``question_session`` runs the questions' own encoder, if ``folder`` has one."""
         self.folder = folder
         self.fingerprint = fingerprint
         self.dim = dim
-        self._session = session
+        self._session, self._question_session = session, question_session or session
         self._inputs = EncoderInputs(folder)
+        self._question_inputs = EncoderInputs(folder.questions) if folder.questions else self._inputs
         self.max_tokens = self._inputs.max_tokens
 
     def __repr__(self) -> str:
@@ -55,7 +65,8 @@ class Encoder:
 
         folder = read_encoder_folder(find_model(name))
         session = load_session("encoder", folder, device, precision)
-        return cls(folder, session, cached_fingerprint(folder.path), _width(folder))
+        question_session = load_session("encoder", folder.questions, device, precision) if folder.questions else None
+        return cls(folder, session, cached_fingerprint(folder.path), folder.width, question_session)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, special ones left out."""
@@ -67,9 +78,9 @@ class Encoder:
         Texts that are longer than the model takes are cut. ``progress`` is called with the number of texts done since its
         last call. Raises InputError for anything but a string or a list of strings.
         """
-        inputs = self._inputs.questions(text_list(texts, "texts"))
+        inputs = self._question_inputs.questions(text_list(texts, "texts"))
         out = np.zeros((len(inputs), self.dim), np.float32)
-        for batch, (vectors,) in self._session.run(input_batches(inputs)):
+        for batch, (vectors,) in self._question_session.run(input_batches(inputs)):
             out[batch.numbers] = vectors[:, 0]
             if progress:
                 progress(len(batch.numbers))
@@ -104,9 +115,3 @@ class Encoder:
             if self.folder.normalise:
                 rows[0] /= max(float(np.linalg.norm(rows[0])), 1e-12)
         return out
-
-
-def _width(folder: EncoderFolder) -> int:
-    if not folder.dense:
-        return whole_number(folder.config, "hidden_size", folder.path, minimum=1)
-    return len(load_dense(folder.dense[-1])[0])

@@ -1,8 +1,13 @@
-"""Read the settings of an encoder's folder: sentence-transformers' modules.json and the modules' own files."""
+"""Read the settings of an encoder's folder: sentence-transformers' modules.json and the modules' own files.
+
+A folder holds one encoder of questions and passages, or two of them behind sentence-transformers' Router: its route
+``query`` encodes questions, its route ``document`` passages.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -20,6 +25,15 @@ vector is the mean of its tokens (Günther et al. 2024). ``cross_segment``: all 
 _OLD_CONTEXTS = {"inside": "late_chunking", "pairs": "cross_segment", "alone": "none"}
 """The names in older folders, under the key ``answers``."""
 
+ROUTER = "router_config.json"
+"""The file of sentence-transformers' Router, in a folder of two encoders."""
+
+QUESTIONS, PASSAGES = "query", "document"
+"""The Router's routes, which sentence-transformers' ``encode_query`` and ``encode_document`` take."""
+
+_Module = tuple[str, Path]
+"""The class of a sentence-transformers module, with the Python module it comes from, and its folder."""
+
 _POOLINGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
 
 
@@ -35,11 +49,15 @@ class Layer:
 class EncoderFolder:
     """The settings of a sentence-transformers folder with a BERT-like encoder; the weights are not loaded.
 
-    ``context`` is what the encoder sees with a sentence, ``query_token_type`` the token type of a question's tokens,
-    ``max_tokens`` the longest input with special tokens.
+    ``path`` is the model's folder, ``transformer`` the one that holds BERT's settings, weights and tokenizer: the same, or
+    one in it if there are two encoders. ``context`` is what the encoder sees with a sentence, ``query_token_type`` the token
+    type of a question's tokens, ``max_tokens`` the longest input with special tokens.
+
+    Of two encoders these are the passages' settings, and ``questions`` has those of the questions' encoder.
     """
 
     path: Path
+    transformer: Path
     config: dict[str, Any]
     pooling: str
     dense: tuple[Layer, ...]
@@ -48,16 +66,26 @@ class EncoderFolder:
     query_token_type: int
     max_tokens: int
     lower_case: bool
+    route: str = ""
+    """Which of two encoders it is: QUESTIONS or PASSAGES."""
+    questions: EncoderFolder | None = None
 
     @property
     def weights(self) -> Path:
         """The path of the weights."""
-        return self.path / "model.safetensors"
+        return self.transformer / "model.safetensors"
 
     @property
     def tokenizer(self) -> Path:
         """The path of the tokenizer."""
-        return self.path / "tokenizer.json"
+        return self.transformer / "tokenizer.json"
+
+    @property
+    def width(self) -> int:
+        """Dimensions of the vectors. Raises ModelError if the folder does not say."""
+        if self.dense:
+            return len(load_dense(self.dense[-1])[0])
+        return whole_number(self.config, "hidden_size", self.transformer, minimum=1)
 
 
 def read_encoder_folder(path: Path) -> EncoderFolder:
@@ -65,25 +93,55 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
 
     Raises ModelError, with the reason, if it is not a BERT-like sentence-transformers model.
     """
-    if (path / "config.json").is_file():
-        kind = (read_config(path).get("oreqa") or {}).get("kind", "encoder")
-        if kind != "encoder":
-            raise ModelError(f"{path}: it is a {kind}, not an encoder")
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        if not (path / name).is_file():
-            raise ModelError(
-                f"{path}: {name} is missing; a model folder contains config.json, tokenizer.json and model.safetensors"
-            )
     with sound_settings(path):
-        return _encoder_folder(path)
+        if (path / ROUTER).is_file():
+            return _two_encoders(path)
+        return _encoder_folder(path, path, _modules(path))
 
 
-def _encoder_folder(path: Path) -> EncoderFolder:
-    config = read_config(path)
-    modules = read_json_file(path / "modules.json") if (path / "modules.json").is_file() else []
+def _two_encoders(path: Path) -> EncoderFolder:
+    router = read_json_file(path / ROUTER)
+    routes, types = router["structure"], router["types"]
+    if set(routes) != {QUESTIONS, PASSAGES}:
+        raise ModelError(f"{path}: its routes are {', '.join(sorted(routes))}; supported: {QUESTIONS} and {PASSAGES}")
+    first, *shared = _modules(path)
+    if _class_name(first) not in ("Router", "Asym") or first[1] != path:
+        raise ModelError(f"{path}: beside {ROUTER} the first module in modules.json must be Router, in the folder itself")
+    settings = {}
+    for route, (transformer, *others) in routes.items():
+        modules = [(str(types[name]), path / name) for name in (transformer, *others)]
+        settings[route] = replace(_encoder_folder(path, path / transformer, [*modules, *shared]), route=route)
+    questions, passages = settings[QUESTIONS], settings[PASSAGES]
+    if questions.width != passages.width:
+        raise ModelError(
+            f"{path}: vectors of questions have {questions.width} dimensions, those of passages {passages.width}"
+        )
+    return replace(passages, questions=questions)
+
+
+def _modules(path: Path) -> list[_Module]:
+    rows = read_json_file(path / "modules.json") if (path / "modules.json").is_file() else []
+    return [(str(row["type"]), path / row["path"]) for row in rows]
+
+
+def _class_name(module: _Module) -> str:
+    return module[0].rsplit(".", 1)[-1]
+
+
+def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -> EncoderFolder:
+    if (transformer / "config.json").is_file():
+        family = (read_config(transformer).get("oreqa") or {}).get("kind", "encoder")
+        if family != "encoder":
+            raise ModelError(f"{path}: it is a {family}, not an encoder")
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        if not (transformer / name).is_file():
+            raise ModelError(
+                f"{transformer}: {name} is missing; its folder must hold config.json, tokenizer.json and model.safetensors"
+            )
+    config = read_config(transformer)
     pooling, dense, normalise = "mean", [], False
     for module in modules:
-        kind, folder = str(module["type"]).rsplit(".", 1)[-1], path / module["path"]
+        kind, folder = _class_name(module), module[1]
         if kind == "Pooling":
             pooling = _pooling(folder)
         elif kind == "Dense":
@@ -95,16 +153,18 @@ def _encoder_folder(path: Path) -> EncoderFolder:
             normalise = True
         elif kind not in ("Transformer", "QuestionTransformer"):
             raise ModelError(
-                f"{path}: the module {module['type']} is not supported; supported: Transformer, Pooling, Dense, Normalize"
+                f"{path}: the module {module[0]} is not supported; supported: Transformer, Pooling, Dense, Normalize"
             )
-    limits = read_json_file(path / "sentence_bert_config.json") if (path / "sentence_bert_config.json").is_file() else {}
-    positions = whole_number(config, "max_position_embeddings", path, 512, MIN_TOKENS)
+    limits_file = transformer / "sentence_bert_config.json"
+    limits = read_json_file(limits_file) if limits_file.is_file() else {}
+    positions = whole_number(config, "max_position_embeddings", transformer, 512, MIN_TOKENS)
     max_tokens = positions
     if limits.get("max_seq_length") is not None:
-        max_tokens = min(whole_number(limits, "max_seq_length", path, positions, MIN_TOKENS), positions)
+        max_tokens = min(whole_number(limits, "max_seq_length", transformer, positions, MIN_TOKENS), positions)
     settings = config.get("oreqa") or {}
     return EncoderFolder(
         path=path,
+        transformer=transformer,
         config=config,
         pooling=pooling,
         dense=tuple(dense),

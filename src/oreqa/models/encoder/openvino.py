@@ -16,12 +16,12 @@ from oreqa.models.graph.quiet_openvino import op, ov
 
 def open_session(folder: EncoderFolder, precision: str | None) -> OpenVinoSession:
     """Return a session with one output: vectors ``[batch, outputs, dim]``."""
-    key = f"encoder-{cached_fingerprint(folder.path)[:32]}"
+    key = "-".join(["encoder", cached_fingerprint(folder.path)[:32], *([folder.route] if folder.route else [])])
     return OpenVinoSession(compile_cached(key, lambda: _graph(folder), encoder_precision(precision)))
 
 
 def _graph(folder: EncoderFolder) -> ov.Model:
-    graph = bert.bert_graph(folder.path, load_tensors(folder.weights), folder.config)
+    graph = bert.bert_graph(folder.transformer, load_tensors(folder.weights), folder.config)
     pool = op.parameter([-1, -1, -1], np.float32, "pool")
     x = bert.pooled(graph, pool)
     for layer in folder.dense:

@@ -14,7 +14,7 @@ def open_session(folder: EncoderFolder, precision: str | None, device: str = "cu
     from transformers import AutoModel
 
     dtype = torch_precision(device, precision)
-    bert: Any = AutoModel.from_pretrained(folder.path, dtype=dtype, local_files_only=True)
+    bert: Any = AutoModel.from_pretrained(folder.transformer, dtype=dtype, local_files_only=True)
     bert = bert.eval().to(device)
     dense = [(_tensors(torch, layer, device), layer.activation) for layer in folder.dense]
 
