@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tiny_models import make_fitted, make_head, make_model
+from tiny_models import make_fitted, make_generator, make_head, make_model
 
 # One precision for the tests on every processor. Those of another one name it, or the variable is set from outside.
 PRECISION = os.environ.setdefault("OREQA_PRECISION", "f32")
@@ -46,6 +46,11 @@ def tiny_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_head(tmp_path_factory.mktemp("models") / "classifier", "classifier", seed=5, marking="marked")
+
+
+@pytest.fixture(scope="session")
+def tiny_generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_generator(tmp_path_factory.mktemp("models") / "generator")
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,36 @@ def make_head(folder: Path, kind: str, seed: int = 0, **own: object) -> Path:
     if kind == "classifier":
         config["id2label"] = {"0": "LABEL_0"}  # one output
     config["oreqa"] = {"kind": kind, "titles": True, "max_tokens": 48, "overlap": 8, "shared": True, **own}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def make_generator(folder: Path, seed: int = 0, styles: Sequence[str] = ("textbook", "search"), **own: object) -> Path:
+    """The folder of a question generator on a random BERT, with a random head; ``own`` are more of its settings."""
+    make_model(folder, seed=seed)
+    rng = np.random.default_rng(seed + 100)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    for piece in ("?", "'", *(f"[unused{2 + number}]" for number in range(len(styles)))):
+        vocabulary[piece] = len(vocabulary)
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    weights = {f"bert.{name}": value for name, value in load_file(folder / "model.safetensors").items()}
+    words = "bert.embeddings.word_embeddings.weight"
+    more_words = rng.normal(0, 0.3, (len(vocabulary) - len(weights[words]), WIDTH)).astype(np.float32)
+    weights[words] = np.concatenate([weights[words], more_words])
+    head = {
+        "transform.dense.weight": (WIDTH, WIDTH),
+        "transform.dense.bias": (WIDTH,),
+        "transform.LayerNorm.weight": (WIDTH,),
+        "transform.LayerNorm.bias": (WIDTH,),
+        "bias": (len(vocabulary),),
+    }
+    for name, shape in head.items():
+        weights[f"cls.predictions.{name}"] = rng.normal(0, 1, shape).astype(np.float32)
+    save_file(weights, folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    settings = {"kind": "generator", "styles": list(styles), "max_tokens": 40, "question_tokens": 12, **own}
+    config |= {"vocab_size": len(vocabulary), "is_decoder": True, "oreqa": settings}
     (folder / "config.json").write_text(json.dumps(config))
     return folder
 

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from oreqa.errors import ModelError
 from oreqa.models.folders import GENERATOR, MIN_TOKENS, check_kind, read_config, sound_settings, whole_number
-from oreqa.models.graph.weights import find_tokenizer
+from oreqa.models.graph.weights import Linear, Weights, find_tokenizer, linear_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +49,22 @@ def read_generator_folder(path: Path) -> GeneratorFolder:
             max_tokens=min(whole_number(settings, "max_tokens", path, 128, MIN_TOKENS), positions - question_tokens),
             question_tokens=question_tokens,
         )
+
+
+def head_weights(folder: GeneratorFolder, weights: Weights) -> tuple[Linear, Linear, NDArray[np.float32]]:
+    """Return the language model head: its linear layer, weight and bias of its layer norm, and the bias of the output.
+
+    The output's matrix is that of the word embeddings. Raises ModelError if a part is missing or does not fit.
+    """
+    path, transform = folder.path, "cls.predictions.transform"
+    dense = linear_head(weights, f"{transform}.dense", path, folder.config)
+    try:
+        norm = weights[f"{transform}.LayerNorm.weight"], weights[f"{transform}.LayerNorm.bias"]
+        output_bias = weights["cls.predictions.bias"]
+        vocabulary, width = weights["bert.embeddings.word_embeddings.weight"].shape
+    except KeyError as error:
+        raise ModelError(f"{path}: its weights lack {error.args[0]}: they belong to another kind of model") from None
+    sound = dense[0].shape == (width, width) and {part.shape for part in norm} == {(width,)}
+    if not sound or output_bias.shape != (vocabulary,) or not folder.config.get("tie_word_embeddings", True):
+        raise ModelError(f"{path}: its language model head does not fit its word embeddings, which it must share")
+    return dense, norm, output_bias

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from oreqa.models.graph.windows import TITLE_TOKENS, Tokens, WindowInputs, token_span
 
 NEIGHBOURS = 1
@@ -36,7 +39,7 @@ class MarkedAnswer:
 
 
 def mark_answer(title: str, text: str, start: int, end: int, sentences: Sequence[tuple[int, int]]) -> MarkedAnswer:
-    """Return the answer ``text[start:end]`` in its sentence and NEIGHBOURS on each side; ``sentences`` are those of ``text``."""
+    """Return the answer ``text[start:end]`` in its sentence, with NEIGHBOURS on each side, of the text's ``sentences``."""
     if not sentences:
         return MarkedAnswer(title, text, start, end)
     starts = [sentence[0] for sentence in sentences]
@@ -76,6 +79,16 @@ class GeneratorInputs(WindowInputs):
         ids = context.ids[begin : begin + room]
         inside = slice(first - begin, last - begin + 1)
         return [*head, *ids[: inside.start], self.opens, *ids[inside], self.closes, *ids[inside.stop :], self.end]
+
+    def not_in_questions(self) -> NDArray[np.intp]:
+        """Return the ids of all special and unused tokens but the end."""
+        vocabulary = self._tokenizer.get_vocab()
+        special = [i for token, i in vocabulary.items() if len(token) > 2 and token[0] == "[" and token[-1] == "]"]
+        return np.array([i for i in special if i != self.end])
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the word pieces of a question."""
+        return [str(self._tokenizer.id_to_token(number)) for number in ids]
 
     def question(self, question: Tokens) -> list[int]:
         """Return the ids of a question, cut to ``question_tokens``, and the [SEP] that ends it."""

@@ -24,11 +24,14 @@ class Graph:
     """A BERT encoder without a head: its inputs by name and its last hidden state.
 
     The inputs are ``input_ids``, ``attention_mask`` and ``token_type_ids`` (``[batch, tokens]`` int64); ``hidden`` is
-    ``[batch, tokens, width]`` float32. Families add their heads before the model is compiled.
+    ``[batch, tokens, width]`` float32. Families add their heads before the model is compiled. ``words`` are the word
+    embeddings, ``[vocabulary, width]``; ``sinks`` the nodes that keep keys and values between two calls.
     """
 
     inputs: Mapping[str, Any]
     hidden: Any
+    words: Any
+    sinks: tuple[Any, ...] = ()
 
 
 def bert_graph(
@@ -37,12 +40,17 @@ def bert_graph(
     config: Mapping[str, Any],
     eight_bits: bool = False,
     cls_only: bool = False,
+    cached: bool = False,
 ) -> Graph:
     """Build BERT's encoder: embeddings, then ``num_hidden_layers`` post-norm Transformer layers.
 
     ``eight_bits`` quantises the layers' matrices to int8 with one scale per row. ``cls_only`` computes the last layer for
     [CLS] alone: ``hidden`` is then ``[batch, 1, width]``, with the same values at less cost. ``folder`` is the model's
     folder, for error messages.
+
+    ``cached`` keeps the layers' keys and values from call to call: the tokens of a call see those of the calls before it.
+    There are two more inputs: ``position_ids`` (``[batch, tokens]``) and ``rows`` (``[batch]``), the number that each row
+    had in the call before; ``attention_mask`` is ``[batch, earlier tokens + tokens]``.
 
     Raises ModelError if the architecture is not BERT, or if a tensor is missing or does not have the shape that
     ``config`` implies.
@@ -71,38 +79,42 @@ def bert_graph(
 
     def linear(x: Any, name: str, out: int | None = width, into: int | None = width) -> Any:
         matrix = tensor(f"{name}.weight", out, into)
-        product = op.matmul(x, _quantised(matrix) if eight_bits else matrix, False, True)
-        return op.add(product, tensor(f"{name}.bias", out))
+        return op.add(product(x, matrix, eight_bits), tensor(f"{name}.bias", out))
 
-    def layer_norm(x: Any, name: str) -> Any:
-        centred = op.mvn(x, op.constant(np.array([-1], np.int64)), True, eps, "INSIDE_SQRT")
-        return op.add(op.multiply(centred, tensor(f"{name}.weight", width)), tensor(f"{name}.bias", width))
+    def norm(x: Any, name: str) -> Any:
+        return layer_norm(x, tensor(f"{name}.weight", width), tensor(f"{name}.bias", width), eps)
 
     def split_heads(x: Any) -> Any:
         split = op.reshape(x, op.constant(np.array([0, 0, heads, width // heads], np.int64)), True)
         return op.transpose(split, op.constant(np.array([0, 2, 1, 3], np.int64)))
 
-    def activate(x: Any) -> Any:
-        mode = _ACTIVATIONS[config.get("hidden_act", "gelu")]
-        return op.gelu(x, mode) if mode else op.relu(x)
-
-    def embed(ids: Any, types: Any) -> Any:
-        axis = op.constant(np.array(0, np.int64))
-        # Position embeddings: the first rows, as many as the batch has tokens.
-        length = op.gather(op.shape_of(ids), op.constant(np.array([1], np.int64)), axis)
-        positions = op.slice(
-            tensor("embeddings.position_embeddings.weight", None, width),
-            op.constant(np.array([0], np.int64)),
-            length,
-            op.constant(np.array([1], np.int64)),
-            op.constant(np.array([0], np.int64)),
-        )
-        words = op.gather(tensor("embeddings.word_embeddings.weight", None, width), ids, axis)
-        segments = op.gather(tensor("embeddings.token_type_embeddings.weight", None, width), types, axis)
-        return layer_norm(op.add(op.add(words, segments), positions), "embeddings.LayerNorm")
-
+    axis = op.constant(np.array(0, np.int64))
     ids, mask, types = (op.parameter([-1, -1], np.int64, name) for name in ("input_ids", "attention_mask", "token_type_ids"))
-    x = embed(ids, types)
+    inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+    words, positions, segments = (
+        tensor(f"embeddings.{name}_embeddings.weight", None, width) for name in ("word", "position", "token_type")
+    )
+    if cached:
+        inputs["position_ids"] = op.parameter([-1, -1], np.int64, "position_ids")
+        inputs["rows"] = op.parameter([-1], np.int32, "rows")
+        positions = op.gather(positions, inputs["position_ids"], axis)
+    else:  # the first rows, as many as the batch has tokens
+        length = op.gather(op.shape_of(ids), op.constant(np.array([1], np.int64)), axis)
+        zero, unit = (op.constant(np.array([number], np.int64)) for number in (0, 1))
+        positions = op.slice(positions, zero, length, unit, zero)
+    tokens = op.add(op.gather(words, ids, axis), op.gather(segments, types, axis))
+    x = norm(op.add(tokens, positions), "embeddings.LayerNorm")
+    sinks: list[Any] = []
+
+    def with_earlier(part: Any, name: str) -> Any:
+        """Keys or values ``[batch, heads, tokens, width]`` behind those of the calls before, and keep both."""
+        batch = op.gather(op.shape_of(ids), op.constant(np.array([0], np.int64)), axis)
+        shape = op.concat([batch, op.constant(np.array([heads, 0, width // heads], np.int64))], 0)
+        nothing = op.broadcast(op.constant(np.float32(0)), shape)
+        earlier = op.read_value(nothing, name, np.float32, ov.PartialShape([-1, heads, -1, width // heads]))
+        both = op.concat([op.gather(earlier, inputs["rows"], axis), part], 2)
+        sinks.append(op.assign(both, name))
+        return both
 
     # Attention bias [batch, 1, 1, tokens]: 0 for tokens, a large negative number for padding.
     is_token = op.unsqueeze(op.convert(mask, np.float32), op.constant(np.array([1, 2], np.int64)))
@@ -111,6 +123,8 @@ def bert_graph(
     for layer in range(depth):
         base = f"encoder.layer.{layer}"
         key, value = (split_heads(linear(x, f"{base}.attention.self.{part}")) for part in ("key", "value"))
+        if cached:
+            key, value = with_earlier(key, f"{base}.key"), with_earlier(value, f"{base}.value")
         if cls_only and layer == depth - 1:
             x = op.unsqueeze(first_token(x), op.constant(np.array([1], np.int64)))
         query = split_heads(linear(x, f"{base}.attention.self.query"))
@@ -120,10 +134,27 @@ def bert_graph(
             op.constant(np.array([0, 0, width], np.int64)),
             True,
         )
-        x = layer_norm(op.add(linear(joined, f"{base}.attention.output.dense"), x), f"{base}.attention.output.LayerNorm")
-        inner = activate(linear(x, f"{base}.intermediate.dense", out=None))
-        x = layer_norm(op.add(linear(inner, f"{base}.output.dense", into=None), x), f"{base}.output.LayerNorm")
-    return Graph({"input_ids": ids, "attention_mask": mask, "token_type_ids": types}, x)
+        x = norm(op.add(linear(joined, f"{base}.attention.output.dense"), x), f"{base}.attention.output.LayerNorm")
+        inner = activate(linear(x, f"{base}.intermediate.dense", out=None), config)
+        x = norm(op.add(linear(inner, f"{base}.output.dense", into=None), x), f"{base}.output.LayerNorm")
+    return Graph(inputs, x, words, tuple(sinks))
+
+
+def product(x: Any, matrix: Any, eight_bits: bool) -> Any:
+    """Multiply by a constant ``[out, in]``, which is quantised to int8 if ``eight_bits``."""
+    return op.matmul(x, _quantised(matrix) if eight_bits else matrix, False, True)
+
+
+def layer_norm(x: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """Normalise the last axis to mean 0 and variance 1, then scale and shift it."""
+    centred = op.mvn(x, op.constant(np.array([-1], np.int64)), True, eps, "INSIDE_SQRT")
+    return op.add(op.multiply(centred, weight), bias)
+
+
+def activate(x: Any, config: Mapping[str, Any]) -> Any:
+    """Apply the model's activation."""
+    mode = _ACTIVATIONS[config.get("hidden_act", "gelu")]
+    return op.gelu(x, mode) if mode else op.relu(x)
 
 
 def _quantised(matrix: Any) -> Any:
@@ -173,7 +204,7 @@ def as_model(graph: Graph, extra: Mapping[str, Any], outputs: Mapping[str, Any])
     for label, node in outputs.items():
         results.append(op.result(node))
         results[-1].output(0).tensor.set_names({label})
-    return ov.Model(results, list(inputs.values()), "bert")
+    return ov.Model(results, list(graph.sinks), list(inputs.values()), "bert")
 
 
 def _check_supported(folder: Path, config: Mapping[str, Any]) -> None:

@@ -51,6 +51,7 @@ def _save(model: ov.Model, draft: Path, precision: str) -> None:
 def _options(precision: str) -> dict[str, str]:
     return {
         "INFERENCE_PRECISION_HINT": "f32" if precision == "i8" else precision,
+        "KV_CACHE_PRECISION": "f32" if precision == "i8" else precision,  # by default keys and values are kept in eight bits
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": "64" if precision == "i8" else "0",
         "PERFORMANCE_HINT": "THROUGHPUT",
         # OpenVINO caches a kernel per input shape, 5,000 by default, and long runs see thousands of shapes.

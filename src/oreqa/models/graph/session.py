@@ -43,16 +43,15 @@ class Session(Protocol):
         ...
 
 
-def load_session(family: str, folder: Any, device: str, precision: str | None) -> Session:
-    """Load a model of ``family``: with OpenVINO on ``cpu``, with torch on ``cuda``.
+def load_session(family: str, folder: Any, device: str, precision: str | None) -> Any:
+    """Load a model of ``family``: with OpenVINO on ``cpu``, with torch on ``cuda``. Returns its ``Session``.
 
     Raises InputError for another device or a precision that the device does not have, ModelError if weights are missing or
     do not fit.
     """
     if device not in DEVICES:
         raise InputError(f"there is no device {device!r}: choose cpu or cuda")
-    session: Session = import_module(f"oreqa.models.{family}.{DEVICES[device]}").open_session(folder, precision)
-    return session
+    return import_module(f"oreqa.models.{family}.{DEVICES[device]}").open_session(folder, precision)
 
 
 def batches_by_length(lengths: Sequence[int]) -> Iterator[NDArray[np.intp]]:

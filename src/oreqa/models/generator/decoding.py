@@ -1,0 +1,228 @@
+"""Decode questions token by token: greedy, beam search, and nucleus sampling.
+
+A decoder holds a batch of prefixes and what the model computed for them, and gives the logits of each row's next token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.models.graph.session import check_finite
+
+Floats = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Greedy:
+    """The most probable token at each step."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeamSearch:
+    """The ``beams`` most probable beginnings are followed at each step; a question that ends leaves its beam.
+
+    Questions are ranked by their log-probability, divided by their number of tokens to the power of ``length_penalty``.
+    """
+
+    beams: int = 4
+    length_penalty: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Nucleus:
+    """Tokens drawn from the smallest set of probability ``top_p`` (Holtzman et al. 2020).
+
+    Each question is drawn by ``seed`` and by what it is generated from: the batch that it is in does not change it.
+    """
+
+    top_p: float = 0.9
+    seed: int = 0
+
+
+Decoding = Greedy | BeamSearch | Nucleus
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSequence:
+    """A question's token ids, without the token that ends it, and the log-probability of each, the end's included."""
+
+    ids: tuple[int, ...]
+    log_probabilities: tuple[float, ...]
+
+    @property
+    def total(self) -> float:
+        """The question's log-probability."""
+        return sum(self.log_probabilities)
+
+
+class Decoder(Protocol):
+    """A batch of prefixes on a model."""
+
+    def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
+        """Begin a batch. Returns logits ``[prefixes, vocabulary]`` of the first tokens, valid until the next call."""
+        ...
+
+    def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
+        """Append a token to each of the ``rows``, which are the rows 0, 1, ... from then on. Returns logits as ``start``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How questions end: the token ``end``, which no question begins with, after ``limit`` - 1 tokens at most.
+
+    ``never`` are the tokens that no question contains, ``path`` is the model's folder, for error messages.
+    """
+
+    end: int
+    limit: int
+    never: NDArray[np.intp]
+    path: Path
+
+    def log_probabilities(self, logits: Floats, step: int) -> Floats:
+        """Return the log-probability ``[rows, vocabulary]`` of each token at a step, -inf for those that cannot follow.
+
+        Raises ModelError if the model computed NaN or infinity.
+        """
+        scores: Floats = logits - logits.max(axis=1, keepdims=True)
+        total = np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        check_finite(total, self.path)
+        scores -= total
+        if step == self.limit - 1:
+            ends = scores[:, self.end].copy()
+            scores[:] = -np.inf
+            scores[:, self.end] = ends
+        else:
+            scores[:, self.never] = -np.inf
+            if step == 0:
+                scores[:, self.end] = -np.inf
+        return scores
+
+
+Choose = Callable[[Floats, NDArray[np.intp], int], NDArray[np.intp]]
+"""Log-probabilities ``[rows, vocabulary]``, the rows' questions and the step, to a token for each row."""
+
+
+def most_probable(scores: Floats, questions: NDArray[np.intp], step: int) -> NDArray[np.intp]:
+    """The most probable token of each row."""
+    tokens: NDArray[np.intp] = scores.argmax(axis=1)
+    return tokens
+
+
+def draw_from_nucleus(top_p: float, chances: NDArray[np.float64]) -> Choose:
+    """Draw tokens from the nucleus; ``chances`` (``[questions, steps]``) are uniform random numbers in [0, 1)."""
+
+    def choose(scores: Floats, questions: NDArray[np.intp], step: int) -> NDArray[np.intp]:
+        tokens = np.empty(len(scores), np.intp)
+        for row, question in enumerate(questions):
+            ids, probabilities = nucleus(scores[row], top_p)
+            reach = np.cumsum(probabilities)
+            tokens[row] = ids[min(int(np.searchsorted(reach, chances[question, step] * reach[-1], "right")), len(ids) - 1)]
+        return tokens
+
+    return choose
+
+
+_SMALL = 1e-4
+"""Tokens below this probability are rarely in a nucleus: the others are tried first, which saves sorting the vocabulary."""
+
+
+def nucleus(scores: Floats, top_p: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The fewest tokens whose probabilities sum to ``top_p`` of all that can follow, most probable first, and these."""
+    probabilities = np.exp(scores.astype(np.float64))
+    mass = top_p * probabilities.sum()
+    ids = np.flatnonzero(probabilities >= _SMALL)
+    if probabilities[ids].sum() < mass:
+        ids = np.flatnonzero(probabilities)
+    ids = ids[np.argsort(-probabilities[ids], kind="stable")]
+    size = int(np.searchsorted(np.cumsum(probabilities[ids]), mass)) + 1
+    return ids[:size], probabilities[ids[:size]]
+
+
+def decode_one_by_one(
+    decoder: Decoder, prefixes: Sequence[Sequence[int]], ending: Ending, questions: int, choose: Choose
+) -> list[list[TokenSequence]]:
+    """Return ``questions`` questions for each prefix: each token is chosen once. A question that has ended leaves the batch.
+
+    Question q of prefix p is number ``p * questions + q`` for ``choose``.
+    """
+    total = len(prefixes) * questions
+    ids: list[list[int]] = [[] for _ in range(total)]
+    log_probabilities: list[list[float]] = [[] for _ in range(total)]
+    live = np.arange(total)
+    logits = decoder.start(prefixes)
+    if questions > 1:
+        logits = np.repeat(logits, questions, axis=0)
+    rows = live // questions
+    for step in range(ending.limit):
+        scores = ending.log_probabilities(logits, step)
+        tokens = choose(scores, live, step)
+        for row, (question, token) in enumerate(zip(live, tokens, strict=True)):
+            ids[question].append(int(token))
+            log_probabilities[question].append(float(scores[row, token]))
+        going = tokens != ending.end
+        live, rows, tokens = live[going], rows[going], tokens[going]
+        if not len(live):
+            break
+        logits = decoder.step(rows.tolist(), tokens.tolist())
+        rows = np.arange(len(live))
+    sequences = [TokenSequence(tuple(i[:-1]), tuple(s)) for i, s in zip(ids, log_probabilities, strict=True)]
+    return [sequences[begin : begin + questions] for begin in range(0, total, questions)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Beam:
+    """The beginning of a question: its prefix, the decoder's row, its tokens and their log-probabilities."""
+
+    prefix: int
+    row: int
+    ids: tuple[int, ...] = ()
+    log_probabilities: tuple[float, ...] = ()
+
+
+def decode_beams(
+    decoder: Decoder, prefixes: Sequence[Sequence[int]], ending: Ending, beams: int, length_penalty: float
+) -> list[list[TokenSequence]]:
+    """Return ``beams`` questions for each prefix, best first, as ``BeamSearch`` says."""
+    ended: list[list[TokenSequence]] = [[] for _ in prefixes]
+    live = [_Beam(number, number) for number in range(len(prefixes))]
+    logits = decoder.start(prefixes)
+    for step in range(ending.limit):
+        scores = ending.log_probabilities(logits, step)
+        followed: list[_Beam] = []
+        for number, sequences in enumerate(ended):
+            beginnings = [beam for beam in live if beam.prefix == number]
+            for beam in _best(beginnings, scores, beams - len(sequences)):
+                if beam.ids[-1] == ending.end:
+                    sequences.append(TokenSequence(beam.ids[:-1], beam.log_probabilities))
+                else:
+                    followed.append(beam)
+        if not followed:
+            break
+        logits = decoder.step([beam.row for beam in followed], [beam.ids[-1] for beam in followed])
+        live = [_Beam(beam.prefix, row, beam.ids, beam.log_probabilities) for row, beam in enumerate(followed)]
+    for sequences in ended:
+        sequences.sort(key=lambda s: -s.total / len(s.log_probabilities) ** length_penalty)
+    return ended
+
+
+def _best(beginnings: Sequence[_Beam], scores: Floats, count: int) -> list[_Beam]:
+    """The ``count`` most probable beginnings that are a token longer, the most probable first."""
+    candidates = []
+    for beam in beginnings:
+        row = scores[beam.row]
+        so_far = sum(beam.log_probabilities)
+        tokens = np.argpartition(-row, count)[:count] if count < len(row) else np.arange(len(row))
+        candidates += [(so_far + float(row[token]), beam, int(token)) for token in tokens if row[token] > -np.inf]
+    candidates.sort(key=lambda candidate: -candidate[0])
+    return [
+        _Beam(beam.prefix, beam.row, (*beam.ids, token), (*beam.log_probabilities, float(scores[beam.row, token])))
+        for _, beam, token in candidates[:count]
+    ]

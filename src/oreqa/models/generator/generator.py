@@ -1,0 +1,221 @@
+"""Generating questions: from answers marked in their contexts, in batches of similar length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.arguments import choice, count, is_list, is_number, kind_of
+from oreqa.errors import InputError
+from oreqa.models.folders import find_model, shown_name
+from oreqa.models.generator.decoding import (
+    BeamSearch,
+    Decoder,
+    Decoding,
+    Ending,
+    Greedy,
+    Nucleus,
+    TokenSequence,
+    decode_beams,
+    decode_one_by_one,
+    draw_from_nucleus,
+    most_probable,
+)
+from oreqa.models.generator.folder import GeneratorFolder, read_generator_folder
+from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer
+from oreqa.models.generator.surface import readable
+from oreqa.models.graph.session import load_session
+
+ROWS, TOKENS = 32, 4096
+"""Most questions, and tokens of their prefixes, in a batch. A step reads all weights: more questions share them, until their
+keys and values no longer fit into the caches."""
+
+
+class Decoders(Protocol):
+    """A generator on a device. ``width`` decoders that run at the same time keep it busy."""
+
+    width: int
+
+    def decoder(self) -> Decoder:
+        """Return a new decoder."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedQuestion:
+    """A question. ``score`` is the mean log-probability of its tokens, its end included."""
+
+    text: str
+    style: str
+    score: float
+
+
+class QuestionGenerator:
+    """A loaded question generator. Threads may share it."""
+
+    def __init__(self, session: Decoders, folder: GeneratorFolder) -> None:
+        self.folder = folder
+        self._session = session
+        self._inputs = GeneratorInputs(folder.tokenizer, folder.max_tokens, folder.question_tokens, folder.styles)
+        self._ending = Ending(self._inputs.end, folder.question_tokens, self._inputs.not_in_questions(), folder.path)
+
+    def __repr__(self) -> str:
+        return f"QuestionGenerator({shown_name(self.folder.path)!r}, styles={self.folder.styles!r})"
+
+    @classmethod
+    def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> QuestionGenerator:
+        """Load a model by folder; ``precision`` as in ``Reader.load``.
+
+        Raises ModelError for a folder that is missing, damaged or of another kind, InputError for a precision that the
+        processor does not offer.
+        """
+        folder = read_generator_folder(find_model(name))
+        return cls(load_session("generator", folder, device, precision), folder)
+
+    @property
+    def styles(self) -> tuple[str, ...]:
+        """The kinds of questions that the model learned."""
+        return self.folder.styles
+
+    @property
+    def stamp(self) -> str:
+        """A hash of the model's files: generators with the same stamp, in the same precision, give the same questions."""
+        from oreqa.models.graph.cache import model_stamp
+
+        return model_stamp(self.folder.path)
+
+    def generate(
+        self,
+        answers: Sequence[MarkedAnswer],
+        style: str | Sequence[str],
+        decoding: Decoding = Greedy(),  # noqa: B008  # it is frozen
+        questions: int = 1,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[list[GeneratedQuestion]]:
+        """The questions of each answer, the one with the highest score first (of a beam search: as ``BeamSearch`` ranks).
+
+        ``style`` is one of ``styles``, or one for each answer. ``questions`` are generated for each answer; there are fewer
+        if some have the same text, and none for an answer without a token. Greedy decoding gives one question, and a beam
+        search at most one a beam. ``progress`` is called with the number of answers done since its last call.
+        Raises InputError for wrong arguments.
+        """
+        rows = _marked_answers(answers)
+        styles = [style] * len(rows) if isinstance(style, str) else _one_for_each(style, rows)
+        for name in dict.fromkeys(styles):
+            choice(name, self.styles, "style")
+        _check_decoding(decoding, count(questions, "questions"))
+        tokens = self._inputs.tokenize(text for answer in rows for text in (answer.title, answer.context))
+        prefixes = [
+            self._inputs.prefix(tokens[a.title], tokens[a.context], a.start, a.end, name)
+            for a, name in zip(rows, styles, strict=True)
+        ]
+        generated: list[list[GeneratedQuestion]] = [[] for _ in rows]
+        batches = self._batches(prefixes, decoding.beams if isinstance(decoding, BeamSearch) else questions)
+        chosen = [[(rows[n], styles[n], prefixes[n] or []) for n in batch] for batch in batches]
+        with ThreadPoolExecutor(self._session.width) as pool:
+            decoded = pool.map(lambda batch: self._decode(batch, decoding, questions), chosen)
+            for numbers, sequences_of in zip(batches, decoded, strict=True):
+                for number, sequences in zip(numbers, sequences_of, strict=True):
+                    generated[number] = self._questions(sequences[:questions], styles[number])
+                    if not isinstance(decoding, BeamSearch):
+                        generated[number].sort(key=lambda question: -question.score)
+                if progress:
+                    progress(len(numbers))
+        if progress and (without := sum(prefix is None for prefix in prefixes)):
+            progress(without)
+        return generated
+
+    def _batches(self, prefixes: Sequence[list[int] | None], rows_each: int) -> list[list[int]]:
+        """The numbers of the prefixes of each batch, the longest first."""
+        lengths = {number: len(prefix) for number, prefix in enumerate(prefixes) if prefix is not None}
+        order = sorted(lengths, key=lambda number: -lengths[number])
+        share = -(-len(order) // self._session.width)
+        batches = []
+        begin = 0
+        while begin < len(order):
+            size = max(1, min(ROWS // rows_each, TOKENS // lengths[order[begin]], share))
+            batches.append(order[begin : begin + size])
+            begin += size
+        return batches
+
+    def _decode(
+        self, batch: Sequence[tuple[MarkedAnswer, str, list[int]]], decoding: Decoding, questions: int
+    ) -> list[list[TokenSequence]]:
+        decoder, prefixes = self._session.decoder(), [prefix for _, _, prefix in batch]
+        match decoding:
+            case Greedy():
+                return decode_one_by_one(decoder, prefixes, self._ending, 1, most_probable)
+            case BeamSearch(beams, length_penalty):
+                return decode_beams(decoder, prefixes, self._ending, beams, length_penalty)
+            case Nucleus(top_p, seed):
+                chances = [_chances(seed, answer, style, questions, self._ending.limit) for answer, style, _ in batch]
+                choose = draw_from_nucleus(top_p, np.concatenate(chances))
+                return decode_one_by_one(decoder, prefixes, self._ending, questions, choose)
+
+    def _questions(self, sequences: Sequence[TokenSequence], style: str) -> list[GeneratedQuestion]:
+        """The questions of an answer, each text once."""
+        distinct: dict[str, GeneratedQuestion] = {}
+        for sequence in sequences:
+            text = readable(self._inputs.pieces(sequence.ids))
+            score = sequence.total / len(sequence.log_probabilities)
+            distinct.setdefault(text, GeneratedQuestion(text, style, score))
+        return list(distinct.values())
+
+
+def _chances(seed: int, answer: MarkedAnswer, style: str, questions: int, steps: int) -> NDArray[np.float64]:
+    """Uniform random numbers ``[questions, steps]`` for an answer."""
+    key = repr((seed, answer.title, answer.context, answer.start, answer.end, style))
+    digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return np.random.default_rng(int.from_bytes(digest, "big")).random((questions, steps))
+
+
+def _marked_answers(answers: object) -> list[MarkedAnswer]:
+    """Return the answers as a list. Raises InputError for what is none, or lies outside of its context."""
+    rows = [answers] if isinstance(answers, MarkedAnswer) else answers
+    if not is_list(rows):
+        raise InputError(f"answers are a list of MarkedAnswer, not {kind_of(answers)}")
+    checked = []
+    for row in rows:
+        if not isinstance(row, MarkedAnswer):
+            raise InputError(f"an answer to ask about is a MarkedAnswer, not {kind_of(row)}")
+        if not 0 <= row.start < row.end <= len(row.context):
+            raise InputError(
+                f"an answer lies in its context: {row.start}:{row.end} is no part of {len(row.context)} characters"
+            )
+        checked.append(row)
+    return checked
+
+
+def _one_for_each(styles: object, rows: Sequence[MarkedAnswer]) -> list[str]:
+    if not is_list(styles):
+        raise InputError(f"a style is a string, or a list of one for each answer, not {kind_of(styles)}")
+    names = list(styles)
+    if len(names) != len(rows):
+        raise InputError(f"a list of styles has one for each answer: {len(names)} styles, {len(rows)} answers")
+    return names
+
+
+def _check_decoding(decoding: object, questions: int) -> None:
+    """Raise InputError for settings out of range, or that give fewer questions than are asked for."""
+    match decoding:
+        case Greedy():
+            if questions > 1:
+                raise InputError("greedy decoding gives one question an answer: take Nucleus or BeamSearch for more")
+        case BeamSearch(beams, length_penalty):
+            if count(beams, "beams") < questions:
+                raise InputError(f"{beams} beams give {beams} questions an answer, not {questions}: take more beams")
+            if not is_number(length_penalty):
+                raise InputError(f"length_penalty is {length_penalty!r}; it must be a number")
+        case Nucleus(top_p, seed):
+            if not is_number(top_p) or not 0 < top_p <= 1:
+                raise InputError(f"top_p is {top_p!r}; it must be a probability above 0")
+            count(seed, "seed", 0)
+        case _:
+            raise InputError(f"decoding is Greedy(), BeamSearch() or Nucleus(), not {kind_of(decoding)}")

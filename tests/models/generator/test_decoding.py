@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oreqa.models.generator.decoding import (
+    Decoder,
+    Ending,
+    Floats,
+    TokenSequence,
+    decode_beams,
+    decode_one_by_one,
+    draw_from_nucleus,
+    most_probable,
+    nucleus,
+)
+
+VOCABULARY, END, NEVER = 13, 3, 7
+ENDING = Ending(END, 6, np.array([NEVER]), Path())
+PREFIXES = [[1], [2, 5, 5], [4, 1], [9, 9, 9, 9], [8]]
+
+
+class TableDecoder:
+    """Logits are drawn by the tokens so far; it checks that rows are those of the batch before."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[int]] = []
+        self.sizes: list[int] = []
+
+    def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
+        self.rows = [list(prefix) for prefix in prefixes]
+        return self._logits()
+
+    def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
+        assert max(rows) < len(self.rows)
+        self.rows = [[*self.rows[row], token] for row, token in zip(rows, tokens, strict=True)]
+        return self._logits()
+
+    def _logits(self) -> Floats:
+        self.sizes.append(len(self.rows))
+        return np.stack([table_logits(row) for row in self.rows])
+
+
+def table_logits(tokens: Sequence[int]) -> Floats:
+    return np.random.default_rng(list(tokens)).normal(0, 2, VOCABULARY).astype(np.float32)
+
+
+def log_probability(tokens: Sequence[int], token: int) -> float:
+    logits = table_logits(tokens).astype(np.float64)
+    return float(logits[token] - np.log(np.exp(logits).sum()))
+
+
+def may_follow(step: int) -> list[int]:
+    if step == ENDING.limit - 1:
+        return [END]
+    return [token for token in range(VOCABULARY) if token != NEVER and (step > 0 or token != END)]
+
+
+def slow_greedy(prefix: Sequence[int]) -> list[int]:
+    question: list[int] = []
+    while True:
+        token = max(may_follow(len(question)), key=lambda t: table_logits([*prefix, *question])[t])
+        if token == END:
+            return question
+        question.append(token)
+
+
+def all_questions(prefix: Sequence[int]) -> list[list[int]]:
+    questions, beginnings = [], [[]]  # type: ignore[var-annotated]
+    for step in range(ENDING.limit):
+        longer = [[*beginning, token] for beginning in beginnings for token in may_follow(step)]
+        questions += [tokens[:-1] for tokens in longer if tokens[-1] == END]
+        beginnings = [tokens for tokens in longer if tokens[-1] != END]
+    return questions
+
+
+def greedy(decoder: Decoder, prefixes: Sequence[Sequence[int]]) -> list[TokenSequence]:
+    return [sequence for (sequence,) in decode_one_by_one(decoder, prefixes, ENDING, 1, most_probable)]
+
+
+def check_scores(prefix: Sequence[int], sequence: TokenSequence) -> None:
+    tokens = [*sequence.ids, END]
+    expected = [log_probability([*prefix, *tokens[:place]], token) for place, token in enumerate(tokens)]
+    assert list(sequence.log_probabilities) == pytest.approx(expected, abs=1e-5)
+
+
+def test_greedy_equals_a_loop_over_tokens() -> None:
+    decoder = TableDecoder()
+    sequences = greedy(decoder, PREFIXES)
+    assert [list(sequence.ids) for sequence in sequences] == [slow_greedy(prefix) for prefix in PREFIXES]
+    for prefix, sequence in zip(PREFIXES, sequences, strict=True):
+        check_scores(prefix, sequence)
+    lengths = [len(sequence.ids) for sequence in sequences]
+    assert len(set(lengths)) > 1
+    # A question that has ended is not computed any more.
+    assert decoder.sizes == [sum(length >= step for length in lengths) for step in range(max(lengths) + 1)]
+
+
+def test_one_beam_is_greedy() -> None:
+    beams = decode_beams(TableDecoder(), PREFIXES, ENDING, 1, 1.0)
+    assert [sequence for (sequence,) in beams] == greedy(TableDecoder(), PREFIXES)
+
+
+def test_wide_beams_find_the_best_question_of_all() -> None:
+    ending = Ending(END, 4, np.array([NEVER]), Path())
+    for prefix in PREFIXES:
+        (sequences,) = decode_beams(TableDecoder(), [prefix], ending, VOCABULARY**3, 0.0)
+        totals = [sequence.total for sequence in sequences]
+        assert totals == sorted(totals, reverse=True)
+        tokens = [t for t in range(VOCABULARY) if t not in (NEVER, END)]
+        every = [[a] for a in tokens] + [[a, b] for a in tokens for b in tokens]
+        every += [[a, b, c] for a in tokens for b in tokens for c in tokens]
+        assert {sequence.ids for sequence in sequences} == {tuple(question) for question in every}
+        for sequence in sequences[:3]:
+            check_scores(prefix, sequence)
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0, 2.0])
+def test_beams_equal_a_slow_search(length_penalty: float) -> None:
+    width = 3
+    together = decode_beams(TableDecoder(), PREFIXES, ENDING, width, length_penalty)
+    for prefix, sequences in zip(PREFIXES, together, strict=True):
+        live: list[tuple[float, list[int]]] = [(0.0, [])]
+        ended: list[tuple[float, list[int]]] = []
+        for step in range(ENDING.limit):
+            longer = [
+                (total + log_probability([*prefix, *tokens], token), [*tokens, token])
+                for total, tokens in live
+                for token in may_follow(step)
+            ]
+            best = sorted(longer, key=lambda beam: -beam[0])[: width - len(ended)]
+            ended += [beam for beam in best if beam[1][-1] == END]
+            live = [beam for beam in best if beam[1][-1] != END]
+        ended.sort(key=lambda beam: -beam[0] / len(beam[1]) ** length_penalty)
+        assert [list(sequence.ids) for sequence in sequences] == [tokens[:-1] for _, tokens in ended]
+        assert [sequence.total for sequence in sequences] == pytest.approx([total for total, _ in ended], abs=1e-4)
+        for sequence in sequences:
+            check_scores(prefix, sequence)
+
+
+def test_a_nucleus_is_the_fewest_tokens_of_its_probability() -> None:
+    rng = np.random.default_rng(0)
+    for spread in (0.01, 1, 5, 30):
+        for top_p in (0.05, 0.5, 0.9, 0.999, 1.0):
+            logits = rng.normal(0, spread, 30_000)
+            scores = (logits - np.log(np.exp(logits - logits.max()).sum()) - logits.max()).astype(np.float32)
+            ids, probabilities = nucleus(scores, top_p)
+            order = np.argsort(-scores.astype(np.float64), kind="stable")
+            every = np.exp(scores.astype(np.float64))
+            expected, mass = [], 0.0
+            for token in order:
+                expected.append(token)
+                mass += every[token]
+                if mass >= top_p * every.sum():
+                    break
+            assert abs(len(ids) - len(expected)) <= (1 if top_p < 1 else 30_000)
+            assert probabilities.sum() >= top_p * every.sum() * (1 - 1e-9)
+            assert every[ids].tolist() == probabilities.tolist()
+            assert ids[:10].tolist() == order[: min(10, len(ids))].tolist()
+
+
+def test_drawn_tokens_are_inside_the_nucleus_and_as_frequent_as_probable() -> None:
+    logits = table_logits([1]) * 0.7
+    scores = (logits - np.log(np.exp(logits).sum())).astype(np.float32)
+    ids, probabilities = nucleus(scores, 0.8)
+    assert 1 < len(ids) < VOCABULARY
+    draws = 20_000
+    chances = np.random.default_rng(0).random((draws, 1))
+    tokens = draw_from_nucleus(0.8, chances)(np.tile(scores, (draws, 1)), np.arange(draws), 0)
+    assert set(tokens.tolist()) == set(ids.tolist())
+    shares = [float(np.mean(tokens == token)) for token in ids]
+    assert shares == pytest.approx((probabilities / probabilities.sum()).tolist(), abs=0.015)
+    edges = draw_from_nucleus(0.8, np.array([[0.0], [1 - 1e-16]]))(np.tile(scores, (2, 1)), np.arange(2), 0)
+    assert edges.tolist() == [ids[0], ids[-1]]
+
+
+def test_a_nucleus_of_one_token_is_greedy() -> None:
+    chances = np.random.default_rng(0).random((len(PREFIXES), ENDING.limit))
+    drawn = decode_one_by_one(TableDecoder(), PREFIXES, ENDING, 1, draw_from_nucleus(1e-9, chances))
+    assert [sequence for (sequence,) in drawn] == greedy(TableDecoder(), PREFIXES)
+
+
+def test_several_questions_of_a_prefix_are_drawn_as_if_they_were_alone() -> None:
+    chances = np.random.default_rng(0).random((3 * len(PREFIXES), ENDING.limit))
+    together = decode_one_by_one(TableDecoder(), PREFIXES, ENDING, 3, draw_from_nucleus(0.95, chances))
+    for number, prefix in enumerate(PREFIXES):
+        for place in range(3):
+            choose = draw_from_nucleus(0.95, chances[3 * number + place :][:1])
+            ((alone,),) = decode_one_by_one(TableDecoder(), [prefix], ENDING, 1, choose)
+            assert together[number][place] == alone
+            check_scores(prefix, alone)
+    assert len({sequence.ids for sequence in together[0]}) > 1
+
+
+def test_a_question_has_a_token_and_ends_at_its_limit() -> None:
+    for prefix in PREFIXES:
+        for question in (
+            [*slow_greedy(prefix)],
+            *(list(s.ids) for s in decode_beams(TableDecoder(), [prefix], ENDING, 5, 1.0)[0]),
+        ):
+            assert 1 <= len(question) < ENDING.limit
+            assert not {END, NEVER} & set(question)
+    long = Ending(END, 6, np.array([t for t in range(VOCABULARY) if t != 5 and t != END]), Path())
+    only_fives = np.full((1, VOCABULARY), 0, np.float32)
+    only_fives[0, 5] = 9
+
+    class Endless(TableDecoder):
+        def _logits(self) -> Floats:
+            return only_fives.repeat(len(self.rows), 0)
+
+    (sequence,) = (sequence for (sequence,) in decode_one_by_one(Endless(), [[1]], long, 1, most_probable))
+    assert sequence.ids == (5,) * 5
+    assert len(sequence.log_probabilities) == 6
+    assert sequence.log_probabilities[-1] < -8
