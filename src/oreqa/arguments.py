@@ -44,6 +44,24 @@ def text_list(value: str | Iterable[str], name: str) -> list[str]:
     return texts
 
 
+def title_and_text(passage: object) -> tuple[str, str]:
+    """The title and text of a passage, which is its text or ``(title, text)``. Raises InputError for anything else."""
+    if isinstance(passage, str):
+        return "", passage
+    if isinstance(passage, tuple) and len(passage) == 2 and all(isinstance(text, str) for text in passage):
+        return passage
+    raise InputError(f"a passage is its text or its (title, text), not {kind_of(passage)}")
+
+
+def passage_list(passages: object) -> list[tuple[str, str]]:
+    """Titles and texts of passages; a single text counts as a list of one. Raises InputError for anything else."""
+    if isinstance(passages, str):
+        return [("", passages)]
+    if not is_list(passages):
+        raise InputError(f"passages are a list of texts or of (title, text), not {kind_of(passages)}")
+    return [title_and_text(passage) for passage in passages]
+
+
 def is_list(value: object) -> TypeGuard[Iterable[Any]]:
     """Whether a value is a list in the wide sense: a tuple, an array or a generator, but no string and no mapping."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)

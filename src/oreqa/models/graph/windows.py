@@ -106,6 +106,21 @@ class WindowInputs:
         second_segment = [*appended, *([*title_ids, self._sep] if title_ids else [])]
         return first_segment + second_segment, len(first_segment)
 
+    def _slide(self, front: list[int], segment: int, passage: Tokens, overlap: int) -> list[Window]:
+        """Return the windows of a passage behind ``front``; consecutive ones share up to ``overlap`` tokens.
+
+        An empty passage gives one empty window.
+        """
+        room = self.max_tokens - len(front) - len(self._tail)
+        step = max(1, room - overlap, room // 4)
+        windows, begin = [], 0
+        while True:
+            ids = list(passage.ids[begin : begin + room])
+            windows.append(Window(front + ids + self._tail, segment, len(front), len(front) + len(ids), begin))
+            if begin + room >= len(passage.ids):
+                return windows
+            begin += step
+
 
 def padded_windows(windows: Sequence[Window]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return ids, mask and token types of windows, padded with 0: ``[windows, tokens]`` int64 each."""

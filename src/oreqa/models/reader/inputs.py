@@ -19,12 +19,4 @@ class ReaderInputs(WindowInputs):
     def windows(self, question: Tokens, title: Tokens | None, passage: Tokens) -> list[Window]:
         """Return the windows of a passage for one question; an empty passage gives one empty window."""
         front, segment = self._front(question, title, len(passage.ids))
-        room = self.max_tokens - len(front) - len(self._tail)
-        step = max(1, room - self.overlap, room // 4)
-        windows, begin = [], 0
-        while True:
-            ids = list(passage.ids[begin : begin + room])
-            windows.append(Window(front + ids + self._tail, segment, len(front), len(front) + len(ids), begin))
-            if begin + room >= len(passage.ids):
-                return windows
-            begin += step
+        return self._slide(front, segment, passage, self.overlap)

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import overload
 
-from oreqa.arguments import count, is_list, kind_of, text_list
+from oreqa.arguments import count, is_list, kind_of, text_list, title_and_text
 from oreqa.core import Span
 from oreqa.errors import InputError
 from oreqa.models.folders import find_model, shown_name
 from oreqa.models.graph.session import Session, check_finite, load_session
+from oreqa.models.graph.whole_words import long_words, whole_words
 from oreqa.models.graph.windows import Tokens, Window, window_batches
 from oreqa.models.reader.folder import ReaderFolder, read_reader_folder
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.spans import TokenSpan, WindowLogits, best_spans
-from oreqa.models.reader.whole_words import long_words, whole_words
 
 CHUNK = 64
 """Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
@@ -127,16 +127,8 @@ def _passage_lists(groups: object) -> list[list[Text]]:
     for group in groups:
         if not is_list(group) and not isinstance(group, str):
             raise InputError(f"a question's passages are a list of texts or of (title, text), not {kind_of(group)}")
-        lists.append([_passage_text(passage) for passage in ([group] if isinstance(group, str) else group)])
+        lists.append([title_and_text(passage) for passage in ([group] if isinstance(group, str) else group)])
     return lists
-
-
-def _passage_text(passage: object) -> Text:
-    if isinstance(passage, str):
-        return "", passage
-    if isinstance(passage, tuple) and len(passage) == 2 and all(isinstance(text, str) for text in passage):
-        return passage
-    raise InputError(f"a passage is its text or its (title, text), not {kind_of(passage)}")
 
 
 def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: Mapping[str, Tokens]) -> list[Span]:
