@@ -39,6 +39,11 @@ def tiny_reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_extractor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_head(tmp_path_factory.mktemp("models") / "extractor", "extractor", seed=7)
+
+
+@pytest.fixture(scope="session")
 def tiny_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_head(tmp_path_factory.mktemp("models") / "reranker", "reranker", seed=3)
 

@@ -96,7 +96,8 @@ def make_model(folder: Path, pooling: str = "mean", dense: bool = False, normali
 
 
 def make_head(folder: Path, kind: str, seed: int = 0, **own: object) -> Path:
-    """The folder of a reader, a re-ranker or a classifier on a random BERT, with random heads; ``own`` are more of its settings."""
+    """The folder of a reader, an extractor, a re-ranker or a classifier on a random BERT, with random heads; ``own`` are more
+    of its settings."""
     make_model(folder, seed=seed)
     rng = np.random.default_rng(seed + 100)
     weights = {f"bert.{name}": value for name, value in load_file(folder / "model.safetensors").items()}
@@ -104,6 +105,7 @@ def make_head(folder: Path, kind: str, seed: int = 0, **own: object) -> Path:
         "reader": {"qa_outputs": 2, "qa_classifier": 1},
         "reranker": {"classifier": 1},
         "classifier": {"classifier": 1},
+        "extractor": {"qa_start": 65, "qa_end": 65},
     }[kind]
     for name, width in heads.items():
         weights[f"{name}.weight"] = rng.normal(0, 1, (width, WIDTH)).astype(np.float32)

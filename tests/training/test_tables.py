@@ -12,11 +12,18 @@ pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate  # noqa: E402
 from oreqa.training.batches import RETRIEVER_ORDERS, by_length, by_passage  # noqa: E402
-from oreqa.training.losses import CROSS_ENCODER_LOSSES, READER_LOSSES, RETRIEVER_LOSSES, CrossEncoderScores  # noqa: E402
+from oreqa.training.losses import (  # noqa: E402
+    CROSS_ENCODER_LOSSES,
+    EXTRACTOR_LOSSES,
+    READER_LOSSES,
+    RETRIEVER_LOSSES,
+    CrossEncoderScores,
+)
 from oreqa.training.recipes import (  # noqa: E402
     RECIPES,
     BatchOrder,
     CrossEncoderLoss,
+    ExtractorLoss,
     ReaderLoss,
     RetrieverLoss,
 )
@@ -29,6 +36,7 @@ def test_every_name_has_a_row() -> None:
         (RetrieverLoss, RETRIEVER_LOSSES),
         (ReaderLoss, READER_LOSSES),
         (CrossEncoderLoss, CROSS_ENCODER_LOSSES),
+        (ExtractorLoss, EXTRACTOR_LOSSES),
         (BatchOrder, RETRIEVER_ORDERS),
     ):
         assert set(get_args(names)) == set(table)

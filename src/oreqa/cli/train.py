@@ -98,6 +98,17 @@ def generator(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_j
     _train("generator", recipe, out, set_, as_json)
 
 
+@train.command(cls=_Training)
+def extractor(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
+    """Train an answer extractor: which spans of a passage do people ask about? (for oreqa generate)
+
+    An interrupted training resumes from its last checkpoint when it is run again.
+
+    [bold]oreqa train extractor --recipe recipes/small/extractor.toml --set data_root=data --out runs/extractor[/bold]
+    """
+    _train("extractor", recipe, out, set_, as_json)
+
+
 def _train(kind: str, recipe: Path, out: Path, settings: list[str] | None, as_json: bool) -> None:
     from oreqa.training import train_model
     from oreqa.training.memory import keep_freed_memory, limit_kernel_cache

@@ -28,7 +28,7 @@ _PACKAGED = {
 }
 """Models that Python packages contain: name to package and folder in it."""
 
-READER, RERANKER, CLASSIFIER, GENERATOR = "reader", "reranker", "classifier", "generator"
+READER, RERANKER, CLASSIFIER, GENERATOR, EXTRACTOR = "reader", "reranker", "classifier", "generator", "extractor"
 """Values of ``kind`` in a folder's settings; encoders need not set it."""
 
 _ARCHITECTURES = {
@@ -38,6 +38,7 @@ _ARCHITECTURES = {
     "DPRReader": READER,
     "BertForSequenceClassification": CLASSIFIER,
     "BertLMHeadModel": GENERATOR,
+    "BertExtractor": EXTRACTOR,
 }
 """The kind of a folder without ``kind``, by the class in its ``architectures``."""
 
@@ -114,9 +115,13 @@ def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
     architecture_kinds = [_ARCHITECTURES[name] for name in architectures if name in _ARCHITECTURES]
     kind = (config.get("oreqa") or {}).get("kind") or (architecture_kinds[0] if architecture_kinds else None)
     if kind not in kinds:
-        actual = f"a {kind}" if kind else f"a model of class {', '.join(architectures or ['(none)'])}"
-        raise ModelError(f"{path}: it is {actual}, not a {' or '.join(kinds)}")
+        actual = _with_article(str(kind)) if kind else f"a model of class {', '.join(architectures or ['(none)'])}"
+        raise ModelError(f"{path}: it is {actual}, not {_with_article(' or '.join(kinds))}")
     return str(kind)
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in tuple('aeiou') else 'a'} {noun}"
 
 
 def read_json_file(path: Path) -> Any:

@@ -10,10 +10,19 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from oreqa.losses.extraction import span_cross_entropy, span_softmax
 from oreqa.losses.reading import selection_loss, span_loss
 from oreqa.losses.reranking import listwise_softmax, weighted_cross_entropy
 from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
-from oreqa.training.recipes import CrossEncoderLoss, ReaderLoss, ReaderRecipe, RetrieverLoss, RetrieverRecipe
+from oreqa.training.recipes import (
+    CrossEncoderLoss,
+    ExtractorLoss,
+    ExtractorRecipe,
+    ReaderLoss,
+    ReaderRecipe,
+    RetrieverLoss,
+    RetrieverRecipe,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,4 +127,22 @@ def _listwise(c: CrossEncoderScores) -> Tensor:
 CROSS_ENCODER_LOSSES: Mapping[CrossEncoderLoss, CrossEncoderObjective] = {
     "cross_entropy": CrossEncoderObjective(_cross_entropy, pointwise=True),
     "listwise_softmax": CrossEncoderObjective(_listwise, pointwise=False),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractorScores:
+    """A batch of the extractor: ``N`` windows of up to ``T`` tokens, with spans of up to ``W`` tokens from each of them."""
+
+    scores: Tensor
+    """``[N, T, W]``: the score of the span from a token on, by its length less one."""
+    allowed: Tensor
+    """Bool, ``[N, T, W]``: spans that an answer may be."""
+    asked: Tensor
+    """Bool, ``[N, T, W]``: spans that were asked about."""
+
+
+EXTRACTOR_LOSSES: Mapping[ExtractorLoss, Callable[[ExtractorRecipe, ExtractorScores], Tensor]] = {
+    "softmax": lambda recipe, s: span_softmax(s.scores, s.allowed, s.asked),
+    "cross_entropy": lambda recipe, s: span_cross_entropy(s.scores, s.allowed, s.asked, recipe.negatives),
 }

@@ -10,6 +10,7 @@ from oreqa.arguments import as_path, choice
 from oreqa.errors import InputError
 from oreqa.progress import Progress, no_progress
 from oreqa.training.cross_encoder import train_classifier, train_reranker
+from oreqa.training.extractor import train_extractor
 from oreqa.training.generator import train_generator
 from oreqa.training.reader import train_reader
 from oreqa.training.recipe_files import load_recipe
@@ -23,6 +24,7 @@ TRAINERS: Mapping[str, Callable[[Any, Path, Progress], dict[str, Any]]] = {
     "classifier": train_classifier,
     "retriever": train_retriever,
     "generator": train_generator,
+    "extractor": train_extractor,
 }
 """What trains each kind of ``recipes.RECIPES``."""
 

@@ -1,0 +1,1 @@
+"""Extractors: find the spans of a passage that people ask about."""

@@ -1,0 +1,103 @@
+"""Extraction: passages to the spans that people ask about, in batches over passages of similar length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from oreqa.arguments import count, passage_list
+from oreqa.core import Span
+from oreqa.models.extractor.folder import ExtractorFolder, read_extractor_folder
+from oreqa.models.extractor.inputs import ExtractorInputs
+from oreqa.models.extractor.spans import PassageSpans, WindowScores
+from oreqa.models.folders import find_model, shown_name
+from oreqa.models.graph.session import Session, check_finite, load_session
+from oreqa.models.graph.whole_words import long_words, whole_words
+from oreqa.models.graph.windows import Tokens, Window, token_span, window_batches
+
+CHUNK = 256
+"""Passages read together: enough to sort them by length, and few enough to keep the scores small."""
+
+
+Text = tuple[str, str]
+"""A passage's title and text."""
+
+
+class Extractor:
+    """A loaded extractor: it finds the spans of passages that people ask about. Threads may share it."""
+
+    def __init__(self, session: Session, folder: ExtractorFolder) -> None:
+        self.folder = folder
+        self._session = session
+        self._inputs = ExtractorInputs(folder.tokenizer, folder.max_tokens, folder.overlap)
+
+    def __repr__(self) -> str:
+        return f"Extractor({shown_name(self.folder.path)!r}, max_tokens={self.folder.max_tokens})"
+
+    @classmethod
+    def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> Extractor:
+        """Load a model by name or folder.
+
+        ``precision`` is one of f32, bf16, i8 and auto (the first offered of bf16, i8 and f32); left out, it is
+        $OREQA_PRECISION, else auto. Raises ModelError for a folder that is missing, damaged or of another kind, InputError
+        for a precision that the processor does not offer.
+        """
+        folder = read_extractor_folder(find_model(name))
+        return cls(load_session("extractor", folder, device, precision), folder)
+
+    @property
+    def stamp(self) -> str:
+        """A hash of the model's files: extractors with the same stamp, in the same precision, give the same output."""
+        from oreqa.models.graph.cache import model_stamp
+
+        return model_stamp(self.folder.path)
+
+    def extract(self, passages: str | Iterable[str | Text], top: int = 10) -> list[list[Span]]:
+        """Up to ``top`` spans of each passage, best first, none overlapping a better one.
+
+        A passage is its text, or its ``(title, text)``. A span's ``score`` is its log-probability among all spans of its
+        passage. Offsets are characters of the passage's text; spans hold whole words. Raises InputError for anything else.
+        """
+        top = count(top, "top")
+        texts = passage_list(passages)
+        spans: list[list[Span]] = []
+        for begin in range(0, len(texts), CHUNK):
+            spans += self._extract_chunk(texts[begin : begin + CHUNK], begin, top)
+        return spans
+
+    def _extract_chunk(self, passages: Sequence[Text], begin: int, top: int) -> list[list[Span]]:
+        tokens = self._inputs.tokenize(sorted({text for passage in passages for text in passage}))
+        owners: list[int] = []
+        windows: list[Window] = []
+        for number, (title, text) in enumerate(passages):
+            of_passage = self._inputs.windows(tokens[title], tokens[text])
+            windows += of_passage
+            owners += [number] * len(of_passage)
+        scores: list[list[WindowScores]] = [[] for _ in passages]
+        for batch, (output,) in self._session.run(window_batches(windows)):
+            check_finite(output, self.folder.path)
+            for row, window_number in enumerate(batch.numbers):
+                window = windows[window_number]
+                inside = slice(window.first, window.last)
+                scores[owners[window_number]].append(WindowScores(window.begin, output[row, inside, inside].copy()))
+        return [
+            self._best_spans(text, tokens[text], of_passage, begin + number, top)
+            for number, ((_, text), of_passage) in enumerate(zip(passages, scores, strict=True))
+        ]
+
+    def _best_spans(
+        self, text: str, tokens: Tokens, windows: Sequence[WindowScores], passage_number: int, top: int
+    ) -> list[Span]:
+        words = long_words(text)
+        candidates = PassageSpans(tokens, windows, self.folder.answer_tokens)
+        spans: list[Span] = []
+        for first, last, score in candidates.best():
+            ends = int(tokens.offsets[first, 0]), int(tokens.offsets[last, 1])
+            start, end = whole_words(text, *ends, words)
+            # Whole words may reach into a span that was chosen before.
+            if all(end <= span.start or span.end <= start for span in spans):
+                spans.append(Span(text[start:end], start, end, passage_number, score, {}))
+                candidates.remove(*(token_span(tokens, start, end) or (first, last)))
+            if len(spans) == top:
+                break
+        return spans

@@ -1,0 +1,44 @@
+"""The trainable extractor: BERT with a low-rank biaffine head over pairs of tokens.
+
+A span from token i to token j scores ``q_i . k_j / sqrt(r) + a_i + b_j``: the ends are judged together, because without a
+question the best start and the best end often belong to different answers. ``qa_start`` gives q and a, ``qa_end`` k and b.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from transformers import BertConfig, BertModel, BertPreTrainedModel
+
+SPAN_WIDTH = 64
+"""r, the width of the vectors q and k."""
+
+
+class BertExtractor(BertPreTrainedModel):  # type: ignore[misc]
+    """Scores each pair of tokens as the first and the last of a span that people ask about."""
+
+    config_class = BertConfig
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.bert = BertModel(config, add_pooling_layer=False)
+        self.qa_start = nn.Linear(config.hidden_size, SPAN_WIDTH + 1)
+        self.qa_end = nn.Linear(config.hidden_size, SPAN_WIDTH + 1)
+        self.post_init()
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        """Return the scores ``[N, T, T]`` of the spans from each token to each token for inputs ``[N, T]``."""
+        hidden: Tensor = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
+        start, end = self.qa_start(hidden), self.qa_end(hidden)
+        pairs = start[..., :-1] @ end[..., :-1].transpose(1, 2) / SPAN_WIDTH**0.5
+        return pairs + start[..., -1:] + end[..., -1:].transpose(1, 2)
+
+
+def banded(scores: Tensor, width: int) -> Tensor:
+    """Return ``[N, T, width]``: the scores of the spans from each token i to the tokens i, i + 1, ... i + width - 1.
+
+    ``scores`` are ``[N, T, T]``. Where a span would pass the last token, the score is that of another span: mask it.
+    """
+    tokens = scores.shape[1]
+    ends = torch.arange(tokens, device=scores.device)[:, None] + torch.arange(width, device=scores.device)
+    return scores.gather(2, ends.clamp(max=tokens - 1).expand(len(scores), -1, -1))
