@@ -1,0 +1,1 @@
+"""Questions from documents: which spans people will ask about, and what they will ask."""

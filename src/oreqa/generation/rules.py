@@ -1,0 +1,186 @@
+"""Spans that people may ask about, found by rule: dates, numbers, names, quoted titles, and runs of content words.
+
+The patterns are for English. Each takes linear time: what repeats without limit never has to be given back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import regex
+
+Range = tuple[int, int]
+"""Start and end offsets in characters, end-exclusive."""
+
+LONGEST = 100
+"""Longest span, in characters."""
+
+_MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_ERA = r"(?:\s(?:BCE?|CE|AD|B\.C\.|A\.D\.))"
+_YEAR = r"(?:1\d{3}|20\d{2})"
+_ORDINAL = (
+    r"(?:\d{1,2}(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth"
+    r"|(?:thir|four|fif|six|seven|eigh|nine)teenth|twentieth|twenty-first)"
+)
+_DATE = regex.compile(
+    rf"(?<![\w$€£¥.,-])(?:{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s\d{{3,4}})?{_ERA}?"
+    rf"|{_MONTH}\s{_DAY}(?!\d)(?:,?\s\d{{3,4}}(?!\d))?"
+    rf"|{_MONTH},?\s(?:of\s)?\d{{4}}"
+    rf"|(?:(?:early|mid|late)[-\s])?{_ORDINAL}[-\s](?:century|centuries|millennium){_ERA}?"
+    rf"|(?:(?:early|mid|late)[-\s])?{_YEAR}s"
+    rf"|{_YEAR}\s?[–—-]\s?(?:{_YEAR}|\d{{2}})(?!\d)"
+    rf"|\d{{1,4}}{_ERA}"
+    rf"|AD\s\d{{1,4}}"
+    rf"|{_YEAR}"
+    r")(?![\w%]|[.,]\d)"
+)
+
+_SCALE = r"(?:hundred|thousand|million|billion|trillion)"
+_FIGURE = r"(?:\d++(?:[.,]\d++)*+)"
+_UNITS = r"(?:one|two|three|four|five|six|seven|eight|nine)"
+_WORD_NUMBER = (
+    rf"(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[-\s]{_UNITS})?"
+    rf"|{_UNITS}|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen)"
+)
+_NUMBER = regex.compile(
+    rf"(?<![\w.,-])(?:(?:US|A|C|NZ|HK)?[$€£¥]\s?{_FIGURE}(?:\s{_SCALE})?"
+    rf"|{_FIGURE}(?:\s?[%‰°](?:[CF]\b)?|\s(?:per\scent|percent|percentage)\b|(?:st|nd|rd|th)\b|\s{_SCALE}\b)?"
+    rf"|{_WORD_NUMBER}(?:\s{_SCALE}\b)?(?:\s(?:per\scent|percent)\b)?"
+    r")(?!\w)",
+    regex.IGNORECASE,
+)
+_UNIT = regex.compile(r"[\s-]\p{Ll}[\p{L}/²³]++(?:\s(?:per|an?)\s\p{Ll}++)?")
+
+_JOINT = (
+    r"(?:\s(?:of|de|la|le|du|des|van|von|der|den|del|di|da|dos|al|el|bin|ibn|for|&|of\sthe|de\sla|in\sthe|on\sthe|the)\s)"
+)
+_CAPITALISED = r"(?:\p{Lu}[\p{L}\p{M}\p{Nd}]*+(?:['’&/-]\p{L}[\p{L}\p{M}\p{Nd}]*+|(?<=\b\p{Lu})\.(?:\p{Lu}\.)*+)*+)"
+_NAME = regex.compile(
+    rf"(?<![\p{{L}}\p{{M}}\p{{Nd}}'’.-]){_CAPITALISED}(?:(?:\s|{_JOINT}){_CAPITALISED}){{0,9}}"
+    r"(?:\s\p{Nd}{1,4}(?![\w%]|[.,]\p{Nd}))?"
+)
+_QUOTED = regex.compile(r"“([^“”\n]{2,80})”|\"([^\"\n]{2,80})\"|«([^«»\n]{2,80})»|‘([^‘’\n]{2,60})’(?!\w)")
+_WORD = regex.compile(r"[\p{L}\p{M}\p{Nd}]++(?:['’-][\p{L}\p{M}\p{Nd}]++)*+")
+
+_WORD_LIST = """\
+a about above across after again against all almost along already also although always am among an and another any are
+around as at away back be became because become been before began being below besides between both but by called came
+can cannot could despite did do does done down due during each either else even ever every few finally first for found
+from further gave get given go had has have he hence her here hers herself him himself his how however i if in indeed
+instead into is it its itself just kept known last later least led less like made mainly make many may me might more
+moreover most mostly much must my near nearly neither never nevertheless no nor not nothing now of off often on once one
+only onto or other others otherwise our out over own per perhaps put quite rather really said same saw say see seen
+several shall she should since so some soon still such take taken than that the their them themselves then there thereby
+therefore these they this those though through throughout thus to together too took toward towards under unlike until up
+upon us use used uses using usually very was we well went were what when where whereas whether which while who whom
+whose why will with within without would yet you your yours"""
+
+_FUNCTION_WORDS = frozenset(_WORD_LIST.split())
+"""Words that no name at the beginning of a sentence begins with, and that separate runs of content words."""
+
+_SHARES = {
+    "date": (18, 14, 22, 22),
+    "number": (12, 19, 19, 19),
+    "quoted": (13, 19, 18, 12),
+    "name": (7, 13, 15, 11),
+    "quantity": (5, 4, 8, 5),
+    "phrase": (1.5, 2.6, 2.3, 0.9),
+}
+"""How many of 100 spans of a kind were asked about, for spans of one, two, three and more words: measured on the training
+articles of the SQuAD files that the shipped models learned from."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSpan:
+    """A span ``text[start:end]`` that a rule found.
+
+    ``kind`` is date, number, quantity (a number with its unit or what is counted), name, quoted or phrase. ``score`` is the
+    logarithm of the share of such spans that people ask about.
+    """
+
+    start: int
+    end: int
+    kind: str
+    score: float
+
+
+def rule_spans(text: str) -> list[RuleSpan]:
+    """The spans of a text that a rule finds, likeliest first; equally likely ones stand in their order. They may overlap."""
+    kinds = (("quoted", _quoted), ("date", _dates), ("number", _numbers), ("quantity", _quantities), ("name", _names))
+    spans = []
+    for kind, find in (*kinds, ("phrase", _phrases)):
+        for start, end in find(text):
+            if start < end <= start + LONGEST:
+                words = len(text[start:end].split())
+                spans.append(RuleSpan(start, end, kind, math.log(_SHARES[kind][min(max(words, 1), 4) - 1] / 100)))
+    return sorted(spans, key=lambda span: -span.score)
+
+
+def _quoted(text: str) -> Iterator[Range]:
+    for match in _QUOTED.finditer(text):
+        start, end = next(match.span(group) for group in range(1, 5) if match.group(group))
+        content = text[start:end]
+        yield start + len(content) - len(content.lstrip()), start + len(content.rstrip(" ,.;:"))
+
+
+def _dates(text: str) -> Iterator[Range]:
+    return (match.span() for match in _DATE.finditer(text))
+
+
+def _numbers(text: str) -> Iterator[Range]:
+    """Numbers that are no part of a date."""
+    in_date = bytearray(len(text))
+    for start, end in _dates(text):
+        in_date[start:end] = b"\1" * (end - start)
+    return (match.span() for match in _NUMBER.finditer(text) if not in_date[match.start()])
+
+
+def _quantities(text: str) -> Iterator[Range]:
+    for start, end in _numbers(text):
+        unit = _UNIT.match(text, end)
+        if unit and unit.group()[1:].split()[0] not in _FUNCTION_WORDS:
+            yield start, unit.end()
+
+
+def _names(text: str) -> Iterator[Range]:
+    """Capitalised runs; at the beginning of a sentence, from the first word on that is no function word.
+
+    The first word of a sentence alone is a name unless the text also writes it in lower case.
+    """
+    lower = {match.group() for match in _WORD.finditer(text) if match.group()[0].islower()}
+    for match in _NAME.finditer(text):
+        start, end = match.span()
+        first = _begins_sentence(text, start)
+        while first and (word := _WORD.match(text, start, end)) and word.group().lower() in _FUNCTION_WORDS:
+            start = word.end()
+            while start < end and not text[start].isalnum():
+                start += 1
+        name = text[start:end].lower()
+        if len(name) > 1 and name not in _FUNCTION_WORDS and not (first and start == match.start() and name in lower):
+            yield start, end
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    before = text[max(0, start - 4) : start].rstrip(" \"'“‘(")
+    return start == 0 or not before or before[-1] in ".!?:\n"
+
+
+def _phrases(text: str) -> Iterator[Range]:
+    """Runs of up to four content words in lower case with blanks between them."""
+    run: list[Range] = []
+    for match in _WORD.finditer(text):
+        content = match.group()[0].islower() and match.group() not in _FUNCTION_WORDS
+        if run and not (content and text[run[-1][1] : match.start()] == " "):
+            if len(run) <= 4:
+                yield run[0][0], run[-1][1]
+            run = []
+        if content:
+            run.append(match.span())
+    if run and len(run) <= 4:
+        yield run[0][0], run[-1][1]

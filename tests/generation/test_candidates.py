@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from oreqa.datasets.answers import normalize_answer
+from oreqa.errors import InputError, ModelError
+from oreqa.generation.candidates import answer_candidates
+from oreqa.generation.entities import Entities
+from oreqa.models.extractor.extractor import Extractor
+
+TEXT = "Alan Turing wrote On Computable Numbers in 1936. Turing, Alan Turing, was 24 years old."
+
+
+class FakePipeline:
+    """A spaCy pipeline that finds given words."""
+
+    pipe_names = ("ner",)
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+
+    def pipe(self, texts: Any, batch_size: int) -> Any:
+        for text in texts:
+            places = [(text.index(word), text.index(word) + len(word)) for word in self._words if word in text]
+            yield SimpleNamespace(ents=[SimpleNamespace(start_char=a, end_char=b) for a, b in places])
+
+
+def test_rules_alone() -> None:
+    (candidates,) = answer_candidates(TEXT)
+    assert [(c.text, c.source) for c in candidates if c.source != "phrase"] == [
+        ("1936", "date"), ("On Computable Numbers", "name"), ("Alan Turing", "name"), ("24", "number"), ("Turing", "name"),
+    ]  # fmt: skip
+    assert [c.text for c in candidates].count("Alan Turing") == 1
+    assert len(answer_candidates(TEXT, 2)[0]) == 2
+
+
+def test_the_extractor_comes_first_and_others_fill(tiny_extractor: Path) -> None:
+    extractor = Extractor.load(tiny_extractor, precision="f32")
+    passages = [("Turing", TEXT), "the fox"]
+    extracted = extractor.extract(passages, 6)
+    merged = answer_candidates(passages, 3, extractor=extractor)
+    for spans, candidates in zip(extracted, merged, strict=True):
+        assert candidates[0].source == "extractor"
+        assert (candidates[0].start, candidates[0].end) == (spans[0].start, spans[0].end)
+        assert candidates[0].score == pytest.approx(spans[0].score, abs=1e-4)
+        sources = [candidate.source == "extractor" for candidate in candidates]
+        assert sources == sorted(sources, reverse=True)
+    lone = answer_candidates(passages, 3, extractor=extractor, rules=False)
+    assert [[c for c in candidates if c.source == "extractor"] for candidates in merged] == lone
+
+
+def test_entities_come_before_rules() -> None:
+    entities = Entities(FakePipeline("Computable", "24"))
+    (candidates,) = answer_candidates(TEXT, entities=entities)
+    assert [(c.text, c.source) for c in candidates[:3]] == [("Computable", "entity"), ("24", "entity"), ("1936", "date")]
+    (alone,) = answer_candidates(TEXT, entities=entities, rules=False)
+    assert [c.text for c in alone] == ["Computable", "24"]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@given(
+    text=st.one_of(st.text(max_size=200), st.lists(st.sampled_from([*TEXT.split(), " ", "the", '"']))), k=st.integers(1, 9)
+)
+def test_candidates_are_distinct_spans_of_their_passage(tiny_extractor: Path, text: str | list[str], k: int) -> None:
+    passage = text if isinstance(text, str) else " ".join(text)
+    for extractor in (None, Extractor.load(tiny_extractor, precision="f32")):
+        (candidates,) = answer_candidates([passage], k, extractor=extractor)
+        assert len(candidates) <= k
+        assert all(passage[c.start : c.end] == c.text != "" for c in candidates)
+        assert len({normalize_answer(c.text) for c in candidates}) == len(candidates)
+        places = sorted((c.start, c.end) for c in candidates)
+        assert all(a[1] <= b[0] for a, b in pairwise(places))
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(InputError, match="answer candidates need an extractor, entities or rules"):
+        answer_candidates("x", rules=False)
+    with pytest.raises(InputError, match="k is 0"):
+        answer_candidates("x", 0)
+    with pytest.raises(InputError, match="a passage is its text"):
+        answer_candidates([1])  # type: ignore[list-item]
+    assert answer_candidates([]) == []
+
+
+def test_spacy_is_loaded_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(name: str, exclude: list[str]) -> FakePipeline:
+        if name == "none":
+            raise OSError("no such pipeline")
+        pipeline = FakePipeline("Turing")
+        pipeline.pipe_names = () if name == "tagger" else ("ner",)  # type: ignore[assignment]
+        return pipeline
+
+    spacy = ModuleType("spacy")
+    spacy.load = load  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "spacy", spacy)
+    assert list(Entities.load().find([TEXT, ""])) == [[(5, 11)], []]
+    with pytest.raises(ModelError, match="spaCy has no pipeline 'none': python -m spacy download none"):
+        Entities.load("none")
+    with pytest.raises(InputError, match="'tagger' finds no entities"):
+        Entities.load("tagger")
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(ModelError, match="pip install spacy"):
+        Entities.load()
