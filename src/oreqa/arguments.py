@@ -74,8 +74,12 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def kind_of(value: object) -> str:
     """What a value is, in words: "an int", "None"."""
-    name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+    return "None" if value is None else with_article(type(value).__name__)
+
+
+def with_article(noun: str) -> str:
+    """A noun behind "a" or "an"."""
+    return f"{'an' if noun.lower().startswith(tuple('aeiou')) else 'a'} {noun}"
 
 
 def count(value: object, name: str, smallest: int = 1) -> int:

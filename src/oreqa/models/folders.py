@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from oreqa.arguments import kind_of
+from oreqa.arguments import kind_of, with_article
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
 from oreqa.errors import ModelError
 
@@ -115,13 +115,9 @@ def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
     architecture_kinds = [_ARCHITECTURES[name] for name in architectures if name in _ARCHITECTURES]
     kind = (config.get("oreqa") or {}).get("kind") or (architecture_kinds[0] if architecture_kinds else None)
     if kind not in kinds:
-        actual = _with_article(str(kind)) if kind else f"a model of class {', '.join(architectures or ['(none)'])}"
-        raise ModelError(f"{path}: it is {actual}, not {_with_article(' or '.join(kinds))}")
+        actual = with_article(str(kind)) if kind else f"a model of class {', '.join(architectures or ['(none)'])}"
+        raise ModelError(f"{path}: it is {actual}, not {with_article(' or '.join(kinds))}")
     return str(kind)
-
-
-def _with_article(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in tuple('aeiou') else 'a'} {noun}"
 
 
 def read_json_file(path: Path) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from oreqa.arguments import with_article
 from oreqa.training.recipes import RECIPES, Optimiser, Section
 
 
@@ -97,7 +98,7 @@ def recipe_reference() -> str:
     """Tables in Markdown of what every recipe can hold, as docs/reference.md shows them."""
     parts = []
     for kind, recipe in RECIPES.items():
-        parts.append(f"### A {kind}'s recipe")
+        parts.append(f"### {with_article(kind).capitalize()}'s recipe")
         for section, keys in recipe_tables(recipe):
             if section != "[optimiser]":
                 parts += [f"`{section}`:", _markdown(keys)] if section else [_markdown(keys)]
