@@ -117,6 +117,29 @@ def test_the_batch_does_not_matter(generator: QuestionGenerator, decoding: Decod
     assert [[q.text for q in row] for row in backwards] == [[q.text for q in row] for row in together]
 
 
+def test_answers_are_taken_in_chunks(generator: QuestionGenerator, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = answers()
+    blank = MarkedAnswer("", "a   fox", 2, 3)
+    together = generator.generate([*rows, blank], "search")
+    monkeypatch.setattr("oreqa.models.generator.generator.CHUNK", 3)
+    done: list[int] = []
+    in_chunks = generator.generate([*rows, blank], "search", progress=done.append)
+    assert [[q.text for q in row] for row in in_chunks] == [[q.text for q in row] for row in together]
+    assert sum(done) == len(rows) + 1
+
+
+def test_questions_are_written_as_their_context_writes_them(generator: QuestionGenerator) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    ((plain,), (capital,)) = generator.generate(
+        [MarkedAnswer("", f"go: {' '.join(written)}", 0, 2) for written in (letters, letters.upper())], "search"
+    )
+    assert plain.text.lower() == capital.text.lower()
+    single = [word for word in capital.text.split() if len(word) == 1 and word.isalpha()]
+    assert single
+    assert all(letter.isupper() for letter in single)
+    assert not any(letter.isupper() for letter in plain.text[1:])
+
+
 def test_seeds_and_styles_change_questions(generator: QuestionGenerator) -> None:
     rows = answers()[:8]
 

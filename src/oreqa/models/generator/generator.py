@@ -30,12 +30,17 @@ from oreqa.models.generator.decoding import (
 )
 from oreqa.models.generator.folder import GeneratorFolder, read_generator_folder
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer
-from oreqa.models.generator.surface import readable
+from oreqa.models.generator.surface import Source, readable
 from oreqa.models.graph.session import load_session
+from oreqa.progress import ignore
 
 ROWS, TOKENS = 32, 4096
 """Most questions, and tokens of their prefixes, in a batch. A step reads all weights: more questions share them, until their
 keys and values no longer fit into the caches."""
+
+
+CHUNK = 1024
+"""Answers whose questions are generated together: enough to sort them by length, and few enough to keep their tokens."""
 
 
 class Decoders(Protocol):
@@ -111,25 +116,40 @@ class QuestionGenerator:
         for name in dict.fromkeys(styles):
             choice(name, self.styles, "style")
         _check_decoding(decoding, count(questions, "questions"))
-        tokens = self._inputs.tokenize(text for answer in rows for text in (answer.title, answer.context))
-        prefixes = [
-            self._inputs.prefix(tokens[a.title], tokens[a.context], a.start, a.end, name)
-            for a, name in zip(rows, styles, strict=True)
-        ]
-        generated: list[list[GeneratedQuestion]] = [[] for _ in rows]
-        batches = self._batches(prefixes, decoding.beams if isinstance(decoding, BeamSearch) else questions)
-        chosen = [[(rows[n], styles[n], prefixes[n] or []) for n in batch] for batch in batches]
+        generated: list[list[GeneratedQuestion]] = []
         with ThreadPoolExecutor(self._session.width) as pool:
-            decoded = pool.map(lambda batch: self._decode(batch, decoding, questions), chosen)
-            for numbers, sequences_of in zip(batches, decoded, strict=True):
-                for number, sequences in zip(numbers, sequences_of, strict=True):
-                    generated[number] = self._questions(sequences[:questions], styles[number])
-                    if not isinstance(decoding, BeamSearch):
-                        generated[number].sort(key=lambda question: -question.score)
-                if progress:
-                    progress(len(numbers))
-        if progress and (without := sum(prefix is None for prefix in prefixes)):
-            progress(without)
+            for begin in range(0, len(rows), CHUNK):
+                chunk = slice(begin, begin + CHUNK)
+                generated += self._generate_chunk(pool, rows[chunk], styles[chunk], decoding, questions, progress or ignore)
+        return generated
+
+    def _generate_chunk(
+        self,
+        pool: ThreadPoolExecutor,
+        answers: Sequence[MarkedAnswer],
+        styles: Sequence[str],
+        decoding: Decoding,
+        questions: int,
+        progress: Callable[[int], None],
+    ) -> list[list[GeneratedQuestion]]:
+        tokens = self._inputs.tokenize(text for answer in answers for text in (answer.title, answer.context))
+        prefixes = [
+            self._inputs.prefix(tokens[a.title], tokens[a.context], a.start, a.end, style)
+            for a, style in zip(answers, styles, strict=True)
+        ]
+        batches = self._batches(prefixes, decoding.beams if isinstance(decoding, BeamSearch) else questions)
+        inputs = [[(answers[n], styles[n], prefixes[n] or []) for n in batch] for batch in batches]
+        decoded = pool.map(lambda batch: self._decode(batch, decoding, questions), inputs)
+        generated: list[list[GeneratedQuestion]] = [[] for _ in answers]
+        for numbers, sequences in zip(batches, decoded, strict=True):
+            for number, of_answer in zip(numbers, sequences, strict=True):
+                answer = answers[number]
+                source = self._inputs.source(answer, tokens)
+                generated[number] = self._questions(of_answer[:questions], styles[number], source)
+                if not isinstance(decoding, BeamSearch):
+                    generated[number].sort(key=lambda question: -question.score)
+            progress(len(numbers))
+        progress(sum(prefix is None for prefix in prefixes))
         return generated
 
     def _batches(self, prefixes: Sequence[list[int] | None], rows_each: int) -> list[list[int]]:
@@ -159,11 +179,11 @@ class QuestionGenerator:
                 choose = draw_from_nucleus(top_p, np.concatenate(chances))
                 return decode_one_by_one(decoder, prefixes, self._ending, questions, choose)
 
-    def _questions(self, sequences: Sequence[TokenSequence], style: str) -> list[GeneratedQuestion]:
+    def _questions(self, sequences: Sequence[TokenSequence], style: str, source: Source) -> list[GeneratedQuestion]:
         """The questions of an answer, each text once."""
         distinct: dict[str, GeneratedQuestion] = {}
         for sequence in sequences:
-            text = readable(self._inputs.pieces(sequence.ids))
+            text = readable(self._inputs.pieces(sequence.ids), source)
             score = sequence.total / len(sequence.log_probabilities)
             distinct.setdefault(text, GeneratedQuestion(text, style, score))
         return list(distinct.values())

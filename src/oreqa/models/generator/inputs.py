@@ -7,13 +7,14 @@ markers are vocabulary entries that BERT does not use.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.models.generator.surface import Source
 from oreqa.models.graph.windows import TITLE_TOKENS, Tokens, WindowInputs, token_span
 
 NEIGHBOURS = 1
@@ -89,6 +90,13 @@ class GeneratorInputs(WindowInputs):
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the word pieces of a question."""
         return [str(self._tokenizer.id_to_token(number)) for number in ids]
+
+    def source(self, answer: MarkedAnswer, tokens: Mapping[str, Tokens]) -> Source:
+        """Return how the context and the title write their words; ``tokens`` are those of both."""
+        source = Source()
+        for text in (answer.context, answer.title):
+            source.add(text, tokens[text], self.pieces(tokens[text].ids))
+        return source
 
     def question(self, question: Tokens) -> list[int]:
         """Return the ids of a question, cut to ``question_tokens``, and the [SEP] that ends it."""
