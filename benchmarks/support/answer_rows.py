@@ -11,10 +11,10 @@ from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fi
 from oreqa.answering.reading import SPANS_TOP_K, rerank_spans
 from oreqa.core import Hit, Span
 from oreqa.corpus.splitter import passage_head
+from oreqa.datasets.answers import f1_score
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.datasets.answers import f1_score
 from oreqa.evaluation.answers import exact_match
 from oreqa.evaluation.open_scores import has_answer
 from oreqa.index.search import Index

@@ -23,6 +23,7 @@ from oreqa.evaluation import (
     evaluate_answers,
     evaluate_beir,
     evaluate_classifier,
+    evaluate_generator,
     evaluate_openqa,
     evaluate_recall,
     evaluate_reqa,
@@ -40,6 +41,7 @@ FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("eval", "classifier"): evaluate_classifier,
     ("eval", "answers"): evaluate_answers,
     ("eval", "recall"): evaluate_recall,
+    ("eval", "generator"): evaluate_generator,
     ("mine", "negatives"): mine_negatives,
     ("mine", "silver"): mine_silver,
     ("mine", "predictions"): mine_predictions,
@@ -115,6 +117,21 @@ def test_beir(tiny: Path, tmp_path: Path) -> None:
     summary = evaluate_beir(folder, tmp_path / "f", split="dev", mode="sparse", model=tiny)
     common = ("--data", folder, "--split", "dev", "--mode", "sparse", "--model", tiny)
     same_run(summary, tmp_path / "f", run("eval", "beir", *common, "--out", tmp_path / "c"), tmp_path / "c")
+
+
+def test_generator(squad_file: Path, tiny_generator: Path, tmp_path: Path) -> None:
+    pytest.importorskip("rouge_score")
+    summary = evaluate_generator(squad_file, tmp_path / "f", generator=tiny_generator, style="search", questions=6)
+    assert summary["questions"] == 6
+    assert summary["questions_per_second"] > 0
+    common = ("--data", squad_file, "--generator", tiny_generator, "--style", "search", "--questions", 6)
+    command = run("eval", "generator", *common, "--out", tmp_path / "c")
+    speed = {"questions_per_second": 0.0}
+    for folder, metrics in ((tmp_path / "f", summary), (tmp_path / "c", command)):
+        (folder / "metrics.json").write_text(json.dumps(metrics | speed))
+    same_run(summary | speed, tmp_path / "f", command | speed, tmp_path / "c")
+    with pytest.raises(InputError, match="there is no style 'poem': choose textbook, search"):
+        evaluate_generator(squad_file, tmp_path / "n", generator=tiny_generator, style="poem")
 
 
 def test_openqa_and_answers(squad_file: Path, tiny: Path, tiny_reader: Path, tiny_reranker: Path, tmp_path: Path) -> None:

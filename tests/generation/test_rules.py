@@ -67,7 +67,10 @@ def test_quoted_titles_and_phrases() -> None:
     text = 'He sang "Let It Be," and “ Yesterday ” with the old wooden guitar.'
     assert found(text, "quoted") == ["Let It Be", "Yesterday"]
     assert found(text, "phrase") == ["old wooden guitar"]
-    assert found("Pollen is carried home quickly, by bees, in wax baskets. Cells close.", "phrase") == ["bees", "wax baskets"]
+    assert found("Pollen is carried home quickly, by bees, in wax baskets. Cells close.", "phrase") == [
+        "bees",
+        "wax baskets",
+    ]
 
 
 def test_the_likeliest_come_first() -> None:

@@ -11,7 +11,9 @@ from oreqa.cli.application import app
 from oreqa.cli.options import (
     ClassifierOption,
     CountOption,
+    DecodingOption,
     DeviceOption,
+    GeneratorOption,
     HeldOutFlag,
     IndexOption,
     JsonFlag,
@@ -130,6 +132,41 @@ def classifier_command(
     from oreqa.evaluation import evaluate_classifier
 
     summary = evaluate_classifier(data, out, classifier=classifier, model=model, device=device, progress=progress_bar)
+    print_run(summary, out, as_json)
+
+
+@evaluate.command("generator")
+def generator_command(
+    data: Annotated[Path, typer.Option(help="SQuAD (.json) or MRQA (.jsonl) file, plain or gzipped.")],
+    out: OutOption,
+    generator: GeneratorOption,
+    style: Annotated[str | None, typer.Option(help="Kind of questions.", show_default="the generator's first")] = None,
+    decoding: DecodingOption = "greedy",
+    held_out: HeldOutFlag = False,
+    questions: CountOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare generated questions with those that people asked about the same answers: ROUGE-L and BLEU-4.
+
+    [bold]oreqa eval generator --data dev.json --generator runs/generator --out runs/generated[/bold]
+    """
+    from oreqa.evaluation import evaluate_generator
+
+    summary = evaluate_generator(
+        data,
+        out,
+        generator=generator,
+        style=style,
+        decoding=decoding,
+        held_out=held_out,
+        questions=questions,
+        seed=seed,
+        device=device,
+        progress=progress_bar,
+    )
     print_run(summary, out, as_json)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -39,6 +39,13 @@ ModelOption = Annotated[str, typer.Option(help="Encoder: a name or a folder.")]
 NewModelOption = Annotated[str | None, typer.Option(help="Encoder: a name or a folder.", show_default=DEFAULT_ENCODER)]
 ReaderOption = Annotated[str, typer.Option(help="Reader: a name (`oreqa models` lists them) or a folder.")]
 RerankerOption = Annotated[str, typer.Option(help="Span re-ranker: a name, a folder, or none.")]
+DecodingOption = Annotated[
+    Literal["greedy", "beam", "nucleus"],
+    typer.Option(help="How questions are written: the likeliest token, a beam search, or draws from the likeliest tokens."),
+]
+GeneratorOption = Annotated[
+    str, typer.Option(help="Question generator: a folder (oreqa train generator).", show_default=False)
+]
 ClassifierOption = Annotated[str, typer.Option(help="Classifier: a name or a folder.")]
 RerankOption = Annotated[
     int, typer.Option("--rerank", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none.")

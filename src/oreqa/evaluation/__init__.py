@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from oreqa.evaluation.answers import evaluate_answers
     from oreqa.evaluation.classifier import evaluate_classifier
     from oreqa.evaluation.compare import compare_runs
+    from oreqa.evaluation.generator import evaluate_generator
     from oreqa.evaluation.openqa import evaluate_openqa
     from oreqa.evaluation.recall import evaluate_recall
     from oreqa.evaluation.retrieval import evaluate_beir, evaluate_reqa
@@ -22,6 +23,7 @@ __all__ = [
     "evaluate_answers",
     "evaluate_beir",
     "evaluate_classifier",
+    "evaluate_generator",
     "evaluate_openqa",
     "evaluate_recall",
     "evaluate_reqa",
@@ -33,6 +35,7 @@ _HOMES = {
     "evaluate_answers": "answers",
     "evaluate_beir": "retrieval",
     "evaluate_classifier": "classifier",
+    "evaluate_generator": "generator",
     "evaluate_openqa": "openqa",
     "evaluate_recall": "recall",
     "evaluate_reqa": "retrieval",

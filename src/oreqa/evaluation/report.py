@@ -25,6 +25,8 @@ MEANING = {
     "ece": "expected calibration error: mean distance between p and the share that is right",
     "em": "share of questions whose answer is exactly right",
     "f1": "overlap of words with the right answer",
+    "rouge_l": "longest common subsequence of words with the question that a person asked, F1",
+    "bleu_4": "share of word sequences of up to 4 words that it has in common with that question",
     "right": "right answers, or refusals where there is none",
     "answerable_right": "right answers to the answerable questions",
     "refused_unanswerable": "share of the unanswerable questions that were refused",
@@ -137,6 +139,15 @@ def calibration_figure(bins: Sequence[Bin]) -> str:
         markersize=4,
     )
     axes.set(xlabel="p, %", ylabel="share that answers, %", xlim=(0, 100), ylim=(0, 100))
+    return _svg(figure, axes)
+
+
+def histogram(values: Sequence[float], label: str, counted: str) -> str:
+    """How many of ``values``, in percent, lie in each twentieth, as SVG."""
+    figure = _figure(7, 3)
+    axes = figure.add_subplot()
+    axes.hist(values, bins=20, range=(0, 100), color="#2f7d4f")
+    axes.set(xlabel=label, ylabel=counted, xlim=(0, 100))
     return _svg(figure, axes)
 
 

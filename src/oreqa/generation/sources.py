@@ -16,18 +16,32 @@ from oreqa.index.in_memory import index_documents
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.mining.tasks import default_work
 from oreqa.progress import Progress
 
 
 def open_source(
-    index: str | Path | None, data: str | Path | None, work: Path, model: str | Path, device: str, progress: Progress
+    out: Path,
+    index: str | Path | None,
+    data: str | Path | None,
+    work: str | Path | None,
+    model: str | Path,
+    device: str,
+    progress: Progress,
 ) -> Index:
-    """Open the ``index``, or index the ``data`` in the folder ``work``. Raises InputError unless exactly one is named."""
-    if data is None and index is not None:
-        return Index.open(as_path(index, "an index's folder"), device)
-    if data is None or index is not None:
+    """Open the ``index``, or index the ``data`` in ``work``, by default beside ``out``.
+
+    Raises InputError unless one of the two is named, and for a ``work`` without ``data``.
+    """
+    if (index is None) == (data is None):
         raise InputError("name either an index or data to make questions from")
-    return index_data(as_path(data, "data"), work, model, device, progress)
+    if index is not None:
+        if work is not None:
+            raise InputError(f"work = {work} would be ignored: an index is named, and data is what is indexed there")
+        return Index.open(as_path(index, "an index's folder"), device)
+    assert data is not None
+    folder = default_work(out) if work is None else as_path(work, "work")
+    return index_data(as_path(data, "data"), folder, model, device, progress)
 
 
 def index_data(data: Path, work: Path, model: str | Path, device: str, progress: Progress) -> Index:

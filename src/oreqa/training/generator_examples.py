@@ -60,15 +60,14 @@ def _load(part: GeneratorData, recipe: GeneratorRecipe, inputs: GeneratorInputs,
                 gold = question.answers[0]
                 marked = mark_answer(title, paragraph.text, gold.start, gold.start + len(gold.text), sentences)
                 rows.setdefault((question.text, marked.text), marked)
-    keys, examples = list(rows), []
-    for begin in range(0, len(keys), BLOCK):
-        block = keys[begin : begin + BLOCK]
-        marks = [rows[key] for key in block]
-        tokens = inputs.tokenize(text for key, m in zip(block, marks, strict=True) for text in (key[0], m.title, m.context))
-        for (question, _), m in zip(block, marks, strict=True):
-            prefix = inputs.prefix(tokens[m.title], tokens[m.context], m.start, m.end, part.style)
-            if prefix is not None and tokens[question].ids:
-                examples.append(Example(prefix, inputs.question(tokens[question])))
+    asked, examples = list(rows.items()), []
+    for begin in range(0, len(asked), BLOCK):
+        block = [(text, marked) for (text, _), marked in asked[begin : begin + BLOCK]]
+        tokens = inputs.tokenize(piece for text, marked in block for piece in (text, marked.title, marked.context))
+        for text, marked in block:
+            prefix = inputs.prefix(tokens[marked.title], tokens[marked.context], marked.start, marked.end, part.style)
+            if prefix is not None and tokens[text].ids:
+                examples.append(Example(prefix, inputs.question(tokens[text])))
         advance(len(block))
     return examples
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.arguments import choice
 from oreqa.models.graph.session import check_finite
 
 Floats = NDArray[np.float32]
@@ -47,6 +48,21 @@ class Nucleus:
 
 
 Decoding = Greedy | BeamSearch | Nucleus
+
+DECODINGS = ("greedy", "beam", "nucleus")
+
+
+def as_decoding(decoding: Decoding | str, seed: int = 0) -> Decoding:
+    """Return the way of decoding that one of DECODINGS names, with its defaults; ``seed`` is that of a nucleus.
+
+    Raises InputError for another name.
+    """
+    if not isinstance(decoding, str):
+        return decoding
+    choice(decoding, DECODINGS, "decoding")
+    if decoding == "nucleus":
+        return Nucleus(seed=seed)
+    return Greedy() if decoding == "greedy" else BeamSearch()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,104 @@
+"""``oreqa generate``: questions from documents."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oreqa.cli.application import app
+from oreqa.cli.options import (
+    ClassifierOption,
+    DecodingOption,
+    DeviceOption,
+    GeneratorOption,
+    JsonFlag,
+    ModelOption,
+    PrecisionOption,
+    ReaderOption,
+    SeedOption,
+    WorkOption,
+)
+from oreqa.cli.output import print_json, say
+from oreqa.cli.progress import progress_bar
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
+
+
+@app.command()
+def generate(
+    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File to write: pairs (.jsonl) or SQuAD (.json).")],
+    generator: GeneratorOption,
+    index: Annotated[Path | None, typer.Option("--index", help="Index of the documents.", show_default=False)] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Or a SQuAD or MRQA file, or a BEIR folder.", show_default=False),
+    ] = None,
+    extractor: Annotated[
+        str | None, typer.Option(help="Extractor of answers: a name or a folder.", show_default="rules")
+    ] = None,
+    entities: Annotated[
+        str | None, typer.Option(help="spaCy pipeline whose entities are asked for, as en_core_web_sm.", show_default=False)
+    ] = None,
+    answers: Annotated[int, typer.Option(min=1, help="Answers to ask for in each passage.")] = 5,
+    styles: Annotated[
+        list[str] | None,
+        typer.Option("--style", help="Kind of questions; repeat it for several, in turn.", show_default="all it learned"),
+    ] = None,
+    decoding: DecodingOption = "nucleus",
+    round_trip: Annotated[
+        float, typer.Option(min=0, max=1, help="Lowest F1 of the reader's answer to the question; 0 reads nothing.")
+    ] = 0.8,
+    reader: ReaderOption = DEFAULT_READER,
+    min_probability: Annotated[
+        float, typer.Option(min=0, max=1, help="Lowest probability of the classifier; 0 does without it.")
+    ] = 0.0,
+    classifier: ClassifierOption = DEFAULT_CLASSIFIER,
+    draw: Annotated[int | None, typer.Option("--draw", min=1, help="How many passages to draw.", show_default="all")] = None,
+    seed: SeedOption = 0,
+    work: WorkOption = None,
+    model: ModelOption = DEFAULT_ENCODER,
+    device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make questions with answers from documents, as training data that people can read and edit.
+
+    Spans that passages offer as answers are asked for by a generator (oreqa train generator). A question is kept if the
+    reader finds its answer again among all documents. An interrupted run resumes when it is started again.
+
+    [bold]oreqa generate --index kb --generator runs/generator --out questions.jsonl[/bold]
+    """
+    from oreqa.generation import generate_questions
+    from oreqa.generation.filters import REASONS
+
+    written = generate_questions(
+        out,
+        index=index,
+        data=data,
+        generator=generator,
+        extractor=extractor,
+        entities=entities,
+        answers=answers,
+        styles=styles or None,
+        decoding=decoding,
+        round_trip=round_trip,
+        reader=reader,
+        min_probability=min_probability,
+        classifier=classifier,
+        draw=draw,
+        seed=seed,
+        work=work,
+        model=model,
+        device=device,
+        progress=progress_bar,
+    )
+    if as_json:
+        print_json({**asdict(written), "out": str(written.out)})
+        return
+    say(f"{written.questions:,} questions about {written.passages:,} passages in {written.out}, {written.seconds:,.0f} s")
+    for reason, dropped in written.dropped.items():
+        say(f"  {dropped:,} dropped: {REASONS[reason]}")
+    if written.short_passages:
+        say(f"  {written.short_passages:,} passages are too short to ask about")

@@ -1,0 +1,121 @@
+"""``oreqa eval generator``: generated questions beside those that people asked about the same answers."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oreqa.arguments import as_path, choice, count
+from oreqa.corpus.sentences import split_sentences
+from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.splits import split_articles
+from oreqa.datasets.squad import readable_title
+from oreqa.errors import InputError
+from oreqa.evaluation.report import histogram
+from oreqa.evaluation.runs import QuestionResult
+from oreqa.evaluation.wording import bleu_4, rouge_l
+from oreqa.evaluation.write import EvalRun, write_run
+from oreqa.models.generator.decoding import Decoding, as_decoding
+from oreqa.models.generator.generator import QuestionGenerator
+from oreqa.models.generator.inputs import MarkedAnswer, mark_answer
+from oreqa.models.graph.precision import used_precision
+from oreqa.progress import Progress, no_progress
+
+
+def evaluate_generator(
+    data: str | Path,
+    out: str | Path,
+    *,
+    generator: str | Path,
+    style: str | None = None,
+    decoding: Decoding | str = "greedy",
+    held_out: bool = False,
+    questions: int | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Generate a question for the first answer of each question of a SQuAD or MRQA file, and compare the two.
+
+    ``style`` is one that the generator learned, by default its first. With ``held_out`` only the articles that training
+    holds out are asked about; ``questions`` are drawn by ``seed``, all if left out. Writes the run's files to ``out`` and
+    returns what metrics.json holds: ROUGE-L and BLEU-4 in percent, and the questions generated a second.
+
+    Raises InputError for data that cannot be read, ModelError for a model that cannot be loaded.
+    """
+    data, out = as_path(data, "data"), as_path(out, "out")
+    asker, method = QuestionGenerator.load(generator, device), as_decoding(decoding, seed)
+    style = asker.styles[0] if style is None else style
+    choice(style, asker.styles, "style")
+    rows = _asked(data, held_out)
+    if questions is not None and count(questions, "the number of questions") < len(rows):
+        rows = [rows[i] for i in sorted(random.Random(seed).sample(range(len(rows)), questions))]
+    if not rows:
+        raise InputError(f"{data}: no question with an answer")
+    begin = time.monotonic()
+    with progress("generating questions", len(rows)) as advance:
+        generated = asker.generate([answer for _, _, answer in rows], style, method, progress=advance)
+    seconds = time.monotonic() - begin
+    texts, golds = [best[0].text if best else "" for best in generated], [gold for _, gold, _ in rows]
+    scores = rouge_l(texts, golds)
+    run = EvalRun(
+        task="generator",
+        mode=type(method).__name__.lower(),
+        results=_results(rows, texts, scores),
+        candidates=len(rows),
+        data=[data],
+        model=str(generator),
+        settings={
+            "data": data.name,
+            "style": style,
+            "decoding": repr(method),
+            "held_out": held_out,
+            "drawn": questions,
+            "seed": seed,
+            "precision": used_precision(device, "generator"),
+        },
+        seconds=seconds,
+        metrics={
+            "bleu_4": round(bleu_4(texts, golds), 2),
+            "words": round(float(np.mean([len(text.split()) for text in texts])), 2),
+            "questions_per_second": round(len(rows) / seconds, 1),
+        },
+        figure=("ROUGE-L of the questions", histogram([100 * score for score in scores], "ROUGE-L, %", "questions")),
+    )
+    return write_run(out, run)
+
+
+def _asked(data: Path, held_out: bool) -> list[tuple[str, str, MarkedAnswer]]:
+    """Id and text of every question, and its first answer in its sentences."""
+    paragraphs = load_paragraphs(data)
+    rows = []
+    for paragraph in split_articles(paragraphs)[1] if held_out else paragraphs:
+        sentences, title = split_sentences(paragraph.text), readable_title(paragraph.title)
+        for question in paragraph.questions:
+            if question.answers:
+                gold = question.answers[0]
+                marked = mark_answer(title, paragraph.text, gold.start, gold.start + len(gold.text), sentences)
+                rows.append((question.id, question.text, marked))
+    return rows
+
+
+def _results(
+    rows: Sequence[tuple[str, str, MarkedAnswer]], texts: Sequence[str], scores: Sequence[float]
+) -> list[QuestionResult]:
+    """Each answer in its context as the question, and what was generated as its answer."""
+    return [
+        QuestionResult(
+            id=key,
+            question=f"{marked.context[: marked.start]}[{marked.text}]{marked.context[marked.end :]}",
+            metrics={"rouge_l": score},
+            ranks=[1.0 if score == 1 else float("inf")],
+            gold=[gold],
+            answers=[(text, score)],
+        )
+        for (key, gold, marked), text, score in zip(rows, texts, scores, strict=True)
+    ]

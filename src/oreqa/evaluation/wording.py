@@ -1,0 +1,36 @@
+"""How close a generated question's wording is to a person's: ROUGE-L and BLEU-4, from rouge-score and sacrebleu."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oreqa.errors import InputError
+
+
+def rouge_l(predictions: Sequence[str], references: Sequence[str]) -> list[float]:
+    """ROUGE-L's F1 (Lin 2004) of each pair, 0..1: longest common subsequence of lower-case words without stemming.
+
+    Raises InputError if rouge-score is not installed.
+    """
+    scorer = _import("rouge_score.rouge_scorer").RougeScorer(["rougeL"])
+    return [scorer.score(gold, text)["rougeL"].fmeasure for text, gold in zip(predictions, references, strict=True)]
+
+
+def bleu_4(predictions: Sequence[str], references: Sequence[str]) -> float:
+    """Corpus BLEU-4 (Papineni et al. 2002) in percent, of lower-case words split from punctuation.
+
+    Raises InputError if sacrebleu is not installed.
+    """
+    if not predictions:
+        return 0.0
+    return float(_import("sacrebleu").corpus_bleu(list(predictions), [list(references)], lowercase=True).score)
+
+
+def _import(name: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise InputError(f"{name.partition('.')[0]} is not installed: pip install 'oreqa[train]'") from error

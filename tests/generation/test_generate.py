@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import inspect
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from oreqa.cli import app
+from oreqa.core import Document
+from oreqa.datasets.pairs import load_pairs
+from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.squad import load_squad
+from oreqa.errors import InputError
+from oreqa.generation import generate, generate_questions
+from oreqa.index.in_memory import index_documents
+from oreqa.index.search import Index
+
+NAMES = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy Noether", "Mary Somerville", "Kurt Goedel", "Rosa Parks")
+
+
+@pytest.fixture(autouse=True)
+def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tiny encoder reads letters: its passages have few words."""
+    monkeypatch.setattr(generate, "MIN_WORDS", 5)
+
+
+@pytest.fixture
+def kb(tiny: Path, tmp_path: Path) -> Path:
+    """An index of seven long documents and a short one."""
+    documents = [
+        Document(
+            f"d{number}",
+            f"The life of {name}",
+            f"In {1800 + number} {name} moved to the city of Paris with {number + 2} friends. "
+            f"There {name} read {number + 30} books about bees, and wrote the Book of Stars in {1900 + number}.",
+        )
+        for number, name in enumerate(NAMES)
+    ]
+    index_documents(tmp_path / "kb", [*documents, Document("short", "", "Bees dance.")], model=tiny)
+    return tmp_path / "kb"
+
+
+def rows_of(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+def test_questions_have_their_answers_in_the_documents(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
+    out = tmp_path / "questions.jsonl"
+    made = generate_questions(out, index=kb, generator=tiny_generator, answers=3, round_trip=0)
+    with Index.open(kb) as index:
+        lengths = [len(passage.text.split()) for passage in index.passages()]
+    long = sum(length >= 5 for length in lengths)
+    assert (made.passages, made.short_passages) == (long, len(lengths) - long)
+    assert made.short_passages > 0
+    assert made.questions + sum(made.dropped.values()) == made.candidates
+    assert long < made.candidates <= 3 * long
+    rows = rows_of(out)
+    assert len(rows) == len(list(load_pairs(out))) == made.questions > 0
+    for row in rows:
+        assert row["span"] in row["answer"]
+        assert row["answer"] in row["context"]
+        assert row["style"] in ("textbook", "search")
+        assert len(row["context"].split()) >= 5
+    assert {row["style"] for row in rows} == {"textbook", "search"}
+    assert not list(tmp_path.glob(".*.partial"))
+    squad = generate_questions(tmp_path / "q.json", index=kb, generator=tiny_generator, answers=3, round_trip=0)
+    questions = [(q.text, q.answers[0].text) for p in load_squad(tmp_path / "q.json") for q in p.questions]
+    assert questions == [(row["question"], row["span"]) for row in rows]
+    assert (squad.candidates, squad.dropped) == (made.candidates, made.dropped)
+
+
+def test_styles_draws_and_seeds(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
+    def spans(**settings: Any) -> list[tuple[str, str]]:
+        out = tmp_path / "q.jsonl"
+        generate_questions(out, index=kb, generator=tiny_generator, answers=2, round_trip=0, **settings)
+        return [(row["question"], row["style"]) for row in rows_of(out)]
+
+    assert {style for _, style in spans(styles="search")} == {"search"}
+    assert spans(seed=0) == spans(seed=0) != spans(seed=1)
+    assert spans(decoding="greedy", seed=0) == spans(decoding="greedy", seed=1)
+    made = generate_questions(tmp_path / "d.jsonl", index=kb, generator=tiny_generator, round_trip=0, draw=3, seed=5)
+    assert made.passages == 3
+    assert len({row["context"] for row in rows_of(tmp_path / "d.jsonl")}) <= 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_interrupted_run_ends_as_an_uninterrupted_one(
+    kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(generate, "BLOCK", 1)
+    settings: dict[str, Any] = {"index": kb, "generator": tiny_generator, "answers": 2, "round_trip": 0}
+    generate_questions(tmp_path / "whole.jsonl", **settings)
+
+    class Interrupted(BaseException):
+        pass
+
+    stop, blocks = random.Random(seed).randrange(7), []
+
+    @contextmanager
+    def progress(name: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        def advance(count: int) -> None:
+            blocks.append(count)
+            if len(blocks) == stop + 2:  # the first call tells what an earlier run left
+                raise Interrupted
+
+        yield advance
+
+    with pytest.raises(Interrupted):
+        generate_questions(tmp_path / "cut.jsonl", **settings, progress=progress)
+    assert not (tmp_path / "cut.jsonl").exists()
+    (partial,) = tmp_path.glob(".cut.jsonl.partial")
+    assert len(partial.read_text().splitlines()) == stop + 1
+    with partial.open("a") as stream:
+        stream.write('{"made": "tor')  # as a kill in the middle of a write leaves it
+    generate_questions(tmp_path / "cut.jsonl", **settings)
+    assert (tmp_path / "cut.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert not partial.exists()
+
+
+def test_questions_of_other_settings_are_not_kept(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
+    out = tmp_path / "q.jsonl"
+    partial = tmp_path / ".q.jsonl.partial"
+    partial.write_text('{"made": "another", "questions": [{"answer": "x", "start": 0, "style": "s", "question": "y"}]}\n')
+    generate_questions(out, index=kb, generator=tiny_generator, round_trip=0)
+    assert "x" not in [row["span"] for row in rows_of(out)]
+
+
+@pytest.mark.slow
+def test_the_round_trip_and_the_classifier_judge(
+    kb: Path, tiny_generator: Path, tiny_reader: Path, tiny_classifier: Path, tmp_path: Path
+) -> None:
+    made = generate_questions(
+        tmp_path / "q.jsonl",
+        index=kb,
+        generator=tiny_generator,
+        reader=tiny_reader,
+        classifier=tiny_classifier,
+        round_trip=0.01,
+        min_probability=0.5,
+    )
+    assert made.dropped["round_trip"] > 0
+    assert all(row["weight"] == row["score"] >= 0.5 for row in rows_of(tmp_path / "q.jsonl"))
+
+
+def test_a_data_file_is_indexed_without_its_questions(
+    squad_file: Path, tiny: Path, tiny_generator: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "q.json"
+    made = generate_questions(out, data=squad_file, generator=tiny_generator, model=tiny, round_trip=0)
+    assert made.passages == 24
+    assert (tmp_path / "q.json.index").is_dir()
+    texts = {paragraph.text for paragraph in load_paragraphs(squad_file)}
+    assert {paragraph.text for paragraph in load_squad(out)} <= texts
+    folder = tmp_path / "beir"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text('{"_id": "1", "title": "Bees", "text": "Every bee has 5 eyes and 6 legs."}\n')
+    made = generate_questions(
+        tmp_path / "b.jsonl", data=folder, work=tmp_path / "w", generator=tiny_generator, model=tiny, round_trip=0
+    )
+    assert made.passages == 1
+    assert (tmp_path / "w").is_dir()
+
+
+def test_wrong_arguments(kb: Path, tiny_generator: Path, tiny_reader: Path, squad_file: Path, tmp_path: Path) -> None:
+    out, settings = tmp_path / "q.jsonl", {"generator": tiny_generator, "round_trip": 0}
+    for changes, message in (
+        ({}, "name either an index or data"),
+        ({"index": kb, "data": squad_file}, "name either an index or data"),
+        ({"index": kb, "work": tmp_path}, "would be ignored"),
+        ({"index": kb, "styles": "poem"}, "there is no style 'poem': choose textbook, search"),
+        ({"index": kb, "styles": []}, "styles is an empty list"),
+        ({"index": kb, "decoding": "random"}, "there is no decoding 'random': choose greedy, beam, nucleus"),
+        ({"index": kb, "answers": 0}, "the number of answers is 0"),
+        ({"index": kb, "round_trip": 2}, "round_trip is 2"),
+        ({"index": kb, "min_probability": "x"}, "min_probability is 'x'"),
+        ({"index": kb, "draw": 0}, "the number of passages is 0"),
+        ({"index": kb, "generator": tiny_reader}, "it is a reader, not a generator"),
+        ({"data": tmp_path / "none.json"}, "none.json"),
+    ):
+        with pytest.raises(Exception, match=message):
+            generate_questions(out, **{**settings, **changes})
+        assert not out.exists()
+    with pytest.raises(InputError, match="name a file ending"):
+        generate_questions(tmp_path / "q.csv", index=kb, **settings)
+
+
+def test_the_command_has_the_arguments_and_does_what_the_function_does(
+    kb: Path, tiny_generator: Path, tmp_path: Path
+) -> None:
+    commands: Any = typer.main.get_command(app)
+    options = {option.name: option for option in commands.commands["generate"].params}
+    parameters = dict(inspect.signature(generate_questions).parameters)
+    assert set(options) - {"as_json", "precision", "help"} == set(parameters) - {"progress"}
+    for key, parameter in parameters.items():
+        if parameter.default is not parameter.empty and key != "progress":
+            assert options[key].default == parameter.default, key
+    generate_questions(tmp_path / "f.jsonl", index=kb, generator=tiny_generator, round_trip=0, styles="search")
+    arguments = ["--index", kb, "--generator", tiny_generator, "--round-trip", 0, "--style", "search"]
+    result = CliRunner().invoke(app, ["generate", *map(str, arguments), "--out", str(tmp_path / "c.jsonl")])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "f.jsonl").read_bytes()
+    assert re.search(r"^\d+ questions about \d+ passages in .*c\.jsonl, \d+ s$", result.stdout, re.MULTILINE)
+    assert "passages are too short to ask about" in result.stdout
+    result = CliRunner().invoke(app, ["generate", *map(str, arguments), "--out", str(tmp_path / "j.jsonl"), "--json"])
+    assert json.loads(result.stdout)["questions"] == len(rows_of(tmp_path / "j.jsonl"))
