@@ -55,21 +55,17 @@ class RetrievalLoss:
             for inputs, of_side, are_questions in zip(sides, gradients, (True, False), strict=True)
             for chunk, gradient in zip(_chunks(inputs, chunk_size), of_side.split(chunk_size), strict=True)
         ]
-        # Processes exchange the gradients in one backward pass, which has to reach every weight: the last chunk's, or of two
-        # encoders the last chunk's of each.
-        last = {len(chunks) - 1}
+        again = list(zip(chunks, replays, strict=True))
+        # Processes exchange the gradients in one backward pass, the last, which has to reach every weight: it is that of the
+        # last chunk, or of two encoders that of the last chunk of each.
+        together = again[-1:]
         if self.recipe.towers == "separate":
-            last.add(len(gradients[0].split(chunk_size)) - 1)
-        waiting = []
-        for number, ((chunk, gradient, are_questions), replay) in enumerate(zip(chunks, replays, strict=True)):
-            with nullcontext() if number in last or not hasattr(model, "no_sync") else model.no_sync():
-                with replay:  # the random state of the first pass, on the GPU too: dropout is the same
-                    again = model(**chunk, questions=are_questions)
-                if number not in last:
-                    again.backward(gradient)
-                else:
-                    waiting.append((again, gradient))
-        torch.autograd.backward(*zip(*waiting, strict=True))
+            together.insert(0, again.pop(len(gradients[0].split(chunk_size)) - 1))
+        with nullcontext() if not hasattr(model, "no_sync") else model.no_sync():
+            for (chunk, gradient, are_questions), replay in again[:-1]:
+                _replayed(model, chunk, are_questions, replay).backward(gradient)
+        outputs = [_replayed(model, chunk, are_questions, replay) for (chunk, _, are_questions), replay in together]
+        torch.autograd.backward(outputs, [gradient for (_, gradient, _), _ in together])
         return loss.detach().requires_grad_()
 
     def of_vectors(self, questions: Tensor, passages: Tensor, batch: Batch) -> Tensor:
@@ -90,6 +86,13 @@ class RetrievalLoss:
             teacher=batch["teacher"],
         )
         return RETRIEVER_LOSSES[recipe.loss](recipe, vectors)
+
+
+def _replayed(model: Any, chunk: Batch, are_questions: bool, replay: RandContext) -> Tensor:
+    """The vectors of a chunk, with the random state of the first pass, on the GPU too: dropout is the same."""
+    with replay:
+        vectors: Tensor = model(**chunk, questions=are_questions)
+    return vectors
 
 
 def _of_similar_length(inputs: Batch) -> list[Batch]:
