@@ -323,6 +323,75 @@ def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, 
     assert all((one[name] == other[name]).all() for name in one)
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"batches": "clusters", "clusters": 3, "towers": "separate", "projection": 8},
+        {"batches": "clusters", "cluster_epochs": 2, "chunk": 4, "loss": "soft_labels", "silver": "none", "negatives": 2},
+        {"batches": "distinct"},
+    ],
+    ids=["two encoders", "soft labels", "distinct"],
+)
+def test_a_training_in_rounds_that_is_interrupted_five_times_ends_as_an_uninterrupted_one(
+    squad_file: Path, tiny: Path, tmp_path: Path, keys: dict[str, object]
+) -> None:
+    gold = load_training_pairs(squad_file)
+    pairs = [replace(pair, score=0.9) for pair in gold]
+    pairs += [replace(a, positive=b.positive, source="silver", score=0.3) for a, b in zip(gold, gold[5:], strict=False)]
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps(pair_row(pair)) + "\n" for pair in pairs))
+    recipe = retriever_recipe(data, tiny, epochs=3, dropout=0.1, seed=5, **keys)
+    whole = train_retriever(recipe, tmp_path / "whole")
+    in_a_round = whole["steps"] // 3
+    assert whole["steps"] == 3 * -(-len(gold) // 6)
+    steps = random.Random(0).sample(range(1, whole["steps"]), 4)
+    for step in sorted([*steps, in_a_round]):  # at the end of a round, too
+        interrupted(lambda: train_retriever(recipe, tmp_path / "cut"), step)
+    clusters = {file.name for file in (tmp_path / "cut" / "checkpoints").glob("clusters-*")}
+    made = max(0, (max(steps) - 1) // in_a_round) // recipe.cluster_epochs + 1 if recipe.batches == "clusters" else 0
+    assert clusters == {f"clusters-{number}.npy" for number in range(made)}
+    cut = train_retriever(recipe, tmp_path / "cut")
+    assert cut["losses"] == whole["losses"]
+    assert "seconds_since_step" in cut
+    assert not (tmp_path / "cut" / "checkpoints").exists()
+    files = sorted(file.relative_to(tmp_path / "whole") for file in (tmp_path / "whole").rglob("*.safetensors"))
+    assert len(files) == (4 if recipe.towers == "separate" else 1)
+    for file in files:
+        one, other = (load_file(tmp_path / name / file) for name in ("whole", "cut"))
+        assert all((one[name] == other[name]).all() for name in one)
+
+
+def test_clusters_are_of_the_model_as_it_is(
+    squad_file: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from oreqa.training import clusters
+
+    vectors: list[np.ndarray] = []
+
+    def k_means(found: np.ndarray, number: int, points: int, seed: int) -> np.ndarray:
+        assert (number, points) == (4, 9)
+        vectors.append(found)
+        return np.zeros(len(found), np.int32)
+
+    monkeypatch.setattr(clusters, "k_means", k_means)
+    keys = {"batches": "clusters", "clusters": 4, "cluster_points": 9}
+    recipe = retriever_recipe(squad_file, tiny, epochs=3, max_tokens=64, **keys)
+    train_retriever(recipe, tmp_path / "m")
+    assert len(vectors) == 3
+    positives = (pair.positive for pair in load_training_pairs(squad_file))
+    passages = [(title, text, []) for text, title in dict.fromkeys((c.context, c.title) for c in positives)]
+    encodings = Encoder.load(tiny, precision="f32").encode_passages(passages)
+    assert np.allclose(vectors[0], [rows[0] for rows in encodings], atol=2e-5)
+    assert not np.allclose(vectors[0], vectors[1], atol=1e-3)
+    assert not np.allclose(vectors[1], vectors[2], atol=1e-3)
+
+
+def test_a_key_of_clusters_without_them_is_refused(squad_file: Path, tiny: Path) -> None:
+    for key in ("clusters", "cluster_points", "cluster_epochs"):
+        with pytest.raises(ValueError, match=f"{key} = 3 would be ignored: it needs batches=clusters"):
+            retriever_recipe(squad_file, tiny, batches="distinct", **{key: 3})
+
+
 def test_training_stops_when_dev_no_longer_gains_and_keeps_the_best(
     squad_file: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -412,15 +481,15 @@ torch.distributed.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize("towers", ["shared", "separate"])
-def test_the_command_trains_under_torchrun(squad_file: Path, tiny: Path, tmp_path: Path, towers: str) -> None:
+@pytest.mark.parametrize(("towers", "batches"), [("shared", "by_passage"), ("separate", "clusters")])
+def test_the_command_trains_under_torchrun(squad_file: Path, tiny: Path, tmp_path: Path, towers: str, batches: str) -> None:
     import subprocess
     import sys
 
     recipe = tmp_path / "r.toml"
     recipe.write_text(
         f'kind = "retriever"\nbackbone = "{tiny}"\ndata = ["{squad_file}"]\nmax_tokens = 48\n'
-        f'towers = "{towers}"\n'
+        f'towers = "{towers}"\nbatches = "{batches}"\n'
         "[optimiser]\nlearning_rate = 1e-3\nbatch = 6\n"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "oreqa", "train"]

@@ -21,11 +21,13 @@ from oreqa.training.losses import (  # noqa: E402
 )
 from oreqa.training.recipes import (  # noqa: E402
     RECIPES,
-    BatchOrder,
     CrossEncoderLoss,
     ExtractorLoss,
     ReaderLoss,
     RetrieverLoss,
+    RetrieverRecipe,
+    RoundOrder,
+    RunOrder,
 )
 from oreqa.training.retriever_examples import Example  # noqa: E402
 from oreqa.training.train import TRAINERS  # noqa: E402
@@ -37,9 +39,11 @@ def test_every_name_has_a_row() -> None:
         (ReaderLoss, READER_LOSSES),
         (CrossEncoderLoss, CROSS_ENCODER_LOSSES),
         (ExtractorLoss, EXTRACTOR_LOSSES),
-        (BatchOrder, RETRIEVER_ORDERS),
+        (RunOrder, RETRIEVER_ORDERS),
     ):
         assert set(get_args(names)) == set(table)
+    orders = get_args(RetrieverRecipe.model_fields["batches"].annotation)
+    assert orders == (*get_args(RunOrder), *get_args(RoundOrder))
     assert TRAINERS.keys() == RECIPES.keys()
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from oreqa.training.recipes import BatchOrder
+from oreqa.training.recipes import RunOrder
 from oreqa.training.retriever_examples import Example
 
 T = TypeVar("T")
@@ -53,12 +53,13 @@ def by_length(examples: Sequence[Example], batch: int, rng: random.Random) -> li
     return [example for rows in batches for example in rows]
 
 
-RETRIEVER_ORDERS: Mapping[BatchOrder, Callable[[Sequence[Example], int, random.Random], list[Example]]] = {
+RETRIEVER_ORDERS: Mapping[RunOrder, Callable[[Sequence[Example], int, random.Random], list[Example]]] = {
     "by_passage": by_passage,
     "by_length": by_length,
 }
-"""What ``batches`` of a retriever's recipe can be: a function of an epoch's examples, the batch's size and a source of
-randomness, which returns the examples in the order in which they are seen. Each ``batch`` of them in a row is a batch."""
+"""Orders of a whole run that ``batches`` of a retriever's recipe can name (``rounds.py`` has the others): a function of an
+epoch's examples, the batch's size and a source of randomness, which returns the examples in the order in which they are
+seen. Each ``batch`` of them in a row is a batch."""
 
 
 def _length(example: Example) -> int:

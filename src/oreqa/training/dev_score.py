@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder
-from oreqa.models.graph.torch import TorchSession
+from oreqa.models.encoder.module import DualEncoder
+from oreqa.training.encoding import current_encoder
 
 
-def dev_mrr(task: ReqaTask, folder: EncoderFolder, model: Any, *, dim: int, passage_weight: float) -> float:
+def dev_mrr(task: ReqaTask, folder: EncoderFolder, model: DualEncoder, *, passage_weight: float) -> float:
     """MRR, in percent, of the task's questions over all its sentences; ``passage_weight`` as in RetrieverRecipe."""
-    device = str(next(model.parameters()).device)
-    sessions = [TorchSession(partial(model.eval(), questions=questions), device) for questions in (False, True)]
-    encoder = Encoder(folder, sessions[0], "", dim, sessions[1])
+    encoder = current_encoder(folder, model)
     passages = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in task.passages]
     encodings = encoder.encode_passages(passages)
     vectors = np.concatenate([rows[1:] + passage_weight * rows[:1] for rows in encodings])

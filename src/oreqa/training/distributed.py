@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import torch
 from torch import Tensor
+
+T = TypeVar("T")
+
+
+def process_number() -> tuple[int, int]:
+    """The number of this process, and how many there are."""
+    if not _are_several():
+        return 0, 1
+    return torch.distributed.get_rank(), torch.distributed.get_world_size()
+
+
+def from_first_process(value: T) -> T:
+    """What the first process calls this with, in every process."""
+    if not _are_several():
+        return value
+    values = [value]
+    torch.distributed.broadcast_object_list(values, src=0)
+    return values[0]
+
+
+def _are_several() -> bool:
+    return bool(torch.distributed.is_available() and torch.distributed.is_initialized())
 
 
 def gather_padded(vectors: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor, int]:
@@ -12,7 +36,7 @@ def gather_padded(vectors: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor, int
     ``numbers`` (``[rows]``) go with the ``vectors``; processes that have fewer than ``R`` rows get blanks of number -1. One
     process alone gets its own rows back.
     """
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+    if not _are_several():
         return vectors, numbers, 0
     from torch.distributed.nn.functional import all_gather
 

@@ -15,8 +15,10 @@ ReaderLoss = Literal["dpr", "shared"]
 CrossEncoderLoss = Literal["cross_entropy", "listwise_softmax"]
 ExtractorLoss = Literal["softmax", "cross_entropy"]
 """Names in ``training.losses``."""
-BatchOrder = Literal["by_passage", "by_length"]
+RunOrder = Literal["by_passage", "by_length"]
 """Names in ``training.batches``."""
+RoundOrder = Literal["distinct", "clusters"]
+"""Orders that ``training.rounds`` makes anew for each epoch."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0)]
@@ -260,9 +262,16 @@ class RetrieverRecipe(Section):
     """Weight of a passage's own similarity in the score of its sentences (late_chunking)."""
     negatives: Annotated[int, Field(ge=0)] = 0
     """Hard negatives drawn for each question; with soft labels, further candidates that the classifier scored."""
-    batches: BatchOrder = "by_passage"
+    batches: Literal[RunOrder, RoundOrder] = "by_passage"
     """What stands in a batch: the questions of a passage together, so that it is encoded once (by_passage), or questions at
-    random (by_length); in both, passages of similar length."""
+    random (by_length), in both with passages of similar length; questions at random, never two of a passage (distinct); or
+    questions of similar passages, from one cluster, never two of a passage, as Xiong et al. do (clusters)."""
+    clusters: Count | None = None
+    """Clusters of passages; without it, one for every eight batches of questions."""
+    cluster_points: Count = 1000
+    """Passages of a cluster that its centre is fitted to, at most."""
+    cluster_epochs: Count = 1
+    """Epochs after which passages are clustered anew, by what the model then makes of them."""
     chunk: Count | None = None
     """Inputs that are encoded at a time: less memory for a quarter more time (gradient caching); without it, a batch."""
     max_tokens: Tokens = 256
@@ -298,6 +307,8 @@ class RetrieverRecipe(Section):
         self._refuse_ignored("soft_share", self.loss == "soft_labels", "loss=soft_labels")
         self._refuse_ignored("weight_power", self.silver != "none", "silver=positives or missing_gold")
         self._refuse_ignored("patience", self.dev is not None, "dev=TASK")
+        for key in ("clusters", "cluster_points", "cluster_epochs"):
+            self._refuse_ignored(key, self.batches == "clusters", "batches=clusters")
         late = self.context == "late_chunking"
         self._refuse_ignored("pooling", not late, "context=cross_segment: late chunking takes means")
         self._refuse_ignored("passage_weight", late, "context=late_chunking")

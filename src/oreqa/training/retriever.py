@@ -17,13 +17,19 @@ from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder, save_enco
 from oreqa.models.folders import find_model
 from oreqa.progress import Progress, no_progress
 from oreqa.training.batches import RETRIEVER_ORDERS
+from oreqa.training.clusters import PassageClusters
 from oreqa.training.data import load_training_pairs
 from oreqa.training.dev_score import dev_mrr
+from oreqa.training.encoding import passage_vectors
 from oreqa.training.recipes import RetrieverRecipe
 from oreqa.training.retriever_batches import RetrieverCollator
 from oreqa.training.retriever_examples import Example, PairPool
 from oreqa.training.retriever_loss import RetrievalLoss
-from oreqa.training.trainer import EarlyStopping, fit, silence_transformers
+from oreqa.training.rounds import RetrieverRounds
+from oreqa.training.trainer import EarlyStopping, checkpoints_of, fit, silence_transformers, uses_bf16
+
+CLUSTER_BATCHES = 8
+"""Batches of questions for each cluster, if a recipe names no number of clusters."""
 
 
 @silence_transformers()
@@ -44,7 +50,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
             advance(len(loaded))
         pool = PairPool(recipe, pairs)
         collate = RetrieverCollator(folder, pairs, pool.answers)
-        examples = _ordered_examples(recipe, pool)
+        examples = _examples(recipe, pool, folder, model, out)
     record = fit(
         model,
         examples,
@@ -89,23 +95,36 @@ def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
     return model
 
 
-def _ordered_examples(recipe: RetrieverRecipe, pool: PairPool) -> list[Example]:
-    """All examples of a run in the order in which they are seen."""
-    rng, order = random.Random(recipe.seed), RETRIEVER_ORDERS[recipe.batches]
-    examples = [example for _ in range(recipe.epochs) for example in order(pool.draw(rng), recipe.optimiser.batch, rng)]
+def _examples(
+    recipe: RetrieverRecipe, pool: PairPool, folder: EncoderFolder, model: DualEncoder, out: Path
+) -> list[Example] | RetrieverRounds:
+    """All examples of a run in the order in which they are seen, or the rounds that make it."""
+    batch, rng = recipe.optimiser.batch, random.Random(recipe.seed)
+    examples = pool.draw(random.Random(recipe.seed))
     if not examples:
         raise InputError(
             f"no pair of the data can be learned from: none is gold, and silver = {recipe.silver} with min_probability = "
             f"{recipe.min_probability} takes no silver one; lower min_probability, or set silver=positives"
         )
-    return examples
+    if recipe.batches == "by_passage" or recipe.batches == "by_length":
+        order = RETRIEVER_ORDERS[recipe.batches]
+        return [example for _ in range(recipe.epochs) for example in order(pool.draw(rng), batch, rng)]
+    clusters = PassageClusters(
+        passages=list(dict.fromkeys(example.source for example in examples)),
+        encode=partial(passage_vectors, folder, model, uses_bf16(recipe.optimiser.precision)),
+        number=recipe.clusters or -(-len(examples) // (CLUSTER_BATCHES * batch)),
+        points=recipe.cluster_points,
+        interval=recipe.cluster_epochs,
+        seed=recipe.seed,
+        folder=checkpoints_of(out),
+    )
+    return RetrieverRounds(recipe.batches, recipe.epochs, batch, recipe.seed, pool.draw, clusters.of_round)
 
 
 def _early_stopping(recipe: RetrieverRecipe, folder: EncoderFolder, model: DualEncoder) -> EarlyStopping | None:
     if recipe.dev is None:
         return None
     task = load_task(recipe.data_root / recipe.dev, "dev", held_out=True)
-    dim = recipe.projection or int(folder.config["hidden_size"])
     passage_weight = recipe.passage_weight if recipe.context == "late_chunking" else 0.0
-    metric = partial(dev_mrr, task, folder, model, dim=dim, passage_weight=passage_weight)
+    metric = partial(dev_mrr, task, folder, model, passage_weight=passage_weight)
     return EarlyStopping(dev_metric=metric, patience=recipe.patience)

@@ -14,11 +14,8 @@ from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.inputs import EncoderInput, EncoderInputs, PassageInput, input_arrays
-from oreqa.training.retriever_examples import Example
+from oreqa.training.retriever_examples import Example, Source
 from oreqa.training.trainer import Batch
-
-Source = tuple[str, str]
-"""A passage: its text and title."""
 
 MARGIN = 1e-4
 """Probabilities are kept so far from 0 and 1 when they are turned into logits."""

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from oreqa.datasets.pairs import GOLD, Candidate, Pair
 from oreqa.training.recipes import RetrieverRecipe
 
+Source = tuple[str, str]
+"""A passage: its text and title."""
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -22,6 +25,11 @@ class Example:
     """Hard negatives; with soft labels, candidates that the classifier scored."""
     scores: tuple[float, ...]
     """With soft labels, the classifier's probability of the positive and of each of the others; else empty."""
+
+    @property
+    def source(self) -> Source:
+        """The passage of the positive."""
+        return self.positive.context, self.positive.title
 
 
 class PairPool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from math import gcd
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import transformers
@@ -30,11 +30,30 @@ from oreqa.errors import InputError
 from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
 from oreqa.progress import Advance, Progress, no_progress
+from oreqa.training.distributed import process_number
 from oreqa.training.recipes import Optimiser
 
 Batch = dict[str, Tensor]
 Loss = Callable[[Any, Batch], Tensor]
 """The loss of a model on a batch, a number that can be differentiated."""
+
+
+class Rounds(Protocol):
+    """Several passes over examples, each in batches that are made when it begins, of the model as it then is."""
+
+    @property
+    def count(self) -> int:
+        """How many rounds."""
+        ...
+
+    @property
+    def batches(self) -> int:
+        """Batches of each round."""
+        ...
+
+    def begin(self, number: int) -> Sequence[Sequence[Any]]:
+        """The batches of a round. A run that resumes in the middle of it asks again, and gets the same."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +66,7 @@ class EarlyStopping:
 
 def fit(
     model: PreTrainedModel,
-    examples: Sequence[Any],
+    examples: Sequence[Any] | Rounds,
     collate: Callable[[Sequence[Any]], Batch],
     loss: Loss,
     *,
@@ -58,7 +77,8 @@ def fit(
     save: Callable[[Path], None] | None = None,
     early_stopping: EarlyStopping | None = None,
 ) -> dict[str, Any]:
-    """One pass over ``examples`` in their order; the model is saved to ``out``. Returns steps, losses and seconds.
+    """One pass over ``examples`` in their order, or all rounds of them; the model is saved to ``out``. Returns steps, losses
+    and seconds.
 
     With ``early_stopping`` its metric is evaluated at every checkpoint, and the best model is the one that is saved.
 
@@ -68,10 +88,17 @@ def fit(
     if optimiser.tensorboard and find_spec("tensorboard") is None:
         raise InputError("optimiser.tensorboard: the package is missing; pip install tensorboard, or set it to false")
     skip_cudnn_attention()
-    checkpoints = out / "checkpoints"
+    checkpoints = checkpoints_of(out)
+    if isinstance(examples, Sequence):
+        rounds, data, count = None, _ListDataset(examples), 1
+        steps = -(-len(examples) // optimiser.batch)
+    else:
+        rounds = _RoundBatches(examples)
+        data, count = _Examples(len(rounds)), examples.count
+        steps = count * len(rounds)
     arguments = TrainingArguments(
         output_dir=str(checkpoints),
-        num_train_epochs=1,
+        num_train_epochs=count,
         per_device_train_batch_size=optimiser.batch,
         train_sampling_strategy="sequential",
         learning_rate=optimiser.learning_rate,
@@ -99,12 +126,15 @@ def fit(
         early_stopping=early_stopping,
         model=model,
         args=arguments,
-        train_dataset=_ListDataset(examples),
+        train_dataset=data,
         data_collator=collate,
+        rounds=rounds,
     )
-    with progress("training", -(-len(examples) // optimiser.batch)) as advance:
+    with progress("training", steps) as advance:
         trainer.add_callback(_Advance(advance))
         last = _last_whole_checkpoint(checkpoints)
+        if last is None and trainer.is_world_process_zero():  # the rounds begin anew, too
+            shutil.rmtree(checkpoints, ignore_errors=True)
         result = trainer.train(resume_from_checkpoint=last)
     history = trainer.state.log_history
     if trainer.is_world_process_zero():  # of the processes under torchrun, one saves
@@ -118,6 +148,11 @@ def fit(
     if early_stopping is not None:
         record["dev"] = [[row["step"], row["eval_dev"]] for row in history if "eval_dev" in row]
     return record if last is None else {**record, "seconds_since_step": int(last.rpartition("-")[2])}
+
+
+def checkpoints_of(out: Path) -> Path:
+    """The folder of a training run's checkpoints, and of what else a run needs to resume; it is removed in the end."""
+    return out / "checkpoints"
 
 
 @contextmanager
@@ -201,23 +236,73 @@ class _ListDataset(torch.utils.data.Dataset):  # type: ignore[misc]
         return self._examples[number]
 
 
+class _Examples(torch.utils.data.Dataset):  # type: ignore[misc]
+    """What a sampler of ``count`` batches draws from that gives the examples themselves."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, example: Any) -> Any:
+        return example
+
+
+class _RoundBatches(torch.utils.data.Sampler):  # type: ignore[misc]
+    """The batches of the round at hand; of several processes each gets its own, and all get as many."""
+
+    def __init__(self, rounds: Rounds) -> None:
+        self._rounds, self._batches = rounds, rounds.batches
+        self.number: Callable[[], int] = lambda: 0
+        """The number of the round at hand."""
+
+    def __len__(self) -> int:
+        return -(-self._batches // process_number()[1])
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        rank, processes = process_number()
+        batches = self._rounds.begin(self.number())
+        for first in range(0, len(batches), processes):
+            yield batches[(first + rank) % len(batches)]
+
+
 class _OrderedTrainer(Trainer):  # type: ignore[misc]
     """Trainer with our loss, two learning rates (of every BERT, in ``bert`` or ``question_bert``, and of the heads) and a
     metric of our own.
 
-    It prints nothing, and sees the examples in the order in which they are given.
+    It prints nothing, and sees the examples in the order in which they are given, or which ``rounds`` give.
     """
 
     def __init__(
-        self, loss: Loss, rates: tuple[float, float], early_stopping: EarlyStopping | None, **arguments: Any
+        self,
+        loss: Loss,
+        rates: tuple[float, float],
+        early_stopping: EarlyStopping | None,
+        rounds: _RoundBatches | None,
+        **arguments: Any,
     ) -> None:
         if early_stopping is not None:
             callbacks = [EarlyStoppingCallback(early_stopping.patience), _EvaluateLastStep()]
             arguments |= {"eval_dataset": _ListDataset(()), "callbacks": callbacks}
         super().__init__(**arguments)
-        self._loss, self._rates, self._early_stopping = loss, rates, early_stopping
+        self._loss, self._rates, self._early_stopping, self._rounds = loss, rates, early_stopping, rounds
         for printer in (ProgressCallback, PrinterCallback):
             self.remove_callback(printer)
+
+    def get_train_dataloader(self) -> Any:
+        """Batches of examples in their order, or those that a round makes when it begins."""
+        rounds = self._rounds
+        if rounds is None:
+            return super().get_train_dataloader()
+        rounds.number = lambda: self.state.global_step // len(rounds)
+        return torch.utils.data.DataLoader(
+            self.train_dataset,
+            batch_sampler=rounds,
+            collate_fn=self.data_collator,
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
 
     def create_optimizer(self, model: Any = None) -> Any:
         """AdamW; only matrices decay."""

@@ -48,6 +48,11 @@ class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
         self.question_projection = nn.Linear(config.hidden_size, width) if width and separate else None
         self.post_init()
 
+    @property
+    def width(self) -> int:
+        """Dimensions of the vectors."""
+        return int(self.config.hidden_size if self.projection is None else self.projection.out_features)
+
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, pool: Tensor, questions: bool = False
     ) -> Tensor:

@@ -1,0 +1,76 @@
+"""Clusters of similar passages, by their vectors at the time (Xiong et al. 2021, section 2.2)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.files import write_bytes
+from oreqa.training.distributed import from_first_process, process_number
+from oreqa.training.retriever_examples import Source
+
+ITERATIONS = 25
+"""Iterations of k-means."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageClusters:
+    """The clusters of a run's ``passages``, made anew every ``interval`` rounds from what ``encode`` gives at that time.
+
+    ``encode`` returns vectors ``[passages, D]``. Clusters are kept in ``folder``, where a run that resumes in the middle of
+    a round reads them: its model has changed since they were made.
+    """
+
+    passages: Sequence[Source]
+    encode: Callable[[Sequence[Source]], NDArray[np.float32]]
+    number: int
+    points: int
+    interval: int
+    seed: int
+    folder: Path
+
+    def of_round(self, number: int) -> Mapping[Source, int]:
+        """The cluster of each passage in a round."""
+        return dict(zip(self.passages, self._numbers(number // self.interval).tolist(), strict=True))
+
+    def _numbers(self, time: int) -> NDArray[np.int32]:
+        """The numbers of clusters, ``[passages]``, as they were made for the ``time``-th time; the same in all processes."""
+        file, writes = self.folder / f"clusters-{time}.npy", process_number()[0] == 0
+        stored: NDArray[np.int32] | None = from_first_process(np.load(file) if writes and file.is_file() else None)
+        if stored is not None:
+            return stored
+        # All processes encode all passages: none has to wait for what another one sends.
+        numbers = from_first_process(k_means(self.encode(self.passages), self.number, self.points, self.seed + time))
+        if writes:
+            content = io.BytesIO()
+            np.save(content, numbers)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_bytes(file, content.getvalue())
+        return numbers
+
+
+def k_means(vectors: NDArray[np.float32], clusters: int, points: int, seed: int) -> NDArray[np.int32]:
+    """The number of each vector's cluster, ``[vectors]``, by Euclidean distance.
+
+    There are at most ``clusters`` of them, fitted to at most ``points`` vectors each, drawn by ``seed``. Where there are no
+    more vectors than clusters, each vector is a cluster.
+    """
+    if len(vectors) <= clusters:
+        return np.arange(len(vectors), dtype=np.int32)
+    import faiss
+
+    fitted = faiss.Kmeans(
+        vectors.shape[1],
+        clusters,
+        niter=ITERATIONS,
+        seed=seed,
+        min_points_per_centroid=1,
+        max_points_per_centroid=points,
+    )
+    fitted.train(vectors)
+    return fitted.assign(vectors)[1].astype(np.int32)
