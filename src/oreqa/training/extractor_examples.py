@@ -55,7 +55,7 @@ def ordered_examples(recipe: ExtractorRecipe, inputs: ExtractorInputs, advance: 
         tokens = inputs.tokenize(text for passage in block for text in (passage.title, passage.text))
         for passage in block:
             title = tokens[passage.title]
-            if of_passage := _windows(inputs, title, tokens[passage.text], passage.answers, recipe.answer_tokens):
+            if of_passage := example_windows(inputs, title, tokens[passage.text], passage.answers, recipe.answer_tokens):
                 windows[id(passage.part)].append(of_passage)
         advance(len(block))
     ordered = []
@@ -90,7 +90,7 @@ def _answers(paragraph: Paragraph) -> set[tuple[int, int]]:
     return {(gold.start, gold.start + len(gold.text)) for question in paragraph.questions for gold in question.answers}
 
 
-def _windows(
+def example_windows(
     inputs: ExtractorInputs, title: Tokens, passage: Tokens, answers: set[tuple[int, int]], longest: int
 ) -> list[Example]:
     """The windows of a passage that hold a span. Spans that cut a word, or have over ``longest`` tokens, are left out."""
