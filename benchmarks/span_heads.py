@@ -35,7 +35,7 @@ Batch = tuple[Tensor, Tensor, Tensor]
 """Hidden states, and the spans that are allowed and that were asked about."""
 
 
-class Independent(nn.Module):
+class Independent(nn.Module):  # type: ignore[misc]
     """Start and end scored each for itself."""
 
     def __init__(self, width: int) -> None:
@@ -46,7 +46,7 @@ class Independent(nn.Module):
         return banded(self.start(hidden) + self.end(hidden).transpose(1, 2), MAX_ANSWER_TOKENS)
 
 
-class Biaffine(nn.Module):
+class Biaffine(nn.Module):  # type: ignore[misc]
     """The head of ``BertExtractor``."""
 
     def __init__(self, width: int) -> None:
@@ -59,7 +59,7 @@ class Biaffine(nn.Module):
         return banded(pairs + start[..., -1:] + end[..., -1:].transpose(1, 2), MAX_ANSWER_TOKENS)
 
 
-class Additive(nn.Module):
+class Additive(nn.Module):  # type: ignore[misc]
     """w . tanh(A h_i + B h_j)."""
 
     def __init__(self, width: int) -> None:
@@ -82,11 +82,15 @@ def marginal(scores: Tensor, allowed: Tensor, asked: Tensor) -> Tensor:
     return (choices - right).mean()
 
 
+def fifty_negatives(scores: Tensor, allowed: Tensor, asked: Tensor) -> Tensor:
+    return span_cross_entropy(scores, allowed, asked, 50)
+
+
 SETTINGS: dict[str, tuple[type[nn.Module], Callable[[Tensor, Tensor, Tensor], Tensor]]] = {
     "start and end apart, softmax": (Independent, span_softmax),
     "biaffine, softmax": (Biaffine, span_softmax),
     "biaffine, softmax, marginal": (Biaffine, marginal),
-    "biaffine, cross-entropy, 50 negatives": (Biaffine, lambda *tensors: span_cross_entropy(*tensors, 50)),
+    "biaffine, cross-entropy, 50 negatives": (Biaffine, fifty_negatives),
     "additive, softmax": (Additive, span_softmax),
 }
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from oreqa.core import Span
 from oreqa.datasets.answers import normalize_answer
 from oreqa.errors import InputError, ModelError
-from oreqa.generation.candidates import answer_candidates
+from oreqa.generation.candidates import AGREEMENT, answer_candidates
 from oreqa.generation.entities import Entities
 from oreqa.models.extractor.extractor import Extractor
 
@@ -42,19 +44,48 @@ def test_rules_alone() -> None:
     assert len(answer_candidates(TEXT, 2)[0]) == 2
 
 
+class FakeExtractor:
+    """An extractor that finds given spans, best first."""
+
+    def __init__(self, *spans: tuple[str, float]) -> None:
+        self._spans = spans
+
+    def extract(self, passages: list[tuple[str, str]], top: int, overlapping: bool) -> list[list[Span]]:
+        assert overlapping
+        return [
+            [Span(t, text.index(t), text.index(t) + len(t), 0, score, {}) for t, score in self._spans if t in text][:top]
+            for _, text in passages
+        ]
+
+
 def test_the_extractor_comes_first_and_others_fill(tiny_extractor: Path) -> None:
     extractor = Extractor.load(tiny_extractor, precision="f32")
     passages = [("Turing", TEXT), "the fox"]
-    extracted = extractor.extract(passages, 6)
-    merged = answer_candidates(passages, 3, extractor=extractor)
-    for spans, candidates in zip(extracted, merged, strict=True):
-        assert candidates[0].source == "extractor"
-        assert (candidates[0].start, candidates[0].end) == (spans[0].start, spans[0].end)
-        assert candidates[0].score == pytest.approx(spans[0].score, abs=1e-4)
+    lone = answer_candidates(passages, 3, extractor=extractor, rules=False)
+    for (_, text), spans, candidates in zip(
+        (("", TEXT), ("", "the fox")), extractor.extract(passages, 6), lone, strict=True
+    ):
+        distinct = {normalize_answer(span.text): span for span in reversed(spans) if normalize_answer(span.text)}
+        assert [(c.start, c.end) for c in candidates] == [
+            (span.start, span.end) for span in spans if span in distinct.values()
+        ][:3]
+        assert all(text[c.start : c.end] == c.text for c in candidates)
+    for candidates in answer_candidates(passages, 30, extractor=extractor):
         sources = [candidate.source == "extractor" for candidate in candidates]
         assert sources == sorted(sources, reverse=True)
-    lone = answer_candidates(passages, 3, extractor=extractor, rules=False)
-    assert [[c for c in candidates if c.source == "extractor"] for candidates in merged] == lone
+
+
+def test_spans_that_a_rule_finds_too_rise() -> None:
+    extractor: Any = FakeExtractor(("wrote", -1.0), ("in 1936", -1.2), ("1936", -1.5), ("Alan", -2.0))
+    (candidates,) = answer_candidates(TEXT, 4, extractor=extractor)
+    assert [(c.text, c.source, c.score) for c in candidates] == [
+        ("1936", "extractor", -1.5 + AGREEMENT),
+        ("wrote", "extractor", -1.0),
+        ("Alan", "extractor", -2.0),
+        ("On Computable Numbers", "name", pytest.approx(math.log(0.15))),
+    ]
+    (candidates,) = answer_candidates(TEXT, 4, extractor=extractor, rules=False)
+    assert [c.text for c in candidates] == ["wrote", "in 1936", "Alan"]
 
 
 def test_entities_come_before_rules() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from oreqa.arguments import count, passage_list
@@ -14,6 +14,12 @@ from oreqa.models.extractor.extractor import Extractor
 
 Text = tuple[str, str]
 """A passage's title and text."""
+
+AGREEMENT = 0.6
+"""Added to the log-probability of an extractor's span that a rule finds too: chosen on held-out articles."""
+
+POOL = 8
+"""Spans of the extractor, overlapping ones among them, from which each candidate is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,38 +48,40 @@ def answer_candidates(
 ) -> list[list[AnswerCandidate]]:
     """Return up to ``k`` spans of each passage that people may ask about, likeliest first.
 
-    A passage is its text, or its ``(title, text)``. The extractor's spans come first, then spaCy's ``entities`` in the order
-    of the text, then those that ``rules`` find. A span is left out if it overlaps one that stands before it, or equals one
-    after SQuAD's normalisation. Raises InputError if there is nothing to find spans with, or for what is no passage.
+    A passage is its text, or its ``(title, text)``. The extractor's spans come first, by their log-probability, to which
+    AGREEMENT is added for a span that ``rules`` find too (phrases do not count); then spaCy's ``entities``, in the order of
+    the text; then those of rules. A span is left out if it overlaps one that stands before it, or equals one after SQuAD's
+    normalisation. Raises InputError if there is nothing to find spans with, or for what is no passage.
     """
     k, texts = count(k, "k"), passage_list(passages)
     if extractor is None and entities is None and not rules:
         raise InputError("answer candidates need an extractor, entities or rules")
-    # Twice as many, because spans of equal text are left out.
-    extracted = [] if extractor is None else extractor.extract(texts, 2 * k)
+    extracted = [] if extractor is None else extractor.extract(texts, POOL * k, overlapping=True)
     named = [] if entities is None else list(entities.find(text for _, text in texts))
     candidates = []
     for number, (_, text) in enumerate(texts):
-        proposed: list[tuple[int, int, str, float]] = []
+        by_rule = [(span.start, span.end, span.kind, span.score) for span in rule_spans(text)] if rules else []
+        proposed: list[_Proposal] = []
         if extracted:
-            proposed += [(span.start, span.end, "extractor", span.score) for span in extracted[number]]
+            certain = {(start, end) for start, end, kind, _ in by_rule if kind != "phrase"}
+            spans = [(s.start, s.end, s.score + AGREEMENT * ((s.start, s.end) in certain)) for s in extracted[number]]
+            proposed += [(start, end, "extractor", score) for start, end, score in sorted(spans, key=lambda s: -s[2])]
         if named:
             proposed += [(start, end, "entity", 0.0) for start, end in named[number]]
-        chosen = _choose(text, proposed, k, [])
-        if rules and len(chosen) < k:
-            chosen = _choose(text, [(s.start, s.end, s.kind, s.score) for s in rule_spans(text)], k, chosen)
-        candidates.append(chosen)
+        candidates.append(_choose(text, [*proposed, *by_rule], k))
     return candidates
 
 
-def _choose(
-    text: str, spans: Sequence[tuple[int, int, str, float]], k: int, chosen: Sequence[AnswerCandidate]
-) -> list[AnswerCandidate]:
-    """Add spans to the ``chosen`` ones, in their order, until there are ``k``."""
-    candidates = list(chosen)
-    answers = {normalize_answer(candidate.text) for candidate in candidates} | {""}
+_Proposal = tuple[int, int, str, float]
+"""Start, end, source and score of a span."""
+
+
+def _choose(text: str, spans: Iterable[_Proposal], k: int) -> list[AnswerCandidate]:
+    """The first ``k`` spans that neither overlap nor equal one before them."""
+    candidates: list[AnswerCandidate] = []
+    answers = {""}
     for start, end, source, score in spans:
-        if len(candidates) >= k:
+        if len(candidates) == k:
             break
         if any(start < candidate.end and candidate.start < end for candidate in candidates):
             continue

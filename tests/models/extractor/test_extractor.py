@@ -66,6 +66,15 @@ def test_fewer_spans_are_the_first_of_more(tiny_extractor: Path) -> None:
     assert extractor.extract(PASSAGES, 2) == [spans[:2] for spans in extractor.extract(PASSAGES, 9)]
 
 
+def test_overlapping_spans_begin_with_the_same_and_none_comes_twice(tiny_extractor: Path) -> None:
+    extractor = exact(tiny_extractor)
+    for apart, spans in zip(extractor.extract(PASSAGES, 9), extractor.extract(PASSAGES, 90, overlapping=True), strict=True):
+        assert spans[:1] == apart[:1]
+        assert len({(span.start, span.end) for span in spans}) == len(spans)
+        assert {(span.start, span.end) for span in apart[:2]} <= {(span.start, span.end) for span in spans}
+    assert len(extractor.extract("a b c", 90, overlapping=True)[0]) == 6
+
+
 def test_probabilities_of_single_words_add_up(tiny_extractor: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_extractor, tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())

@@ -52,8 +52,8 @@ class Extractor:
 
         return model_stamp(self.folder.path)
 
-    def extract(self, passages: str | Iterable[str | Text], top: int = 10) -> list[list[Span]]:
-        """Up to ``top`` spans of each passage, best first, none overlapping a better one.
+    def extract(self, passages: str | Iterable[str | Text], top: int = 10, overlapping: bool = False) -> list[list[Span]]:
+        """Up to ``top`` spans of each passage, best first; unless ``overlapping``, none that overlaps a better one.
 
         A passage is its text, or its ``(title, text)``. A span's ``score`` is its log-probability among all spans of its
         passage. Offsets are characters of the passage's text; spans hold whole words. Raises InputError for anything else.
@@ -62,10 +62,10 @@ class Extractor:
         texts = passage_list(passages)
         spans: list[list[Span]] = []
         for begin in range(0, len(texts), CHUNK):
-            spans += self._extract_chunk(texts[begin : begin + CHUNK], begin, top)
+            spans += self._extract_chunk(texts[begin : begin + CHUNK], begin, top, overlapping)
         return spans
 
-    def _extract_chunk(self, passages: Sequence[Text], begin: int, top: int) -> list[list[Span]]:
+    def _extract_chunk(self, passages: Sequence[Text], begin: int, top: int, overlapping: bool) -> list[list[Span]]:
         tokens = self._inputs.tokenize(sorted({text for passage in passages for text in passage}))
         owners: list[int] = []
         windows: list[Window] = []
@@ -81,23 +81,24 @@ class Extractor:
                 inside = slice(window.first, window.last)
                 scores[owners[window_number]].append(WindowScores(window.begin, output[row, inside, inside].copy()))
         return [
-            self._best_spans(text, tokens[text], of_passage, begin + number, top)
+            self._best_spans(text, tokens[text], of_passage, begin + number, top, overlapping)
             for number, ((_, text), of_passage) in enumerate(zip(passages, scores, strict=True))
         ]
 
     def _best_spans(
-        self, text: str, tokens: Tokens, windows: Sequence[WindowScores], passage_number: int, top: int
+        self, text: str, tokens: Tokens, windows: Sequence[WindowScores], passage_number: int, top: int, overlapping: bool
     ) -> list[Span]:
         words = long_words(text)
         candidates = PassageSpans(tokens, windows, self.folder.answer_tokens)
-        spans: list[Span] = []
+        spans: dict[tuple[int, int], Span] = {}
         for first, last, score in candidates.best():
             ends = int(tokens.offsets[first, 0]), int(tokens.offsets[last, 1])
             start, end = whole_words(text, *ends, words)
-            # Whole words may reach into a span that was chosen before.
-            if all(end <= span.start or span.end <= start for span in spans):
-                spans.append(Span(text[start:end], start, end, passage_number, score, {}))
-                candidates.remove(*(token_span(tokens, start, end) or (first, last)))
+            # Whole words may reach into a span that was chosen before, or be one.
+            if (start, end) not in spans if overlapping else all(end <= a or b <= start for a, b in spans):
+                spans[start, end] = Span(text[start:end], start, end, passage_number, score, {})
+                if not overlapping:
+                    candidates.remove(*(token_span(tokens, start, end) or (first, last)))
             if len(spans) == top:
                 break
-        return spans
+        return list(spans.values())
