@@ -48,7 +48,7 @@ def systems(extractor: Extractor | None, entities: Entities | None) -> Iterator[
         yield "spaCy, then rules", {"entities": entities}
     if extractor is not None:
         yield "extractor", {"extractor": extractor, "rules": False}
-        yield "extractor, then rules", {"extractor": extractor}
+        yield "extractor and rules", {"extractor": extractor}
 
 
 def measure(paragraphs: Sequence[Paragraph], settings: dict[str, Any]) -> dict[str, float]:
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--extractor", type=Path)
     parser.add_argument("--entities", help="a spaCy pipeline")
-    parser.add_argument("--paragraphs", type=int, default=200, help="held-out paragraphs of each file")
+    parser.add_argument("--paragraphs", type=int, default=150, help="held-out paragraphs of each file")
     parser.add_argument("--dev", action="store_true", help="SQuAD dev's paragraphs, too")
     options = parser.parse_args()
     extractor = None if options.extractor is None else Extractor.load(options.extractor)

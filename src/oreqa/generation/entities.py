@@ -28,7 +28,7 @@ class Entities:
         except ImportError:
             raise ModelError("entities need spaCy: pip install spacy, and a pipeline such as en_core_web_sm") from None
         try:
-            pipeline = spacy.load(name, exclude=["parser", "lemmatizer", "attribute_ruler", "senter"])
+            pipeline = spacy.load(name, exclude=["tagger", "parser", "lemmatizer", "attribute_ruler", "senter"])
         except (OSError, ValueError) as error:
             raise ModelError(f"spaCy has no pipeline {name!r}: python -m spacy download {name}") from error
         if "ner" not in pipeline.pipe_names:
