@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from oreqa.models.fitted import fitted_file, write_fitted
 from oreqa.models.folders import fingerprint
@@ -157,4 +157,43 @@ def make_fitted(model: Path, shipped: str, encoder: Path, folder: Path) -> Path:
     shutil.copytree(model, folder)
     settings = json.loads(fitted_file(shipped).read_text())
     write_fitted(folder / "fitted.json", **{**settings, "encoder": fingerprint(encoder)})
+    return folder
+
+
+def make_seq2seq(folder: Path, kind: str, **own: object) -> Path:
+    """The folder of a random BART or T5 (``kind``), over bytes or letters; ``own`` are settings of ours. It needs torch."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    folder.mkdir(parents=True)
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    if kind == "bart":
+        pieces = {piece: number for number, piece in enumerate([*special, *sorted(pre_tokenizers.ByteLevel.alphabet())])}
+        tokenizer = Tokenizer(models.BPE(pieces, [], unk_token="<unk>"))
+        tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+        shape = {"d_model": WIDTH, "encoder_ffn_dim": INNER, "decoder_ffn_dim": INNER, "max_position_embeddings": POSITIONS}
+        layers = {"encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
+        config = transformers.BartConfig(
+            vocab_size=len(pieces), bos_token_id=0, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2,
+            forced_bos_token_id=0, **shape, **layers,
+        )  # fmt: skip
+        model = transformers.BartForConditionalGeneration(config)
+    else:
+        letters = ["▁", *"abcdefghijklmnopqrstuvwxyz0123456789?'"]
+        tokenizer = Tokenizer(models.Unigram([(piece, -float(n)) for n, piece in enumerate([*special, *letters])], 3))
+        tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+        config = transformers.T5Config(
+            vocab_size=len(special) + len(letters) + 5, d_model=WIDTH, d_kv=8, d_ff=INNER, num_layers=2, num_heads=4,
+            pad_token_id=1, eos_token_id=2, decoder_start_token_id=1,
+        )  # fmt: skip
+        model = transformers.T5ForConditionalGeneration(config)
+    tokenizer.add_special_tokens(special)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    for weights in model.parameters():
+        torch.nn.init.normal_(weights, 0, 0.1)
+    model.save_pretrained(folder)
+    if own:
+        settings = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**settings, "oreqa": own}))
     return folder

@@ -39,6 +39,8 @@ _ARCHITECTURES = {
     "BertForSequenceClassification": CLASSIFIER,
     "BertLMHeadModel": GENERATOR,
     "BertExtractor": EXTRACTOR,
+    "BartForConditionalGeneration": GENERATOR,
+    "T5ForConditionalGeneration": GENERATOR,
 }
 """The kind of a folder without ``kind``, by the class in its ``architectures``."""
 

@@ -10,41 +10,54 @@ from torch import Tensor
 
 from oreqa.errors import InputError
 from oreqa.losses.generation import token_loss
-from oreqa.models.folders import GENERATOR, find_model
+from oreqa.models.folders import GENERATOR, find_model, read_config
 from oreqa.models.generator.inputs import GeneratorInputs
 from oreqa.models.generator.module import BertGenerator, start_head
+from oreqa.models.generator.seq2seq import is_seq2seq
 from oreqa.models.graph.weights import find_tokenizer, load_weights
 from oreqa.progress import Progress, no_progress
-from oreqa.training.generator_examples import collate, ordered_examples
+from oreqa.training.generator_examples import Inputs, collate, ordered_examples
 from oreqa.training.initial import start_from
 from oreqa.training.recipes import GeneratorRecipe
-from oreqa.training.trainer import Batch, copy_tokenizer, fit, silence_transformers
+from oreqa.training.seq2seq import seq2seq_collate, seq2seq_loss, start_seq2seq
+from oreqa.training.trainer import Batch, Loss, copy_tokenizer, fit, silence_transformers
 
 
 @silence_transformers()
 def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
     """Train a question generator, with the answer marked in its context (UniLM, Dong et al. 2019), and save it to ``out``.
 
+    If the recipe's backbone is a BART or T5, it is fine-tuned as in ProQA (Xiong et al. 2021, section 2.2) instead.
     Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be
     learned from.
     """
     torch.manual_seed(recipe.seed)
     backbone = find_model(recipe.backbone)
-    model = _start(recipe, backbone)
     tokenizer = find_tokenizer(backbone)
-    inputs = GeneratorInputs(tokenizer, recipe.max_tokens, recipe.question_tokens, recipe.styles)
+    inputs: Inputs
+    if is_seq2seq(read_config(backbone)):
+        model, inputs = start_seq2seq(recipe, backbone)
+        pad, loss = seq2seq_collate(model), seq2seq_loss(recipe.label_smoothing)
+    else:
+        model = _start(recipe, backbone)
+        inputs = GeneratorInputs(tokenizer, recipe.max_tokens, recipe.question_tokens, recipe.styles)
+        pad, loss = collate, _loss(recipe.label_smoothing)
     with progress("preparing questions", None) as advance:
         examples = ordered_examples(recipe, inputs, advance)
     if not examples:
         raise InputError("no question of the data has an answer in its passage: there is nothing to learn from")
 
-    def loss(module: BertGenerator, batch: Batch) -> Tensor:
-        targets = batch.pop("targets")
-        return token_loss(module(**batch), targets, recipe.label_smoothing)
-
-    record = fit(model, examples, collate, loss, optimiser=recipe.optimiser, seed=recipe.seed, out=out, progress=progress)
+    record = fit(model, examples, pad, loss, optimiser=recipe.optimiser, seed=recipe.seed, out=out, progress=progress)
     copy_tokenizer(tokenizer.parent, out)
     return record
+
+
+def _loss(smoothing: float) -> Loss:
+    def loss(module: BertGenerator, batch: Batch) -> Tensor:
+        targets = batch.pop("targets")
+        return token_loss(module(**batch), targets, smoothing)
+
+    return loss
 
 
 def _start(recipe: GeneratorRecipe, backbone: Path) -> BertGenerator:

@@ -13,10 +13,13 @@ from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import readable_title
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
+from oreqa.models.generator.seq2seq import Seq2SeqInputs
 from oreqa.progress import Advance, ignore
 from oreqa.training.batches import batches_by_length
 from oreqa.training.recipes import GeneratorData, GeneratorRecipe
 from oreqa.training.trainer import Batch
+
+Inputs = GeneratorInputs | Seq2SeqInputs
 
 BLOCK = 1024
 """Examples that are tokenised together."""
@@ -30,7 +33,7 @@ class Example:
     question: list[int]
 
 
-def ordered_examples(recipe: GeneratorRecipe, inputs: GeneratorInputs, advance: Advance = ignore) -> list[Example]:
+def ordered_examples(recipe: GeneratorRecipe, inputs: Inputs, advance: Advance = ignore) -> list[Example]:
     """All examples of a run in the order in which they are seen, in batches of similar length."""
     files = [_load(part, recipe, inputs, advance) for part in recipe.data]
     ordered = []
@@ -48,26 +51,26 @@ def ordered_examples(recipe: GeneratorRecipe, inputs: GeneratorInputs, advance: 
     return ordered
 
 
-def _load(part: GeneratorData, recipe: GeneratorRecipe, inputs: GeneratorInputs, advance: Advance) -> list[Example]:
+def _load(part: GeneratorData, recipe: GeneratorRecipe, inputs: Inputs, advance: Advance) -> list[Example]:
     """The examples of a file: its distinct questions, each with its first answer."""
     paragraphs, _ = split_articles(load_paragraphs(recipe.data_root / part.file))
     rows: dict[tuple[str, str], MarkedAnswer] = {}
     for paragraph in paragraphs:
-        sentences = split_sentences(paragraph.text)
+        sentences = [] if inputs.reads_passages else split_sentences(paragraph.text)
         title = readable_title(paragraph.title) if part.titles else ""
         for question in paragraph.questions:
             if question.answers:
                 gold = question.answers[0]
-                marked = mark_answer(title, paragraph.text, gold.start, gold.start + len(gold.text), sentences)
+                end = gold.start + len(gold.text)
+                marked = mark_answer(title, paragraph.text, gold.start, end, sentences)
                 rows.setdefault((question.text, marked.text), marked)
     asked, examples = list(rows.items()), []
     for begin in range(0, len(asked), BLOCK):
         block = [(text, marked) for (text, _), marked in asked[begin : begin + BLOCK]]
-        tokens = inputs.tokenize(piece for text, marked in block for piece in (text, marked.title, marked.context))
-        for text, marked in block:
-            prefix = inputs.prefix(tokens[marked.title], tokens[marked.context], marked.start, marked.end, part.style)
-            if prefix is not None and tokens[text].ids:
-                examples.append(Example(prefix, inputs.question(tokens[text])))
+        prefixes = inputs.prefixes([marked for _, marked in block], [part.style] * len(block))
+        questions = inputs.questions([text for text, _ in block])
+        pairs = zip(prefixes, questions, strict=True)
+        examples += [Example(prefix, ids) for prefix, ids in pairs if prefix is not None and len(ids) > 1]
         advance(len(block))
     return examples
 

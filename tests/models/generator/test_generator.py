@@ -47,8 +47,7 @@ def torch_generator(generator: QuestionGenerator) -> QuestionGenerator:
 
 
 def prefixes_of(generator: QuestionGenerator, rows: list[MarkedAnswer]) -> list[list[int]]:
-    tokens = generator._inputs.tokenize(text for row in rows for text in (row.title, row.context))
-    prefixes = [generator._inputs.prefix(tokens[r.title], tokens[r.context], r.start, r.end, "search") for r in rows]
+    prefixes = generator._inputs.prefixes(rows, ["search"] * len(rows))
     return [prefix for prefix in prefixes if prefix]
 
 

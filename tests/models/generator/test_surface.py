@@ -9,7 +9,7 @@ import pytest
 
 from oreqa.models.folders import find_model
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer
-from oreqa.models.generator.surface import join_pieces, readable
+from oreqa.models.generator.surface import join_pieces
 
 CONTEXT = (
     "Disney's 12-year-old studio paid $5,000 (3.5% of £2.1m) to Zoë O'Brien at AT&T. Teachers like the iPod/iPad. "
@@ -26,9 +26,8 @@ def inputs() -> GeneratorInputs:
 
 def written(inputs: GeneratorInputs, question: str, context: str = CONTEXT, title: str = TITLE) -> str:
     """The question after the tokenizer has taken its case, accents and spaces."""
-    tokens = inputs.tokenize([question, context, title])
-    source = inputs.source(MarkedAnswer(title, context, 0, 1), tokens)
-    return readable(inputs.pieces(tokens[question].ids), source)
+    tokens = inputs.tokenize([question])
+    return inputs.text(tokens[question].ids, MarkedAnswer(title, context, 0, 1))
 
 
 @pytest.mark.parametrize(
@@ -115,10 +114,9 @@ def test_the_time_is_linear(inputs: GeneratorInputs) -> None:
     def seconds(size: int) -> float:
         context = "The Fox saw the fox, and the Fox ran. " * size
         question = ("the fox saw the fox " * size) + "?"
-        tokens = inputs.tokenize([question, context, ""])
-        pieces = inputs.pieces(tokens[question].ids)
+        ids = inputs.tokenize([question])[question].ids
         begun = time.process_time()
-        readable(pieces, inputs.source(MarkedAnswer("", context, 0, 1), tokens))
+        inputs.text(ids, MarkedAnswer("", context, 0, 1))
         return time.process_time() - begun
 
     seconds(10)

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from oreqa.arguments import choice, count, is_list, is_number, kind_of
 from oreqa.errors import InputError
-from oreqa.models.folders import find_model, shown_name
+from oreqa.models.folders import find_model, read_config, shown_name
 from oreqa.models.generator.decoding import (
     BeamSearch,
     Decoder,
     Decoding,
-    Ending,
     Greedy,
     Nucleus,
     TokenSequence,
@@ -30,8 +29,8 @@ from oreqa.models.generator.decoding import (
 )
 from oreqa.models.generator.folder import GeneratorFolder, read_generator_folder
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer
-from oreqa.models.generator.surface import Source, readable
-from oreqa.models.graph.session import load_session
+from oreqa.models.generator.seq2seq import Seq2SeqInputs, is_seq2seq, read_seq2seq_folder
+from oreqa.models.graph.session import DEVICES, load_session
 from oreqa.progress import ignore
 
 ROWS, TOKENS = 32, 4096
@@ -68,26 +67,42 @@ class QuestionGenerator:
     def __init__(self, session: Decoders, folder: GeneratorFolder) -> None:
         self.folder = folder
         self._session = session
-        self._inputs = GeneratorInputs(folder.tokenizer, folder.max_tokens, folder.question_tokens, folder.styles)
-        self._ending = Ending(self._inputs.end, folder.question_tokens, self._inputs.not_in_questions(), folder.path)
+        self._inputs: GeneratorInputs | Seq2SeqInputs
+        if is_seq2seq(folder.config):
+            self._inputs = Seq2SeqInputs(folder)
+        else:
+            self._inputs = GeneratorInputs(folder.tokenizer, folder.max_tokens, folder.question_tokens, folder.styles)
+        self._ending = self._inputs.ending(folder.path)
 
     def __repr__(self) -> str:
         return f"QuestionGenerator({shown_name(self.folder.path)!r}, styles={self.folder.styles!r})"
 
     @classmethod
     def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> QuestionGenerator:
-        """Load a model by folder; ``precision`` as in ``Reader.load``.
+        """Load a model by folder: one that oreqa trained, or a BART or T5, which runs on torch (on a CPU always in f32).
 
-        Raises ModelError for a folder that is missing, damaged or of another kind, InputError for a precision that the
-        processor does not offer.
+        ``precision`` as in ``Reader.load``. Raises ModelError for a folder that is missing, damaged or of another kind,
+        InputError for a precision that the processor does not offer.
         """
-        folder = read_generator_folder(find_model(name))
+        path = find_model(name)
+        if is_seq2seq(config := read_config(path)):
+            folder = read_seq2seq_folder(path, config)
+            choice(device, DEVICES, "device")
+            from oreqa.models.generator.torch import open_seq2seq
+
+            return cls(open_seq2seq(folder, precision, device), folder)
+        folder = read_generator_folder(path)
         return cls(load_session("generator", folder, device, precision), folder)
 
     @property
     def styles(self) -> tuple[str, ...]:
         """The kinds of questions that the model learned."""
         return self.folder.styles
+
+    @property
+    def reads_passages(self) -> bool:
+        """Whether the model learned from whole passages: an answer's context is then all of its passage."""
+        return self._inputs.reads_passages
 
     @property
     def stamp(self) -> str:
@@ -132,20 +147,14 @@ class QuestionGenerator:
         questions: int,
         progress: Callable[[int], None],
     ) -> list[list[GeneratedQuestion]]:
-        tokens = self._inputs.tokenize(text for answer in answers for text in (answer.title, answer.context))
-        prefixes = [
-            self._inputs.prefix(tokens[a.title], tokens[a.context], a.start, a.end, style)
-            for a, style in zip(answers, styles, strict=True)
-        ]
+        prefixes = self._inputs.prefixes(answers, styles)
         batches = self._batches(prefixes, decoding.beams if isinstance(decoding, BeamSearch) else questions)
         inputs = [[(answers[n], styles[n], prefixes[n] or []) for n in batch] for batch in batches]
         decoded = pool.map(lambda batch: self._decode(batch, decoding, questions), inputs)
         generated: list[list[GeneratedQuestion]] = [[] for _ in answers]
         for numbers, sequences in zip(batches, decoded, strict=True):
             for number, of_answer in zip(numbers, sequences, strict=True):
-                answer = answers[number]
-                source = self._inputs.source(answer, tokens)
-                generated[number] = self._questions(of_answer[:questions], styles[number], source)
+                generated[number] = self._questions(of_answer[:questions], answers[number], styles[number])
                 if not isinstance(decoding, BeamSearch):
                     generated[number].sort(key=lambda question: -question.score)
             progress(len(numbers))
@@ -179,11 +188,11 @@ class QuestionGenerator:
                 choose = draw_from_nucleus(top_p, np.concatenate(chances))
                 return decode_one_by_one(decoder, prefixes, self._ending, questions, choose)
 
-    def _questions(self, sequences: Sequence[TokenSequence], style: str, source: Source) -> list[GeneratedQuestion]:
+    def _questions(self, sequences: Sequence[TokenSequence], answer: MarkedAnswer, style: str) -> list[GeneratedQuestion]:
         """The questions of an answer, each text once."""
         distinct: dict[str, GeneratedQuestion] = {}
         for sequence in sequences:
-            text = readable(self._inputs.pieces(sequence.ids), source)
+            text = self._inputs.text(sequence.ids, answer)
             score = sequence.total / len(sequence.log_probabilities)
             distinct.setdefault(text, GeneratedQuestion(text, style, score))
         return list(distinct.values())

@@ -7,14 +7,14 @@ markers are vocabulary entries that BERT does not use.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oreqa.models.generator.surface import Source
+from oreqa.models.generator.decoding import Ending
+from oreqa.models.generator.surface import Source, readable
 from oreqa.models.graph.windows import TITLE_TOKENS, Tokens, WindowInputs, token_span
 
 NEIGHBOURS = 1
@@ -57,6 +57,9 @@ class GeneratorInputs(WindowInputs):
     ``[unused{i + 2}]``. Raises ModelError for a tokenizer that is damaged or not BERT's, or has too few unused entries.
     """
 
+    reads_passages = False
+    """Contexts are the answer's sentence and its neighbours."""
+
     def __init__(self, tokenizer: Path, max_tokens: int, question_tokens: int, styles: Sequence[str]) -> None:
         super().__init__(tokenizer, max_tokens, titles=True, closing=True)
         self.question_tokens = question_tokens
@@ -81,23 +84,32 @@ class GeneratorInputs(WindowInputs):
         inside = slice(first - begin, last - begin + 1)
         return [*head, *ids[: inside.start], self.opens, *ids[inside], self.closes, *ids[inside.stop :], self.end]
 
-    def not_in_questions(self) -> NDArray[np.intp]:
-        """Return the ids of all special and unused tokens but the end."""
+    def prefixes(self, answers: Sequence[MarkedAnswer], styles: Sequence[str]) -> list[list[int] | None]:
+        """Return the prefix of each answer, in the style for it, as ``prefix``."""
+        tokens = self.tokenize(text for answer in answers for text in (answer.title, answer.context))
+        return [
+            self.prefix(tokens[answer.title], tokens[answer.context], answer.start, answer.end, style)
+            for answer, style in zip(answers, styles, strict=True)
+        ]
+
+    def ending(self, path: Path) -> Ending:
+        """Return how questions end; they hold no special or unused token. ``path`` is the model's folder."""
         vocabulary = self._tokenizer.get_vocab()
         special = [i for token, i in vocabulary.items() if len(token) > 2 and token[0] == "[" and token[-1] == "]"]
-        return np.array([i for i in special if i != self.end])
+        return Ending(self.end, self.question_tokens, np.array([i for i in special if i != self.end]), path)
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the word pieces of a question."""
+    def text(self, ids: Sequence[int], answer: MarkedAnswer) -> str:
+        """Return a question as text, with its words written as in the answer's context and title."""
+        source = Source()
+        tokens = self.tokenize((answer.context, answer.title))
+        for text in (answer.context, answer.title):
+            source.add(text, tokens[text], self._pieces(tokens[text].ids))
+        return readable(self._pieces(ids), source)
+
+    def _pieces(self, ids: Sequence[int]) -> list[str]:
         return [str(self._tokenizer.id_to_token(number)) for number in ids]
 
-    def source(self, answer: MarkedAnswer, tokens: Mapping[str, Tokens]) -> Source:
-        """Return how the context and the title write their words; ``tokens`` are those of both."""
-        source = Source()
-        for text in (answer.context, answer.title):
-            source.add(text, tokens[text], self.pieces(tokens[text].ids))
-        return source
-
-    def question(self, question: Tokens) -> list[int]:
-        """Return the ids of a question, cut to ``question_tokens``, and the [SEP] that ends it."""
-        return [*question.ids[: self.question_tokens - 1], self.end]
+    def questions(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each question, cut to ``question_tokens``, and the [SEP] that ends it."""
+        tokens = self.tokenize(texts)
+        return [[*tokens[text].ids[: self.question_tokens - 1], self.end] for text in texts]

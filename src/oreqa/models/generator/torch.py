@@ -1,15 +1,19 @@
-"""Run the question generator on a GPU with torch."""
+"""Run question generators with torch: our own on a GPU, a BART or T5 on either device."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from oreqa.errors import ModelError, describe
+from oreqa.models.folders import read_config
 from oreqa.models.generator.decoding import Floats
 from oreqa.models.generator.folder import GeneratorFolder, head_weights
-from oreqa.models.graph.torch import load_module, usable_device
+from oreqa.models.generator.seq2seq import ARCHITECTURES
+from oreqa.models.graph.torch import load_module, torch_precision, usable_device
 from oreqa.models.graph.weights import load_weights
 
 
@@ -63,17 +67,71 @@ class TorchDecoder:
         return np.asarray(logits.float().cpu())
 
 
+class Seq2SeqDecoder:
+    """A batch of inputs of a BART or T5; see ``Decoder``."""
+
+    def __init__(self, module: Any, device: str) -> None:
+        self._module, self._device = module, device
+        self._cache: Any = None
+        self._hidden: Any = None
+        self._mask: Any = None
+
+    def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
+        """As ``Decoder.start``."""
+        import torch
+        from transformers import DynamicCache, EncoderDecoderCache
+
+        config = self._module.config
+        self._cache = EncoderDecoderCache(DynamicCache(config=config), DynamicCache(config=config))
+        rows = [torch.tensor(prefix) for prefix in prefixes]
+        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=config.pad_token_id).to(self._device)
+        lengths = torch.tensor([len(prefix) for prefix in prefixes], device=self._device)
+        self._mask = (torch.arange(ids.shape[1], device=self._device) < lengths[:, None]).long()
+        with torch.inference_mode():
+            self._hidden = self._module.get_encoder()(input_ids=ids, attention_mask=self._mask).last_hidden_state
+        begin = torch.tensor(first_tokens(self._module), device=self._device)
+        return self._run(begin.expand(len(rows), -1))
+
+    def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
+        """As ``Decoder.step``."""
+        import torch
+
+        chosen = torch.tensor(rows, device=self._device)
+        self._cache.batch_select_indices(chosen)
+        self._hidden, self._mask = self._hidden[chosen], self._mask[chosen]
+        return self._run(torch.tensor(tokens, device=self._device)[:, None])
+
+    def _run(self, ids: Any) -> Floats:
+        import torch
+
+        with torch.inference_mode():
+            logits = self._module(
+                encoder_outputs=(self._hidden,),
+                attention_mask=self._mask,
+                decoder_input_ids=ids,
+                past_key_values=self._cache,
+                use_cache=True,
+            ).logits[:, -1]
+        return np.asarray(logits.float().cpu())
+
+
+def first_tokens(module: Any) -> list[int]:
+    """What the decoder of a BART or T5 is given before the first token that it writes, as in its training."""
+    config = module.config
+    return [config.decoder_start_token_id, *([config.bos_token_id] if config.model_type == "bart" else [])]
+
+
 class TorchDecoders:
     """A generator on a device; one decoder at a time keeps it busy."""
 
     width = 1
 
-    def __init__(self, module: Any, device: str) -> None:
-        self._module, self._device = module, device
+    def __init__(self, module: Any, device: str, kind: type[TorchDecoder | Seq2SeqDecoder] = TorchDecoder) -> None:
+        self._module, self._device, self._kind = module, device, kind
 
-    def decoder(self) -> TorchDecoder:
+    def decoder(self) -> TorchDecoder | Seq2SeqDecoder:
         """Return a new decoder."""
-        return TorchDecoder(self._module, self._device)
+        return self._kind(self._module, self._device)
 
 
 def open_session(folder: GeneratorFolder, precision: str | None, device: str = "cuda") -> TorchDecoders:
@@ -84,3 +142,23 @@ def open_session(folder: GeneratorFolder, precision: str | None, device: str = "
     weights = load_weights(folder.path)
     head_weights(folder, weights)  # says what is missing
     return TorchDecoders(load_module(BertGenerator, folder, weights, device, precision), device)
+
+
+def open_seq2seq(folder: GeneratorFolder, precision: str | None, device: str) -> TorchDecoders:
+    """Return a BART or T5 on ``device`` (always in f32 if that is the CPU)."""
+    usable_device(device)
+    module = load_seq2seq(folder.path)
+    return TorchDecoders(module.to(device, torch_precision(device, precision)).eval(), device, Seq2SeqDecoder)
+
+
+def load_seq2seq(path: Path, **settings: Any) -> Any:
+    """Load the BART or T5 of a folder, with some of its ``settings`` changed. Raises ModelError if it cannot be read."""
+    import transformers
+
+    architecture = next(name for name in read_config(path)["architectures"] if name in ARCHITECTURES)
+    try:
+        return getattr(transformers, architecture).from_pretrained(
+            path, local_files_only=True, use_safetensors=True, **settings
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ModelError(f"{path}: transformers cannot load it ({describe(error)})") from error

@@ -1,0 +1,106 @@
+"""BART and T5 as question generators, as in ProQA (Xiong et al. 2021, section 2.2): answer and passage to question.
+
+The encoder reads the answer, a separator and the passage, ``[<s>] answer </s> passage </s>``; the decoder writes the
+question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from oreqa.errors import ModelError
+from oreqa.models.folders import MIN_TOKENS, sound_settings, whole_number
+from oreqa.models.generator.decoding import Ending
+from oreqa.models.generator.folder import GeneratorFolder
+from oreqa.models.generator.inputs import MarkedAnswer
+from oreqa.models.graph.weights import find_tokenizer
+
+ARCHITECTURES = ("BartForConditionalGeneration", "T5ForConditionalGeneration")
+
+STYLE = "question"
+"""The style of a model whose folder names none."""
+
+ANSWER_SHARE = 4
+"""An answer takes at most this part of the input, one fourth."""
+
+
+def is_seq2seq(config: Mapping[str, Any]) -> bool:
+    """Whether a folder's settings are those of a BART or T5 that generates text."""
+    return any(name in ARCHITECTURES for name in config.get("architectures") or ())
+
+
+def read_seq2seq_folder(path: Path, config: dict[str, Any]) -> GeneratorFolder:
+    """Read the settings of a BART's or T5's folder. Raises ModelError, with the reason, for damaged ones."""
+    with sound_settings(path):
+        settings = config.get("oreqa") or {}
+        styles = settings.get("styles", [STYLE])
+        if not isinstance(styles, list) or len(styles) != 1 or not isinstance(styles[0], str):
+            raise ModelError(f"{path}: its setting styles is {styles!r}; it must be a list of one name")
+        positions = whole_number(config, "max_position_embeddings", path, 512, 2 * MIN_TOKENS)
+        return GeneratorFolder(
+            path=path,
+            config=config,
+            tokenizer=find_tokenizer(path),
+            styles=tuple(styles),
+            max_tokens=min(whole_number(settings, "max_tokens", path, 512, MIN_TOKENS), positions),
+            question_tokens=min(whole_number(settings, "question_tokens", path, 64, 2), positions),
+        )
+
+
+class Seq2SeqInputs:
+    """Builds the inputs of a BART or T5, and reads what it writes.
+
+    Raises ModelError for a tokenizer that is damaged, or that has no token to end a text.
+    """
+
+    reads_passages = True
+    """Contexts are whole passages."""
+
+    def __init__(self, folder: GeneratorFolder) -> None:
+        try:
+            self._tokenizer = Tokenizer.from_file(str(folder.tokenizer))
+        except Exception as error:  # tokenizers raises plain Exception
+            raise ModelError(
+                f"{folder.tokenizer}: it is not a valid tokenizer ({error}); copy or download it again"
+            ) from error
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self.max_tokens, self.question_tokens = folder.max_tokens, folder.question_tokens
+        self._begin = (
+            [] if folder.config.get("model_type") == "t5" else [whole_number(folder.config, "bos_token_id", folder.path)]
+        )
+        self._end = whole_number(folder.config, "eos_token_id", folder.path)
+        self._vocabulary = whole_number(folder.config, "vocab_size", folder.path)
+
+    def ending(self, path: Path) -> Ending:
+        """Return how questions end; they hold no special token and none that the tokenizer lacks. ``path`` is the folder."""
+        never = {number for number, token in self._tokenizer.get_added_tokens_decoder().items() if token.special}
+        never |= set(range(self._tokenizer.get_vocab_size(), self._vocabulary))
+        return Ending(self._end, self.question_tokens, np.array(sorted(never - {self._end}), np.intp), path)
+
+    def prefixes(self, answers: Sequence[MarkedAnswer], styles: Sequence[str]) -> list[list[int] | None]:
+        """Return the encoder's input for each answer; None for an answer without a token.
+
+        Of a passage that is too long, the end is cut off, and of an answer as well.
+        """
+        inputs: list[list[int] | None] = []
+        for answer, passage in zip(self._ids(a.text for a in answers), self._ids(a.context for a in answers), strict=True):
+            front = [*self._begin, *answer[: self.max_tokens // ANSWER_SHARE], self._end]
+            inputs.append([*front, *passage[: self.max_tokens - len(front) - 1], self._end] if answer else None)
+        return inputs
+
+    def _ids(self, texts: Any) -> list[list[int]]:
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+    def questions(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each question, cut to ``question_tokens``, and the token that ends it."""
+        return [[*ids[: self.question_tokens - 1], self._end] for ids in self._ids(texts)]
+
+    def text(self, ids: Sequence[int], answer: MarkedAnswer) -> str:
+        """Return a question as text."""
+        return str(self._tokenizer.decode(list(ids))).strip()
