@@ -12,18 +12,19 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tiny_models import make_generator
 
 import oreqa
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted({"oreqa", *(getattr(oreqa, name).__module__ for name in oreqa.__all__ if name != "__version__")})
-RESULTS = {"Hit", "Reply", "Report", "Section", "Span"}
+RESULTS = {"GeneratedQuestion", "Hit", "Reply", "Report", "Section", "Span"}
 """Classes that nobody makes, or needs in a first program."""
 
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a few documents and an index of them, which the examples call kb."""
+    """A folder with a few documents, an index of them, which the examples call kb, and a generator."""
     folder = tmp_path_factory.mktemp("examples")
     (folder / "docs").mkdir()
     (folder / "docs" / "octopus.md").write_text(
@@ -35,6 +36,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '{"id": 2, "title": "Boots", "text": "The boots are made of leather.", "category": "shoes"}\n'
     )
     (folder / "notes.txt").write_text("The key to the shed hangs behind the door.\n")
+    make_generator(folder / "runs" / "generator")
     oreqa.index_files(folder / "kb", [folder / "docs", folder / "notes.txt"])
     return folder
 

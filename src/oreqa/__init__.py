@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from oreqa.index.store import Settings
     from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
     from oreqa.models.encoder.encoder import Encoder
+    from oreqa.models.generator.decoding import BeamSearch, Nucleus
+    from oreqa.models.generator.generator import GeneratedQuestion, QuestionGenerator
+    from oreqa.models.generator.inputs import MarkedAnswer
     from oreqa.models.reader.reader import Reader
 
     __version__: str
@@ -41,6 +44,9 @@ _NAMES = {
     "oreqa.index.store": ("Settings",),
     "oreqa.models.cross_encoder.cross_encoder": ("CrossEncoder",),
     "oreqa.models.encoder.encoder": ("Encoder",),
+    "oreqa.models.generator.decoding": ("BeamSearch", "Nucleus"),
+    "oreqa.models.generator.generator": ("GeneratedQuestion", "QuestionGenerator"),
+    "oreqa.models.generator.inputs": ("MarkedAnswer",),
     "oreqa.models.reader.reader": ("Reader",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
@@ -51,20 +57,25 @@ _PACKAGES = ("evaluation", "mining", "training")
 __all__ = [
     "Answer",
     "Answerer",
+    "BeamSearch",
     "Candidate",
     "CrossEncoder",
     "Document",
     "DocumentError",
     "Encoder",
     "Fields",
+    "GeneratedQuestion",
     "Hit",
     "Index",
     "IndexStateError",
     "InputError",
+    "MarkedAnswer",
     "ModelError",
+    "Nucleus",
     "OreqaError",
     "Passage",
     "Place",
+    "QuestionGenerator",
     "Reader",
     "Reply",
     "Report",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -62,7 +62,21 @@ class GeneratedQuestion:
 
 
 class QuestionGenerator:
-    """A loaded question generator. Threads may share it."""
+    """A loaded question generator. Threads may share it.
+
+    Examples:
+        >>> from oreqa import BeamSearch, MarkedAnswer, Nucleus
+        >>> generator = QuestionGenerator.load("runs/generator")
+        >>> answer = MarkedAnswer("Octopus", "An octopus has three hearts.", 15, 20)
+        >>> answer.text
+        'three'
+        >>> (questions,) = generator.generate(answer, "textbook")
+        >>> questions[0].style
+        'textbook'
+        >>> (best, second) = generator.generate(answer, "search", BeamSearch(beams=4), questions=2)[0]
+        >>> len(generator.generate([answer, answer], ["textbook", "search"], Nucleus(top_p=0.9, seed=1)))
+        2
+    """
 
     def __init__(self, session: Decoders, folder: GeneratorFolder) -> None:
         self.folder = folder
@@ -113,13 +127,13 @@ class QuestionGenerator:
 
     def generate(
         self,
-        answers: Sequence[MarkedAnswer],
+        answers: MarkedAnswer | Iterable[MarkedAnswer],
         style: str | Sequence[str],
         decoding: Decoding = Greedy(),  # noqa: B008  # it is frozen
         questions: int = 1,
         progress: Callable[[int], None] | None = None,
     ) -> list[list[GeneratedQuestion]]:
-        """The questions of each answer, the one with the highest score first (of a beam search: as ``BeamSearch`` ranks).
+        """A list of questions for each answer, the highest score first (of a beam search: as ``BeamSearch`` ranks them).
 
         ``style`` is one of ``styles``, or one for each answer. ``questions`` are generated for each answer; there are fewer
         if some have the same text, and none for an answer without a token. Greedy decoding gives one question, and a beam

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,8 @@ def open_session(folder: GeneratorFolder, precision: str | None, device: str = "
 
 def open_seq2seq(folder: GeneratorFolder, precision: str | None, device: str) -> TorchDecoders:
     """Return a BART or T5 on ``device`` (always in f32 if that is the CPU)."""
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        raise ModelError(f"{folder.path}: a BART or T5 needs torch: pip install 'oreqa[train]'")
     usable_device(device)
     module = load_seq2seq(folder.path)
     return TorchDecoders(module.to(device, torch_precision(device, precision)).eval(), device, Seq2SeqDecoder)
