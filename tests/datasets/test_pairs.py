@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.datasets.pairs import Candidate, Pair, load_pairs, pair_row
+from oreqa.datasets.pairs import Candidate, Pair, load_pairs, pair_row, passage_pairs
 from oreqa.errors import InputError
 
 
@@ -65,3 +65,27 @@ def test_mistakes_are_named(tmp_path: Path, field: str, value: object, message: 
     path.write_text(json.dumps(row) + "\n" + json.dumps({**row, field: value}) + "\n")
     with pytest.raises(InputError, match=message):
         list(load_pairs(path))
+
+
+def test_forms_of_one_passage_have_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    pair = Pair("q", Candidate("a b", "a b"), passage="key:0")
+    path.write_text(json.dumps(pair_row(pair)) + "\n")
+    assert list(load_pairs(path)) == [pair]
+
+
+def test_whole_passages_stand_for_their_sentences() -> None:
+    text, other = "One. Two. Three.", "Four. Five."
+    pairs = [
+        Pair("q", Candidate("One.", text), 0.9, "silver", 0.9, 2),
+        Pair("q", Candidate("Two.", text), 0.5, negatives=(Candidate("Three.", text), Candidate("Four.", other))),
+        Pair("q", Candidate("Three.", text), 0.4),
+        Pair("q", Candidate("One.", text, "another title")),
+        Pair("r", Candidate("One.", text), negatives=(Candidate("Four.", other), Candidate("Five.", other)), passage="x"),
+    ]
+    whole = Candidate(other, other)
+    assert passage_pairs(pairs) == [
+        Pair("q", Candidate(text, text), 0.5, negatives=(whole,)),
+        Pair("q", Candidate(text, text, "another title")),
+        Pair("r", Candidate(text, text), negatives=(whole,), passage="x"),
+    ]

@@ -102,6 +102,52 @@ def test_two_encoders_begin_alike_and_learn_apart(squad_file: Path, tiny: Path, 
     assert record["steps"] > 0
 
 
+@pytest.mark.numeric
+def test_whole_passages_are_learned_by_inner_products(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    keys = {"unit": "passage", "context": "none", "pooling": "cls", "similarity": "dot", "scale": 1.0, "projection": 8}
+    recipe = retriever_recipe(squad_file, tiny, epochs=6, towers="separate", dev=str(squad_file), max_tokens=64, **keys)
+    record = train_recorded(train_retriever, recipe, tmp_path / "m")
+    losses = [loss for _, loss in record["losses"]]
+    assert losses[-1] < losses[0]
+    encoder = Encoder.load(tmp_path / "m", precision="f32")
+    theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu")
+    questions, texts = ["who jumps over dog 3", "where sleeps fox 11"], ["fox 3 jumps", "it sleeps. it jumps"]
+    vectors = encoder.encode(questions)
+    passages = np.stack([rows[0] for rows in encoder.encode_passages([("", text, []) for text in texts])])
+    assert not np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=0.05)
+    assert np.allclose(vectors, theirs.encode_query(questions), atol=2e-3)
+    assert np.allclose(passages, theirs.encode_document(texts), atol=2e-3)
+    scores = theirs.similarity(theirs.encode_query(questions), theirs.encode_document(texts)).numpy()
+    assert np.allclose(vectors @ passages.T, scores, atol=1e-2)
+
+    task = load_task(squad_file, held_out=True)
+    encodings = encoder.encode_passages([(p.title, p.text, []) for p in task.passages])
+    scores = encoder.encode(task.questions) @ np.stack([rows[0] for rows in encodings]).T
+    owners = [number for number, passage in enumerate(task.passages) for _ in passage.sentences]
+    ranks = [gold_ranks(own, [owners[row] for row in gold])[0] for own, gold in zip(scores, task.gold, strict=True)]
+    assert 100 * np.mean(1 / np.array(ranks)) == pytest.approx(max(mrr for _, mrr in record["dev"]), abs=2)
+
+
+def test_the_weights_of_cosines_do_not_come_with_inner_products(squad_file: Path, fitted: Path, tmp_path: Path) -> None:
+    train_retriever(retriever_recipe(squad_file, fitted, similarity="dot", scale=1.0), tmp_path / "m")
+    assert read_fitted(tmp_path / "m") == Fitted()
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ({"unit": "passage", "context": "cross_segment"}, "unit = passage has no sentence beside its passage"),
+        ({"unit": "passage", "passage_weight": 0.5}, "it needs context=late_chunking and unit=sentence"),
+        ({"chunk": 4, "optimiser": {**OPTIMISER, "accumulate": 2}}, "chunk computes a batch of any size"),
+    ],
+)
+def test_keys_that_do_not_fit_together(squad_file: Path, tiny: Path, keys: dict[str, object], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        retriever_recipe(squad_file, tiny, **keys)
+
+
 def test_two_encoders_are_no_place_for_input_types(squad_file: Path, tiny: Path) -> None:
     with pytest.raises(ValueError, match="tells one encoder what questions are; set towers=shared"):
         retriever_recipe(squad_file, tiny, towers="separate", input_types=True)
@@ -328,7 +374,7 @@ def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, 
     [
         {"batches": "clusters", "clusters": 3, "towers": "separate", "projection": 8},
         {"batches": "clusters", "cluster_epochs": 2, "chunk": 4, "loss": "soft_labels", "silver": "none", "negatives": 2},
-        {"batches": "distinct"},
+        {"batches": "distinct", "unit": "passage", "optimiser": {**OPTIMISER, "accumulate": 2}},
     ],
     ids=["two encoders", "soft labels", "distinct"],
 )
@@ -343,7 +389,7 @@ def test_a_training_in_rounds_that_is_interrupted_five_times_ends_as_an_uninterr
     recipe = retriever_recipe(data, tiny, epochs=3, dropout=0.1, seed=5, **keys)
     whole = train_retriever(recipe, tmp_path / "whole")
     in_a_round = whole["steps"] // 3
-    assert whole["steps"] == 3 * -(-len(gold) // 6)
+    assert whole["steps"] == 3 * -(-len(gold) // (6 * recipe.optimiser.accumulate))
     steps = random.Random(0).sample(range(1, whole["steps"]), 4)
     for step in sorted([*steps, in_a_round]):  # at the end of a round, too
         interrupted(lambda: train_retriever(recipe, tmp_path / "cut"), step)

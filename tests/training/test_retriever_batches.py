@@ -10,8 +10,9 @@ from tokenizers import Tokenizer
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.train
 
-from oreqa.datasets.pairs import Candidate, Pair  # noqa: E402
+from oreqa.datasets.pairs import Candidate, Pair, passage_pairs  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
+from oreqa.models.encoder.inputs import EncoderInputs  # noqa: E402
 from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
 from oreqa.training.retriever_batches import RetrieverCollator, text_number  # noqa: E402
 from oreqa.training.retriever_examples import PairPool  # noqa: E402
@@ -26,7 +27,7 @@ def prepared(tiny: Path, pairs: list[Pair], **changes: object) -> tuple[PairPool
     })  # fmt: skip
     pool = PairPool(recipe, pairs)
     folder = replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens)
-    return pool, RetrieverCollator(folder, pairs, pool.answers)
+    return pool, RetrieverCollator(folder, pairs, pool.answers, recipe.unit)
 
 
 ANSWERS = {
@@ -100,3 +101,27 @@ def test_silver_without_a_score_is_its_weight_likely(tiny: Path) -> None:
         answering = (batch["candidate_texts"][:, None] == batch["answer_texts"][q]).any(-1)
         assert answering.sum() == 3
         assert answering[batch["positives"]].all()
+
+
+@pytest.mark.parametrize("context", ["late_chunking", "none"])
+def test_whole_passages_are_the_only_candidates_of_their_unit(tiny: Path, context: str) -> None:
+    pairs = [
+        Pair("who", Candidate("it sleeps.", SHORT, "a"), negatives=(Candidate("fox 2 jumps over dog 2.", LONG),)),
+        Pair("where", Candidate("then it eats a bone.", SHORT, "a")),
+        Pair("what", Candidate("the dog.", "the dog.")),
+    ]
+    whole = passage_pairs(pairs)
+    pool, collate = prepared(tiny, whole, unit="passage", context=context, negatives=1)
+    batch = collate(pool.draw(random.Random(0)))
+    assert batch["passage_pool"].shape[1] == 1  # one vector of each, the passage's
+    texts = batch["candidate_texts"].tolist()
+    assert texts == [text_number(text) for text in (SHORT, LONG, "the dog.")]
+    assert [texts[number] for number in batch["positives"]] == [texts[0], texts[0], texts[2]]
+    answering = (batch["candidate_texts"][None, :, None] == batch["answer_texts"][:, None, :]).any(-1)
+    assert answering.tolist() == [[True, False, False], [True, False, False], [False, False, True]]
+    folder = replace(read_encoder_folder(tiny), context=context, max_tokens=42)
+    row = batch["rows"][1]
+    (expected,) = EncoderInputs(folder).passages([("", LONG, [])])
+    tokens = batch["passage_input_ids"][row][: int(batch["passage_attention_mask"][row].sum())]
+    assert tokens.tolist() == list(expected.tokens.ids)
+    assert batch["outputs"].tolist() == [0, 0, 0]

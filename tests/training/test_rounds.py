@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,14 @@ def most_full_batches(repeats: list[int], batch: int) -> int:
         left = [n for n in left if n]
         count += 1
     return count
+
+
+def test_forms_of_one_passage_never_share_a_batch() -> None:
+    rows = [replace(row, name=str(number // 3)) for number, row in enumerate(examples([1] * 30))]
+    clusters = {source(number): number % 2 for number in range(30)}
+    for batches in (distinct_batches(rows, 5, random.Random(0)), cluster_batches(rows, clusters, 5, random.Random(0))):
+        assert len(batches) == 6
+        assert all(len({row.name for row in members}) == len(members) for members in batches)
 
 
 def test_clusters_come_in_random_order_and_what_is_left_among_them() -> None:

@@ -208,3 +208,28 @@ def predictions(
         print_json({"questions": count, "out": str(out)})
     else:
         say(f"{count:,} questions in {out}")
+
+
+@mine.command()
+def cloze(
+    out: OutFileOption,
+    data: Annotated[Path | None, typer.Option(help="Documents: SQuAD or MRQA file, or BEIR folder.")] = None,
+    index: Annotated[Path | None, typer.Option("--index", help="Index of the documents.")] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Sentences drawn from each passage.")] = 1,
+    kept: Annotated[float, typer.Option(min=0, max=1, help="Share of the passages that keep their sentence.")] = 0.1,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make pairs from documents alone: a sentence as the question, its passage without it as the answer.
+
+    This is the inverse cloze task, to pretrain a retriever (unit=passage) without questions.
+
+    [bold]oreqa mine cloze --index kb --out runs/cloze.jsonl[/bold]
+    """
+    from oreqa.mining import mine_cloze
+
+    count = mine_cloze(out, data=data, index=index, draws=draws, kept=kept, seed=seed, progress=progress_bar)
+    if as_json:
+        print_json({"pairs": count, "out": str(out)})
+    else:
+        say(f"{count:,} pairs in {out}")

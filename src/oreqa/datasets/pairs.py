@@ -2,14 +2,15 @@
 
 One JSON object a line: ``question``; ``answer``, a sentence; ``context``, the passage it stands in, and ``title``;
 ``start``, the answer's first character in the context, where it is not its first occurrence;
-``weight`` (the classifier's probability for silver; 1 if left out); ``source``, ``score`` and ``rank`` of mined ones; and
-``negatives``, objects of ``answer``, ``context`` and ``title`` that do not answer the question.
+``weight`` (the classifier's probability for silver; 1 if left out); ``source``, ``score`` and ``rank`` of mined ones;
+``negatives``, objects of ``answer``, ``context`` and ``title`` that do not answer the question; and ``passage``, a name that
+several forms of one passage have in common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -51,7 +52,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and a sentence that answers it; ``score`` and ``rank`` say how a mined one was found."""
+    """A question and a sentence that answers it; ``score`` and ``rank`` say how a mined one was found.
+
+    Contexts that are forms of one passage, as without one sentence or another, have the same ``passage``.
+    """
 
     question: str
     positive: Candidate
@@ -60,6 +64,7 @@ class Pair:
     score: float | None = None
     rank: int | None = None
     negatives: tuple[Candidate, ...] = ()
+    passage: str = ""
 
 
 def load_pairs(path: Path) -> Iterator[Pair]:
@@ -75,7 +80,8 @@ def load_pairs(path: Path) -> Iterator[Pair]:
         if not question.strip():
             raise InputError(f"{where}: its question is empty")
         weight, score = _probability(row, "weight", 1.0, where), _probability(row, "score", None, where)
-        yield Pair(question, _candidate(row, where), weight, source, score, _rank(row, where), negatives)
+        passage = optional(row, "passage", str, "", where)
+        yield Pair(question, _candidate(row, where), weight, source, score, _rank(row, where), negatives, passage)
 
 
 @overload
@@ -131,6 +137,8 @@ def pair_row(pair: Pair) -> dict[str, Any]:
         row["rank"] = pair.rank
     if pair.negatives:
         row["negatives"] = [_row(negative) for negative in pair.negatives]
+    if pair.passage:
+        row["passage"] = pair.passage
     return row
 
 
@@ -141,6 +149,26 @@ def _row(candidate: Candidate) -> dict[str, Any]:
     if candidate.start != candidate.context.index(candidate.answer):
         row["start"] = candidate.start
     return row
+
+
+def passage_pairs(pairs: Iterable[Pair]) -> list[Pair]:
+    """The pairs with whole passages instead of sentences, each question with each passage once.
+
+    Of a passage's pairs the best is taken: gold before silver, then the one of the greatest weight. Negatives from the
+    passage itself are left out.
+    """
+    best: dict[tuple[str, Candidate], Pair] = {}
+    for pair in pairs:
+        passage = _whole(pair.positive)
+        negatives = tuple(dict.fromkeys(whole for row in pair.negatives if (whole := _whole(row)) != passage))
+        rival = best.get((pair.question, passage))
+        if rival is None or (pair.source == GOLD, pair.weight) > (rival.source == GOLD, rival.weight):
+            best[pair.question, passage] = replace(pair, positive=passage, negatives=negatives)
+    return list(best.values())
+
+
+def _whole(candidate: Candidate) -> Candidate:
+    return Candidate(candidate.context, candidate.context, candidate.title)
 
 
 def passage_candidates(passage: Passage) -> list[Candidate]:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from oreqa.core import Unit
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.module import DualEncoder
 from oreqa.training.encoding import current_encoder
 
 
-def dev_mrr(task: ReqaTask, folder: EncoderFolder, model: DualEncoder, *, passage_weight: float) -> float:
-    """MRR, in percent, of the task's questions over all its sentences; ``passage_weight`` as in RetrieverRecipe."""
+def dev_mrr(task: ReqaTask, folder: EncoderFolder, model: DualEncoder, *, unit: Unit, passage_weight: float) -> float:
+    """MRR, in percent, of the task's questions over all its sentences, or passages; ``passage_weight`` as in
+    RetrieverRecipe."""
     encoder = current_encoder(folder, model)
     passages = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in task.passages]
     encodings = encoder.encode_passages(passages)
-    vectors = np.concatenate([rows[1:] + passage_weight * rows[:1] for rows in encodings])
+    if unit == "passage":
+        vectors = np.stack([rows[0] for rows in encodings])
+        owners = np.repeat(np.arange(len(passages)), [len(sentences) for _, _, sentences in passages])
+        gold = [list({int(owners[sentence]) for sentence in sentences}) for sentences in task.gold]
+    else:
+        vectors = np.concatenate([rows[1:] + passage_weight * rows[:1] for rows in encodings])
+        gold = [list(sentences) for sentences in task.gold]
     scores = encoder.encode(task.questions) @ vectors.T
-    best = np.array([row[list(gold)].max() for row, gold in zip(scores, task.gold, strict=True)])
+    best = np.array([row[right].max() for row, right in zip(scores, gold, strict=True)])
     # Ties share their mean rank: vectors that have all become one gain nothing.
     ranks = (scores > best[:, None]).sum(1) + ((scores == best[:, None]).sum(1) + 1) / 2
     return round(100 * float(np.mean(1 / ranks)), 2)

@@ -30,9 +30,9 @@ class RetrieverVectors:
     """A batch of the dual encoder: ``Q`` questions and the ``C`` candidates of all of them, of all processes."""
 
     questions: Tensor
-    """Unit vectors, ``[Q, D]``."""
+    """``[Q, D]``, unit vectors unless the recipe says otherwise."""
     candidates: Tensor
-    """``[C, D]``; with late chunking the sentence's unit vector plus ``passage_weight`` times its passage's."""
+    """``[C, D]``; with late chunking a sentence's vector plus ``passage_weight`` times its passage's."""
     positives: Tensor
     """``[Q]``: the number of each question's positive candidate."""
     weights: Tensor

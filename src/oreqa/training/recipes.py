@@ -60,7 +60,9 @@ class Optimiser(Section):
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None
     """The rate of the layers on top of BERT; without it, the same."""
     batch: Count
-    """Examples a step, on each device."""
+    """Examples that are computed together, on each device."""
+    accumulate: Count = 1
+    """Batches of a step, whose gradients are averaged."""
     warmup: Share = 0.06
     """Share of the steps over which the rate rises."""
     weight_decay: NonNegative = 0.01
@@ -232,9 +234,11 @@ class RetrieverRecipe(Section):
     """Checkpoints without a gain on dev before training stops."""
     epochs: Count = 1
     """How often each pair is seen."""
-    context: Literal["late_chunking", "cross_segment"] = "late_chunking"
-    """What the encoder sees with a sentence: all sentences of a passage in one pass, which is cheap (late_chunking), or each
-    with its passage as second segment, as Yang et al. do (cross_segment)."""
+    unit: Literal["sentence", "passage"] = "sentence"
+    """What questions learn to find: the sentence that answers, or the whole passage that holds it, as Xiong et al. do."""
+    context: Literal["late_chunking", "cross_segment", "none"] = "late_chunking"
+    """What the encoder sees with a sentence: all sentences of a passage in one pass, which is cheap (late_chunking); each
+    with its passage as second segment, as Yang et al. do (cross_segment); or nothing (none)."""
     pooling: Literal["cls", "mean"] = "mean"
     """What a vector is made of: the first token, or the mean of all."""
     towers: Literal["shared", "separate"] = "shared"
@@ -256,10 +260,13 @@ class RetrieverRecipe(Section):
     """A silver pair of probability p counts as much as p to this power."""
     soft_share: Share = 0.5
     """Share of soft labels in the loss."""
+    similarity: Literal["cosine", "dot"] = "cosine"
+    """Questions and candidates are compared by cosine, or by the inner product of vectors of any length, as Xiong et al.
+    do (dot)."""
     scale: Annotated[float, Field(gt=0)] = 100.0
-    """Cosines are multiplied with it before the softmax: the inverse temperature."""
+    """Similarities are multiplied with it before the softmax: the inverse temperature."""
     passage_weight: NonNegative = 0.37
-    """Weight of a passage's own similarity in the score of its sentences (late_chunking)."""
+    """Weight of a passage's own similarity in the score of its sentences (late_chunking, unit=sentence)."""
     negatives: Annotated[int, Field(ge=0)] = 0
     """Hard negatives drawn for each question; with soft labels, further candidates that the classifier scored."""
     batches: Literal[RunOrder, RoundOrder] = "by_passage"
@@ -307,11 +314,15 @@ class RetrieverRecipe(Section):
         self._refuse_ignored("soft_share", self.loss == "soft_labels", "loss=soft_labels")
         self._refuse_ignored("weight_power", self.silver != "none", "silver=positives or missing_gold")
         self._refuse_ignored("patience", self.dev is not None, "dev=TASK")
+        if self.chunk and self.optimiser.accumulate > 1:
+            raise ValueError("chunk computes a batch of any size; set optimiser.batch higher, and optimiser.accumulate to 1")
         for key in ("clusters", "cluster_points", "cluster_epochs"):
             self._refuse_ignored(key, self.batches == "clusters", "batches=clusters")
         late = self.context == "late_chunking"
-        self._refuse_ignored("pooling", not late, "context=cross_segment: late chunking takes means")
-        self._refuse_ignored("passage_weight", late, "context=late_chunking")
+        self._refuse_ignored("pooling", not late, "context=cross_segment or none: late chunking takes means")
+        self._refuse_ignored("passage_weight", late and self.unit == "sentence", "context=late_chunking and unit=sentence")
+        if self.unit == "passage" and self.context == "cross_segment":
+            raise ValueError("unit = passage has no sentence beside its passage; set context=late_chunking, or context=none")
         if self.input_types and self.towers == "separate":
             raise ValueError("input_types = True tells one encoder what questions are; set towers=shared, or leave it out")
         return self

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from oreqa.datasets.pairs import passage_pairs
 from oreqa.datasets.tasks import load_task
 from oreqa.errors import InputError
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
@@ -48,8 +49,10 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
             loaded = load_training_pairs(recipe.data_root / part)
             pairs += loaded
             advance(len(loaded))
+        if recipe.unit == "passage":
+            pairs = passage_pairs(pairs)
         pool = PairPool(recipe, pairs)
-        collate = RetrieverCollator(folder, pairs, pool.answers)
+        collate = RetrieverCollator(folder, pairs, pool.answers, recipe.unit)
         examples = _examples(recipe, pool, folder, model, out)
     record = fit(
         model,
@@ -71,6 +74,7 @@ def _as_trained(folder: EncoderFolder, recipe: RetrieverRecipe) -> EncoderFolder
     return replace(
         folder,
         pooling=recipe.pooling,
+        normalise=recipe.similarity == "cosine",
         context=recipe.context,
         query_token_type=QUERY_TOKEN_TYPE if recipe.input_types else 0,
         max_tokens=recipe.max_tokens,
@@ -87,6 +91,8 @@ def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
     }
     if recipe.towers == "separate":
         settings["towers"] = recipe.towers
+    if recipe.similarity == "dot":
+        settings["similarity"] = recipe.similarity
     model = start_from(folder.path, settings, recipe.dropout)
     if recipe.freeze_embeddings:
         for bert in filter(None, (model.bert, model.question_bert)):
@@ -126,5 +132,5 @@ def _early_stopping(recipe: RetrieverRecipe, folder: EncoderFolder, model: DualE
         return None
     task = load_task(recipe.data_root / recipe.dev, "dev", held_out=True)
     passage_weight = recipe.passage_weight if recipe.context == "late_chunking" else 0.0
-    metric = partial(dev_mrr, task, folder, model, passage_weight=passage_weight)
+    metric = partial(dev_mrr, task, folder, model, unit=recipe.unit, passage_weight=passage_weight)
     return EarlyStopping(dev_metric=metric, patience=recipe.patience)

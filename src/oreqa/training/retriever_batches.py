@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from oreqa.core import Unit
 from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.models.encoder.folder import EncoderFolder
@@ -24,17 +25,27 @@ MARGIN = 1e-4
 class RetrieverCollator:
     """Turns examples into batches for one encoder.
 
-    ``pairs`` hold every candidate that an example can have; ``answers`` the texts that answer each question.
+    ``pairs`` hold every candidate that an example can have; ``answers`` the texts that answer each question. Candidates are
+    sentences or other spans, or with the ``unit`` passage whole passages: then all that the pairs hold are.
     """
 
-    def __init__(self, folder: EncoderFolder, pairs: Sequence[Pair], answers: Mapping[str, Collection[str]]) -> None:
+    def __init__(
+        self,
+        folder: EncoderFolder,
+        pairs: Sequence[Pair],
+        answers: Mapping[str, Collection[str]],
+        unit: Unit = "sentence",
+    ) -> None:
         self._inputs, self._late = EncoderInputs(folder), folder.context == "late_chunking"
         self._question_inputs = EncoderInputs(folder.questions) if folder.questions else self._inputs
         self._answers = {question: sorted(map(text_number, texts)) for question, texts in answers.items()}
+        self._whole = unit == "passage"
         self._spans: dict[Source, list[tuple[int, int]]] = {}
         for source, candidates in _by_passage(pairs).items():
             spans = dict.fromkeys(map(_span, candidates))
-            if self._late:  # all its sentences are candidates, in the order of the text, as a long passage is read in runs
+            if self._whole:  # its vector is the input's first output; there are no others
+                self._spans[source] = []
+            elif self._late:  # all its sentences are candidates, in the order of the text, as a long passage is read in runs
                 sentences = [] if (0, len(source[0])) in spans else split_sentences(source[0])
                 self._spans[source] = sorted({*sentences, *spans}, key=lambda span: (span[0], -span[1]))
             else:
@@ -59,6 +70,13 @@ class RetrieverCollator:
         numbers: dict[tuple[Source, tuple[int, int]], int] = {}
         for source, candidate_spans in needed.items():
             spans = self._spans[source]
+            if self._whole:
+                numbers[source, (0, len(source[0]))] = len(rows)
+                rows.append(len(inputs))
+                outputs.append(0)
+                texts.append(text_number(source[0]))
+                inputs += [part.tokens for part in self._passage(source)]
+                continue
             for part in self._passage(source):
                 sentences = range(part.first, part.first + len(part.tokens.ranges) - 1)
                 if not self._late and not any(spans[k] in candidate_spans for k in sentences):

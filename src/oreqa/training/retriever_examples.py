@@ -26,10 +26,18 @@ class Example:
     scores: tuple[float, ...]
     """With soft labels, the classifier's probability of the positive and of each of the others; else empty."""
 
+    name: str = ""
+    """What forms of one passage have in common."""
+
     @property
     def source(self) -> Source:
-        """The passage of the positive."""
+        """The text and title of the positive's passage."""
         return self.positive.context, self.positive.title
+
+    @property
+    def passage(self) -> str | Source:
+        """What is the same of examples of one passage."""
+        return self.name or self.source
 
 
 class PairPool:
@@ -72,11 +80,12 @@ class PairPool:
         if recipe.loss == "soft_labels" and p is not None:
             rivals = rng.sample(rivals, min(recipe.negatives, len(rivals)))
             scores = (p, *(pair_probability(row) or 0.0 for row in rivals))
-            return Example(pair.question, pair.positive, weight, tuple(row.positive for row in rivals), scores)
+            others = tuple(row.positive for row in rivals)
+            return Example(pair.question, pair.positive, weight, others, scores, pair.passage)
         unlikely = [row for row in rivals if row.source != GOLD and (pair_probability(row) or 0.0) < recipe.min_probability]
         negatives = [*pair.negatives, *(row.positive for row in unlikely)]
         negatives = rng.sample(negatives, min(recipe.negatives, len(negatives)))
-        return Example(pair.question, pair.positive, weight, tuple(negatives), ())
+        return Example(pair.question, pair.positive, weight, tuple(negatives), (), pair.passage)
 
 
 def pair_probability(pair: Pair) -> float | None:

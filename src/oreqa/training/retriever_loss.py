@@ -69,10 +69,10 @@ class RetrievalLoss:
         return loss.detach().requires_grad_()
 
     def of_vectors(self, questions: Tensor, passages: Tensor, batch: Batch) -> Tensor:
-        """The loss from unit vectors of questions ``[Q, 1, D]`` and of passages and their sentences ``[N, outputs, D]``."""
+        """The loss from vectors of questions ``[Q, 1, D]`` and of passages and their sentences ``[N, outputs, D]``."""
         recipe = self.recipe
         candidates = passages[batch["rows"], batch["outputs"]]
-        if recipe.context == "late_chunking":
+        if recipe.context == "late_chunking" and recipe.unit == "sentence":
             candidates = candidates + recipe.passage_weight * passages[batch["rows"], 0]
         candidates, texts, shift = gather_padded(candidates, batch["candidate_texts"])
         answering = (texts[None, :, None] == batch["answer_texts"][:, None, :]).any(-1) | (texts < 0)

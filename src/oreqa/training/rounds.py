@@ -22,7 +22,7 @@ OfRound = Callable[[int], Mapping[Source, int]]
 
 def batches_in_a_round(examples: Sequence[Example], batch: int) -> int:
     """The fewest batches of at most ``batch`` examples that hold no passage twice."""
-    repeats = Counter(example.source for example in examples)
+    repeats = Counter(example.passage for example in examples)
     return max(-(-len(examples) // batch), max(repeats.values(), default=0))
 
 
@@ -51,10 +51,10 @@ def cluster_batches(examples: Sequence[Example], clusters: Mapping[Source, int],
     rng.shuffle(full)
     total = batches_in_a_round(examples, batch)
     while left:
-        source, repeats = Counter(example.source for example in left).most_common(1)[0]
+        passage, repeats = Counter(example.passage for example in left).most_common(1)[0]
         if repeats <= total - len(full):
             break
-        others = (place for place, rows in enumerate(full) if all(example.source != source for example in rows))
+        others = (place for place, rows in enumerate(full) if all(example.passage != passage for example in rows))
         left += full.pop(next(others, -1))
     return _shuffled(full + _deal(_by_passage(left, rng), total - len(full), rng), rng)
 
@@ -87,9 +87,9 @@ class RetrieverRounds:
 
 def _by_passage(examples: Iterable[Example], rng: random.Random) -> Batches:
     """The pairs of each passage, in random order; passages in random order."""
-    groups: dict[Source, list[Example]] = defaultdict(list)
+    groups: dict[str | Source, list[Example]] = defaultdict(list)
     for example in examples:
-        groups[example.source].append(example)
+        groups[example.passage].append(example)
     passages = [rng.sample(group, len(group)) for group in groups.values()]
     return _shuffled(passages, rng)
 

@@ -91,15 +91,16 @@ def fit(
     checkpoints = checkpoints_of(out)
     if isinstance(examples, Sequence):
         rounds, data, count = None, _ListDataset(examples), 1
-        steps = -(-len(examples) // optimiser.batch)
+        steps = -(-len(examples) // (optimiser.batch * optimiser.accumulate))
     else:
         rounds = _RoundBatches(examples)
         data, count = _Examples(len(rounds)), examples.count
-        steps = count * len(rounds)
+        steps = count * -(-len(rounds) // optimiser.accumulate)
     arguments = TrainingArguments(
         output_dir=str(checkpoints),
         num_train_epochs=count,
         per_device_train_batch_size=optimiser.batch,
+        gradient_accumulation_steps=optimiser.accumulate,
         train_sampling_strategy="sequential",
         learning_rate=optimiser.learning_rate,
         warmup_steps=optimiser.warmup,
@@ -295,7 +296,8 @@ class _OrderedTrainer(Trainer):  # type: ignore[misc]
         rounds = self._rounds
         if rounds is None:
             return super().get_train_dataloader()
-        rounds.number = lambda: self.state.global_step // len(rounds)
+        steps = -(-len(rounds) // self.args.gradient_accumulation_steps)
+        rounds.number = lambda: self.state.global_step // steps
         return torch.utils.data.DataLoader(
             self.train_dataset,
             batch_sampler=rounds,

@@ -34,7 +34,8 @@ QUERY_TOKEN_TYPE = 2
 
 class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
     """Encodes questions and answers. ``config.oreqa`` has the context, the projection's width and, for an encoder of each
-    (Xiong et al. 2021, section 2.1), ``towers`` = "separate": two of one shape, which share nothing."""
+    (Xiong et al. 2021, section 2.1), ``towers`` = "separate": two of one shape, which share nothing; for vectors of any
+    length, ``similarity`` = "dot"."""
 
     config_class = BertConfig
 
@@ -46,6 +47,7 @@ class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
         self.projection = nn.Linear(config.hidden_size, width) if width else None
         self.question_bert = BertModel(config, add_pooling_layer=False) if separate else None
         self.question_projection = nn.Linear(config.hidden_size, width) if width and separate else None
+        self.normalise = settings.get("similarity") != "dot"
         self.post_init()
 
     @property
@@ -56,7 +58,7 @@ class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, pool: Tensor, questions: bool = False
     ) -> Tensor:
-        """Return unit vectors ``[N, outputs, D]`` of inputs ``[N, T]``; ``pool`` are pooling weights ``[N, outputs, T]``.
+        """Return vectors ``[N, outputs, D]`` of inputs ``[N, T]``; ``pool`` are pooling weights ``[N, outputs, T]``.
 
         ``questions`` says that the inputs are questions, which may have an encoder of their own.
         """
@@ -67,7 +69,7 @@ class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
         vectors = torch.bmm(pool.to(hidden.dtype), hidden)
         if projection is not None:
             vectors = projection(vectors)
-        return nn.functional.normalize(vectors.float(), dim=-1)
+        return nn.functional.normalize(vectors.float(), dim=-1) if self.normalise else vectors.float()
 
 
 def start_from(backbone: Path, settings: dict[str, Any], dropout: float | None) -> DualEncoder:
@@ -158,13 +160,17 @@ def save_encoder(model: DualEncoder, origin: EncoderFolder, pooling: str, max_to
         }
         write_json(out / ROUTER, router)
         rows = [("", f"{_MODULES}.Router")]
-    rows.append((f"{len(rows)}_Normalize", f"{_MODULES}.Normalize"))
+    if model.normalise:
+        rows.append((f"{len(rows)}_Normalize", f"{_MODULES}.Normalize"))
+    else:
+        write_json(out / "config_sentence_transformers.json", {"similarity_fn_name": "dot"})
     write_json(
         out / "modules.json",
         [{"idx": i, "name": str(i), "path": name, "type": kind} for i, (name, kind) in enumerate(rows)],
     )
     # Cosines keep their scale in training, so that the weights against BM25 still fit; a calibration does not.
-    if fusion := encoder_fitted(str(origin.path), cached_fingerprint(origin.path)).fusion:
+    fusion = encoder_fitted(str(origin.path), cached_fingerprint(origin.path)).fusion
+    if fusion and model.normalise:
         write_fitted(out / FITTED, fusion=dict(fusion))
 
 

@@ -1,0 +1,80 @@
+"""The inverse cloze task: a sentence as the question, its passage without it as the answer (Lee et al. 2019, section 5)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from oreqa.arguments import as_path
+from oreqa.core import Passage
+from oreqa.datasets.pairs import Candidate, Pair, pair_row
+from oreqa.datasets.passages import read_passages
+from oreqa.errors import InputError
+from oreqa.files import write_jsonl
+from oreqa.index.search import Index
+from oreqa.progress import Advance, Progress, no_progress
+
+KEPT = 0.1
+"""Share of the pairs whose passage keeps the sentence, so that words in common are learned, too."""
+
+
+def mine_cloze(
+    out: str | Path,
+    *,
+    data: str | Path | None = None,
+    index: str | Path | None = None,
+    draws: int = 1,
+    kept: float = KEPT,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> int:
+    """Write to ``out`` pairs of a sentence and its passage, to pretrain a retriever without questions.
+
+    The passages are those of ``data`` (a SQuAD or MRQA file or a BEIR folder) or of an ``index``. Of each, ``draws``
+    sentences are drawn by ``seed``, or as many as it has; the passage stands without its sentence, except for a share
+    ``kept``. Passages of a single sentence are left out. Returns the number of pairs. Raises InputError unless exactly one
+    of ``data`` and ``index`` is named, and for data that cannot be read or hold no passage of two sentences.
+    """
+    if (data is None) == (index is None):
+        raise InputError("name either data or an index to draw sentences from")
+    if draws < 1 or not 0 <= kept <= 1:
+        raise InputError(f"draws is {draws} and kept is {kept}; write at least 1, and a share from 0 to 1")
+    out, rng, count = as_path(out, "out"), random.Random(seed), 0
+
+    def rows(advance: Advance) -> Iterator[dict[str, object]]:
+        nonlocal count
+        for passage in _passages(data, index):
+            for pair in cloze_pairs(passage, draws, kept, rng):
+                count += 1
+                yield pair_row(pair)
+            advance(1)
+        if not count:
+            raise InputError(f"{data or index}: no passage of two sentences")
+
+    with progress("drawing sentences", None) as advance:
+        write_jsonl(out, rows(advance))
+    return count
+
+
+def cloze_pairs(passage: Passage, draws: int, kept: float, rng: random.Random) -> list[Pair]:
+    """Pairs of ``draws`` sentences of a passage, or as many as it has, with the passage; none of a single sentence."""
+    sentences = [sentence for sentence in passage.sentences if any(map(str.isalnum, sentence.text))]
+    if len(sentences) < 2:
+        return []
+    pairs = []
+    for sentence in rng.sample(sentences, min(draws, len(sentences))):
+        start, end = sentence.start - passage.start, sentence.end - passage.start
+        before, after = passage.text[:start].rstrip(), passage.text[end:].lstrip()
+        text = passage.text if rng.random() < kept else f"{before} {after}".strip()
+        name = f"{passage.document_key}:{passage.start}"
+        pairs.append(Pair(sentence.text, Candidate(text, text, passage.title), passage=name))
+    return pairs
+
+
+def _passages(data: str | Path | None, index: str | Path | None) -> Iterator[Passage]:
+    if data is not None:
+        yield from read_passages(as_path(data, "data"))
+    if index is not None:
+        with Index.open(as_path(index, "an index's folder")) as opened:
+            yield from opened.passages()
