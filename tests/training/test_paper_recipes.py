@@ -1,0 +1,61 @@
+"""The papers' recipes at the papers' size, on random weights and short texts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import string
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.train, pytest.mark.slow]
+
+from transformers import BertConfig, BertModel  # noqa: E402
+
+from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
+from oreqa.models.encoder.encoder import Encoder  # noqa: E402
+from oreqa.training.recipe_files import load_recipe  # noqa: E402
+from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
+from oreqa.training.records import train_recorded  # noqa: E402
+from oreqa.training.retriever import train_retriever  # noqa: E402
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+@pytest.fixture(scope="module")
+def bert_base(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of BERT base's size with random weights; its tokenizer knows letters."""
+    folder = tmp_path_factory.mktemp("models") / "bert-base"
+    torch.manual_seed(0)
+    BertModel(BertConfig(), add_pooling_layer=False).save_pretrained(folder)
+    (folder / "tokenizer.json").write_bytes((tiny / "tokenizer.json").read_bytes())
+    return folder
+
+
+def test_proqas_pretraining_takes_two_steps(bert_base: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(
+        RetrieverRecipe,
+        RECIPES / "papers" / "proqa-pretraining.toml",
+        [f"backbone={bert_base}", f'data=["{tmp_path / "questions.jsonl"}"]', "epochs=1", "clusters=9"],
+    )
+    letters = string.ascii_lowercase + string.digits
+    passages = [" ".join(pair) for pair in itertools.product(letters, repeat=2)]
+    pairs = [Pair(f"q {text}", Candidate(text[0], text)) for text in passages[: 2 * 8 * 80]]
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(pair_row(pair)) + "\n" for pair in pairs))
+    record = train_recorded(train_retriever, recipe, tmp_path / "m")
+    assert record["steps"] == 2
+    assert all(0 < loss < 100 for _, loss in record["losses"])
+    encoder = Encoder.load(tmp_path / "m", precision="f32")
+    question = encoder.encode("q a b")
+    assert question.shape == encoder.encode_passages([("", "a b", [])])[0][0].shape == (128,)
+    assert (encoder.folder.config["num_hidden_layers"], encoder.folder.config["hidden_size"]) == (12, 768)
+
+
+def test_the_small_recipe_of_pretraining_trains(tiny: Path, squad_file: Path, tmp_path: Path) -> None:
+    changes = [f"backbone={tiny}", f'data=["{squad_file}"]', "max_tokens=48", "optimiser.batch=8"]
+    recipe = load_recipe(RetrieverRecipe, RECIPES / "small" / "pretraining.toml", changes)
+    assert (recipe.unit, recipe.batches) == ("passage", "clusters")
+    record = train_recorded(train_retriever, recipe, tmp_path / "m")
+    assert record["steps"] == recipe.epochs * -(-record["pairs"] // 8)
