@@ -14,6 +14,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,17 @@ class PrefixGenerator(BertLMHeadModel):  # type: ignore[misc]
         }
 
 
+def _ours(generator: QuestionGenerator, answers: Sequence[MarkedAnswer], style: str) -> list[str]:
+    return [question.text for (question,) in generator.generate(answers, style)]
+
+
+def _texts(
+    generator: QuestionGenerator, decode: Callable[[], Sequence[Sequence[int]]], answers: Sequence[MarkedAnswer]
+) -> list[str]:
+    """What ``decode`` gives, as text."""
+    return [generator._inputs.text(list(ids), answer) for ids, answer in zip(decode(), answers, strict=True)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
@@ -79,12 +91,10 @@ def main() -> None:
 
     ways: dict[str, Callable[[], list[str]]] = {}
     for precision, generator in generators.items():
-        ways[f"oreqa {precision}"] = lambda g=generator: [q.text for (q,) in g.generate(answers, options.style)]
+        ways[f"oreqa {precision}"] = partial(_ours, generator, answers, options.style)
     for size in (1, BATCH):
-        ways[f"transformers in batches of {size}"] = lambda size=size: [
-            exact._inputs.text(ids, answer)
-            for ids, answer in zip(_transformers(theirs, prefixes, size, limit, end), answers, strict=True)
-        ]
+        decode = partial(_transformers, theirs, prefixes, size, limit, end)
+        ways[f"transformers in batches of {size}"] = partial(_texts, exact, decode, answers)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     texts = {}
     for name, generate in ways.items():

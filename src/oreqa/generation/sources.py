@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from oreqa.arguments import as_path
-from oreqa.core import Document, Passage
-from oreqa.corpus.splitter import paragraph_passage
+from oreqa.core import Document
 from oreqa.datasets.beir import load_corpus
+from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.squad import readable_title
 from oreqa.errors import InputError
 from oreqa.index.in_memory import index_documents
 from oreqa.index.passages import index_passages
@@ -54,9 +52,4 @@ def index_data(data: Path, work: Path, model: str | Path, device: str, progress:
             documents = [Document(entry.id, entry.title, entry.text) for entry in load_corpus(data) if entry.text.strip()]
             index_documents(work, documents, model=model, prune=True, device=device, progress=advance)
             return Index.open(work, device)
-        return index_passages(work, _paragraph_passages(data), Settings(model=str(model)), device, advance)
-
-
-def _paragraph_passages(data: Path) -> Iterator[Passage]:
-    for number, paragraph in enumerate(load_paragraphs(data)):
-        yield paragraph_passage(Document(f"{paragraph.title}#{number}", readable_title(paragraph.title), paragraph.text))
+        return index_passages(work, whole_passages(load_paragraphs(data)), Settings(model=str(model)), device, advance)
