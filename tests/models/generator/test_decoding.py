@@ -157,8 +157,9 @@ def test_a_nucleus_is_the_fewest_tokens_of_its_probability() -> None:
                 if mass >= top_p * every.sum():
                     break
             assert abs(len(ids) - len(expected)) <= (1 if top_p < 1 else 30_000)
-            assert probabilities.sum() >= top_p * every.sum() * (1 - 1e-9)
-            assert every[ids].tolist() == probabilities.tolist()
+            assert every[ids].sum() >= top_p * every.sum() * (1 - 1e-6)
+            assert probabilities.sum() == pytest.approx(1)
+            assert np.allclose(probabilities, every[ids] / every[ids].sum(), rtol=1e-4)
             assert ids[:10].tolist() == order[: min(10, len(ids))].tolist()
 
 
@@ -172,7 +173,7 @@ def test_drawn_tokens_are_inside_the_nucleus_and_as_frequent_as_probable() -> No
     tokens = draw_from_nucleus(0.8, chances)(np.tile(scores, (draws, 1)), np.arange(draws), 0)
     assert set(tokens.tolist()) == set(ids.tolist())
     shares = [float(np.mean(tokens == token)) for token in ids]
-    assert shares == pytest.approx((probabilities / probabilities.sum()).tolist(), abs=0.015)
+    assert shares == pytest.approx(probabilities.tolist(), abs=0.015)
     edges = draw_from_nucleus(0.8, np.array([[0.0], [1 - 1e-16]]))(np.tile(scores, (2, 1)), np.arange(2), 0)
     assert edges.tolist() == [ids[0], ids[-1]]
 

@@ -139,27 +139,31 @@ def draw_from_nucleus(top_p: float, chances: NDArray[np.float64]) -> Choose:
         tokens = np.empty(len(scores), np.intp)
         for row, question in enumerate(questions):
             ids, probabilities = nucleus(scores[row], top_p)
-            reach = np.cumsum(probabilities)
-            tokens[row] = ids[min(int(np.searchsorted(reach, chances[question, step] * reach[-1], "right")), len(ids) - 1)]
+            place = int(np.searchsorted(np.cumsum(probabilities), chances[question, step], "right"))
+            tokens[row] = ids[min(place, len(ids) - 1)]
         return tokens
 
     return choose
 
 
 _SMALL = 1e-4
-"""Tokens below this probability are rarely in a nucleus: the others are tried first, which saves sorting the vocabulary."""
+"""Tokens less probable than this share of the best are rarely in a nucleus: if the others suffice, only these are sorted."""
 
 
 def nucleus(scores: Floats, top_p: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The fewest tokens whose probabilities sum to ``top_p`` of all that can follow, most probable first, and these."""
-    probabilities = np.exp(scores.astype(np.float64))
-    mass = top_p * probabilities.sum()
-    ids = np.flatnonzero(probabilities >= _SMALL)
-    if probabilities[ids].sum() < mass:
-        ids = np.flatnonzero(probabilities)
-    ids = ids[np.argsort(-probabilities[ids], kind="stable")]
-    size = int(np.searchsorted(np.cumsum(probabilities[ids]), mass)) + 1
-    return ids[:size], probabilities[ids[:size]]
+    """The fewest tokens that have ``top_p`` of the probability of all that can follow, the most probable first.
+
+    The second array is their probabilities, which sum to 1.
+    """
+    weights = np.exp(scores - scores.max())
+    mass = top_p * weights.sum(dtype=np.float64)
+    ids = np.flatnonzero(weights >= _SMALL)
+    if weights[ids].sum(dtype=np.float64) < mass:
+        ids = np.flatnonzero(weights)
+    ids = ids[np.argsort(-weights[ids], kind="stable")]
+    reach = np.cumsum(weights[ids], dtype=np.float64)
+    ids = ids[: int(np.searchsorted(reach, mass)) + 1]
+    return ids, weights[ids] / reach[len(ids) - 1]
 
 
 def decode_one_by_one(
@@ -235,7 +239,7 @@ def _best(beginnings: Sequence[_Beam], scores: Floats, count: int) -> list[_Beam
     for beam in beginnings:
         row = scores[beam.row]
         so_far = sum(beam.log_probabilities)
-        tokens = np.argpartition(-row, count)[:count] if count < len(row) else np.arange(len(row))
+        tokens = np.argpartition(row, -count)[-count:] if count < len(row) else np.arange(len(row))
         candidates += [(so_far + float(row[token]), beam, int(token)) for token in tokens if row[token] > -np.inf]
     candidates.sort(key=lambda candidate: -candidate[0])
     return [

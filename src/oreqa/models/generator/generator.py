@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -81,6 +82,7 @@ class QuestionGenerator:
     def __init__(self, session: Decoders, folder: GeneratorFolder) -> None:
         self.folder = folder
         self._session = session
+        self._idle: deque[Decoder] = deque()  # they keep their memory, which is slow to allocate
         self._inputs: GeneratorInputs | Seq2SeqInputs
         if is_seq2seq(folder.config):
             self._inputs = Seq2SeqInputs(folder)
@@ -191,7 +193,19 @@ class QuestionGenerator:
     def _decode(
         self, batch: Sequence[tuple[MarkedAnswer, str, list[int]]], decoding: Decoding, questions: int
     ) -> list[list[TokenSequence]]:
-        decoder, prefixes = self._session.decoder(), [prefix for _, _, prefix in batch]
+        try:
+            decoder = self._idle.pop()
+        except IndexError:
+            decoder = self._session.decoder()
+        try:
+            return self._decode_on(decoder, batch, decoding, questions)
+        finally:
+            self._idle.append(decoder)
+
+    def _decode_on(
+        self, decoder: Decoder, batch: Sequence[tuple[MarkedAnswer, str, list[int]]], decoding: Decoding, questions: int
+    ) -> list[list[TokenSequence]]:
+        prefixes = [prefix for _, _, prefix in batch]
         match decoding:
             case Greedy():
                 return decode_one_by_one(decoder, prefixes, self._ending, 1, most_probable)

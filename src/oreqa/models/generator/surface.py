@@ -77,13 +77,13 @@ class Source:
 
 def _words(text: str, tokens: Tokens, pieces: Sequence[str]) -> Iterable[Word]:
     key, begin, end, first = "", 0, 0, True
-    for place, piece in enumerate(pieces):
-        start, stop = (int(edge) for edge in tokens.offsets[place])
+    numbers = tokens.words.tolist()
+    for place, (piece, (start, stop)) in enumerate(zip(pieces, tokens.offsets.tolist(), strict=True)):
         if key:
             key += piece.removeprefix("##")
         else:
             key, begin = piece, start
-        if place + 1 < len(pieces) and tokens.words[place + 1] == tokens.words[place]:
+        if place + 1 < len(pieces) and numbers[place + 1] == numbers[place]:
             continue
         gap = text[end:begin]
         first = first or "\n" in gap
