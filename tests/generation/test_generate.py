@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import typer.main
+from tiny_models import make_seq2seq
 from typer.testing import CliRunner
 
 from oreqa.cli import app
@@ -22,6 +23,8 @@ from oreqa.errors import InputError
 from oreqa.generation import generate, generate_questions
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
+from oreqa.models.generator.generator import QuestionGenerator
+from oreqa.models.generator.inputs import MarkedAnswer
 
 NAMES = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy Noether", "Mary Somerville", "Kurt Goedel", "Rosa Parks")
 
@@ -75,6 +78,29 @@ def test_questions_have_their_answers_in_the_documents(kb: Path, tiny_generator:
     questions = [(q.text, q.answers[0].text) for p in load_squad(tmp_path / "q.json") for q in p.questions]
     assert questions == [(row["question"], row["span"]) for row in rows]
     assert (squad.candidates, squad.dropped) == (made.candidates, made.dropped)
+
+
+def test_a_bart_is_shown_whole_passages(
+    squad_file: Path, tiny: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    bart = make_seq2seq(tmp_path / "bart", "bart", max_tokens=60, question_tokens=12)
+    monkeypatch.setattr("oreqa.models.generator.inputs.NEIGHBOURS", 0)
+    contexts: list[str] = []
+    original = QuestionGenerator.generate
+
+    def recorded(self: QuestionGenerator, answers: list[MarkedAnswer], *rest: Any) -> Any:
+        contexts.extend(answer.context for answer in answers)
+        return original(self, answers, *rest)
+
+    monkeypatch.setattr(QuestionGenerator, "generate", recorded)
+    passages = {paragraph.text for paragraph in load_squad(squad_file)}
+    for name, folder in (("bart", bart), ("own", tiny_generator)):
+        contexts.clear()
+        out = tmp_path / f"{name}.jsonl"
+        generate_questions(out, data=squad_file, model=tiny, generator=folder, answers=3, round_trip=0)
+        assert contexts
+        assert {context in passages for context in contexts} == {name == "bart"}
 
 
 def test_styles_draws_and_seeds(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:

@@ -156,7 +156,8 @@ def _ask(
     for draft in drafts:
         passage = passages[draft.passage]
         title, end = passage_head(passage.title, passage.heading), draft.start + len(draft.answer)
-        answers.append(mark_answer(title, passage.text, draft.start, end, sentence_ranges(passage)))
+        sentences = [] if generator.reads_passages else sentence_ranges(passage)
+        answers.append(mark_answer(title, passage.text, draft.start, end, sentences))
     questions = generator.generate(answers, [draft.style for draft in drafts], decoding)
     return [replace(draft, question=best[0].text if best else "") for draft, best in zip(drafts, questions, strict=True)]
 
