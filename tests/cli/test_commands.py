@@ -146,8 +146,14 @@ def test_eval_and_compare(tmp_path: Path, tiny: Path) -> None:
     assert metrics["mrr"] == 100
     assert {"task", "questions", "candidates", "data_sha256", "model", "settings", "seconds", "versions"} <= set(metrics)
     found = run("compare", tmp_path / "sparse", tmp_path / "hybrid", "--json")
-    assert json.loads(found.stdout)[0]["errors"]["neither"] == 1
-    assert "sparse" in run("compare", tmp_path / "sparse", tmp_path / "hybrid").stdout
+    compared = json.loads(found.stdout)
+    assert compared[0]["errors"]["neither"] == 1
+    assert compared[0]["error_shares"] == {"both": 0, "only_a": 0, "only_b": 0, "neither": 100}
+    found = run("compare", tmp_path / "sparse", tmp_path / "hybrid", "--out", tmp_path / "difference")
+    assert "in neither 1 (100.0%)" in " ".join(found.stdout.split())
+    assert "written to" in found.stdout
+    assert json.loads((tmp_path / "difference" / "comparison.json").read_text()) == compared
+    assert "no errors" in (tmp_path / "difference" / "report.html").read_text()
 
 
 def test_held_out_articles_alone(tmp_path: Path, tiny: Path, squad_file: Path) -> None:

@@ -77,6 +77,7 @@ def test_comparison(tmp_path: Path) -> None:
     save(tmp_path / "b", [[1.0], [1.0], [5.0], [2.0]])
     found = compare_runs(load_run(tmp_path / "a"), load_run(tmp_path / "b"))
     assert found.errors == {"both": 1, "only_a": 1, "only_b": 1, "neither": 1}
+    assert found.error_shares == {"both": 25, "only_a": 25, "only_b": 25, "neither": 25}
     assert [row["id"] for row in found.won] == ["1"]
     assert [row["id"] for row in found.lost] == ["3"]
     assert found.differences["mrr"].mean == pytest.approx((2 / 3 - 0.3 - 0.5) / 4, abs=1e-6)

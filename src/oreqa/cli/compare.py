@@ -10,7 +10,7 @@ import typer
 
 from oreqa.cli.application import app
 from oreqa.cli.options import JsonFlag
-from oreqa.cli.output import one_line, print_json, visible
+from oreqa.cli.output import one_line, print_json, say, visible
 
 _SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1", "right", "refused")
 
@@ -18,21 +18,28 @@ _SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1", "
 @app.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Folders that `oreqa eval` wrote; the first is the baseline.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for comparison.json and report.html, with the Venn diagram of the errors."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare runs on the same questions: paired significance, overlap of errors, questions won and lost.
 
-    [bold]oreqa compare runs/sparse runs/hybrid[/bold]
+    [bold]oreqa compare runs/sparse runs/hybrid --out runs/difference[/bold]
     """
     from oreqa.errors import InputError
     from oreqa.evaluation.compare import compare_runs
+    from oreqa.evaluation.compare_report import write_comparison
     from oreqa.evaluation.runs import load_run
 
     if len(runs) < 2:
         raise InputError("name at least two runs: oreqa compare BASELINE OTHER")
     loaded = [load_run(folder) for folder in runs]
     comparisons = [compare_runs(loaded[0], other, seed) for other in loaded[1:]]
+    if out is not None:
+        write_comparison(out, comparisons)
     if as_json:
         print_json([asdict(comparison) for comparison in comparisons])
         return
@@ -63,11 +70,11 @@ def compare(
                     style="bold" if d.p < 0.05 else "",
                 )
         console.print(table)
-        e, n = c.errors, c.questions
-        console.print(
-            f"wrong in both {e['both']:,} ({e['both'] / n:.1%}), only in {a} {e['only_a']:,} ({e['only_a'] / n:.1%}), "
-            f"only in {b} {e['only_b']:,} ({e['only_b'] / n:.1%}), in neither {e['neither']:,} ({e['neither'] / n:.1%})"
-        )
+        places = {"both": "both", "only_a": f"only in {a}", "only_b": f"only in {b}", "neither": "in neither"}
+        shares = (f"{text} {c.errors[key]:,} ({c.error_shares[key]:.1f}%)" for key, text in places.items())
+        console.print(f"wrong in {', '.join(shares)}")
         for title, rows in (("won", c.won), ("lost", c.lost)):
             for row in rows[:5]:
                 console.print(f"  {title}: {one_line(row['question'])}", style="green" if title == "won" else "red")
+    if out is not None:
+        say(f"written to {out}: comparison.json, report.html")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from oreqa.evaluation.answers import evaluate_answers
     from oreqa.evaluation.classifier import evaluate_classifier
     from oreqa.evaluation.compare import compare_runs
+    from oreqa.evaluation.compare_report import write_comparison
     from oreqa.evaluation.generator import evaluate_generator
     from oreqa.evaluation.openqa import evaluate_openqa
     from oreqa.evaluation.recall import evaluate_recall
@@ -28,6 +29,7 @@ __all__ = [
     "evaluate_recall",
     "evaluate_reqa",
     "load_run",
+    "write_comparison",
 ]
 
 _HOMES = {
@@ -40,6 +42,7 @@ _HOMES = {
     "evaluate_recall": "recall",
     "evaluate_reqa": "retrieval",
     "load_run": "runs",
+    "write_comparison": "compare_report",
 }
 
 

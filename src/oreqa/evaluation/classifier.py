@@ -25,8 +25,8 @@ from oreqa.evaluation.classification import (
     calibration,
     calibration_error,
 )
+from oreqa.evaluation.figures import calibration_figure
 from oreqa.evaluation.metrics import gold_ranks
-from oreqa.evaluation.report import calibration_figure
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.evaluation.write import EvalRun, write_run
 from oreqa.index.store import Settings

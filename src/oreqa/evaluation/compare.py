@@ -13,9 +13,10 @@ from oreqa.evaluation.significance import Difference, paired_difference
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``b`` against ``a``: differences by metric, numbers of questions by who fails, and the questions won and lost.
+    """``b`` against ``a``: differences by metric, questions by who fails them, and the questions won and lost.
 
-    A question fails when no gold is on top (``p@1`` of 0, or ``em`` where a run has it).
+    A question fails when no gold is on top (``p@1`` of 0, or ``em`` where a run has it). ``errors`` are the numbers of
+    questions that ``both`` fail, ``only_a``, ``only_b`` or ``neither``; ``error_shares`` are the same in percent of all.
     """
 
     a: str
@@ -23,6 +24,7 @@ class Comparison:
     questions: int
     differences: Mapping[str, Difference]
     errors: Mapping[str, int]
+    error_shares: Mapping[str, float]
     won: tuple[Mapping[str, Any], ...]
     lost: tuple[Mapping[str, Any], ...]
 
@@ -57,7 +59,8 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
 
     won = tuple(row(i) for i in reversed(by_gain[-10:]) if i in fails_a - fails_b)
     lost = tuple(row(i) for i in by_gain[:10] if i in fails_b - fails_a)
-    return Comparison(a.name, b.name, len(ids), differences, errors, won, lost)
+    shares = {who: round(100 * count / len(ids), 2) for who, count in errors.items()}
+    return Comparison(a.name, b.name, len(ids), differences, errors, shares, won, lost)
 
 
 def _is_metric(name: str, value: object, a: Run, b: Run) -> bool:

@@ -16,7 +16,7 @@ from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import readable_title
 from oreqa.errors import InputError
-from oreqa.evaluation.report import histogram
+from oreqa.evaluation.figures import histogram
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.evaluation.wording import bleu_4, rouge_l
 from oreqa.evaluation.write import EvalRun, write_run

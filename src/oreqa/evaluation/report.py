@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -11,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.evaluation.classification import Bin
+from oreqa.evaluation.figures import rank_curve
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.files import write_text
-from oreqa.models.graph.cache import cache_folder
 
 MEANING = {
     "acc": "share of pairs classified right at p = 0.5",
@@ -92,16 +89,22 @@ def write_report(
         if published
         else ""
     )
-    heading, svg = figure or ("How deep the first gold lies", _curve(results))
+    heading, svg = figure or ("How deep the first gold lies", rank_curve([result.ranks[0] for result in results]))
+    body = f"""<table><thead><tr><th>percent</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>{note}
+<ul class=dim>{"".join(f"<li><b>{escape(n)}</b>: {escape(MEANING[n])}</li>" for n in shown)}</ul>
+<h2>{escape(heading)}</h2><figure>{svg}</figure>
+<h2>Questions that fail</h2>{_failures(results)}
+<h2>Made with</h2><table>{settings}</table>"""
+    write_page(path, title, body)
+
+
+def write_page(path: Path, title: str, body: str) -> None:
+    """Write a page that needs no other file. ``body`` is HTML below the heading; the title is escaped here."""
     page = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
-<table><thead><tr><th>percent</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>{note}
-<ul class=dim>{"".join(f"<li><b>{escape(n)}</b>: {escape(MEANING[n])}</li>" for n in shown)}</ul>
-<h2>{escape(heading)}</h2><figure>{svg}</figure>
-<h2>Questions that fail</h2>{_failures(results)}
-<h2>Made with</h2><table>{settings}</table>
+{body}
 </body></html>
 """
     write_text(path, page)
@@ -110,62 +113,6 @@ def write_report(
 def _row(name: str, figures: Mapping[str, Any], shown: Sequence[str], kind: str) -> str:
     cells = "".join(f"<td>{figures[n]:.2f}</td>" if n in figures else "<td>–</td>" for n in shown)
     return f'<tr class="{kind}"><td>{escape(name)}</td>{cells}</tr>'
-
-
-def _curve(results: Sequence[QuestionResult]) -> str:
-    """Share of questions whose first gold lies within the top N, as SVG."""
-    best = np.array([result.ranks[0] for result in results])
-    depths = np.unique(np.round(np.logspace(0, 2, 40)))
-    figure = _figure(7, 3)
-    axes = figure.add_subplot()
-    axes.plot(depths, [100 * np.mean(best <= depth) for depth in depths], color="#2f7d4f", linewidth=2)
-    axes.set(xscale="log", xlabel="N", ylabel="questions with a gold in the top N, %", ylim=(0, 100), xlim=(1, 100))
-    axes.set_xticks([1, 2, 5, 10, 20, 50, 100], labels=["1", "2", "5", "10", "20", "50", "100"])
-    axes.grid(alpha=0.3)
-    return _svg(figure, axes)
-
-
-def calibration_figure(bins: Sequence[Bin]) -> str:
-    """Accuracy against confidence, as SVG, with the diagonal of perfect calibration."""
-    figure = _figure(4.5, 4)
-    axes = figure.add_subplot()
-    axes.plot([0, 100], [0, 100], color="#99a", linewidth=1, linestyle="--")
-    axes.plot(
-        [100 * row.confidence for row in bins],
-        [100 * row.accuracy for row in bins],
-        color="#2f7d4f",
-        linewidth=2,
-        marker="o",
-        markersize=4,
-    )
-    axes.set(xlabel="p, %", ylabel="share that answers, %", xlim=(0, 100), ylim=(0, 100))
-    return _svg(figure, axes)
-
-
-def histogram(values: Sequence[float], label: str, counted: str) -> str:
-    """How many of ``values``, in percent, lie in each twentieth, as SVG."""
-    figure = _figure(7, 3)
-    axes = figure.add_subplot()
-    axes.hist(values, bins=20, range=(0, 100), color="#2f7d4f")
-    axes.set(xlabel=label, ylabel=counted, xlim=(0, 100))
-    return _svg(figure, axes)
-
-
-def _figure(width: float, height: float) -> Any:
-    """An empty figure. matplotlib's cache of fonts goes to our cache folder, not to the user's home."""
-    os.environ.setdefault("MPLCONFIGDIR", str(cache_folder() / "matplotlib"))
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _svg(figure: Any, axes: Any) -> str:
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None})
-    svg = buffer.getvalue().decode()
-    return svg[svg.index("<svg") :]
 
 
 def _failures(results: Sequence[QuestionResult], count: int = 20) -> str:
