@@ -185,11 +185,26 @@ def speed(axes: Axes) -> None:
     axes.set(xlabel="times as fast on two CPU cores (1× = equally fast)", xlim=(1, 40))
 
 
+def candidates(axes: Axes) -> None:
+    rows = read("answer_candidates.json")["squad-v1.1-dev"]
+    names = ("extractor and rules", "extractor", "spaCy, then rules", "spaCy", "rules")
+    for offset, (k, colour) in enumerate(((5, OTHER), (10, OURS))):
+        values = [rows[name][f"exact@{k}"] for name in names]
+        places = [row + 0.36 * offset for row in range(len(names))]
+        drawn = axes.barh(places, values, height=0.34, color=colour, label=f"first {k}")
+        axes.bar_label(drawn, fmt="{:.1f}", padding=4, color=INK)
+    axes.set_yticks([row + 0.18 for row in range(len(names))], list(names))
+    axes.invert_yaxis()
+    axes.set(xlabel="answers of SQuAD dev among a paragraph's candidates (%)", xlim=(0, 100))
+    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=2)
+
+
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
     "reconsider": (reading, 3.0),
     "confidence": (confidence, 3.6),
+    "proqa": (candidates, 3.2),
     "documents": (documents, 3.6),
     "speed": (speed, 4.4),
 }
