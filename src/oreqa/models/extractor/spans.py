@@ -49,15 +49,13 @@ class PassageSpans:
     def best(self) -> Iterator[tuple[int, int, float]]:
         """Yield first and last token and log-probability of the spans, best first.
 
-        Spans that overlap what ``remove`` was called for in between are left out, and none comes twice.
+        Spans that overlap what ``remove`` was called for in between are left out.
         """
-        while self._scores.size:
-            first, distance = map(int, np.unravel_index(np.argmax(self._scores), self._scores.shape))
-            score = float(self._scores[first, distance])
-            if not np.isfinite(score):
-                return
-            self._scores[first, distance] = -np.inf
-            yield first, first + distance, score
+        scores = self._scores.reshape(-1)  # a view: it shows what is removed meanwhile
+        for place in np.argsort(-scores, kind="stable"):
+            if np.isfinite(scores[place]):
+                first, distance = divmod(int(place), self._scores.shape[1])
+                yield first, first + distance, float(scores[place])
 
     def remove(self, first: int, last: int) -> None:
         """Leave out all spans that overlap the tokens ``first`` to ``last``, inclusive."""
