@@ -432,6 +432,16 @@ def test_clusters_are_of_the_model_as_it_is(
     assert not np.allclose(vectors[1], vectors[2], atol=1e-3)
 
 
+def test_clusters_of_a_run_that_left_no_checkpoint_are_made_anew(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = retriever_recipe(squad_file, tiny, batches="clusters", clusters=4)
+    train_retriever(recipe, tmp_path / "whole")
+    (tmp_path / "again" / "checkpoints").mkdir(parents=True)
+    np.save(tmp_path / "again" / "checkpoints" / "clusters-0.npy", np.zeros(3, np.int32))  # of other data
+    train_retriever(recipe, tmp_path / "again")
+    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "again"))
+    assert all((one[name] == other[name]).all() for name in one)
+
+
 def test_a_key_of_clusters_without_them_is_refused(squad_file: Path, tiny: Path) -> None:
     for key in ("clusters", "cluster_points", "cluster_epochs"):
         with pytest.raises(ValueError, match=f"{key} = 3 would be ignored: it needs batches=clusters"):
