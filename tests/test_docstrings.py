@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tiny_models import make_generator
+from tiny_models import make_generator, make_head
 
 import oreqa
 
@@ -24,7 +24,7 @@ RESULTS = {"GeneratedQuestion", "Hit", "Reply", "Report", "Section", "Span"}
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a few documents, an index of them, which the examples call kb, and a generator."""
+    """A folder with a few documents, an index of them, which the examples call kb, a generator and an extractor."""
     folder = tmp_path_factory.mktemp("examples")
     (folder / "docs").mkdir()
     (folder / "docs" / "octopus.md").write_text(
@@ -37,6 +37,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (folder / "notes.txt").write_text("The key to the shed hangs behind the door.\n")
     make_generator(folder / "runs" / "generator")
+    make_head(folder / "runs" / "extractor", "extractor")
     oreqa.index_files(folder / "kb", [folder / "docs", folder / "notes.txt"])
     return folder
 
@@ -100,7 +101,7 @@ def test_the_reference_shows_what_is_printed(here: Path) -> None:
 
 def test_the_public_names() -> None:
     assert oreqa.__all__ == sorted(oreqa.__all__)
-    assert dir(oreqa) == sorted([*oreqa.__all__, "evaluation", "mining", "training"])
+    assert dir(oreqa) == sorted([*oreqa.__all__, "evaluation", "generation", "mining", "training"])
     assert callable(oreqa.evaluation.evaluate_reqa)
     for name in oreqa.__all__:
         assert getattr(oreqa, name) is not None

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from oreqa.index.store import Settings
     from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
     from oreqa.models.encoder.encoder import Encoder
+    from oreqa.models.extractor.extractor import Extractor
     from oreqa.models.generator.decoding import BeamSearch, Nucleus
     from oreqa.models.generator.generator import GeneratedQuestion, QuestionGenerator
     from oreqa.models.generator.inputs import MarkedAnswer
@@ -44,6 +45,7 @@ _NAMES = {
     "oreqa.index.store": ("Settings",),
     "oreqa.models.cross_encoder.cross_encoder": ("CrossEncoder",),
     "oreqa.models.encoder.encoder": ("Encoder",),
+    "oreqa.models.extractor.extractor": ("Extractor",),
     "oreqa.models.generator.decoding": ("BeamSearch", "Nucleus"),
     "oreqa.models.generator.generator": ("GeneratedQuestion", "QuestionGenerator"),
     "oreqa.models.generator.inputs": ("MarkedAnswer",),
@@ -51,7 +53,7 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
-_PACKAGES = ("evaluation", "mining", "training")
+_PACKAGES = ("evaluation", "generation", "mining", "training")
 """Packages of functions that are imported when they are asked for, as ``oreqa.evaluation.evaluate_reqa``."""
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "Document",
     "DocumentError",
     "Encoder",
+    "Extractor",
     "Fields",
     "GeneratedQuestion",
     "Hit",

@@ -15,6 +15,7 @@ import typer.main
 from typer.testing import CliRunner
 
 import oreqa.evaluation
+import oreqa.generation
 import oreqa.mining
 from oreqa.cli import app
 from oreqa.defaults import DEFAULT_ENCODER
@@ -76,7 +77,7 @@ def test_a_command_has_the_arguments_and_defaults_of_its_function(group: str, na
 
 
 def test_the_packages_list_their_functions() -> None:
-    for package in (oreqa.evaluation, oreqa.mining):
+    for package in (oreqa.evaluation, oreqa.generation, oreqa.mining):
         assert set(package.__all__) <= set(dir(package))
         for name in package.__all__:
             assert getattr(package, name).__name__ == name

@@ -1,7 +1,7 @@
 """Questions made from documents alone: answers that passages offer, a question for each, and filters.
 
 It is the data of ProQA's progressive pretraining (Xiong et al. 2021, section 2.2).
-``generate_questions`` does what the command ``oreqa generate`` does. It is imported when it is asked for.
+``generate_questions`` does what the command ``oreqa generate`` does. Both functions are imported when they are asked for.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oreqa.generation.candidates import answer_candidates
     from oreqa.generation.generate import generate_questions
 
-__all__ = ["generate_questions"]
+__all__ = ["answer_candidates", "generate_questions"]
+
+_HOMES = {"answer_candidates": "candidates", "generate_questions": "generate"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        from oreqa.generation.generate import generate_questions
+    if name in _HOMES:
+        from importlib import import_module
 
-        return generate_questions
+        return getattr(import_module(f"oreqa.generation.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'oreqa.generation' has no attribute {name!r}")
 
 

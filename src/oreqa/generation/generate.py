@@ -38,7 +38,7 @@ BLOCK = 32
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratedQuestions:
+class GenerationReport:
     """What was written to ``out``: so many ``questions`` of those asked for ``candidates``, the answers in ``passages``.
 
     ``dropped`` counts the others by reason (``filters.REASONS``), ``short_passages`` what was passed over; ``seconds`` are
@@ -75,7 +75,7 @@ def generate_questions(
     model: str | Path = DEFAULT_ENCODER,
     device: str = "cpu",
     progress: Progress = no_progress,
-) -> GeneratedQuestions:
+) -> GenerationReport:
     """Write questions about documents to ``out``, each with its answer, as pairs (.jsonl) or in the SQuAD format (.json).
 
     The passages are those of an ``index``, or of ``data`` (a SQuAD or MRQA file, whose questions are not looked at, or a
@@ -145,7 +145,7 @@ def generate_questions(
     partial.unlink(missing_ok=True)
     dropped = Counter(draft.dropped for draft in drafts)
     reasons = {reason: dropped[reason] for reason in REASONS if dropped[reason]}
-    return GeneratedQuestions(out, len(passages), short, len(drafts), len(kept), reasons, perf_counter() - begin)
+    return GenerationReport(out, len(passages), short, len(drafts), len(kept), reasons, perf_counter() - begin)
 
 
 def _ask(

@@ -24,7 +24,14 @@ Text = tuple[str, str]
 
 
 class Extractor:
-    """A loaded extractor: it finds the spans of passages that people ask about. Threads may share it."""
+    """A loaded extractor: it finds the spans of passages that people ask about. Threads may share it.
+
+    Examples:
+        >>> extractor = Extractor.load("runs/extractor")
+        >>> [spans] = extractor.extract(["An octopus has three hearts."], top=3)
+        >>> all(span.text in "An octopus has three hearts." for span in spans)
+        True
+    """
 
     def __init__(self, session: Session, folder: ExtractorFolder) -> None:
         self.folder = folder
