@@ -22,16 +22,23 @@ def span_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, shared:
     summed; without, over each passage alone, and the losses of the passages that hold an answer are averaged. Questions
     without a span count nothing; a batch without any gives 0.
     """
+    holds = (spans[..., 0] >= 0).any(-1)
+    likelihood = span_log_likelihoods(start, end, tokens, spans, shared)
+    if shared:
+        likelihood = likelihood.logsumexp(-1, keepdim=True)
+        holds = holds.any(-1, keepdim=True)
+    losses = torch.where(holds, -likelihood, 0.0).sum(-1) / holds.sum(-1).clamp(min=1)
+    return losses.sum() / holds.any(-1).sum().clamp(min=1)
+
+
+def span_log_likelihoods(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, shared: bool) -> Tensor:
+    """``log sum p_start(i) p_end(j)`` over the answer's spans in each passage, ``[G, P]``; arguments as ``span_loss`` has
+    them. A passage without a span has a large negative number."""
     annotated = spans[..., 0] >= 0
     inside = _log_softmax(start, tokens, shared).gather(-1, spans[..., 0].clamp(min=0))
     inside = inside + _log_softmax(end, tokens, shared).gather(-1, spans[..., 1].clamp(min=0))
     likelihood = inside.masked_fill(~annotated, _IMPOSSIBLE).logsumexp(-1)
-    holds = annotated.any(-1)
-    if shared:
-        likelihood = likelihood.masked_fill(~holds, _IMPOSSIBLE).logsumexp(-1, keepdim=True)
-        holds = holds.any(-1, keepdim=True)
-    losses = torch.where(holds, -likelihood, 0.0).sum(-1) / holds.sum(-1).clamp(min=1)
-    return losses.sum() / holds.any(-1).sum().clamp(min=1)
+    return likelihood.masked_fill(~annotated.any(-1), _IMPOSSIBLE)
 
 
 def selection_loss(selection: Tensor, present: Tensor, holds: Tensor, null: bool) -> Tensor:
