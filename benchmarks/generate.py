@@ -15,13 +15,14 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 from common import report, squad
-from transformers import BertLMHeadModel
+from transformers import BertLMHeadModel, LogitsProcessor, LogitsProcessorList
 
 from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.squad import readable_title
@@ -71,6 +72,18 @@ def _texts(
 ) -> list[str]:
     """What ``decode`` gives, as text."""
     return [generator._inputs.text(list(ids), answer) for ids, answer in zip(decode(), answers, strict=True)]
+
+
+class NoRepeatedPair(LogitsProcessor):  # type: ignore[misc]
+    """No token of a question follows another twice, as in ours; transformers' own rule looks at the prefix, too."""
+
+    def __init__(self, prefix: int) -> None:
+        self._prefix = prefix
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        for row, ids in zip(scores, input_ids[:, self._prefix :].tolist(), strict=True):
+            row[[second for first, second in pairwise(ids) if first == ids[-1]]] = -torch.inf
+        return scores
 
 
 def main() -> None:
@@ -156,6 +169,7 @@ def _transformers(model: PrefixGenerator, prefixes: Sequence[list[int]], size: i
             eos_token_id=end,
             pad_token_id=0,
             use_cache=True,
+            logits_processor=LogitsProcessorList([NoRepeatedPair(length)]),
         )
         for number, row in zip(numbers, written[:, length:].tolist(), strict=True):
             questions[number] = row[: row.index(end)] if end in row else row[: limit - 1]

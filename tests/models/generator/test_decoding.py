@@ -53,28 +53,24 @@ def log_probability(tokens: Sequence[int], token: int) -> float:
     return float(logits[token] - np.log(np.exp(logits).sum()))
 
 
-def may_follow(step: int) -> list[int]:
-    if step == ENDING.limit - 1:
+def may_follow(written: Sequence[int]) -> list[int]:
+    if len(written) == ENDING.limit - 1:
         return [END]
-    return [token for token in range(VOCABULARY) if token != NEVER and (step > 0 or token != END)]
+    pairs = {(written[place], written[place + 1]) for place in range(len(written) - 1)}
+    return [
+        token
+        for token in range(VOCABULARY)
+        if token != NEVER and (written or token != END) and (not written or (written[-1], token) not in pairs)
+    ]
 
 
 def slow_greedy(prefix: Sequence[int]) -> list[int]:
     question: list[int] = []
     while True:
-        token = max(may_follow(len(question)), key=lambda t: table_logits([*prefix, *question])[t])
+        token = max(may_follow(question), key=lambda t: table_logits([*prefix, *question])[t])
         if token == END:
             return question
         question.append(token)
-
-
-def all_questions(prefix: Sequence[int]) -> list[list[int]]:
-    questions, beginnings = [], [[]]  # type: ignore[var-annotated]
-    for step in range(ENDING.limit):
-        longer = [[*beginning, token] for beginning in beginnings for token in may_follow(step)]
-        questions += [tokens[:-1] for tokens in longer if tokens[-1] == END]
-        beginnings = [tokens for tokens in longer if tokens[-1] != END]
-    return questions
 
 
 def greedy(decoder: Decoder, prefixes: Sequence[Sequence[int]]) -> list[TokenSequence]:
@@ -112,7 +108,7 @@ def test_wide_beams_find_the_best_question_of_all() -> None:
         assert totals == sorted(totals, reverse=True)
         tokens = [t for t in range(VOCABULARY) if t not in (NEVER, END)]
         every = [[a] for a in tokens] + [[a, b] for a in tokens for b in tokens]
-        every += [[a, b, c] for a in tokens for b in tokens for c in tokens]
+        every += [[a, b, c] for a in tokens for b in tokens for c in tokens if not a == b == c]
         assert {sequence.ids for sequence in sequences} == {tuple(question) for question in every}
         for sequence in sequences[:3]:
             check_scores(prefix, sequence)
@@ -125,11 +121,11 @@ def test_beams_equal_a_slow_search(length_penalty: float) -> None:
     for prefix, sequences in zip(PREFIXES, together, strict=True):
         live: list[tuple[float, list[int]]] = [(0.0, [])]
         ended: list[tuple[float, list[int]]] = []
-        for step in range(ENDING.limit):
+        for _ in range(ENDING.limit):
             longer = [
                 (total + log_probability([*prefix, *tokens], token), [*tokens, token])
                 for total, tokens in live
-                for token in may_follow(step)
+                for token in may_follow(tokens)
             ]
             best = sorted(longer, key=lambda beam: -beam[0])[: width - len(ended)]
             ended += [beam for beam in best if beam[1][-1] == END]
@@ -204,15 +200,35 @@ def test_a_question_has_a_token_and_ends_at_its_limit() -> None:
         ):
             assert 1 <= len(question) < ENDING.limit
             assert not {END, NEVER} & set(question)
-    long = Ending(END, 6, np.array([t for t in range(VOCABULARY) if t != 5 and t != END]), Path())
-    only_fives = np.full((1, VOCABULARY), 0, np.float32)
-    only_fives[0, 5] = 9
 
     class Endless(TableDecoder):
         def _logits(self) -> Floats:
-            return only_fives.repeat(len(self.rows), 0)
+            logits = super()._logits()
+            logits[:, END] = -20
+            return logits
 
-    (sequence,) = (sequence for (sequence,) in decode_one_by_one(Endless(), [[1]], long, 1, most_probable))
-    assert sequence.ids == (5,) * 5
+    (sequence,) = greedy(Endless(), [[1]])
+    assert len(sequence.ids) == 5
     assert len(sequence.log_probabilities) == 6
     assert sequence.log_probabilities[-1] < -8
+
+
+def test_no_token_follows_another_twice() -> None:
+    class Circles(TableDecoder):
+        """After token t, t + 1 is the most probable, but after 10 it is 8."""
+
+        def _logits(self) -> Floats:
+            self.sizes.append(len(self.rows))
+            logits = np.tile(np.arange(VOCABULARY, dtype=np.float32) / 100, (len(self.rows), 1))
+            for row, tokens in zip(logits, self.rows, strict=True):
+                row[8 if tokens[-1] == 10 else (tokens[-1] + 1) % VOCABULARY] = 5
+            return logits
+
+    long = Ending(END, 12, np.array([NEVER]), Path())
+    ((question,),) = decode_one_by_one(Circles(), [[7]], long, 1, most_probable)
+    assert question.ids[:4] == (8, 9, 10, 8)
+    assert question.ids[4] != 9
+    for sequences in decode_beams(Circles(), [[7], [8]], long, 4, 1.0):
+        for sequence in sequences:
+            pairs = [sequence.ids[place : place + 2] for place in range(len(sequence.ids) - 1)]
+            assert len(set(pairs)) == len(pairs)

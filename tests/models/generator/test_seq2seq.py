@@ -73,7 +73,7 @@ def test_greedy_equals_transformers(generator: QuestionGenerator) -> None:
         output = model.generate(
             torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), decoder_input_ids=torch.tensor([start]), num_beams=1,
             do_sample=False, max_new_tokens=12, min_new_tokens=2, suppress_tokens=never, forced_eos_token_id=2,
-            forced_bos_token_id=None,
+            forced_bos_token_id=None, no_repeat_ngram_size=2,
         )[0].tolist()  # fmt: skip
         first = len(start)
         text = generator._inputs.text([i for i in output[first:] if i != 2], ROWS[0])
@@ -106,7 +106,7 @@ def test_scores_are_those_of_a_full_pass_and_the_batch_does_not_matter(
 
 def test_no_special_token_is_written(generator: QuestionGenerator) -> None:
     session: Any = generator._session
-    scores = generator._ending.log_probabilities(session.decoder().start(prefixes_of(generator)), 1)
+    scores = generator._ending.log_probabilities(session.decoder().start(prefixes_of(generator)), [[9]] * len(ROWS))
     open_ids = {int(i) for i in torch.tensor(scores[0]).isfinite().nonzero()}
     vocabulary = generator._inputs._tokenizer.get_vocab()
     assert open_ids == set(vocabulary.values()) - {0, 1, 3}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -102,15 +103,17 @@ class Ending:
     never: NDArray[np.intp]
     path: Path
 
-    def log_probabilities(self, logits: Floats, step: int) -> Floats:
-        """Return the log-probability ``[rows, vocabulary]`` of each token at a step, -inf for those that cannot follow.
+    def log_probabilities(self, logits: Floats, written: Sequence[Sequence[int]]) -> Floats:
+        """Return the log-probability ``[rows, vocabulary]`` of each token, -inf for those that cannot follow.
 
-        Raises ModelError if the model computed NaN or infinity.
+        ``written`` are the tokens of each row's question so far, the same number in all. No token follows another twice, or
+        questions go round in circles. Raises ModelError if the model computed NaN or infinity.
         """
         scores: Floats = logits - logits.max(axis=1, keepdims=True)
         total = np.log(np.exp(scores).sum(axis=1, keepdims=True))
         check_finite(total, self.path)
         scores -= total
+        step = len(written[0])
         if step == self.limit - 1:
             ends = scores[:, self.end].copy()
             scores[:] = -np.inf
@@ -119,6 +122,8 @@ class Ending:
             scores[:, self.never] = -np.inf
             if step == 0:
                 scores[:, self.end] = -np.inf
+            for row, ids in enumerate(written):
+                scores[row, [second for first, second in pairwise(ids) if first == ids[-1]]] = -np.inf
         return scores
 
 
@@ -182,7 +187,7 @@ def decode_one_by_one(
         logits = np.repeat(logits, questions, axis=0)
     rows = live // questions
     for step in range(ending.limit):
-        scores = ending.log_probabilities(logits, step)
+        scores = ending.log_probabilities(logits, [ids[question] for question in live])
         tokens = choose(scores, live, step)
         for row, (question, token) in enumerate(zip(live, tokens, strict=True)):
             ids[question].append(int(token))
@@ -214,8 +219,8 @@ def decode_beams(
     ended: list[list[TokenSequence]] = [[] for _ in prefixes]
     live = [_Beam(number, number) for number in range(len(prefixes))]
     logits = decoder.start(prefixes)
-    for step in range(ending.limit):
-        scores = ending.log_probabilities(logits, step)
+    for _ in range(ending.limit):
+        scores = ending.log_probabilities(logits, [beam.ids for beam in live])
         followed: list[_Beam] = []
         for number, sequences in enumerate(ended):
             beginnings = [beam for beam in live if beam.prefix == number]
