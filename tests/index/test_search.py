@@ -125,6 +125,15 @@ def test_nearest_passages_are_those_of_an_obvious_version(
         assert sorted(row) == sorted(ids[np.argsort(-(stored @ vector))[:2]])
 
 
+@pytest.mark.parametrize("factory", ["Flat", "HNSW8"])
+def test_vectors_of_passages_stand_in_the_passages_order(factory: str, tiny: Path, tmp_path: Path) -> None:
+    with index_passages(tmp_path / "index", passages(), Settings(model=str(tiny), factory=factory)) as index:
+        vectors = index.passage_vectors()
+        texts = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in index.passages()]
+        expected = np.stack([rows[0] for rows in index.encoder.encode_passages(texts)])
+        np.testing.assert_allclose(vectors, expected, atol=1e-3)  # they are kept in half precision
+
+
 def test_a_filter_that_no_document_fulfils_with_an_approximate_index(tmp_path: Path, library: Path, tiny: Path) -> None:
     index_files(tmp_path / "kb", [library], Settings(str(tiny), factory="HNSW8"))
     index = Index.open(tmp_path / "kb")

@@ -15,7 +15,12 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 from transformers import BertConfig, BertModel  # noqa: E402
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
+from oreqa.datasets.passages import read_passages  # noqa: E402
+from oreqa.index.passages import index_passages  # noqa: E402
+from oreqa.index.store import Settings  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
+from oreqa.training.openqa import train_openqa  # noqa: E402
+from oreqa.training.openqa_recipe import OpenQARecipe  # noqa: E402
 from oreqa.training.recipe_files import load_recipe  # noqa: E402
 from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
@@ -62,3 +67,28 @@ def test_the_small_recipe_of_pretraining_trains(tiny: Path, squad_file: Path, tm
     assert (recipe.unit, recipe.batches) == ("passage", "clusters")
     record = train_recorded(train_retriever, recipe, tmp_path / "m")
     assert record["steps"] == recipe.epochs * -(-record["pairs"] // 8)
+
+
+def test_proqas_finetuning_takes_two_steps(bert_base: Path, squad_file: Path, tmp_path: Path) -> None:
+    index_passages(tmp_path / "index", read_passages(squad_file), Settings(model=str(bert_base))).close()
+    rows = [{"question": f"who jumps over dog {number}", "answers": [f"fox {number}"]} for number in range(4)]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "dev.jsonl").write_text(json.dumps(rows[0]))
+    places = {"retriever": bert_base, "reader": bert_base, "index": tmp_path / "index", "dev": tmp_path / "dev.jsonl"}
+    changes = [*(f"{name}={place}" for name, place in places.items()), f'data=["{tmp_path / "q.jsonl"}"]', "epochs=1"]
+    changes.append("optimiser.accumulate=2")  # two minutes less than with 8
+    recipe = load_recipe(OpenQARecipe, RECIPES / "papers" / "proqa-finetuning.toml", changes)
+    record = train_recorded(train_openqa, recipe, tmp_path / "m")
+    assert (record["steps"], record["questions"]) == (2, 4)
+    assert all(0 < loss < 100 for _, loss in record["losses"])
+    question = Encoder.load(tmp_path / "m" / "retriever", precision="f32").folder.questions
+    assert question is not None
+    assert question.config["num_hidden_layers"] == 12
+
+
+def test_the_small_recipe_of_finetuning_trains(tiny: Path, tiny_reader: Path, squad_file: Path, tmp_path: Path) -> None:
+    places = {"retriever": tiny, "reader": tiny_reader, "corpus": squad_file, "dev": squad_file}
+    changes = [*(f"{name}={place}" for name, place in places.items()), f'data=["{squad_file}"]']
+    recipe = load_recipe(OpenQARecipe, RECIPES / "small" / "openqa.toml", [*changes, "max_tokens=48", "overlap=8"])
+    record = train_recorded(train_openqa, recipe, tmp_path / "m")
+    assert record["steps"] == -(-(record["questions"] - record["unmatched"]) // 4)

@@ -88,6 +88,18 @@ def retriever(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_j
 
 
 @train.command(cls=_Training)
+def openqa(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
+    """Fine-tune a question encoder and a reader together, on passages whose vectors stay as they are.
+
+    The folder holds a retriever and a reader, for oreqa eval openqa --model and --reader. An interrupted training resumes
+    from its last checkpoint when it is run again.
+
+    [bold]oreqa train openqa --recipe recipes/small/openqa.toml --set 'corpus="train.json"' --out runs/openqa[/bold]
+    """
+    _train("openqa", recipe, out, set_, as_json)
+
+
+@train.command(cls=_Training)
 def generator(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_json: JsonFlag = False) -> None:
     """Train a question generator: from an answer marked in its context to the question (for oreqa generate).
 

@@ -46,12 +46,28 @@ def match_pattern(prediction: str, pattern: str, anchored: bool = True) -> bool:
     ``anchored`` matches at the start of the prediction, as RECONSIDER and ProQA do; otherwise anywhere, as DPR does. A
     pattern that takes longer than PATTERN_SECONDS does not match. Raises InputError for an invalid pattern.
     """
-    flags = regex.IGNORECASE | regex.UNICODE | regex.MULTILINE
+    compiled = _compiled(pattern)
+    find = compiled.match if anchored else compiled.search
     try:
-        compiled = regex.compile(pattern, flags)
-        find = compiled.match if anchored else compiled.search
         return find(prediction, timeout=PATTERN_SECONDS) is not None
     except TimeoutError:
         return False
+
+
+def pattern_occurrences(text: str, pattern: str) -> list[tuple[int, int]]:
+    """Return the ranges of ``text`` that a regular expression matches, ignoring case, empty ones left out.
+
+    There is none where that takes longer than PATTERN_SECONDS. Raises InputError for an invalid pattern.
+    """
+    try:
+        matches = list(_compiled(pattern).finditer(text, timeout=PATTERN_SECONDS))
+    except TimeoutError:
+        return []
+    return [match.span() for match in matches if match.end() > match.start()]
+
+
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    try:
+        return regex.compile(pattern, regex.IGNORECASE | regex.UNICODE | regex.MULTILINE)
     except regex.error as error:
         raise InputError(f"{pattern!r} is not a regular expression ({error})") from error

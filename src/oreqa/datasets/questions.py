@@ -11,6 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from oreqa.datasets.answers import occurrences, pattern_occurrences
+from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.splits import split_articles
 from oreqa.errors import InputError
 from oreqa.files import need, optional, read_jsonl
 
@@ -44,6 +47,29 @@ def load_question_list(path: Path) -> list[OpenQuestion]:
     Raises InputError that names the malformed row.
     """
     return [_open_question(row, f"{path}, line {number}", number) for number, row in read_jsonl(path)]
+
+
+def answered_questions(path: Path, held_out: bool = False) -> list[OpenQuestion]:
+    """The questions of a file that have an answer or a pattern: of a question list all, of a SQuAD or MRQA file those of its
+    training articles, or of the ``held_out`` ones.
+
+    Raises InputError that names the malformed row.
+    """
+    if is_question_list(path):
+        return [question for question in load_question_list(path) if question.answers or question.pattern is not None]
+    return [
+        OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers))
+        for paragraph in split_articles(load_paragraphs(path))[held_out]
+        for question in paragraph.questions
+        if question.answers
+    ]
+
+
+def answer_ranges(text: str, question: OpenQuestion) -> list[tuple[int, int]]:
+    """The ranges of ``text`` where an answer stands as whole words, or where the pattern matches; in rising order."""
+    if question.pattern is not None:
+        return pattern_occurrences(text, question.pattern)
+    return sorted({span for answer in question.answers for span in occurrences(text, answer)})
 
 
 def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuestion:

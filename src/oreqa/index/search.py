@@ -156,6 +156,15 @@ class Index:
                 passages = snapshot.passages(ids)
                 yield from (passages[number][0] for number in ids)
 
+    def passage_vectors(self) -> Vectors:
+        """The stored vector of every passage, in the order of ``passages``: ``[passages, dim]``."""
+        snapshot = self._current()
+        if snapshot.empty:
+            return np.zeros((0, 0), np.float32)
+        stored = snapshot.vectors["passage"]
+        with snapshot.reading():
+            return stored.array if isinstance(stored, ExactVectors) else stored.vectors(snapshot.ids("passage"))
+
     @overload
     def search(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
         self, questions: str, k: int = 10, mode: Mode = "hybrid", unit: Unit = "sentence", where: Where = ()

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from oreqa.losses.extraction import span_cross_entropy, span_softmax
+from oreqa.losses.open_retrieval import early_loss, joint_loss, passage_log_probabilities, rerank_loss
 from oreqa.losses.reading import selection_loss, span_loss
 from oreqa.losses.reranking import listwise_softmax, weighted_cross_entropy
 from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
+from oreqa.training.openqa_recipe import OpenQALoss, OpenQARecipe
 from oreqa.training.recipes import (
     CrossEncoderLoss,
     ExtractorLoss,
@@ -89,6 +92,58 @@ def _spans_and_selection(recipe: ReaderRecipe, r: ReaderLogits, shared: bool) ->
 READER_LOSSES: Mapping[ReaderLoss, Callable[[ReaderRecipe, ReaderLogits], Tensor]] = {
     "dpr": lambda recipe, logits: _spans_and_selection(recipe, logits, shared=False),
     "shared": lambda recipe, logits: _spans_and_selection(recipe, logits, shared=True),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenQAScores:
+    """A batch of open question answering: ``G`` questions, each with ``C`` retrieved passages, best first, and up to ``P``
+    windows of the first of them, of up to ``T`` tokens."""
+
+    retrieval: Tensor
+    """Inner products, ``[G, C]``, times the recipe's scale."""
+    holds: Tensor
+    """Bool, ``[G, C]``: passages that hold an answer."""
+    start: Tensor
+    end: Tensor
+    """Logits of an answer's first and last token, ``[G, P, T]``."""
+    selection: Tensor
+    """Logits of a window's holding an answer, ``[G, P]``."""
+    tokens: Tensor
+    """Bool, ``[G, P, T]``: tokens that an answer may hold."""
+    spans: Tensor
+    """``[G, P, S, 2]``: first and last tokens of the answers, -1 where there are fewer than ``S``."""
+    present: Tensor
+    """Bool, ``[G, P]``: real windows."""
+    ranks: Tensor
+    """``[G, P]``: the place of each window's passage among the retrieved ones."""
+
+
+def _early(recipe: OpenQARecipe, s: OpenQAScores) -> Tensor:
+    read = (s.spans[..., 0] >= 0).any(-1).any(-1)
+    holds = s.holds & read[:, None] if recipe.skip_unread else s.holds
+    return early_loss(s.retrieval, torch.ones_like(holds), holds)
+
+
+def _openqa_spans(s: OpenQAScores, shared: bool) -> Tensor:
+    return span_loss(s.start, s.end, s.tokens, s.spans, shared)
+
+
+def _openqa_joint(s: OpenQAScores, shared: bool) -> Tensor:
+    passages = passage_log_probabilities(s.retrieval, torch.ones_like(s.holds), s.retrieval.shape[1]).gather(-1, s.ranks)
+    return joint_loss(s.start, s.end, s.tokens, s.spans, passages, shared)
+
+
+def _openqa_rerank(s: OpenQAScores) -> Tensor:
+    return rerank_loss(s.selection, s.present, (s.spans[..., 0] >= 0).any(-1))
+
+
+OPENQA_LOSSES: Mapping[OpenQALoss, Callable[[OpenQARecipe, OpenQAScores], Tensor]] = {
+    "shared": lambda recipe, s: _early(recipe, s) + _openqa_spans(s, shared=True),
+    "shared_joint": lambda recipe, s: _early(recipe, s) + _openqa_joint(s, shared=True),
+    "shared_rerank": lambda recipe, s: _early(recipe, s) + _openqa_spans(s, shared=True) + _openqa_rerank(s),
+    "joint": lambda recipe, s: _early(recipe, s) + _openqa_joint(s, shared=False),
+    "separate": lambda recipe, s: _early(recipe, s) + _openqa_spans(s, shared=False),
 }
 
 

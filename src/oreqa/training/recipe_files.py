@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from oreqa.arguments import as_path, text_list
 from oreqa.errors import InputError
 from oreqa.training.recipe_keys import section_at
-from oreqa.training.recipes import Section
+from oreqa.training.sections import Section
 
 R = TypeVar("R", bound=Section)
 

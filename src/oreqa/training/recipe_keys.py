@@ -11,7 +11,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from oreqa.arguments import with_article
-from oreqa.training.recipes import RECIPES, Optimiser, Section
+from oreqa.training.recipes import RECIPES
+from oreqa.training.sections import Optimiser, Section
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
+from oreqa.training.openqa_recipe import OpenQARecipe
+from oreqa.training.sections import Count, NonNegative, Optimiser, Section, Share, Tokens
 
 RetrieverLoss = Literal["softmax", "soft_labels"]
 ReaderLoss = Literal["dpr", "shared"]
@@ -19,22 +21,6 @@ RunOrder = Literal["by_passage", "by_length"]
 """Names in ``training.batches``."""
 RoundOrder = Literal["distinct", "clusters"]
 """Orders that ``training.rounds`` makes anew for each epoch."""
-
-Share = Annotated[float, Field(ge=0, le=1)]
-NonNegative = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
-Tokens = Annotated[int, Field(ge=16, le=512)]
-
-
-class Section(BaseModel):
-    """A recipe, or a table of one: its keys are checked, and none but these are taken."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-    def _refuse_ignored(self, key: str, used: bool, needs: str) -> None:
-        """Raise ValueError if the recipe sets a ``key``, even to its default, that is not ``used`` for want of ``needs``."""
-        if not used and key in self.model_fields_set:
-            raise ValueError(f"{key} = {getattr(self, key)} would be ignored: it needs {needs}")
 
 
 class DataPart(Section):
@@ -50,33 +36,6 @@ class DataPart(Section):
     """Which questions are taken: all, those that their paragraph answers, or those that it does not."""
     titles: bool = True
     """Whether the paragraphs' titles mean anything to a reader."""
-
-
-class Optimiser(Section):
-    """AdamW, with warm-up and then linear decay or a constant rate."""
-
-    learning_rate: Annotated[float, Field(gt=0)]
-    """The highest rate."""
-    head_learning_rate: Annotated[float, Field(gt=0)] | None = None
-    """The rate of the layers on top of BERT; without it, the same."""
-    batch: Count
-    """Examples that are computed together, on each device."""
-    accumulate: Count = 1
-    """Batches of a step, whose gradients are averaged."""
-    warmup: Share = 0.06
-    """Share of the steps over which the rate rises."""
-    weight_decay: NonNegative = 0.01
-    """Decay of matrices; biases and normalisation do not decay."""
-    schedule: Literal["linear", "constant"] = "linear"
-    """What the rate does after warm-up: fall to 0, or stay."""
-    clip: Annotated[float, Field(gt=0)] = 1.0
-    """The largest norm of a step's gradient."""
-    precision: Literal["auto", "bf16", "f32"] = "auto"
-    """What is computed in; auto is $OREQA_PRECISION, else bf16 where the hardware multiplies it, else f32."""
-    checkpoint_steps: Count = 200
-    """Steps between two checkpoints, from which an interrupted run resumes."""
-    tensorboard: bool = False
-    """Write TensorBoard's events (needs the package tensorboard)."""
 
 
 class ReaderRecipe(Section):
@@ -448,13 +407,16 @@ class ExtractorRecipe(Section):
         return self
 
 
-Recipe = ReaderRecipe | RerankerRecipe | ClassifierRecipe | RetrieverRecipe | GeneratorRecipe | ExtractorRecipe
+Recipe = (
+    ReaderRecipe | RerankerRecipe | ClassifierRecipe | RetrieverRecipe | OpenQARecipe | GeneratorRecipe | ExtractorRecipe
+)
 
 RECIPES: dict[str, type[Recipe]] = {
     "reader": ReaderRecipe,
     "reranker": RerankerRecipe,
     "classifier": ClassifierRecipe,
     "retriever": RetrieverRecipe,
+    "openqa": OpenQARecipe,
     "generator": GeneratorRecipe,
     "extractor": ExtractorRecipe,
 }

@@ -12,6 +12,7 @@ from oreqa.progress import Progress, no_progress
 from oreqa.training.cross_encoder import train_classifier, train_reranker
 from oreqa.training.extractor import train_extractor
 from oreqa.training.generator import train_generator
+from oreqa.training.openqa import train_openqa
 from oreqa.training.reader import train_reader
 from oreqa.training.recipe_files import load_recipe
 from oreqa.training.recipes import RECIPES
@@ -23,6 +24,7 @@ TRAINERS: Mapping[str, Callable[[Any, Path, Progress], dict[str, Any]]] = {
     "reranker": train_reranker,
     "classifier": train_classifier,
     "retriever": train_retriever,
+    "openqa": train_openqa,
     "generator": train_generator,
     "extractor": train_extractor,
 }

@@ -31,7 +31,7 @@ from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
 from oreqa.progress import Advance, Progress, no_progress
 from oreqa.training.distributed import process_number
-from oreqa.training.recipes import Optimiser
+from oreqa.training.sections import Optimiser
 
 Batch = dict[str, Tensor]
 Loss = Callable[[Any, Batch], Tensor]
@@ -269,7 +269,7 @@ class _RoundBatches(torch.utils.data.Sampler):  # type: ignore[misc]
 
 
 class _OrderedTrainer(Trainer):  # type: ignore[misc]
-    """Trainer with our loss, two learning rates (of every BERT, in ``bert`` or ``question_bert``, and of the heads) and a
+    """Trainer with our loss, two learning rates (of every BERT, in a ``bert`` or ``question_bert``, and of the heads) and a
     metric of our own.
 
     It prints nothing, and sees the examples in the order in which they are given, or which ``rounds`` give.
@@ -313,7 +313,7 @@ class _OrderedTrainer(Trainer):  # type: ignore[misc]
             weights = [
                 weight
                 for name, weight in self.model.named_parameters()
-                if weight.requires_grad and heads != name.partition(".")[0].endswith("bert")
+                if weight.requires_grad and heads != any(part.endswith("bert") for part in name.split("."))
             ]
             groups.append({"params": [p for p in weights if p.ndim > 1], "lr": rate})
             groups.append({"params": [p for p in weights if p.ndim == 1], "lr": rate, "weight_decay": 0.0})

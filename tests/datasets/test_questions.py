@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from oreqa.datasets.answers import pattern_occurrences
+from oreqa.datasets.questions import OpenQuestion, answer_ranges, answered_questions
+from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.splits import is_held_out
+from oreqa.errors import InputError
+
+
+def test_answers_stand_as_whole_words_and_overlap_in_order() -> None:
+    text = "New York is in New  York State; a newyorker lives in new york."
+    question = OpenQuestion("1", "where", ("New York", "New York State", "state", " "))
+    ranges = answer_ranges(text, question)
+    assert [text[start:end] for start, end in ranges] == ["New York", "New  York", "New  York State", "State", "new york"]
+    assert answer_ranges(text, OpenQuestion("2", "where", ("ork",))) == []
+
+
+def test_every_match_of_a_pattern_but_empty_ones() -> None:
+    text = "In 1912 and 1913,\n1914."
+    question = OpenQuestion("1", "when", (), r"19\d\d|x*")
+    assert [text[start:end] for start, end in answer_ranges(text, question)] == ["1912", "1913", "1914"]
+    assert pattern_occurrences("ABC", "b") == [(1, 2)]
+    with pytest.raises(InputError, match="not a regular expression"):
+        pattern_occurrences(text, "(")
+
+
+def test_a_pattern_that_takes_too_long_matches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oreqa.datasets.answers.PATTERN_SECONDS", 0.05)
+    assert pattern_occurrences("a" * 40 + "b", "(a|a)*c") == []
+
+
+def test_questions_of_a_list_with_an_answer_or_a_pattern(tmp_path: Path) -> None:
+    rows = [{"question": "a", "answers": ["x"]}, {"question": "b", "answers": []}, {"question": "c", "pattern": "y"}]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for held_out in (False, True):
+        assert [question.text for question in answered_questions(tmp_path / "q.jsonl", held_out)] == ["a", "c"]
+
+
+def test_questions_of_articles_that_are_held_out_or_not(squad_file: Path) -> None:
+    for held_out in (False, True):
+        paragraphs = [paragraph for paragraph in load_paragraphs(squad_file) if is_held_out(paragraph) == held_out]
+        expected = [question.id for paragraph in paragraphs for question in paragraph.questions]
+        assert expected
+        assert [question.id for question in answered_questions(squad_file, held_out)] == expected

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from tiny_models import make_model
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.train, pytest.mark.slow]
+
+from oreqa.datasets.passages import read_passages  # noqa: E402
+from oreqa.datasets.questions import answer_ranges, answered_questions  # noqa: E402
+from oreqa.errors import InputError, ModelError  # noqa: E402
+from oreqa.evaluation.openqa import evaluate_openqa  # noqa: E402
+from oreqa.index.passages import index_passages  # noqa: E402
+from oreqa.index.store import Settings  # noqa: E402
+from oreqa.models.encoder.encoder import Encoder  # noqa: E402
+from oreqa.models.reader.reader import Reader  # noqa: E402
+from oreqa.progress import no_progress  # noqa: E402
+from oreqa.training import openqa, openqa_data  # noqa: E402
+from oreqa.training.openqa import LAMBDAS, train_openqa  # noqa: E402
+from oreqa.training.openqa_recipe import OpenQARecipe  # noqa: E402
+from oreqa.training.records import train_recorded  # noqa: E402
+
+LOSSES = ["shared", "shared_joint", "shared_rerank", "joint", "separate"]
+
+
+def openqa_recipe(tiny: Path, tiny_reader: Path, file: Path, **changes: object) -> OpenQARecipe:
+    settings = {
+        "kind": "openqa", "retriever": str(tiny), "reader": str(tiny_reader), "corpus": str(file), "data": [str(file)],
+        "dev": str(file), "passages": 3, "early_depth": 10, "match_depth": 20, "scale": 20.0, "max_tokens": 48, "overlap": 8,
+        "optimiser": {"learning_rate": 1e-3, "batch": 2, "accumulate": 2, "checkpoint_steps": 3}, **changes,
+    }  # fmt: skip
+    return OpenQARecipe.model_validate(settings)
+
+
+def weights_of(folder: Path) -> dict[str, np.ndarray]:
+    files = sorted(folder.rglob("*.safetensors"))
+    return {f"{f.relative_to(folder)}:{name}": value for f in files for name, value in load_file(f).items()}
+
+
+def test_the_question_encoder_and_the_reader_are_tuned_and_evaluated(
+    squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "m"
+    record = train_recorded(train_openqa, openqa_recipe(tiny, tiny_reader, squad_file), out)
+    assert record["questions"] == len(answered_questions(squad_file))
+    assert record["steps"] == -(-(record["questions"] - record["unmatched"]) // 4)
+    assert 0 <= record["skipped"]["unretrieved"] <= record["skipped"]["unread"] <= record["questions"]
+    assert record["lambda"] in LAMBDAS
+    before, after = Encoder.load(tiny), Encoder.load(out / "retriever")
+    passages = [("title", "fox 3 jumps over dog 3", [])]
+    assert np.array_equal(before.encode_passages(passages)[0], after.encode_passages(passages)[0])
+    assert not np.allclose(before.encode("who jumps over dog 3"), after.encode("who jumps over dog 3"), atol=1e-3)
+    reader = Reader.load(out / "reader")
+    assert reader.folder.fitted.combination["retrieval"] == record["lambda"]
+    assert not (out / "checkpoints").exists()
+    summary = evaluate_openqa(
+        squad_file, tmp_path / "eval", model=out / "retriever", reader=out / "reader", reranker=None, passages=3
+    )
+    assert summary["settings"]["combination"]["retrieval"] == record["lambda"]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_objective_trains_what_it_names(
+    loss: str, squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path
+) -> None:
+    recipe = openqa_recipe(tiny, tiny_reader, squad_file, loss=loss, work=str(tmp_path / "work"), skip_unread=False)
+    record = train_openqa(recipe, tmp_path / "m")
+    assert all(np.isfinite(value) for _, value in record["losses"])
+    heads = load_file(tmp_path / "m" / "reader" / "model.safetensors")
+    began = load_file(tiny_reader / "model.safetensors")
+    assert not np.array_equal(heads["qa_outputs.weight"], began["qa_outputs.weight"])
+    assert np.array_equal(heads["qa_classifier.weight"], began["qa_classifier.weight"]) == (loss != "shared_rerank")
+    reader = Reader.load(tmp_path / "m" / "reader")
+    assert reader.folder.shared == loss.startswith("shared")
+    unused = "retrieval" if loss == "shared_rerank" else "selection"
+    assert reader.folder.fitted.combination[unused] == 0
+
+
+def test_matches_are_those_of_a_slow_search_and_resume(
+    squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = openqa_recipe(tiny, tiny_reader, squad_file, early_depth=5, match_depth=7)
+    folder = Encoder.load(tiny).folder
+    collection = openqa_data.open_collection(recipe, folder, tmp_path / "work", "cpu", no_progress)
+    questions = answered_questions(squad_file)
+    vectors = Encoder.load(tiny).encode([question.text for question in questions])
+    monkeypatch.setattr(openqa_data, "TOGETHER", 4)
+    file = tmp_path / "matches.jsonl"
+    rows = openqa_data.match_questions(recipe, collection, vectors, questions, file, lambda _: None)
+    texts = [passage.text for passage in read_passages(squad_file)]
+    assert [text for _, text in collection.texts] == texts
+    for row, vector in zip(rows, vectors, strict=True):
+        nearest = np.argsort(-(collection.vectors @ vector))[:7]
+        assert row.matches.tolist() == sorted(p for p in nearest.tolist() if answer_ranges(texts[p], row.question))
+    assert any(len(row.matches) for row in rows)
+    whole = file.read_text()
+    file.write_text(whole[: len(whole) // 2])
+    openqa_data.match_questions(recipe, collection, vectors, questions, file, lambda _: None)
+    assert file.read_text() == whole
+
+
+class _KilledAt(openqa.OpenQALossOfBatch):
+    """A run that ends before its batch of this number."""
+
+    def __init__(self, batch: int, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.left = batch
+
+    def __call__(self, model: Any, batch: Any) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return super().__call__(model, batch)
+
+
+def test_a_killed_run_ends_the_same(
+    squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = openqa_recipe(tiny, tiny_reader, squad_file, epochs=2)
+    whole = train_openqa(recipe, tmp_path / "whole")
+    for step in (2, 5, 9):
+        out = tmp_path / f"killed-{step}"
+        monkeypatch.setattr(openqa, "OpenQALossOfBatch", partial(_KilledAt, 2 * step))
+        with pytest.raises(KeyboardInterrupt):
+            train_openqa(recipe, out)
+        monkeypatch.undo()
+        resumed = train_openqa(recipe, out)
+        assert resumed.pop("seconds_since_step", 0) == step // 3 * 3
+        assert {**resumed, "seconds": 0} == {**whole, "seconds": 0}
+        for part in ("retriever", "reader"):
+            expected = weights_of(tmp_path / "whole" / part)
+            assert all(np.array_equal(value, expected[name]) for name, value in weights_of(out / part).items())
+
+
+def test_questions_of_a_list_with_patterns_and_an_index(
+    squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path
+) -> None:
+    index_passages(tmp_path / "index", read_passages(squad_file), Settings(model=str(tiny))).close()
+    rows = [
+        {"question": "who jumps over dog 3", "pattern": r"fox \d+"},
+        {"question": "where sleeps fox 5", "answers": ["house 5"]},
+        {"question": "who flies", "answers": ["an eagle"]},
+    ]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    changes = {"index": str(tmp_path / "index"), "data": [str(tmp_path / "q.jsonl")], "dev": str(tmp_path / "q.jsonl")}
+    recipe = openqa_recipe(tiny, tiny_reader, squad_file, **{**changes, "corpus": None, "match_depth": 24})
+    record = train_openqa(recipe, tmp_path / "m")
+    assert (record["questions"], record["unmatched"]) == (3, 1)
+
+
+def test_what_cannot_be_tuned_is_refused(squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny, tmp_path / "other")
+    config = json.loads((tmp_path / "other" / "config.json").read_text())
+    (tmp_path / "other" / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 1e-6}))
+    index_passages(tmp_path / "index", read_passages(squad_file), Settings(model=str(tmp_path / "other"))).close()
+    recipe = openqa_recipe(tiny, tiny_reader, squad_file, corpus=None, index=str(tmp_path / "index"))
+    with pytest.raises(InputError, match="its vectors are not of"):
+        train_openqa(recipe, tmp_path / "m")
+    deep = openqa_recipe(tiny, tiny_reader, squad_file, passages=30, early_depth=30, match_depth=30)
+    with pytest.raises(InputError, match="passages = 30 are read"):
+        train_openqa(deep, tmp_path / "m")
+    with pytest.raises(ValueError, match="either index or corpus"):
+        openqa_recipe(tiny, tiny_reader, squad_file, corpus=None)
+
+
+def test_an_encoder_with_a_layer_of_tanh_is_refused(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    folder = make_model(tmp_path / "dense", dense=True)
+    with pytest.raises(ModelError, match="one linear layer"):
+        train_openqa(openqa_recipe(folder, tiny_reader, squad_file), tmp_path / "m")
+
+
+def test_heads_have_a_rate_of_their_own(squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    rates = {"learning_rate": 1e-12, "head_learning_rate": 1e-2, "batch": 4}
+    train_openqa(openqa_recipe(tiny, tiny_reader, squad_file, optimiser=rates), tmp_path / "m")
+    before, after = load_file(tiny_reader / "model.safetensors"), load_file(tmp_path / "m" / "reader" / "model.safetensors")
+    moved = {name for name, value in after.items() if not np.allclose(value, before[name], atol=1e-6)}
+    assert moved == {"qa_outputs.weight", "qa_outputs.bias"}
