@@ -17,8 +17,8 @@ from oreqa.models.extractor.extractor import Extractor  # noqa: E402
 from oreqa.models.extractor.inputs import ExtractorInputs  # noqa: E402
 from oreqa.training.extractor import train_extractor  # noqa: E402
 from oreqa.training.extractor_examples import collate, load_passages, ordered_examples  # noqa: E402
+from oreqa.training.generation_recipes import ExtractorRecipe  # noqa: E402
 from oreqa.training.recipe_files import load_recipe  # noqa: E402
-from oreqa.training.recipes import ExtractorRecipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
 
 ROOT = Path(__file__).parents[2]

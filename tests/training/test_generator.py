@@ -13,9 +13,9 @@ from oreqa.datasets.splits import split_articles
 from oreqa.errors import InputError
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer
+from oreqa.training.generation_recipes import GeneratorRecipe
 from oreqa.training.generator import train_generator
 from oreqa.training.generator_examples import Example, collate, ordered_examples
-from oreqa.training.recipes import GeneratorRecipe
 from oreqa.training.train import train_model
 
 pytestmark = [pytest.mark.train, pytest.mark.slow]

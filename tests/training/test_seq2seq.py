@@ -12,10 +12,10 @@ from tiny_models import make_seq2seq
 from oreqa.errors import InputError
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer
+from oreqa.training.generation_recipes import GeneratorRecipe
 from oreqa.training.generator import train_generator
 from oreqa.training.generator_examples import Example, ordered_examples
 from oreqa.training.recipe_files import load_recipe
-from oreqa.training.recipes import GeneratorRecipe
 from oreqa.training.seq2seq import seq2seq_collate, start_seq2seq
 
 pytestmark = [pytest.mark.train, pytest.mark.slow]

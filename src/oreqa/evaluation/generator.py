@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,13 @@ from oreqa.evaluation.figures import histogram
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.evaluation.wording import bleu_4, rouge_l
 from oreqa.evaluation.write import EvalRun, write_run
-from oreqa.models.generator.decoding import Decoding, as_decoding
+from oreqa.models.generator.decoding import BeamSearch, Decoding, Greedy, Nucleus, as_decoding
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer, mark_answer
 from oreqa.models.graph.precision import used_precision
 from oreqa.progress import Progress, no_progress
+
+_MODES = {Greedy: "greedy", BeamSearch: "beam", Nucleus: "nucleus"}
 
 
 def evaluate_generator(
@@ -65,7 +68,7 @@ def evaluate_generator(
     scores = rouge_l(texts, golds)
     run = EvalRun(
         task="generator",
-        mode=type(method).__name__.lower(),
+        mode=_MODES[type(method)],
         results=_results(rows, texts, scores),
         candidates=len(rows),
         data=[data],
@@ -86,6 +89,7 @@ def evaluate_generator(
             "questions_per_second": round(len(rows) / seconds, 1),
         },
         figure=("ROUGE-L of the questions", histogram([100 * score for score in scores], "ROUGE-L, %", "questions")),
+        examples=("Examples", _examples(rows, texts, scores)),
     )
     return write_run(out, run)
 
@@ -119,3 +123,17 @@ def _results(
         )
         for (key, gold, marked), text, score in zip(rows, texts, scores, strict=True)
     ]
+
+
+def _examples(
+    rows: Sequence[tuple[str, str, MarkedAnswer]], texts: Sequence[str], scores: Sequence[float], number: int = 20
+) -> str:
+    """Questions evenly spread over the file as an HTML table, each beside its answer marked in the context."""
+    head = "".join(f"<th class=text>{name}</th>" for name in ("answer in its context", "generated", "asked by a person"))
+    body = []
+    for (_, gold, marked), text, score in list(zip(rows, texts, scores, strict=True))[:: -(-len(rows) // number)]:
+        before, after = escape(marked.context[: marked.start]), escape(marked.context[marked.end :])
+        cells = (f"{before}<mark>{escape(marked.text)}</mark>{after}", escape(text), escape(gold))
+        body.append(f"<tr>{''.join(f'<td class=text>{cell}</td>' for cell in cells)}<td>{100 * score:.1f}</td></tr>")
+    note = f"<p class=dim>{len(body):,} of {len(rows):,}, evenly spread.</p>"
+    return f"{note}<table><tr>{head}<th>ROUGE-L</th></tr>{''.join(body)}</table>"

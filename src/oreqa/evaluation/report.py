@@ -51,6 +51,7 @@ table { border-collapse: collapse; width: 100% }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid #dde3ea; text-align: right; vertical-align: top }
 th:first-child, td:first-child, .text { text-align: left }
 td.text { word-break: break-word }
+mark { background: #fdeaa8; padding: 0 .15em }
 tr.ours td { font-weight: 600; background: #eef6ee }
 .dim { color: #667 }
 figure { margin: 1rem 0 }
@@ -64,10 +65,12 @@ def write_report(
     results: Sequence[QuestionResult],
     published: Sequence[tuple[str, Mapping[str, float]]] = (),
     figure: tuple[str, str] | None = None,
+    examples: tuple[str, str] | None = None,
 ) -> None:
     """Write the page. ``published`` rows, for the same task, are shown beside ours.
 
-    ``figure`` is a title and an SVG, in place of the curve of ranks.
+    ``figure`` is a title and an SVG, in place of the curve of ranks; ``examples`` are a title and HTML, in place of the
+    questions that fail.
     """
     shown = [name for name in MEANING if name in summary]
     rows = [_row(f"oreqa {summary['mode']}", summary, shown, "ours")]
@@ -90,10 +93,11 @@ def write_report(
         else ""
     )
     heading, svg = figure or ("How deep the first gold lies", rank_curve([result.ranks[0] for result in results]))
+    example_heading, example_html = examples or ("Questions that fail", _failures(results))
     body = f"""<table><thead><tr><th>percent</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>{note}
 <ul class=dim>{"".join(f"<li><b>{escape(n)}</b>: {escape(MEANING[n])}</li>" for n in shown)}</ul>
 <h2>{escape(heading)}</h2><figure>{svg}</figure>
-<h2>Questions that fail</h2>{_failures(results)}
+<h2>{escape(example_heading)}</h2>{example_html}
 <h2>Made with</h2><table>{settings}</table>"""
     write_page(path, title, body)
 

@@ -20,7 +20,8 @@ class EvalRun:
 
     ``data`` are the files that were measured on, in the order in which they are hashed. ``settings`` hold all that decided
     the numbers. ``metrics`` are kept beside the means over the ``results``; those that people are shown are in percent.
-    ``figure`` is a title and an SVG for the report, in place of the curve of ranks.
+    ``figure`` is a title and an SVG for the report, in place of the curve of ranks; ``examples`` are a title and HTML, in
+    place of the questions whose gold is not on top.
     """
 
     task: str
@@ -33,6 +34,7 @@ class EvalRun:
     seconds: float
     metrics: Mapping[str, Any] = field(default_factory=dict)
     figure: tuple[str, str] | None = None
+    examples: tuple[str, str] | None = None
 
 
 def write_run(out: Path, run: EvalRun) -> dict[str, Any]:
@@ -51,6 +53,6 @@ def write_run(out: Path, run: EvalRun) -> dict[str, Any]:
         "versions": versions(),
     }
     published = published_rows(summary["data_sha256"], len(run.results)) if run.task == "reqa" else ()
-    write_report(out / "report.html", summary, run.results, published, run.figure)
+    write_report(out / "report.html", summary, run.results, published, run.figure, run.examples)
     save_run(out, summary, run.results, f"oreqa-{run.mode}")
     return summary

@@ -16,9 +16,9 @@ from oreqa.models.folders import EXTRACTOR, find_model
 from oreqa.models.graph.weights import find_tokenizer
 from oreqa.progress import Progress, no_progress
 from oreqa.training.extractor_examples import collate, ordered_examples
+from oreqa.training.generation_recipes import ExtractorRecipe
 from oreqa.training.initial import start_from
 from oreqa.training.losses import EXTRACTOR_LOSSES, ExtractorScores
-from oreqa.training.recipes import ExtractorRecipe
 from oreqa.training.trainer import Batch, copy_tokenizer, fit, silence_transformers
 
 

@@ -15,7 +15,7 @@ from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.graph.windows import Tokens, Window, padded_windows, token_span
 from oreqa.progress import Advance, ignore
 from oreqa.training.batches import batches_by_length
-from oreqa.training.recipes import ExtractorData, ExtractorRecipe
+from oreqa.training.generation_recipes import ExtractorData, ExtractorRecipe
 from oreqa.training.trainer import Batch
 
 BLOCK = 1024

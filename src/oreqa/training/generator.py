@@ -16,9 +16,9 @@ from oreqa.models.generator.module import BertGenerator, start_head
 from oreqa.models.generator.seq2seq import is_seq2seq
 from oreqa.models.graph.weights import find_tokenizer, load_weights
 from oreqa.progress import Progress, no_progress
+from oreqa.training.generation_recipes import GeneratorRecipe
 from oreqa.training.generator_examples import Inputs, collate, ordered_examples
 from oreqa.training.initial import start_from
-from oreqa.training.recipes import GeneratorRecipe
 from oreqa.training.seq2seq import seq2seq_collate, seq2seq_loss, start_seq2seq
 from oreqa.training.trainer import Batch, Loss, copy_tokenizer, fit, silence_transformers
 

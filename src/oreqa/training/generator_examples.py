@@ -16,7 +16,7 @@ from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_an
 from oreqa.models.generator.seq2seq import Seq2SeqInputs
 from oreqa.progress import Advance, ignore
 from oreqa.training.batches import batches_by_length
-from oreqa.training.recipes import GeneratorData, GeneratorRecipe
+from oreqa.training.generation_recipes import GeneratorData, GeneratorRecipe
 from oreqa.training.trainer import Batch
 
 Inputs = GeneratorInputs | Seq2SeqInputs

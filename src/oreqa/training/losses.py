@@ -16,11 +16,10 @@ from oreqa.losses.open_retrieval import early_loss, joint_loss, passage_log_prob
 from oreqa.losses.reading import selection_loss, span_loss
 from oreqa.losses.reranking import listwise_softmax, weighted_cross_entropy
 from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
+from oreqa.training.generation_recipes import ExtractorLoss, ExtractorRecipe
 from oreqa.training.openqa_recipe import OpenQALoss, OpenQARecipe
 from oreqa.training.recipes import (
     CrossEncoderLoss,
-    ExtractorLoss,
-    ExtractorRecipe,
     ReaderLoss,
     ReaderRecipe,
     RetrieverLoss,

@@ -7,15 +7,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
+from oreqa.training.generation_recipes import ExtractorRecipe, GeneratorRecipe
 from oreqa.training.openqa_recipe import OpenQARecipe
 from oreqa.training.sections import Count, NonNegative, Optimiser, Section, Share, Tokens
 
 RetrieverLoss = Literal["softmax", "soft_labels"]
 ReaderLoss = Literal["dpr", "shared"]
 CrossEncoderLoss = Literal["cross_entropy", "listwise_softmax"]
-ExtractorLoss = Literal["softmax", "cross_entropy"]
 """Names in ``training.losses``."""
 RunOrder = Literal["by_passage", "by_length"]
 """Names in ``training.batches``."""
@@ -284,126 +284,6 @@ class RetrieverRecipe(Section):
             raise ValueError("unit = passage has no sentence beside its passage; set context=late_chunking, or context=none")
         if self.input_types and self.towers == "separate":
             raise ValueError("input_types = True tells one encoder what questions are; set towers=shared, or leave it out")
-        return self
-
-
-class GeneratorData(Section):
-    """A file to train a question generator on."""
-
-    file: Path
-    """SQuAD or MRQA file, of which the held-out articles are passed over."""
-    style: str
-    """The kind of its questions; files of the same style share it."""
-    epochs: Count = 1
-    """How often its questions are seen."""
-    questions: Count | None = None
-    """Questions drawn for each epoch; without it, all of them."""
-    titles: bool = True
-    """Whether the paragraphs' titles mean anything to a reader."""
-
-
-class GeneratorRecipe(Section):
-    """How a question generator is trained: from an answer in its context to the question."""
-
-    kind: Literal["generator"]
-    """What is trained."""
-    backbone: str = DEFAULT_ENCODER
-    """The model to begin with: a name or a folder."""
-    data_root: Path = Path()
-    """Folder that the data files' paths begin at."""
-    data: Annotated[tuple[GeneratorData, ...], Field(min_length=1)]
-    """The files to learn from."""
-    max_tokens: Annotated[int, Field(ge=32, le=480)] = 128
-    """Tokens of title, context and answer."""
-    question_tokens: Annotated[int, Field(ge=8, le=128)] = 32
-    """Tokens of a question; longer ones are cut."""
-    label_smoothing: Share = 0.1
-    """Share of the probability that training spreads over all tokens."""
-    dropout: Share = 0.1
-    """Dropout."""
-    attention_dropout: Share = 0.0
-    """Dropout of attention weights, which costs a fifth of the speed on a processor."""
-    seed: int = 0
-    """What is random is drawn by it."""
-    optimiser: Optimiser
-    """The optimiser."""
-
-    @property
-    def styles(self) -> tuple[str, ...]:
-        """The styles of the files, each once, in their order."""
-        return tuple(dict.fromkeys(part.style for part in self.data))
-
-    @property
-    def files(self) -> list[Path]:
-        """What the run learns from."""
-        return [self.data_root / part.file for part in self.data]
-
-
-class ExtractorData(Section):
-    """A file to train an extractor on."""
-
-    file: Path
-    """SQuAD or MRQA file, of which the held-out articles are passed over. A passage that stands in several files is seen
-    as one of the first that holds it, with its questions of all."""
-    epochs: Count = 1
-    """How often its passages are seen."""
-    passages: Count | None = None
-    """Passages drawn for each epoch; without it, all of them."""
-    titles: bool = True
-    """Whether the paragraphs' titles mean anything to a reader."""
-
-
-class ExtractorRecipe(Section):
-    """How an extractor is trained: which spans of a passage people ask about."""
-
-    kind: Literal["extractor"]
-    """What is trained."""
-    backbone: str = DEFAULT_READER
-    """The model to begin with: an encoder or a reader, a name or a folder."""
-    data_root: Path = Path()
-    """Folder that the data files' paths begin at."""
-    data: Annotated[tuple[ExtractorData, ...], Field(min_length=1)]
-    """The files to learn from."""
-    loss: ExtractorLoss = "softmax"
-    """Each span that was asked about against all spans of its window (softmax), or each span by itself, with others drawn at
-    random (cross_entropy)."""
-    negatives: Count = 50
-    """Other spans drawn for each span that was asked about (cross_entropy)."""
-    max_tokens: Annotated[int, Field(ge=32, le=512)] = 256
-    """Tokens of a window."""
-    overlap: Annotated[int, Field(ge=0)] = 64
-    """Tokens that two windows of a long passage share."""
-    answer_tokens: Count = MAX_ANSWER_TOKENS
-    """The longest span."""
-    freeze_embeddings: bool = True
-    """Keep the backbone's embeddings as they are."""
-    frozen_layers: Annotated[int, Field(ge=0)] = 0
-    """The backbone's lowest layers that are kept as they are."""
-    dropout: Share = 0.1
-    """Dropout."""
-    attention_dropout: Share = 0.0
-    """Dropout of attention weights, which costs a fifth of the speed on a processor."""
-    seed: int = 0
-    """What is random is drawn by it."""
-    optimiser: Optimiser
-    """The optimiser."""
-
-    @property
-    def files(self) -> list[Path]:
-        """What the run learns from."""
-        return [self.data_root / part.file for part in self.data]
-
-    @model_validator(mode="after")
-    def _windows_move_on(self) -> Self:
-        if self.overlap > self.max_tokens // 2:
-            raise ValueError(
-                f"overlap = {self.overlap} is more than half of a window; set it to at most {self.max_tokens // 2}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _no_key_is_ignored(self) -> Self:
-        self._refuse_ignored("negatives", self.loss == "cross_entropy", "loss=cross_entropy")
         return self
 
 

@@ -14,8 +14,8 @@ from oreqa.losses.generation import token_loss
 from oreqa.models.folders import GENERATOR, read_config
 from oreqa.models.generator.seq2seq import Seq2SeqInputs, read_seq2seq_folder
 from oreqa.models.generator.torch import first_tokens, load_seq2seq
+from oreqa.training.generation_recipes import GeneratorRecipe
 from oreqa.training.generator_examples import Example
-from oreqa.training.recipes import GeneratorRecipe
 from oreqa.training.trainer import Batch
 
 
