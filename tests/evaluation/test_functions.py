@@ -124,7 +124,8 @@ def test_generator(squad_file: Path, tiny_generator: Path, tmp_path: Path) -> No
     pytest.importorskip("rouge_score")
     summary = evaluate_generator(squad_file, tmp_path / "f", generator=tiny_generator, style="search", questions=6)
     report = (tmp_path / "f" / "report.html").read_text()
-    assert report.count("<mark>") == 6 and "generator greedy: 6 questions" in report
+    assert report.count("<mark>") == 6
+    assert "generator greedy: 6 questions" in report
     assert "rank of gold" not in report
     assert summary["questions"] == 6
     assert summary["questions_per_second"] > 0

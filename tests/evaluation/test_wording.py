@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
-from oreqa.evaluation.wording import bleu_4, rouge_l
+from oreqa.evaluation.wording import bleu_4, rouge_l, rouge_l_coco
 
 pytest.importorskip("rouge_score")
 pytest.importorskip("sacrebleu")
@@ -35,6 +36,15 @@ def test_rouge_l_is_the_f1_of_the_longest_common_subsequence() -> None:
         slow = 2 * common / (len(a) + len(b)) if common else 0.0
         assert rouge_l([text], [gold]) == [pytest.approx(slow)]
     assert rouge_l([], []) == []
+
+
+def test_rouge_l_as_published_counts_marks_and_weighs_recall() -> None:
+    for text, gold in PAIRS:
+        a, b = (re.sub(r"([^\w\s])", r" \1 ", s.lower()).split() for s in (text, gold))
+        common = subsequence(a, b)
+        slow = (1 + 1.44) * common / (len(b) * 1.44 + len(a)) if common else 0.0  # (1 + β²)PR / (R + β²P), shortened
+        assert rouge_l_coco([text], [gold]) == [pytest.approx(slow)]
+    assert rouge_l_coco([], []) == []
 
 
 def test_bleu_4_counts_sequences_of_words_over_all_questions() -> None:

@@ -19,7 +19,7 @@ from oreqa.datasets.squad import readable_title
 from oreqa.errors import InputError
 from oreqa.evaluation.figures import histogram
 from oreqa.evaluation.runs import QuestionResult
-from oreqa.evaluation.wording import bleu_4, rouge_l
+from oreqa.evaluation.wording import bleu_4, rouge_l, rouge_l_coco
 from oreqa.evaluation.write import EvalRun, write_run
 from oreqa.models.generator.decoding import BeamSearch, Decoding, Greedy, Nucleus, as_decoding
 from oreqa.models.generator.generator import QuestionGenerator
@@ -84,6 +84,7 @@ def evaluate_generator(
         },
         seconds=seconds,
         metrics={
+            "rouge_l_coco": round(100 * float(np.mean(rouge_l_coco(texts, golds))), 2),
             "bleu_4": round(bleu_4(texts, golds), 2),
             "words": round(float(np.mean([len(text.split()) for text in texts])), 2),
             "questions_per_second": round(len(rows) / seconds, 1),

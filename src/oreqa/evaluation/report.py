@@ -23,6 +23,7 @@ MEANING = {
     "em": "share of questions whose answer is exactly right",
     "f1": "overlap of words with the right answer",
     "rouge_l": "longest common subsequence of words with the question that a person asked, F1",
+    "rouge_l_coco": "the same as published figures count it: with punctuation, recall weighing more (coco-caption)",
     "bleu_4": "share of word sequences of up to 4 words that it has in common with that question",
     "right": "right answers, or refusals where there is none",
     "answerable_right": "right answers to the answerable questions",
