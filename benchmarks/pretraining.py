@@ -1,12 +1,13 @@
 """Progressive pretraining: batches from clusters against batches at random and the inverse cloze task, at equal updates.
 
 Run:  oreqa generate --data ../shared/data/squad/squad-v1.1-dev.json.gz --generator DIR --out questions.jsonl
-      python benchmarks/pretraining.py --data ../shared/data --questions questions.jsonl --work runs/pretraining
+      python benchmarks/pretraining.py --corpus ../shared/data/squad/squad-v1.1-dev.json.gz --questions questions.jsonl \\
+          --work runs/pretraining --name squad
 
-The passages are those of SQuAD v1.1 dev; what is learned from is generated from them alone, and the questions that people
-asked about them are looked at only to measure. For each seed the three trainings take the same number of steps. Measured is
-how deep each question's own paragraph lies among all paragraphs, by vectors alone: R@5, R@10, R@20 and MRR, the setting of
-ProQA's Table 3 (Xiong et al. 2021). The encoder before any training stands beside them.
+The corpus is a SQuAD or MRQA file, or a BEIR folder. What is learned from is generated from its passages alone, and the
+questions that people asked about them are looked at only to measure. For each seed the three trainings take the same number
+of steps. Measured is how deep each question's passage lies among all, by vectors alone: R@5, R@10, R@20 and MRR, the setting
+of ProQA's Table 3 (Xiong et al. 2021). The encoder before any training stands beside them.
 """
 
 from __future__ import annotations
@@ -14,16 +15,20 @@ from __future__ import annotations
 import argparse
 import json
 import random
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import report, squad
+from common import report
 
+from oreqa.core import Passage
+from oreqa.datasets.beir import load_beir
 from oreqa.datasets.pairs import load_pairs
-from oreqa.datasets.reqa import ReqaTask, build_reqa
+from oreqa.datasets.passages import read_passages
+from oreqa.datasets.reqa import load_paragraphs
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.significance import paired_difference
@@ -33,20 +38,44 @@ from oreqa.models.encoder.encoder import Encoder
 from oreqa.training import train_model
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "small" / "pretraining.toml"
-SQUAD = Path("squad/squad-v1.1-dev.json.gz")
 SYSTEMS = ("clusters", "distinct", "cloze")
 """Clusters against batches at random on the same questions; cloze pairs in batches at random."""
 
 
-def paragraph_ranks(task: ReqaTask, model: str | Path) -> list[float]:
-    """For each question the rank of the first paragraph that answers it, by the model's vectors of whole paragraphs."""
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Passages, the questions that people asked about them, and the numbers of the passages that answer each."""
+
+    passages: list[Passage]
+    questions: list[str]
+    gold: list[list[int]]
+
+
+def load_task(corpus: Path, split: str) -> Task:
+    """The task of a SQuAD or MRQA file, equal questions merged, or of a BEIR folder's split."""
+    passages, gold = read_passages(corpus), defaultdict[str, list[int]](list)
+    if corpus.is_dir():
+        places = {passage.document_key: place for place, passage in enumerate(passages)}
+        beir = load_beir(corpus, split)
+        for key, grades in beir.qrels.items():
+            gold[beir.queries[key]] += [places[document] for document, grade in grades.items() if grade > 0]
+    else:
+        for place, paragraph in enumerate(load_paragraphs(corpus)):
+            for question in paragraph.questions:
+                if question.answers:
+                    gold[question.text].append(place)
+    return Task(passages, list(gold), [sorted(set(places)) for places in gold.values()])
+
+
+def passage_ranks(task: Task, model: str | Path) -> list[float]:
+    """For each question the rank of the first passage that answers it, by the model's vectors of whole passages."""
     encoder = Encoder.load(model)
-    passages = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in task.passages]
-    vectors = np.stack([rows[0] for rows in encoder.encode_passages(passages)])
-    scores = encoder.encode(task.questions) @ vectors.T
-    paragraph_of = np.repeat(np.arange(len(passages)), [len(p.sentences) for p in task.passages])
-    golds = [sorted({int(paragraph_of[g]) for g in gold}) for gold in task.gold]
-    return [gold_ranks(row, gold)[0] for row, gold in zip(scores, golds, strict=True)]
+    vectors = np.stack([rows[0] for rows in encoder.encode_passages([(p.title, p.text, []) for p in task.passages])])
+    ranks = []
+    for begin in range(0, len(task.questions), 512):
+        scores = encoder.encode(task.questions[begin : begin + 512]) @ vectors.T
+        ranks += [gold_ranks(row, gold)[0] for row, gold in zip(scores, task.gold[begin : begin + 512], strict=True)]
+    return ranks
 
 
 def figures(ranks: Sequence[float]) -> dict[str, float]:
@@ -56,13 +85,17 @@ def figures(ranks: Sequence[float]) -> dict[str, float]:
     return {name: round(100 * value, 2) for name, value in metrics.items()}
 
 
-def draw_cloze(data: Path, count: int, seed: int, out: Path) -> None:
-    """Write so many pairs of the inverse cloze task to ``out``."""
-    passages = len(squad(data))
-    mine_cloze(out, data=data / SQUAD, draws=-(-count // passages) + 1, seed=seed)
-    lines = out.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = sorted(random.Random(seed).sample(range(len(lines)), count))
+def draw_lines(source: Path, count: int, seed: int, out: Path) -> None:
+    """Write so many lines of a file to ``out``, all if it has no more."""
+    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = sorted(random.Random(seed).sample(range(len(lines)), min(count, len(lines))))
     write_text(out, "".join(lines[number] for number in kept))
+
+
+def draw_cloze(corpus: Path, passages: int, count: int, seed: int, out: Path) -> None:
+    """Write so many pairs of the inverse cloze task to ``out``."""
+    mine_cloze(out, data=corpus, draws=-(-count // passages) + 1, seed=seed)
+    draw_lines(out, count, seed, out)
 
 
 def train(system: str, questions: Path, cloze: Path, out: Path, seed: int, settings: Sequence[str]) -> dict[str, Any]:
@@ -77,42 +110,46 @@ def train(system: str, questions: Path, cloze: Path, out: Path, seed: int, setti
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--split", default="test", help="split of a BEIR folder")
     parser.add_argument("--questions", type=Path, required=True, help="pairs from oreqa generate")
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--pairs", type=int, default=5000, help="generated questions that are drawn, all if there are fewer")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], help="a setting of the recipe, for all trainings")
-    parser.add_argument("--name", default="minilm", help="part of the result's name")
+    parser.add_argument("--name", required=True, help="part of the result's name")
     arguments = parser.parse_args()
-    task = build_reqa(squad(arguments.data))
-    pairs = sum(1 for _ in load_pairs(arguments.questions))
-    ranks: dict[str, list[list[float]]] = {"before": [paragraph_ranks(task, DEFAULT_ENCODER)]}
+    task = load_task(arguments.corpus, arguments.split)
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    questions = arguments.work / "drawn.jsonl"
+    draw_lines(arguments.questions, arguments.pairs, 0, questions)
+    pairs = sum(1 for _ in load_pairs(questions))
+    ranks: dict[str, list[list[float]]] = {"before": [passage_ranks(task, DEFAULT_ENCODER)]}
+    print("before", figures(ranks["before"][0]), flush=True)
     steps: dict[str, int] = {}
     for seed in range(arguments.seeds):
         cloze = arguments.work / f"cloze-{seed}.jsonl"
         if not cloze.is_file():
-            draw_cloze(arguments.data, pairs, seed, cloze)
+            draw_cloze(arguments.corpus, len(task.passages), pairs, seed, cloze)
         for system in SYSTEMS:
             out = arguments.work / f"{arguments.name}-{system}-{seed}"
-            record = train(system, arguments.questions, cloze, out, seed, arguments.set)
+            record = train(system, questions, cloze, out, seed, arguments.set)
             steps[system] = record["steps"]
-            ranks.setdefault(system, []).append(paragraph_ranks(task, out))
+            ranks.setdefault(system, []).append(passage_ranks(task, out))
             print(system, seed, figures(ranks[system][-1]), flush=True)
-    rows = {}
+    rows: dict[str, dict[str, list[float]]] = {}
     for system, runs in ranks.items():
-        each = [figures(run) for run in runs]
-        rows[system] = {name: [round(float(f(values)), 2) for f in (np.mean, np.std)] for name in each[0]
-                        for values in [[row[name] for row in each]]}  # fmt: skip
+        columns = {name: [figures(run)[name] for run in runs] for name in figures(runs[0])}
+        rows[system] = {name: [round(float(f(values)), 2) for f in (np.mean, np.std)] for name, values in columns.items()}
     reciprocal = {system: np.mean([1 / np.array(run) for run in runs], axis=0) for system, runs in ranks.items()}
     differences = {
         f"clusters - {system}": paired_difference(reciprocal[system].tolist(), reciprocal["clusters"].tolist(), 0)
         for system in ("distinct", "cloze", "before")
     }
-    report(
-        f"pretraining-{arguments.name}",
-        {"questions": pairs, "steps": steps, "seeds": arguments.seeds, "settings": arguments.set, "rows": rows,
-         "mrr_differences": {name: asdict(difference) for name, difference in differences.items()}},
-    )  # fmt: skip
+    counts = {"passages": len(task.passages), "asked": len(task.questions), "pairs": pairs, "steps": steps}
+    settings = {"seeds": arguments.seeds, "settings": arguments.set}
+    gains = {name: asdict(difference) for name, difference in differences.items()}
+    report(f"pretraining-{arguments.name}", {**counts, **settings, "rows": rows, "mrr_differences": gains})
 
 
 if __name__ == "__main__":

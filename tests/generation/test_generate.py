@@ -110,7 +110,8 @@ def test_styles_draws_and_seeds(kb: Path, tiny_generator: Path, tmp_path: Path) 
         return [(row["question"], row["style"]) for row in rows_of(out)]
 
     assert {style for _, style in spans(styles="search")} == {"search"}
-    assert spans(seed=0) == spans(seed=0) != spans(seed=1)
+    drawn = {"decoding": "nucleus"}
+    assert spans(**drawn, seed=0) == spans(**drawn, seed=0) != spans(**drawn, seed=1)
     assert spans(decoding="greedy", seed=0) == spans(decoding="greedy", seed=1)
     made = generate_questions(tmp_path / "d.jsonl", index=kb, generator=tiny_generator, round_trip=0, draw=3, seed=5)
     assert made.passages == 3

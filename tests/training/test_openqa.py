@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -150,7 +152,8 @@ def test_questions_of_a_list_with_patterns_and_an_index(
         {"question": "who flies", "answers": ["an eagle"]},
     ]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    changes = {"index": str(tmp_path / "index"), "data": [str(tmp_path / "q.jsonl")], "dev": str(tmp_path / "q.jsonl")}
+    (tmp_path / "dev.jsonl").write_text(json.dumps({"question": "where sleeps fox 6", "answers": ["house 6"]}))
+    changes = {"index": str(tmp_path / "index"), "data": [str(tmp_path / "q.jsonl")], "dev": str(tmp_path / "dev.jsonl")}
     recipe = openqa_recipe(tiny, tiny_reader, squad_file, **{**changes, "corpus": None, "match_depth": 24})
     record = train_openqa(recipe, tmp_path / "m")
     assert (record["questions"], record["unmatched"]) == (3, 1)
@@ -167,6 +170,10 @@ def test_what_cannot_be_tuned_is_refused(squad_file: Path, tiny: Path, tiny_read
     deep = openqa_recipe(tiny, tiny_reader, squad_file, passages=30, early_depth=30, match_depth=30)
     with pytest.raises(InputError, match="passages = 30 are read"):
         train_openqa(deep, tmp_path / "m")
+    (tmp_path / "q.jsonl").write_text(json.dumps({"question": "who jumps over dog 3", "answers": ["fox 3"]}))
+    learned = openqa_recipe(tiny, tiny_reader, squad_file, data=[str(squad_file)] * 2, dev=str(tmp_path / "q.jsonl"))
+    with pytest.raises(InputError, match="data holds all of its questions"):
+        train_openqa(learned, tmp_path / "m")
     with pytest.raises(ValueError, match="either index or corpus"):
         openqa_recipe(tiny, tiny_reader, squad_file, corpus=None)
 
@@ -183,3 +190,21 @@ def test_heads_have_a_rate_of_their_own(squad_file: Path, tiny: Path, tiny_reade
     before, after = load_file(tiny_reader / "model.safetensors"), load_file(tmp_path / "m" / "reader" / "model.safetensors")
     moved = {name for name, value in after.items() if not np.allclose(value, before[name], atol=1e-6)}
     assert moved == {"qa_outputs.weight", "qa_outputs.bias"}
+
+
+def test_two_processes_prepare_their_passages_once(squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(
+        f'kind = "openqa"\nretriever = "{tiny}"\nreader = "{tiny_reader}"\ncorpus = "{squad_file}"\n'
+        f'data = ["{squad_file}"]\ndev = "{squad_file}"\npassages = 3\nearly_depth = 10\nmatch_depth = 20\n'
+        "max_tokens = 48\noverlap = 8\n[optimiser]\nlearning_rate = 1e-3\nbatch = 2\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "oreqa", "train"]
+    run = subprocess.run(
+        [*command, "openqa", "--recipe", recipe, "--out", tmp_path / "m"], capture_output=True, text=True, timeout=200
+    )
+    assert run.returncode == 0, run.stderr
+    record = json.loads((tmp_path / "m" / "run.json").read_text())
+    assert record["steps"] == -(-(record["questions"] - record["unmatched"]) // 4)  # both learn from two at a time
+    assert record["lambda"] in LAMBDAS
+    assert not (tmp_path / "m" / "checkpoints").exists()

@@ -46,7 +46,7 @@ def generate(
         list[str] | None,
         typer.Option("--style", help="Kind of questions; repeat it for several, in turn.", show_default="all it learned"),
     ] = None,
-    decoding: DecodingOption = "nucleus",
+    decoding: DecodingOption = "beam",
     round_trip: Annotated[
         float, typer.Option(min=0, max=1, help="Lowest F1 of the reader's answer to the question; 0 reads nothing.")
     ] = 0.8,

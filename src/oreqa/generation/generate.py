@@ -64,7 +64,7 @@ def generate_questions(
     entities: str | None = None,
     answers: int = 5,
     styles: str | Iterable[str] | None = None,
-    decoding: Decoding | str = "nucleus",
+    decoding: Decoding | str = "beam",
     round_trip: float = 0.8,
     reader: str | Path = DEFAULT_READER,
     min_probability: float = 0.0,

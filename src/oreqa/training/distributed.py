@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from typing import TypeVar, cast
 
 import torch
+from accelerate import PartialState
 from torch import Tensor
 
 T = TypeVar("T")
@@ -24,6 +26,11 @@ def from_first_process(value: T) -> T:
     values = [value]
     torch.distributed.broadcast_object_list(values, src=0)
     return values[0]
+
+
+def first_process_first() -> AbstractContextManager[None]:
+    """What is inside is done by the first process, and then by the others, which find what it left in files."""
+    return cast("AbstractContextManager[None]", PartialState(cpu=not torch.cuda.is_available()).main_process_first())
 
 
 def _are_several() -> bool:

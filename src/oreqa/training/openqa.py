@@ -25,6 +25,7 @@ from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress
+from oreqa.training.distributed import first_process_first
 from oreqa.training.encoding import current_encoder
 from oreqa.training.initial import start_from
 from oreqa.training.openqa_data import Collection, load_questions, match_questions, nearest_passages, open_collection
@@ -49,14 +50,17 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     folder, reader_path = read_encoder_folder(find_model(recipe.retriever)), find_model(recipe.reader)
     model = OpenQAModel(_start_encoder(recipe, folder), _start_reader(recipe, reader_path))
     work = recipe.work or out / "work"
-    collection = open_collection(recipe, folder, work, device, progress)
     dev = answered_questions(recipe.data_root / recipe.dev, held_out=True)
     if not dev:
         raise InputError(f"{recipe.data_root / recipe.dev}: it holds no question with an answer to choose lambda with")
     asked = load_questions(recipe)
-    with progress("matching questions", len(asked)) as advance:
-        vectors = Encoder.load(folder.path, device).encode([question.text for question in asked])
-        rows = match_questions(recipe, collection, vectors, asked, work / "matches.jsonl", advance)
+    if {question.text for question in dev} <= {question.text for question in asked}:
+        raise InputError(f"{recipe.data_root / recipe.dev}: data holds all of its questions; name other ones as dev")
+    with first_process_first():
+        collection = open_collection(recipe, folder, work, device, progress)
+        with progress("matching questions", len(asked)) as advance:
+            vectors = Encoder.load(folder.path, device).encode([question.text for question in asked])
+            rows = match_questions(recipe, collection, vectors, asked, work / "matches.jsonl", advance)
     matched = [row for row in rows if len(row.matches)]
     if not matched:
         raise InputError("no question has an answer in a passage that is retrieved for it; set match_depth higher")
