@@ -75,14 +75,15 @@ def _texts(
 
 
 class NoRepeatedPair(LogitsProcessor):  # type: ignore[misc]
-    """No token of a question follows another twice, as in ours; transformers' own rule looks at the prefix, too."""
+    """No token follows itself, nor another twice, as in ours; transformers' rule looks at the prefix, too."""
 
     def __init__(self, prefix: int) -> None:
         self._prefix = prefix
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         for row, ids in zip(scores, input_ids[:, self._prefix :].tolist(), strict=True):
-            row[[second for first, second in pairwise(ids) if first == ids[-1]]] = -torch.inf
+            if ids:
+                row[[ids[-1], *(second for first, second in pairwise(ids) if first == ids[-1])]] = -torch.inf
         return scores
 
 

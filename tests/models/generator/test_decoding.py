@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ def log_probability(tokens: Sequence[int], token: int) -> float:
 def may_follow(written: Sequence[int]) -> list[int]:
     if len(written) == ENDING.limit - 1:
         return [END]
-    pairs = {(written[place], written[place + 1]) for place in range(len(written) - 1)}
+    pairs = {(written[place], written[place + 1]) for place in range(len(written) - 1)} | {(t, t) for t in written}
     return [
         token
         for token in range(VOCABULARY)
@@ -107,8 +108,8 @@ def test_wide_beams_find_the_best_question_of_all() -> None:
         totals = [sequence.total for sequence in sequences]
         assert totals == sorted(totals, reverse=True)
         tokens = [t for t in range(VOCABULARY) if t not in (NEVER, END)]
-        every = [[a] for a in tokens] + [[a, b] for a in tokens for b in tokens]
-        every += [[a, b, c] for a in tokens for b in tokens for c in tokens if not a == b == c]
+        every = [[a] for a in tokens] + [[a, b] for a in tokens for b in tokens if a != b]
+        every += [[a, b, c] for a in tokens for b in tokens for c in tokens if a != b != c]
         assert {sequence.ids for sequence in sequences} == {tuple(question) for question in every}
         for sequence in sequences[:3]:
             check_scores(prefix, sequence)
@@ -232,3 +233,21 @@ def test_no_token_follows_another_twice() -> None:
         for sequence in sequences:
             pairs = [sequence.ids[place : place + 2] for place in range(len(sequence.ids) - 1)]
             assert len(set(pairs)) == len(pairs)
+
+
+def test_no_token_follows_itself() -> None:
+    class Stutters(TableDecoder):
+        """The last token is the most probable, and the next number after it."""
+
+        def _logits(self) -> Floats:
+            self.sizes.append(len(self.rows))
+            logits = np.zeros((len(self.rows), VOCABULARY), np.float32)
+            for row, tokens in zip(logits, self.rows, strict=True):
+                row[tokens[-1]], row[(tokens[-1] + 1) % VOCABULARY] = 9, 5
+            return logits
+
+    long = Ending(END, 12, np.array([NEVER]), Path())
+    ((question,),) = decode_one_by_one(Stutters(), [[8]], long, 1, most_probable)
+    assert question.ids[:3] == (8, 9, 10)
+    for sequences in decode_beams(Stutters(), [[8]], long, 4, 1.0):
+        assert all(a != b for sequence in sequences for a, b in pairwise(sequence.ids))

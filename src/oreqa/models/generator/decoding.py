@@ -106,8 +106,8 @@ class Ending:
     def log_probabilities(self, logits: Floats, written: Sequence[Sequence[int]]) -> Floats:
         """Return the log-probability ``[rows, vocabulary]`` of each token, -inf for those that cannot follow.
 
-        ``written`` are the tokens of each row's question so far, the same number in all. No token follows another twice, or
-        questions go round in circles. Raises ModelError if the model computed NaN or infinity.
+        ``written`` are the tokens of each row's question so far, the same number in all. No token follows itself, nor
+        another twice: questions would go round in circles. Raises ModelError if the model computed NaN or infinity.
         """
         scores: Floats = logits - logits.max(axis=1, keepdims=True)
         total = np.log(np.exp(scores).sum(axis=1, keepdims=True))
@@ -123,7 +123,8 @@ class Ending:
             if step == 0:
                 scores[:, self.end] = -np.inf
             for row, ids in enumerate(written):
-                scores[row, [second for first, second in pairwise(ids) if first == ids[-1]]] = -np.inf
+                if ids:
+                    scores[row, [ids[-1], *(second for first, second in pairwise(ids) if first == ids[-1])]] = -np.inf
         return scores
 
 
