@@ -10,6 +10,8 @@ MODEL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-d
 DEMO := README.md docs/how-to.md docs/explanation.md demo/library
 # Python 3.12 counts lines at next to no cost; before it the tests that read files take twice the time, which make test spares and in
 # which make coverage does not measure how time grows. Only this process is counted, not children that parse, run commands or train.
+# Tests in as many processes as there are cores, four at most: each keeps models in memory.
+PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 COVERAGE := --cov --cov-report=term:skip-covered
 
 .PHONY: demo picture test check coverage install install-dev docs clean
@@ -29,13 +31,13 @@ test: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	COVERAGE_CORE=sysmon $(BIN)/python -m pytest $$($(BIN)/python -c 'import sys; print(*sys.argv[1:] * (sys.version_info >= (3, 12)))' $(COVERAGE))
+	COVERAGE_CORE=sysmon $(BIN)/python -m pytest $(PARALLEL) $$($(BIN)/python -c 'import sys; print(*sys.argv[1:] * (sys.version_info >= (3, 12)))' $(COVERAGE))
 
 check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not slow and not train"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not train"
 
 coverage: .venv/dev
 	$(BIN)/python -m pytest -m "not slow" -k "not linear_time" $(COVERAGE)

@@ -12,6 +12,9 @@ from tiny_models import make_fitted, make_generator, make_head, make_model
 # One precision for the tests on every processor. Those of another one name it, or the variable is set from outside.
 PRECISION = os.environ.setdefault("OREQA_PRECISION", "f32")
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads of their own would wait for each other
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 
 

@@ -57,6 +57,24 @@ def test_an_example_is_the_answer_marked_in_its_context_and_the_question(squad_f
     assert marked == gold
 
 
+def test_pairs_are_learned_from_with_and_without_a_context(tiny_generator: Path, tmp_path: Path) -> None:
+    rows = [
+        {"question": "who sleeps", "answer": "fox 3"},
+        {"question": "who jumps", "answer": "fox 4", "context": "dog 1 rests. fox 4 jumps.", "title": "foxes"},
+    ]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    recipe = generator_recipe(file, tiny_generator)
+    inputs = inputs_of(recipe, tiny_generator)
+    alone = MarkedAnswer("", "fox 3", 0, 5)
+    inside = MarkedAnswer("foxes", "dog 1 rests. fox 4 jumps.", 13, 18)
+    expected = zip(
+        inputs.prefixes([alone, inside], ["story"] * 2), inputs.questions(["who sleeps", "who jumps"]), strict=True
+    )
+    examples = ordered_examples(recipe, inputs)
+    assert sorted((e.prefix, e.question) for e in examples) == sorted(expected)
+
+
 def test_files_have_their_own_styles_epochs_and_draws(squad_file: Path, tiny_generator: Path) -> None:
     twice = {"file": str(squad_file), "style": "story", "epochs": 2, "questions": 3}
     recipe = generator_recipe(squad_file, tiny_generator, data=[twice, {"file": str(squad_file), "style": "search"}])

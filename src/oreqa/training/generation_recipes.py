@@ -19,7 +19,8 @@ class GeneratorData(Section):
     """A file to train a question generator on."""
 
     file: Path
-    """SQuAD or MRQA file, of which the held-out articles are passed over."""
+    """SQuAD or MRQA file, of which the held-out articles are passed over, or pairs of a question and an answer, which may
+    stand in a context."""
     style: str
     """The kind of its questions; files of the same style share it."""
     epochs: Count = 1

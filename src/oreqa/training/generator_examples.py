@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
 from oreqa.corpus.sentences import split_sentences
+from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import readable_title
+from oreqa.datasets.tasks import is_pair_file
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
 from oreqa.models.generator.seq2seq import Seq2SeqInputs
 from oreqa.progress import Advance, ignore
@@ -53,17 +56,9 @@ def ordered_examples(recipe: GeneratorRecipe, inputs: Inputs, advance: Advance =
 
 def _load(part: GeneratorData, recipe: GeneratorRecipe, inputs: Inputs, advance: Advance) -> list[Example]:
     """The examples of a file: its distinct questions, each with its first answer."""
-    paragraphs, _ = split_articles(load_paragraphs(recipe.data_root / part.file))
     rows: dict[tuple[str, str], MarkedAnswer] = {}
-    for paragraph in paragraphs:
-        sentences = [] if inputs.reads_passages else split_sentences(paragraph.text)
-        title = readable_title(paragraph.title) if part.titles else ""
-        for question in paragraph.questions:
-            if question.answers:
-                gold = question.answers[0]
-                end = gold.start + len(gold.text)
-                marked = mark_answer(title, paragraph.text, gold.start, end, sentences)
-                rows.setdefault((question.text, marked.text), marked)
+    for question, marked in _marked(recipe.data_root / part.file, part.titles, inputs):
+        rows.setdefault((question, marked.text), marked)
     asked, examples = list(rows.items()), []
     for begin in range(0, len(asked), BLOCK):
         block = [(text, marked) for (text, _), marked in asked[begin : begin + BLOCK]]
@@ -73,6 +68,25 @@ def _load(part: GeneratorData, recipe: GeneratorRecipe, inputs: Inputs, advance:
         examples += [Example(prefix, ids) for prefix, ids in pairs if prefix is not None and len(ids) > 1]
         advance(len(block))
     return examples
+
+
+def _marked(file: Path, titles: bool, inputs: Inputs) -> Iterator[tuple[str, MarkedAnswer]]:
+    """The questions of a file, each with its first answer in its context."""
+    if file.is_file() and is_pair_file(file):
+        for pair in load_pairs(file):
+            candidate = pair.positive
+            sentences = [] if inputs.reads_passages else split_sentences(candidate.context)
+            title = readable_title(candidate.title) if titles else ""
+            yield pair.question, mark_answer(title, candidate.context, candidate.start, candidate.end, sentences)
+        return
+    paragraphs, _ = split_articles(load_paragraphs(file))
+    for paragraph in paragraphs:
+        sentences = [] if inputs.reads_passages else split_sentences(paragraph.text)
+        title = readable_title(paragraph.title) if titles else ""
+        for question in paragraph.questions:
+            if question.answers:
+                gold = question.answers[0]
+                yield question.text, mark_answer(title, paragraph.text, gold.start, gold.start + len(gold.text), sentences)
 
 
 def collate(examples: Sequence[Example]) -> Batch:
