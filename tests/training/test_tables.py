@@ -12,6 +12,7 @@ pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate  # noqa: E402
 from oreqa.training.batches import RETRIEVER_ORDERS, by_length, by_passage  # noqa: E402
+from oreqa.training.generation_recipes import ExtractorLoss  # noqa: E402
 from oreqa.training.losses import (  # noqa: E402
     CROSS_ENCODER_LOSSES,
     EXTRACTOR_LOSSES,
@@ -22,7 +23,6 @@ from oreqa.training.losses import (  # noqa: E402
 from oreqa.training.recipes import (  # noqa: E402
     RECIPES,
     CrossEncoderLoss,
-    ExtractorLoss,
     ReaderLoss,
     RetrieverLoss,
     RetrieverRecipe,
