@@ -12,6 +12,8 @@ from oreqa.corpus.formats.markdown import read_markdown
 from oreqa.corpus.sentences import split_sentences
 from oreqa.corpus.splitter import split_passages
 
+pytestmark = pytest.mark.slow
+
 FACTOR = 9
 """Four times the input takes four times as long, not sixteen times."""
 

@@ -238,6 +238,7 @@ def test_deep_nesting_keeps_its_text(unit: str) -> None:
     assert document.text.count("w") == 50_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["<div><p>a", "<b>", "<!--", "<ul><li>a", "<table><tr><td>a", "<dl><dd>a", "<nav>a", "<div class=header>a", "<![CDATA[", "<a ",
