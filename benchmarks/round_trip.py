@@ -59,9 +59,8 @@ def generated_paragraphs(questions: Path) -> list[Paragraph]:
     """The passages of a file of generated pairs, with the questions generated from each."""
     passages: dict[tuple[str, str], list[Question]] = {}
     for number, (_, row) in enumerate(read_jsonl(questions)):
-        start = row["context"].index(row["answer"]) + row["answer"].index(row["span"])
-        question = Question(f"generated-{number}", row["question"], (Gold(row["span"], start),))
-        passages.setdefault((row["title"], row["context"]), []).append(question)
+        question = Question(f"generated-{number}", row["question"], (Gold(row["span"], row["span_start"]),))
+        passages.setdefault((row.get("title", ""), row["context"]), []).append(question)
     return [Paragraph(title, text, tuple(asked)) for (title, text), asked in passages.items()]
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oreqa.evaluation.compare import Comparison
+from oreqa.evaluation.compare import Comparison, compare_runs
 from oreqa.evaluation.compare_report import write_comparison
 from oreqa.evaluation.figures import venn_circles, venn_figure
+from oreqa.evaluation.runs import Run
 from oreqa.evaluation.significance import Difference
 from oreqa.files import read_json
 
@@ -56,6 +57,16 @@ def test_the_figure_names_every_region_that_holds_something(sets: tuple[int, int
     assert all(f"<!-- {text} -->" in svg for text in shown)  # matplotlib draws letters and names the text beside them
     assert ("<!-- no errors -->" in svg) == (not any(sets))
     assert ("<!-- 0.0% -->" in svg) is False
+
+
+def test_runs_that_score_by_degrees_have_no_errors(tmp_path: Path) -> None:
+    summary = {"data_sha256": "x", "rouge_l": 50.0}
+    a, b = (Run(name, summary, {"1": {"id": "1", "rouge_l": score}}) for name, score in (("a", 0.4), ("b", 0.6)))
+    comparison = compare_runs(a, b)
+    assert comparison.differences["rouge_l"].mean == pytest.approx(0.2)
+    assert comparison.errors == comparison.error_shares == {}
+    write_comparison(tmp_path / "out", [comparison])
+    assert "<svg" not in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_a_comparison_as_files(tmp_path: Path) -> None:

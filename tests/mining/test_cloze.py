@@ -96,8 +96,11 @@ def test_what_cannot_be_mined_is_said_and_leaves_no_file(squad_file: Path, tmp_p
     out = tmp_path / "pairs.jsonl"
     with pytest.raises(InputError, match="name either data or an index to draw sentences from"):
         mine_cloze(out, data=squad_file, index=tmp_path)
-    with pytest.raises(InputError, match="draws is 0 and kept is 2; write at least 1, and a share from 0 to 1"):
-        mine_cloze(out, data=squad_file, draws=0, kept=2)
+    for draws in (0, 1.5, "2"):
+        with pytest.raises(InputError, match=r"the number of draws is .*; it must be a whole number from 1"):
+            mine_cloze(out, data=squad_file, draws=draws)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="the share kept is 2; it must lie between 0 and 1"):
+        mine_cloze(out, data=squad_file, kept=2)
     save_beir(tmp_path / "b", Beir((Entry("1", "", "One."),), {"q": "which"}, {"q": {"1": 1}}), "train")
     with pytest.raises(InputError, match="no passage of two sentences"):
         mine_cloze(out, data=tmp_path / "b")

@@ -71,8 +71,9 @@ def compare(
                 )
         console.print(table)
         places = {"both": "both", "only_a": f"only in {a}", "only_b": f"only in {b}", "neither": "in neither"}
-        shares = (f"{text} {c.errors[key]:,} ({c.error_shares[key]:.1f}%)" for key, text in places.items())
-        console.print(f"wrong in {', '.join(shares)}")
+        if c.errors:
+            shares = (f"{text} {c.errors[key]:,} ({c.error_shares[key]:.1f}%)" for key, text in places.items())
+            console.print(f"wrong in {', '.join(shares)}")
         for title, rows in (("won", c.won), ("lost", c.lost)):
             for row in rows[:5]:
                 console.print(f"  {title}: {one_line(row['question'])}", style="green" if title == "won" else "red")

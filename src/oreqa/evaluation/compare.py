@@ -17,6 +17,7 @@ class Comparison:
 
     A question fails when no gold is on top (``p@1`` of 0, or ``em`` where a run has it). ``errors`` are the numbers of
     questions that ``both`` fail, ``only_a``, ``only_b`` or ``neither``; ``error_shares`` are the same in percent of all.
+    Both are empty for runs that score by degrees alone, as those of generators.
     """
 
     a: str
@@ -42,14 +43,15 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
         name: paired_difference([a.questions[i][name] for i in ids], [b.questions[i][name] for i in ids], seed)
         for name in metrics
     }
-    right = "em" if "em" in metrics else "p@1"
-    fails_a, fails_b = ({i for i in ids if not run.questions[i].get(right)} for run in (a, b))
+    right = next((name for name in ("em", "p@1") if name in metrics), None)
+    fails_a, fails_b = ({i for i in ids if right and not run.questions[i][right]} for run in (a, b))
     errors = {
         "both": len(fails_a & fails_b),
         "only_a": len(fails_a - fails_b),
         "only_b": len(fails_b - fails_a),
         "neither": len(ids) - len(fails_a | fails_b),
     }
+    errors = errors if right else {}  # what is scored by degrees, as a question's wording, is not wrong or right
     key = "f1" if "f1" in metrics else "mrr"
     by_gain = sorted(ids, key=lambda i: b.questions[i][key] - a.questions[i][key]) if key in metrics else []
 

@@ -22,15 +22,7 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> None:
 
 
 def _section(c: Comparison) -> str:
-    errors, share = c.errors, c.error_shares
     a, b = (f'<b style="color:{colour}">{escape(name)}</b>' for colour, name in zip(VENN_COLOURS, (c.a, c.b), strict=True))
-    rows = [
-        ("wrong in both", "both"),
-        (f"wrong only in {a}", "only_a"),
-        (f"wrong only in {b}", "only_b"),
-        ("wrong in neither", "neither"),
-    ]
-    counts = "".join(f"<tr><td>{text}</td><td>{errors[key]:,}</td><td>{share[key]:.1f}%</td></tr>" for text, key in rows)
     head = "<tr><th>metric</th><th>difference</th><th>95% interval</th><th>p</th></tr>"
     metrics = "".join(
         f"<tr><td>{escape(name)}</td><td>{100 * d.mean:+.2f}</td>"
@@ -38,14 +30,27 @@ def _section(c: Comparison) -> str:
         for name, d in c.differences.items()
     )
     return f"""<h2>{b} against {a}: {c.questions:,} questions</h2>
-<figure>{venn_figure(errors["only_a"], errors["only_b"], errors["both"], c.questions)}
-<figcaption class=dim>Questions that {a} and {b} fail, in percent of all questions. Areas are true to the numbers.
-</figcaption></figure>
-<table><thead><tr><th>errors</th><th>questions</th><th>of all</th></tr></thead><tbody>{counts}</tbody></table>
-<h2>Differences</h2>
+{_errors(c, a, b) if c.errors else ""}<h2>Differences</h2>
 <table><thead>{head}</thead><tbody>{metrics}</tbody></table>
 <h2>Won</h2>{_questions(c.won, a, b)}
 <h2>Lost</h2>{_questions(c.lost, a, b)}
+"""
+
+
+def _errors(c: Comparison, a: str, b: str) -> str:
+    """The Venn diagram of the questions that are wrong, and their numbers."""
+    errors, share = c.errors, c.error_shares
+    rows = [
+        ("wrong in both", "both"),
+        (f"wrong only in {a}", "only_a"),
+        (f"wrong only in {b}", "only_b"),
+        ("wrong in neither", "neither"),
+    ]
+    counts = "".join(f"<tr><td>{text}</td><td>{errors[key]:,}</td><td>{share[key]:.1f}%</td></tr>" for text, key in rows)
+    return f"""<figure>{venn_figure(errors["only_a"], errors["only_b"], errors["both"], c.questions)}
+<figcaption class=dim>Questions that {a} and {b} fail, in percent of all questions. Areas are true to the numbers.
+</figcaption></figure>
+<table><thead><tr><th>errors</th><th>questions</th><th>of all</th></tr></thead><tbody>{counts}</tbody></table>
 """
 
 

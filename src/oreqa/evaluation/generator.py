@@ -55,7 +55,7 @@ def evaluate_generator(
     asker, method = QuestionGenerator.load(generator, device), as_decoding(decoding, seed)
     style = asker.styles[0] if style is None else style
     choice(style, asker.styles, "style")
-    rows = _asked(data, held_out)
+    rows = _asked(data, held_out, asker.reads_passages)
     if questions is not None and count(questions, "the number of questions") < len(rows):
         rows = [rows[i] for i in sorted(random.Random(seed).sample(range(len(rows)), questions))]
     if not rows:
@@ -95,12 +95,12 @@ def evaluate_generator(
     return write_run(out, run)
 
 
-def _asked(data: Path, held_out: bool) -> list[tuple[str, str, MarkedAnswer]]:
-    """Id and text of every question, and its first answer in its sentences."""
+def _asked(data: Path, held_out: bool, whole: bool) -> list[tuple[str, str, MarkedAnswer]]:
+    """Id and text of every question, and its first answer in its sentences, or in the ``whole`` paragraph."""
     paragraphs = load_paragraphs(data)
     rows = []
     for paragraph in split_articles(paragraphs)[1] if held_out else paragraphs:
-        sentences, title = split_sentences(paragraph.text), readable_title(paragraph.title)
+        sentences, title = [] if whole else split_sentences(paragraph.text), readable_title(paragraph.title)
         for question in paragraph.questions:
             if question.answers:
                 gold = question.answers[0]

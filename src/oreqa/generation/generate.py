@@ -30,6 +30,7 @@ from oreqa.models.folders import CLASSIFIER
 from oreqa.models.generator.decoding import Decoding, as_decoding
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import mark_answer
+from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress
 
@@ -39,7 +40,7 @@ BLOCK = 32
 
 @dataclass(frozen=True, slots=True)
 class GenerationReport:
-    """What was written to ``out``: so many ``questions`` of those asked for ``candidates``, the answers in ``passages``.
+    """What was written to ``out``: the ``questions`` kept, of one asked about each of ``candidates`` in ``passages``.
 
     ``dropped`` counts the others by reason (``filters.REASONS``), ``short_passages`` what was passed over; ``seconds`` are
     those of the last run, if it resumed another.
@@ -135,6 +136,7 @@ def generate_questions(
         entities,
     ]
     decisive += [filters.stamp, per_passage, chosen, repr(method), draw, seed]
+    decisive += [used_precision(device, "encoder", "reader")]
     stamp = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
     partial = out.with_name(f".{out.name}.partial")
     with progress("asking about passages", len(passages)) as advance:

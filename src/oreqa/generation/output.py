@@ -40,7 +40,8 @@ def write_questions(out: Path, passages: Sequence[Passage], drafts: Sequence[Dra
     """Write questions, in the order of their passages, in the format that the path's ending names.
 
     A pair is silver, since no person wrote it; its weight is the classifier's probability, or 1. It also has the answer's
-    ``span`` and the question's ``style``, which training passes over.
+    ``span`` with its first character in the context, ``span_start``, and the question's ``style``, which training passes
+    over.
     """
     if out.suffix == ".jsonl":
         write_jsonl(out, (_pair(passages[draft.passage], draft) for draft in drafts))
@@ -56,7 +57,7 @@ def write_questions(out: Path, passages: Sequence[Passage], drafts: Sequence[Dra
 def _pair(passage: Passage, draft: Draft) -> dict[str, object]:
     weight = 1.0 if draft.probability is None else draft.probability
     pair = Pair(draft.question, answer_sentence(passage, draft), weight, SILVER, draft.probability)
-    return {**pair_row(pair), "span": draft.answer, "style": draft.style}
+    return {**pair_row(pair), "span": draft.answer, "span_start": draft.start, "style": draft.style}
 
 
 def _identifier(passage: Passage, draft: Draft) -> str:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from oreqa.arguments import as_path
+from oreqa.arguments import as_path, count, share
 from oreqa.core import Passage
 from oreqa.datasets.pairs import Candidate, Pair, pair_row
 from oreqa.datasets.passages import read_passages
@@ -38,23 +38,22 @@ def mine_cloze(
     """
     if (data is None) == (index is None):
         raise InputError("name either data or an index to draw sentences from")
-    if draws < 1 or not 0 <= kept <= 1:
-        raise InputError(f"draws is {draws} and kept is {kept}; write at least 1, and a share from 0 to 1")
-    out, rng, count = as_path(out, "out"), random.Random(seed), 0
+    draws, kept = count(draws, "the number of draws"), share(kept, "the share kept")
+    out, rng, written = as_path(out, "out"), random.Random(seed), 0
 
     def rows(advance: Advance) -> Iterator[dict[str, object]]:
-        nonlocal count
+        nonlocal written
         for passage in _passages(data, index):
             for pair in cloze_pairs(passage, draws, kept, rng):
-                count += 1
+                written += 1
                 yield pair_row(pair)
             advance(1)
-        if not count:
+        if not written:
             raise InputError(f"{data or index}: no passage of two sentences")
 
     with progress("drawing sentences", None) as advance:
         write_jsonl(out, rows(advance))
-    return count
+    return written
 
 
 def cloze_pairs(passage: Passage, draws: int, kept: float, rng: random.Random) -> list[Pair]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import TypeVar, cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
 from accelerate import PartialState
@@ -28,9 +29,14 @@ def from_first_process(value: T) -> T:
     return values[0]
 
 
-def first_process_first() -> AbstractContextManager[None]:
-    """What is inside is done by the first process, and then by the others, which find what it left in files."""
-    return cast("AbstractContextManager[None]", PartialState(cpu=not torch.cuda.is_available()).main_process_first())
+@contextmanager
+def in_turn() -> Iterator[None]:
+    """What is inside is done by one process after another: the later ones find what the first left in files."""
+    state = PartialState(cpu=not torch.cuda.is_available())
+    for turn in range(state.num_processes):
+        if turn == state.process_index:
+            yield
+        state.wait_for_everyone()
 
 
 def _are_several() -> bool:

@@ -25,7 +25,7 @@ from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress
-from oreqa.training.distributed import first_process_first
+from oreqa.training.distributed import in_turn
 from oreqa.training.encoding import current_encoder
 from oreqa.training.initial import start_from
 from oreqa.training.openqa_data import Collection, load_questions, match_questions, nearest_passages, open_collection
@@ -54,9 +54,11 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     if not dev:
         raise InputError(f"{recipe.data_root / recipe.dev}: it holds no question with an answer to choose lambda with")
     asked = load_questions(recipe)
-    if {question.text for question in dev} <= {question.text for question in asked}:
+    texts = {question.text.casefold() for question in asked}
+    dev = [question for question in dev if question.text.casefold() not in texts]
+    if not dev:
         raise InputError(f"{recipe.data_root / recipe.dev}: data holds all of its questions; name other ones as dev")
-    with first_process_first():
+    with in_turn():
         collection = open_collection(recipe, folder, work, device, progress)
         with progress("matching questions", len(asked)) as advance:
             vectors = Encoder.load(folder.path, device).encode([question.text for question in asked])
@@ -96,7 +98,12 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
         save=save,
     )
     unread, unretrieved = model.skipped.tolist()
-    counts = {"questions": len(asked), "unmatched": len(asked) - len(matched), "passages": len(collection.texts)}
+    counts = {
+        "questions": len(asked),
+        "dev_questions": len(dev),
+        "unmatched": len(asked) - len(matched),
+        "passages": len(collection.texts),
+    }
     return {**counts, "skipped": {"unread": unread, "unretrieved": unretrieved}, **lambda_record, **record}
 
 

@@ -40,8 +40,8 @@ class OpenQARecipe(Section):
     dev: Path
     """Questions to choose lambda with: a question list, or the held-out articles of a SQuAD or MRQA file."""
     work: Path | None = None
-    """Folder of what is prepared once, the vectors of corpus and the questions' matches, which runs that differ in nothing
-    that decides them share; without it, the folder work in the model's."""
+    """Folder of what is prepared once: the vectors of corpus, and the questions' matches. Runs with the same corpus,
+    questions and retriever can share it; without it, the folder work in the model's."""
     epochs: Count = 1
     """How often each question is seen."""
     loss: OpenQALoss = "shared"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,5 +34,6 @@ def train_recorded(
     hashes = {str(file): data_hash([file]) for file in recipe.files}
     record = train(recipe, out, progress)
     record = {"recipe": recipe.model_dump(mode="json"), "data_sha256": hashes, **record, "versions": versions()}
-    write_json(out / "run.json", record)
+    if os.environ.get("RANK", "0") == "0":  # of the processes under torchrun, the one that saves the model
+        write_json(out / "run.json", record)
     return record
