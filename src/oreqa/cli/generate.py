@@ -10,20 +10,18 @@ import typer
 
 from oreqa.cli.application import app
 from oreqa.cli.options import (
-    ClassifierOption,
     DecodingOption,
     DeviceOption,
     GeneratorOption,
     JsonFlag,
-    ModelOption,
+    NewModelOption,
     PrecisionOption,
-    ReaderOption,
     SeedOption,
     WorkOption,
 )
 from oreqa.cli.output import print_json, say
 from oreqa.cli.progress import progress_bar
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
 
 
 @app.command()
@@ -50,15 +48,19 @@ def generate(
     round_trip: Annotated[
         float, typer.Option(min=0, max=1, help="Lowest F1 of the reader's answer to the question; 0 reads nothing.")
     ] = 0.8,
-    reader: ReaderOption = DEFAULT_READER,
+    reader: Annotated[
+        str | None, typer.Option(help="Reader of the round trip: a name or a folder.", show_default=DEFAULT_READER)
+    ] = None,
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Lowest probability of the classifier; 0 does without it.")
     ] = 0.0,
-    classifier: ClassifierOption = DEFAULT_CLASSIFIER,
+    classifier: Annotated[
+        str | None, typer.Option(help="Classifier: a name or a folder.", show_default=DEFAULT_CLASSIFIER)
+    ] = None,
     draw: Annotated[int | None, typer.Option("--draw", min=1, help="How many passages to draw.", show_default="all")] = None,
     seed: SeedOption = 0,
     work: WorkOption = None,
-    model: ModelOption = DEFAULT_ENCODER,
+    model: NewModelOption = None,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,

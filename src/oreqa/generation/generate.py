@@ -15,7 +15,7 @@ from typing import Any
 from oreqa.arguments import as_path, choice, count, share, text_list
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.files import resume_rows
 from oreqa.generation.candidates import answer_candidates
@@ -67,23 +67,23 @@ def generate_questions(
     styles: str | Iterable[str] | None = None,
     decoding: Decoding | str = "beam",
     round_trip: float = 0.8,
-    reader: str | Path = DEFAULT_READER,
+    reader: str | Path | None = None,
     min_probability: float = 0.0,
-    classifier: str | Path = DEFAULT_CLASSIFIER,
+    classifier: str | Path | None = None,
     draw: int | None = None,
     seed: int = 0,
     work: str | Path | None = None,
-    model: str | Path = DEFAULT_ENCODER,
+    model: str | Path | None = None,
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> GenerationReport:
     """Write questions about documents to ``out``, each with its answer, as pairs (.jsonl) or in the SQuAD format (.json).
 
     The passages are those of an ``index``, or of ``data`` (a SQuAD or MRQA file, whose questions are not looked at, or a
-    BEIR folder), which is indexed in ``work`` by the encoder ``model``; ``draw`` picks some of them at random. In each
-    passage of at least ``filters.MIN_WORDS`` words up to ``answers`` spans are marked: those of the ``extractor``, then
-    spaCy's ``entities`` (the name of a pipeline), then those of rules (``answer_candidates``). The ``generator`` asks for
-    each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
+    BEIR folder), which is indexed in ``work`` by the encoder ``model``, by default all-MiniLM-L6-v2; ``draw`` picks some of
+    them at random. In each passage of at least ``filters.MIN_WORDS`` words up to ``answers`` spans are marked: those of the
+    ``extractor``, then spaCy's ``entities`` (the name of a pipeline), then those of rules (``answer_candidates``). The
+    ``generator`` asks for each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
 
     Questions of fewer than three words, with their answer inside, or asked twice are dropped; and those for which the
     ``reader`` does not find the answer again, with an F1 of at least ``round_trip``, among the passages retrieved for the
@@ -95,17 +95,21 @@ def generate_questions(
     """
     out = check_out(as_path(out, "out"))
     per_passage, begin = count(answers, "the number of answers"), perf_counter()
+    reads, judges = share(round_trip, "round_trip") > 0, share(min_probability, "min_probability") > 0
+    if reader is not None and not reads:
+        raise InputError(f"reader = {reader} would be ignored: round_trip is 0, and nothing is read")
+    if classifier is not None and not judges:
+        raise InputError(f"classifier = {classifier} would be ignored: set min_probability above 0")
     asker = QuestionGenerator.load(generator, device)
     chosen, method = _styles(styles, asker), as_decoding(decoding, seed)
     finder = None if extractor is None else Extractor.load(extractor, device)
     pipeline = None if entities is None else Entities.load(entities)
     opened = open_source(out, index, data, work, model, device, progress)
-    judges = share(min_probability, "min_probability") > 0
     filters = Filters(
         opened,
-        Reader.load(reader, device) if share(round_trip, "round_trip") else None,
+        Reader.load(reader or DEFAULT_READER, device) if reads else None,
         round_trip,
-        CrossEncoder.load(classifier, device, kind=CLASSIFIER) if judges else None,
+        CrossEncoder.load(classifier or DEFAULT_CLASSIFIER, device, kind=CLASSIFIER) if judges else None,
         min_probability,
     )
     indexed = list(opened.passages())

@@ -9,6 +9,7 @@ from oreqa.core import Document
 from oreqa.datasets.beir import load_corpus
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
+from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.errors import InputError
 from oreqa.index.in_memory import index_documents
 from oreqa.index.passages import index_passages
@@ -23,23 +24,24 @@ def open_source(
     index: str | Path | None,
     data: str | Path | None,
     work: str | Path | None,
-    model: str | Path,
+    model: str | Path | None,
     device: str,
     progress: Progress,
 ) -> Index:
     """Open the ``index``, or index the ``data`` in ``work``, by default beside ``out``.
 
-    Raises InputError unless one of the two is named, and for a ``work`` without ``data``.
+    Raises InputError unless one of the two is named, and for a ``work`` or a ``model`` without ``data``.
     """
     if (index is None) == (data is None):
         raise InputError("name either an index or data to make questions from")
     if index is not None:
-        if work is not None:
-            raise InputError(f"work = {work} would be ignored: an index is named, and data is what is indexed there")
+        for name, value in (("work", work), ("model", model)):
+            if value is not None:
+                raise InputError(f"{name} = {value} would be ignored: an index is named, and nothing is indexed")
         return Index.open(as_path(index, "an index's folder"), device)
     assert data is not None
     folder = default_work(out) if work is None else as_path(work, "work")
-    return index_data(as_path(data, "data"), folder, model, device, progress)
+    return index_data(as_path(data, "data"), folder, model or DEFAULT_ENCODER, device, progress)
 
 
 def index_data(data: Path, work: Path, model: str | Path, device: str, progress: Progress) -> Index:
