@@ -75,6 +75,21 @@ def test_pairs_are_learned_from_with_and_without_a_context(tiny_generator: Path,
     assert sorted((e.prefix, e.question) for e in examples) == sorted(expected)
 
 
+def test_a_paragraph_that_is_held_out_in_one_file_is_not_learned_from_another(
+    squad_file: Path, tiny_generator: Path, tmp_path: Path
+) -> None:
+    _, held_out = split_articles(load_paragraphs(squad_file))
+    pairs = [{"question": "who sleeps", "answer": p.text, "context": p.text} for p in held_out]
+    pairs.append({"question": "who sleeps", "answer": "fox 3"})
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
+    data = [{"file": str(file), "style": "story"} for file in (squad_file, tmp_path / "pairs.jsonl")]
+    recipe = generator_recipe(squad_file, tiny_generator, data=data)
+    inputs = inputs_of(recipe, tiny_generator)
+    alone = ordered_examples(generator_recipe(squad_file, tiny_generator), inputs)
+    assert held_out
+    assert len(ordered_examples(recipe, inputs)) == len(alone) + 1
+
+
 def test_files_have_their_own_styles_epochs_and_draws(squad_file: Path, tiny_generator: Path) -> None:
     twice = {"file": str(squad_file), "style": "story", "epochs": 2, "questions": 3}
     recipe = generator_recipe(squad_file, tiny_generator, data=[twice, {"file": str(squad_file), "style": "search"}])

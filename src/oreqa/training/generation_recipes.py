@@ -19,8 +19,8 @@ class GeneratorData(Section):
     """A file to train a question generator on."""
 
     file: Path
-    """SQuAD or MRQA file, of which the held-out articles are passed over, or pairs of a question and an answer, which may
-    stand in a context."""
+    """SQuAD or MRQA file, or pairs of a question and an answer, which may stand in a context. Paragraphs that are held out
+    in any of the files are passed over."""
     style: str
     """The kind of its questions; files of the same style share it."""
     epochs: Count = 1

@@ -38,7 +38,8 @@ class Example:
 
 def ordered_examples(recipe: GeneratorRecipe, inputs: Inputs, advance: Advance = ignore) -> list[Example]:
     """All examples of a run in the order in which they are seen, in batches of similar length."""
-    files = [_load(part, recipe, inputs, advance) for part in recipe.data]
+    held_out = _held_out(recipe)
+    files = [_load(part, recipe, inputs, held_out, advance) for part in recipe.data]
     ordered = []
     for epoch in range(max(part.epochs for part in recipe.data)):
         rng = random.Random(f"{recipe.seed} {epoch}")
@@ -54,10 +55,19 @@ def ordered_examples(recipe: GeneratorRecipe, inputs: Inputs, advance: Advance =
     return ordered
 
 
-def _load(part: GeneratorData, recipe: GeneratorRecipe, inputs: Inputs, advance: Advance) -> list[Example]:
+def _held_out(recipe: GeneratorRecipe) -> set[str]:
+    """The paragraphs that are held out in any of the files: another one may hold them in a training article."""
+    files = {recipe.data_root / part.file for part in recipe.data}
+    files = {file for file in files if not (file.is_file() and is_pair_file(file))}
+    return {paragraph.text for file in files for paragraph in split_articles(load_paragraphs(file))[1]}
+
+
+def _load(
+    part: GeneratorData, recipe: GeneratorRecipe, inputs: Inputs, held_out: set[str], advance: Advance
+) -> list[Example]:
     """The examples of a file: its distinct questions, each with its first answer."""
     rows: dict[tuple[str, str], MarkedAnswer] = {}
-    for question, marked in _marked(recipe.data_root / part.file, part.titles, inputs):
+    for question, marked in _marked(recipe.data_root / part.file, part.titles, inputs, held_out):
         rows.setdefault((question, marked.text), marked)
     asked, examples = list(rows.items()), []
     for begin in range(0, len(asked), BLOCK):
@@ -70,17 +80,21 @@ def _load(part: GeneratorData, recipe: GeneratorRecipe, inputs: Inputs, advance:
     return examples
 
 
-def _marked(file: Path, titles: bool, inputs: Inputs) -> Iterator[tuple[str, MarkedAnswer]]:
-    """The questions of a file, each with its first answer in its context."""
+def _marked(file: Path, titles: bool, inputs: Inputs, held_out: set[str]) -> Iterator[tuple[str, MarkedAnswer]]:
+    """The questions of a file, each with its first answer in its context, without those about ``held_out`` paragraphs."""
     if file.is_file() and is_pair_file(file):
         for pair in load_pairs(file):
             candidate = pair.positive
+            if candidate.context in held_out:
+                continue
             sentences = [] if inputs.reads_passages else split_sentences(candidate.context)
             title = readable_title(candidate.title) if titles else ""
             yield pair.question, mark_answer(title, candidate.context, candidate.start, candidate.end, sentences)
         return
     paragraphs, _ = split_articles(load_paragraphs(file))
     for paragraph in paragraphs:
+        if paragraph.text in held_out:
+            continue
         sentences = [] if inputs.reads_passages else split_sentences(paragraph.text)
         title = readable_title(paragraph.title) if titles else ""
         for question in paragraph.questions:
