@@ -15,7 +15,6 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from transformers import BertLMHeadModel, LogitsProcessor, LogitsProcessorList
 from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.squad import readable_title
 from oreqa.generation.rules import rule_spans
+from oreqa.models.generator.decoding import allowed_repeats, repeating_tokens
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer, mark_answer
 from oreqa.models.graph.precision import heads_precision
@@ -74,16 +74,16 @@ def _texts(
     return [generator._inputs.text(list(ids), answer) for ids, answer in zip(decode(), answers, strict=True)]
 
 
-class NoRepeatedPair(LogitsProcessor):  # type: ignore[misc]
-    """No token follows itself, nor another twice, as in ours; transformers' rule looks at the prefix, too."""
+class AllowedRepeats(LogitsProcessor):  # type: ignore[misc]
+    """Our rule of repeated tokens; transformers' rule would forbid the pairs of the prefix, too."""
 
-    def __init__(self, prefix: int) -> None:
-        self._prefix = prefix
+    def __init__(self, prefixes: Sequence[Sequence[int]], length: int) -> None:
+        self._allowed = [allowed_repeats(prefix) for prefix in prefixes]
+        self._length = length
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        for row, ids in zip(scores, input_ids[:, self._prefix :].tolist(), strict=True):
-            if ids:
-                row[[ids[-1], *(second for first, second in pairwise(ids) if first == ids[-1])]] = -torch.inf
+        for row, ids, allowed in zip(scores, input_ids[:, self._length :].tolist(), self._allowed, strict=True):
+            row[list(repeating_tokens(ids, allowed))] = -torch.inf
         return scores
 
 
@@ -170,7 +170,7 @@ def _transformers(model: PrefixGenerator, prefixes: Sequence[list[int]], size: i
             eos_token_id=end,
             pad_token_id=0,
             use_cache=True,
-            logits_processor=LogitsProcessorList([NoRepeatedPair(length)]),
+            logits_processor=LogitsProcessorList([AllowedRepeats([prefixes[number] for number in numbers], length)]),
         )
         for number, row in zip(numbers, written[:, length:].tolist(), strict=True):
             questions[number] = row[: row.index(end)] if end in row else row[: limit - 1]

@@ -118,6 +118,9 @@ def test_wrong_arguments() -> None:
         answer_candidates("x", 0)
     with pytest.raises(InputError, match="a passage is its text"):
         answer_candidates([1])  # type: ignore[list-item]
+    extractor: Any = FakeExtractor()
+    with pytest.raises(InputError, match="name an extractor or entities"):
+        answer_candidates("x", extractor=extractor, entities=Entities(FakePipeline()))
     assert answer_candidates([]) == []
 
 

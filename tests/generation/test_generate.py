@@ -4,11 +4,13 @@ import inspect
 import json
 import random
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer.main
 from tiny_models import make_seq2seq
@@ -19,10 +21,11 @@ from oreqa.core import Document
 from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.squad import load_squad
-from oreqa.errors import InputError
+from oreqa.errors import InputError, OreqaError
 from oreqa.generation import generate, generate_questions
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
+from oreqa.models.generator.decoding import BeamSearch, Nucleus
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer
 
@@ -57,16 +60,16 @@ def rows_of(out: Path) -> list[dict[str, Any]]:
 
 def test_questions_have_their_answers_in_the_documents(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
     out = tmp_path / "questions.jsonl"
-    made = generate_questions(out, index=kb, generator=tiny_generator, answers=3, round_trip=0)
+    report = generate_questions(out, index=kb, generator=tiny_generator, answers=3, round_trip=0)
     with Index.open(kb) as index:
         lengths = [len(passage.text.split()) for passage in index.passages()]
     long = sum(length >= 5 for length in lengths)
-    assert (made.passages, made.short_passages) == (long, len(lengths) - long)
-    assert made.short_passages > 0
-    assert made.questions + sum(made.dropped.values()) == made.candidates
-    assert long < made.candidates <= 3 * long
+    assert (report.passages, report.short_passages) == (long, len(lengths) - long)
+    assert report.short_passages > 0
+    assert report.questions + sum(report.dropped.values()) == report.candidates
+    assert long < report.candidates <= 3 * long
     rows = rows_of(out)
-    assert len(rows) == len(list(load_pairs(out))) == made.questions > 0
+    assert len(rows) == len(list(load_pairs(out))) == report.questions > 0
     for row in rows:
         assert row["context"][row["span_start"] :].startswith(row["span"])
         assert row["answer"] in row["context"]
@@ -77,11 +80,11 @@ def test_questions_have_their_answers_in_the_documents(kb: Path, tiny_generator:
     squad = generate_questions(tmp_path / "q.json", index=kb, generator=tiny_generator, answers=3, round_trip=0)
     questions = [(q.text, q.answers[0].text) for p in load_squad(tmp_path / "q.json") for q in p.questions]
     assert questions == [(row["question"], row["span"]) for row in rows]
-    assert (squad.candidates, squad.dropped) == (made.candidates, made.dropped)
+    assert (squad.candidates, squad.dropped) == (report.candidates, report.dropped)
 
 
 def test_a_bart_is_shown_whole_passages(
-    squad_file: Path, tiny: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    squad_file: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch")
     bart = make_seq2seq(tmp_path / "bart", "bart", max_tokens=60, question_tokens=12)
@@ -98,14 +101,14 @@ def test_a_bart_is_shown_whole_passages(
     for name, folder in (("bart", bart), ("own", tiny_generator)):
         contexts.clear()
         out = tmp_path / f"{name}.jsonl"
-        generate_questions(out, data=squad_file, model=tiny, generator=folder, answers=3, round_trip=0)
+        generate_questions(out, data=squad_file, generator=folder, answers=3, round_trip=0)
         assert contexts
         assert {context in passages for context in contexts} == {name == "bart"}
 
 
 def test_styles_draws_and_seeds(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
     def spans(**settings: Any) -> list[tuple[str, str]]:
-        out = tmp_path / "q.jsonl"
+        out = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
         generate_questions(out, index=kb, generator=tiny_generator, answers=2, round_trip=0, **settings)
         return [(row["question"], row["style"]) for row in rows_of(out)]
 
@@ -113,8 +116,8 @@ def test_styles_draws_and_seeds(kb: Path, tiny_generator: Path, tmp_path: Path) 
     drawn = {"decoding": "nucleus"}
     assert spans(**drawn, seed=0) == spans(**drawn, seed=0) != spans(**drawn, seed=1)
     assert spans(decoding="greedy", seed=0) == spans(decoding="greedy", seed=1)
-    made = generate_questions(tmp_path / "d.jsonl", index=kb, generator=tiny_generator, round_trip=0, draw=3, seed=5)
-    assert made.passages == 3
+    report = generate_questions(tmp_path / "d.jsonl", index=kb, generator=tiny_generator, round_trip=0, draw=3, seed=5)
+    assert report.passages == 3
     assert len({row["context"] for row in rows_of(tmp_path / "d.jsonl")}) <= 3
 
 
@@ -164,36 +167,122 @@ def test_questions_of_other_settings_are_not_kept(kb: Path, tiny_generator: Path
 def test_the_round_trip_and_the_classifier_judge(
     kb: Path, tiny_generator: Path, tiny_reader: Path, tiny_classifier: Path, tmp_path: Path
 ) -> None:
-    made = generate_questions(
-        tmp_path / "q.jsonl",
-        index=kb,
-        generator=tiny_generator,
-        reader=tiny_reader,
-        classifier=tiny_classifier,
-        round_trip=0.01,
-        min_probability=0.5,
-    )
-    assert made.dropped["round_trip"] > 0
-    assert all(row["weight"] == row["score"] >= 0.5 for row in rows_of(tmp_path / "q.jsonl"))
+    settings: dict[str, Any] = {"index": kb, "generator": tiny_generator, "answers": 7}
+    report = generate_questions(tmp_path / "read.jsonl", **settings, reader=tiny_reader, round_trip=0.01)
+    assert report.dropped["round_trip"] > 0
+    settings |= {"round_trip": 0, "classifier": tiny_classifier}
+    generate_questions(tmp_path / "judged.jsonl", **settings, min_probability=1e-9)
+    scores = sorted(row["score"] for row in rows_of(tmp_path / "judged.jsonl"))
+    middle = scores[len(scores) // 2]
+    assert scores[0] < middle
+    report = generate_questions(tmp_path / "likely.jsonl", **settings, min_probability=middle)
+    likely = [row["score"] for row in rows_of(tmp_path / "likely.jsonl")]
+    assert likely
+    assert min(likely) >= middle
+    assert report.dropped["improbable"] > 0
+    assert all(row["weight"] == row["score"] for row in rows_of(tmp_path / "likely.jsonl"))
 
 
 def test_a_data_file_is_indexed_without_its_questions(
-    squad_file: Path, tiny: Path, tiny_generator: Path, tmp_path: Path
+    squad_file: Path, tiny: Path, tiny_generator: Path, tiny_reader: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "q.json"
-    made = generate_questions(out, data=squad_file, generator=tiny_generator, model=tiny, round_trip=0)
-    assert made.passages == 24
+    report = generate_questions(
+        out, data=squad_file, generator=tiny_generator, reader=tiny_reader, model=tiny, round_trip=0.01
+    )
+    assert report.passages == 24
     assert (tmp_path / "q.json.index").is_dir()
     texts = {paragraph.text for paragraph in load_paragraphs(squad_file)}
     assert {paragraph.text for paragraph in load_squad(out)} <= texts
     folder = tmp_path / "beir"
     folder.mkdir()
     (folder / "corpus.jsonl").write_text('{"_id": "1", "title": "Bees", "text": "Every bee has 5 eyes and 6 legs."}\n')
-    made = generate_questions(
+    report = generate_questions(
         tmp_path / "b.jsonl", data=folder, work=tmp_path / "w", generator=tiny_generator, model=tiny, round_trip=0
     )
-    assert made.passages == 1
+    assert report.passages == 1
     assert (tmp_path / "w").is_dir()
+
+
+def test_a_file_that_nothing_searches_is_not_indexed(squad_file: Path, tiny_generator: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    report = generate_questions(tmp_path / "out" / "q.json", data=squad_file, generator=tiny_generator, round_trip=0)
+    assert report.passages == 24
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["q.json"]
+
+
+def test_a_file_that_people_may_have_edited_is_not_overwritten(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
+    out = tmp_path / "q.jsonl"
+    out.write_text("edited")
+    with pytest.raises(InputError, match="exists already"):
+        generate_questions(out, index=kb, generator=tiny_generator, round_trip=0)
+    assert out.read_text() == "edited"
+
+
+def test_numbers_may_be_of_numpy(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
+    def questions(out: Path, number: Callable[[int], Any], share: Callable[[float], Any]) -> bytes:
+        decoding = Nucleus(share(0.5), number(3))
+        generate_questions(
+            out, index=kb, generator=tiny_generator, answers=number(2), round_trip=share(0), draw=number(3), seed=number(4),
+            decoding=decoding,
+        )  # fmt: skip
+        return out.read_bytes()
+
+    assert questions(tmp_path / "a.jsonl", np.int64, np.float32) == questions(tmp_path / "b.jsonl", int, float)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"answers": 2},
+        {"styles": "search"},
+        {"decoding": "greedy"},
+        {"seed": 1},
+        {"draw": 4},
+        {"round_trip": 0.02},
+        {"reader": None},
+        {"min_probability": 0.2},
+        {"extractor": "tiny_extractor"},
+        {"generator": "another"},
+        {"index": "another"},
+        {},
+    ],
+    ids=str,
+)
+def test_rows_of_other_settings_are_not_used(
+    kb: Path, tiny_generator: Path, tmp_path: Path, request: pytest.FixtureRequest, change: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Each setting that changes the questions is in the stamp of the rows that a run resumes from."""
+    reader, classifier = request.getfixturevalue("tiny_reader"), request.getfixturevalue("tiny_classifier")
+    settings = {
+        "index": kb, "generator": tiny_generator, "answers": 3, "decoding": "beam", "seed": 0, "reader": reader,
+        "round_trip": 0.01, "classifier": classifier, "min_probability": 0.1,
+    }  # fmt: skip
+    stamps = []
+
+    def resume(path: Path, stamp: str, total: int, *rest: Any) -> list[dict[str, Any]]:
+        stamps.append(stamp)
+        return []
+
+    monkeypatch.setattr(generate, "resume_rows", resume)
+    generate_questions(tmp_path / "a.jsonl", **settings)
+    if change.get("generator"):
+        change = {"generator": tmp_path / "generator"}
+        shutil.copytree(tiny_generator, change["generator"])
+        config = change["generator"] / "config.json"
+        config.write_text(config.read_text() + " ")
+    if change.get("index"):
+        change = {"index": tmp_path / "other"}
+        shutil.copytree(kb, change["index"])
+        index_documents(change["index"], Document("new", "", "Every bee of the hive dances for the queen."))
+    if change.get("extractor"):
+        change = {"extractor": request.getfixturevalue("tiny_extractor")}
+    if "reader" in change:
+        change = {"reader": None, "round_trip": 0}
+    generate_questions(tmp_path / "b.jsonl", **{**settings, **change})
+    assert (stamps[0] == stamps[1]) == (not change)
 
 
 def test_wrong_arguments(kb: Path, tiny_generator: Path, tiny_reader: Path, squad_file: Path, tmp_path: Path) -> None:
@@ -212,10 +301,16 @@ def test_wrong_arguments(kb: Path, tiny_generator: Path, tiny_reader: Path, squa
         ({"index": kb, "round_trip": 2}, "round_trip is 2"),
         ({"index": kb, "min_probability": "x"}, "min_probability is 'x'"),
         ({"index": kb, "draw": 0}, "the number of passages is 0"),
+        ({"index": kb, "decoding": BeamSearch(0)}, "beams is 0"),
+        ({"index": kb, "decoding": Nucleus(2.0)}, "top_p is 2.0"),
+        ({"index": kb, "decoding": None}, "decoding is Greedy"),
+        ({"index": kb, "extractor": "x", "entities": "y"}, "name an extractor or entities"),
+        ({"data": squad_file, "work": tmp_path / "w"}, "would be ignored: round_trip is 0"),
+        ({"data": squad_file, "model": "all-minilm-l6-v2"}, "would be ignored: round_trip is 0"),
         ({"index": kb, "generator": tiny_reader}, "it is a reader, not a generator"),
         ({"data": tmp_path / "none.json"}, "none.json"),
     ):
-        with pytest.raises(Exception, match=message):
+        with pytest.raises(OreqaError, match=message):
             generate_questions(out, **{**settings, **changes})
         assert not out.exists()
     with pytest.raises(InputError, match="name a file ending"):
@@ -238,6 +333,9 @@ def test_the_command_has_the_arguments_and_does_what_the_function_does(
     assert result.exit_code == 0, result.output
     assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "f.jsonl").read_bytes()
     assert re.search(r"^\d+ questions about \d+ passages in .*c\.jsonl, \d+ s$", result.stdout, re.MULTILINE)
+    assert re.search(r"^  \d+ were asked \([\d.,]+ passages, [\d.,]+ questions a second\)$", result.stdout, re.MULTILINE)
+    first = rows_of(tmp_path / "c.jsonl")[0]
+    assert f"  {first['question']} – {first['span']}\n" in result.stdout
     assert "passages are too short to ask about" in result.stdout
     result = CliRunner().invoke(app, ["generate", *map(str, arguments), "--out", str(tmp_path / "j.jsonl"), "--json"])
     assert json.loads(result.stdout)["questions"] == len(rows_of(tmp_path / "j.jsonl"))

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
+from tiny_models import make_generator
 
 pytest.importorskip("torch")
 
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
+from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad
 from oreqa.errors import InputError
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer
@@ -19,6 +22,16 @@ from oreqa.training.generator_examples import Example, collate, ordered_examples
 from oreqa.training.train import train_model
 
 pytestmark = [pytest.mark.train, pytest.mark.slow]
+
+
+@pytest.fixture
+def tiny_generator(tmp_path: Path) -> Path:
+    """A generator that learned one style, and has vocabulary for two more."""
+    folder = make_generator(tmp_path / "backbone", styles=("textbook", "story", "poem"))
+    config = json.loads((folder / "config.json").read_text())
+    config["oreqa"]["styles"] = ["textbook"]
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
 
 
 def generator_recipe(squad_file: Path, backbone: Path, **changes: object) -> GeneratorRecipe:
@@ -90,6 +103,44 @@ def test_a_paragraph_that_is_held_out_in_one_file_is_not_learned_from_another(
     assert len(ordered_examples(recipe, inputs)) == len(alone) + 1
 
 
+def test_silver_pairs_and_answers_that_are_not_where_they_should_be_are_passed_over(
+    tiny_generator: Path, tmp_path: Path
+) -> None:
+    silver = {"question": "who sleeps", "answer": "fox 3", "source": "silver"}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(silver) + "\n")
+    text = "fox 3 sleeps. dog 4 eats."
+    golds = [("fox 3", 0), ("fox 3", 5), ("dog 4", -11), ("dog 4", 500), (" ", 5), ("dog 4", 14)]
+    # The first answer that stands in its place is learned from.
+    questions = tuple(Question(f"q{n}", f"who is {n}", (Gold("cat", 3), Gold(*gold))) for n, gold in enumerate(golds))
+    paragraphs = [Paragraph(f"title {n}", text if n == 3 else f"fox {n} rests.", ()) for n in range(9)]
+    paragraphs = [replace(p, questions=questions if p.text == text else ()) for p in paragraphs]
+    assert text in {paragraph.text for paragraph in split_articles(paragraphs)[0]}
+    save_squad(tmp_path / "squad.json", paragraphs)
+    data = [{"file": str(tmp_path / name), "style": "story"} for name in ("pairs.jsonl", "squad.json")]
+    recipe = generator_recipe(tmp_path / "squad.json", tiny_generator, data=data)
+    inputs = inputs_of(recipe, tiny_generator)
+    answers = []
+    for example in ordered_examples(recipe, inputs):
+        pieces = [inputs._tokenizer.id_to_token(i) for i in example.prefix]
+        answers.append("".join(pieces[pieces.index("[unused0]") + 1 : pieces.index("[unused1]")]).replace("##", ""))
+    assert sorted(answers) == ["dog4", "fox3"]
+
+
+def test_a_generator_that_learns_on_keeps_the_tokens_of_its_styles(
+    squad_file: Path, tiny_generator: Path, tmp_path: Path
+) -> None:
+    data = [{"file": str(squad_file), "style": style, "questions": 2} for style in ("poem", "textbook")]
+    train_generator(generator_recipe(squad_file, tiny_generator, data=data), tmp_path / "out")
+    generator = QuestionGenerator.load(tmp_path / "out")
+    assert generator.styles == ("textbook", "poem")
+
+
+def test_prefix_and_question_have_to_fit_the_positions(squad_file: Path, tiny_generator: Path, tmp_path: Path) -> None:
+    recipe = generator_recipe(squad_file, tiny_generator, max_tokens=480, question_tokens=128)
+    with pytest.raises(InputError, match=r"max_tokens = 480 and question_tokens = 128 are more than the \d+ positions"):
+        train_generator(recipe, tmp_path / "out")
+
+
 def test_files_have_their_own_styles_epochs_and_draws(squad_file: Path, tiny_generator: Path) -> None:
     twice = {"file": str(squad_file), "style": "story", "epochs": 2, "questions": 3}
     recipe = generator_recipe(squad_file, tiny_generator, data=[twice, {"file": str(squad_file), "style": "search"}])
@@ -119,7 +170,12 @@ def test_a_generator_learns_and_its_folder_generates(squad_file: Path, tiny_gene
     losses = [loss for _, loss in record["losses"]]
     assert losses[-1] < 0.7 * losses[0]
     config = json.loads((tmp_path / "g" / "config.json").read_text())
-    assert config["oreqa"] == {"kind": "generator", "styles": ["story"], "max_tokens": 40, "question_tokens": 20}
+    assert config["oreqa"] == {
+        "kind": "generator",
+        "styles": ["textbook", "story"],
+        "max_tokens": 40,
+        "question_tokens": 20,
+    }
     generator = QuestionGenerator.load(tmp_path / "g")
     text = "fox 3 jumps over dog 3 and sleeps in house 3"
     questions = generator.generate([MarkedAnswer("", text, 0, 5), MarkedAnswer("", text, 37, 44)], "story")
@@ -155,7 +211,7 @@ def test_data_without_an_answer_is_refused(tiny_generator: Path, tmp_path: Path)
     file.write_text(json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "fox", "qas": []}]}]}))
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(
-        f'kind = "generator"\nbackbone = "{tiny_generator}"\ndata = [{{file = "{file}", style = "story"}}]\n'
+        f'kind = "generator"\nbackbone = "{tiny_generator}"\nmax_tokens = 32\nquestion_tokens = 8\ndata = [{{file = "{file}", style = "story"}}]\n'
         "[optimiser]\nlearning_rate = 1e-3\nbatch = 4\n"
     )
     with pytest.raises(InputError, match="nothing to learn from"):

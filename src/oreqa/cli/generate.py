@@ -37,7 +37,8 @@ def generate(
         str | None, typer.Option(help="Extractor of answers: a name or a folder.", show_default="rules")
     ] = None,
     entities: Annotated[
-        str | None, typer.Option(help="spaCy pipeline whose entities are asked for, as en_core_web_sm.", show_default=False)
+        str | None,
+        typer.Option(help="Or spaCy pipeline whose entities are the answers, as en_core_web_sm.", show_default=False),
     ] = None,
     answers: Annotated[int, typer.Option(min=1, help="Answers to ask for in each passage.")] = 5,
     styles: Annotated[
@@ -67,8 +68,8 @@ def generate(
 ) -> None:
     """Make questions with answers from documents, as training data that people can read and edit.
 
-    Spans that passages offer as answers are asked for by a generator (oreqa train generator). A question is kept if the
-    reader finds its answer again among all documents. An interrupted run resumes when it is started again.
+    A generator (oreqa train generator) writes a question about each likely answer span. A question is kept if the reader
+    finds its answer again among all documents. An interrupted run resumes when it is started again.
 
     [bold]oreqa generate --index kb --generator runs/generator --out questions.jsonl[/bold]
     """
@@ -100,7 +101,11 @@ def generate(
         print_json({**asdict(written), "out": str(written.out)})
         return
     say(f"{written.questions:,} questions about {written.passages:,} passages in {written.out}, {written.seconds:,.0f} s")
+    rates = f"{written.passages_per_second:,.1f} passages, {written.candidates_per_second:,.1f} questions a second"
+    say(f"  {written.candidates:,} were asked ({rates})")
     for reason, dropped in written.dropped.items():
         say(f"  {dropped:,} dropped: {REASONS[reason]}")
     if written.short_passages:
         say(f"  {written.short_passages:,} passages are too short to ask about")
+    for question, answer in written.examples:
+        say(f"  {question} – {answer}")

@@ -29,6 +29,12 @@ class Question:
     answers: tuple[Gold, ...]
 
 
+def placed_answers(text: str, question: Question) -> list[tuple[int, int]]:
+    """The characters of a question's answers in its paragraph, those left out that do not stand where the data says."""
+    ranges = ((gold.start, gold.start + len(gold.text), gold.text) for gold in question.answers)
+    return [(start, end) for start, end, answer in ranges if start >= 0 and answer.strip() and text[start:end] == answer]
+
+
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     """A paragraph, the title of its article, and the questions about it."""

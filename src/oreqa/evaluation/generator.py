@@ -15,7 +15,7 @@ from oreqa.arguments import as_path, choice, count
 from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import readable_title
+from oreqa.datasets.squad import placed_answers, readable_title
 from oreqa.errors import InputError
 from oreqa.evaluation.figures import histogram
 from oreqa.evaluation.runs import QuestionResult
@@ -45,6 +45,8 @@ def evaluate_generator(
 ) -> dict[str, Any]:
     """Generate a question for the first answer of each question of a SQuAD or MRQA file, and compare the two.
 
+    Answers that do not stand where the data says are passed over.
+
     ``style`` is one that the generator learned, by default its first. With ``held_out`` only the articles that training
     holds out are asked about; ``questions`` are drawn by ``seed``, all if left out. Writes the run's files to ``out`` and
     returns what metrics.json holds: ROUGE-L and BLEU-4 in percent, and the questions generated a second.
@@ -52,23 +54,23 @@ def evaluate_generator(
     Raises InputError for data that cannot be read, ModelError for a model that cannot be loaded.
     """
     data, out = as_path(data, "data"), as_path(out, "out")
-    asker, method = QuestionGenerator.load(generator, device), as_decoding(decoding, seed)
-    style = asker.styles[0] if style is None else style
-    choice(style, asker.styles, "style")
-    rows = _asked(data, held_out, asker.reads_passages)
+    question_generator, decoding = QuestionGenerator.load(generator, device), as_decoding(decoding, seed)
+    style = question_generator.styles[0] if style is None else style
+    choice(style, question_generator.styles, "style")
+    rows = _asked(data, held_out, question_generator.reads_passages)
     if questions is not None and count(questions, "the number of questions") < len(rows):
         rows = [rows[i] for i in sorted(random.Random(seed).sample(range(len(rows)), questions))]
     if not rows:
         raise InputError(f"{data}: no question with an answer")
     begin = time.monotonic()
     with progress("generating questions", len(rows)) as advance:
-        generated = asker.generate([answer for _, _, answer in rows], style, method, progress=advance)
+        generated = question_generator.generate([answer for _, _, answer in rows], style, decoding, progress=advance)
     seconds = time.monotonic() - begin
     texts, golds = [best[0].text if best else "" for best in generated], [gold for _, gold, _ in rows]
     scores = rouge_l(texts, golds)
     run = EvalRun(
         task="generator",
-        mode=_MODES[type(method)],
+        mode=_MODES[type(decoding)],
         results=_results(rows, texts, scores),
         candidates=len(rows),
         data=[data],
@@ -76,7 +78,7 @@ def evaluate_generator(
         settings={
             "data": data.name,
             "style": style,
-            "decoding": repr(method),
+            "decoding": repr(decoding),
             "held_out": held_out,
             "drawn": questions,
             "seed": seed,
@@ -102,10 +104,8 @@ def _asked(data: Path, held_out: bool, whole: bool) -> list[tuple[str, str, Mark
     for paragraph in split_articles(paragraphs)[1] if held_out else paragraphs:
         sentences, title = [] if whole else split_sentences(paragraph.text), readable_title(paragraph.title)
         for question in paragraph.questions:
-            if question.answers:
-                gold = question.answers[0]
-                marked = mark_answer(title, paragraph.text, gold.start, gold.start + len(gold.text), sentences)
-                rows.append((question.id, question.text, marked))
+            for start, end in placed_answers(paragraph.text, question)[:1]:
+                rows.append((question.id, question.text, mark_answer(title, paragraph.text, start, end, sentences)))
     return rows
 
 

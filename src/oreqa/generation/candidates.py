@@ -48,12 +48,15 @@ def answer_candidates(
 ) -> list[list[AnswerCandidate]]:
     """Return up to ``k`` spans of each passage that people may ask about, likeliest first.
 
-    A passage is its text, or its ``(title, text)``. The extractor's spans come first, by their log-probability, to which
-    AGREEMENT is added for a span that ``rules`` find too (phrases do not count); then spaCy's ``entities``, in the order of
+    A passage is its text, or its ``(title, text)``. First come the extractor's spans, by their log-probability, to which
+    AGREEMENT is added for a span that ``rules`` find too (phrases do not count), or spaCy's ``entities``, in the order of
     the text; then those of rules. A span is left out if it overlaps one that stands before it, or equals one after SQuAD's
-    normalisation. Raises InputError if there is nothing to find spans with, or for what is no passage.
+    normalisation. Raises InputError for both an extractor and entities, for nothing to find spans with, and for what is no
+    passage.
     """
     k, texts = count(k, "k"), passage_list(passages)
+    if extractor is not None and entities is not None:
+        raise InputError("name an extractor or entities: an extractor leaves no places for entities")
     if extractor is None and entities is None and not rules:
         raise InputError("answer candidates need an extractor, entities or rules")
     extracted = [] if extractor is None else extractor.extract(texts, POOL * k, overlapping=True)
@@ -66,7 +69,7 @@ def answer_candidates(
             certain = {(start, end) for start, end, kind, _ in by_rule if kind != "phrase"}
             spans = [(s.start, s.end, s.score + AGREEMENT * ((s.start, s.end) in certain)) for s in extracted[number]]
             proposed += [(start, end, "extractor", score) for start, end, score in sorted(spans, key=lambda s: -s[2])]
-        if named:
+        elif named:
             proposed += [(start, end, "entity", 0.0) for start, end in named[number]]
         candidates.append(_choose(text, [*proposed, *by_rule], k))
     return candidates

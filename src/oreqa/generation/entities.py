@@ -19,6 +19,11 @@ class Entities:
     def __init__(self, pipeline: Any) -> None:
         self._pipeline = pipeline
 
+    @property
+    def stamp(self) -> str:
+        """The pipeline's name and version."""
+        return " ".join(str(self._pipeline.meta.get(key, "")) for key in ("lang", "name", "version", "spacy_version"))
+
     @classmethod
     def load(cls, name: str = DEFAULT_PIPELINE) -> Entities:
         """Load a spaCy pipeline by name or folder. Raises ModelError if spaCy or the pipeline is not installed, InputError

@@ -32,7 +32,7 @@ REASONS: Mapping[str, str] = {
     "round_trip": "the reader finds another answer among the passages retrieved for the question",
     "improbable": "the classifier doubts that the sentence answers the question",
 }
-"""Why questions are dropped, in the order of the filters."""
+"""Why questions are dropped."""
 
 
 def text_reason(question: str, answer: str) -> str | None:
@@ -60,14 +60,19 @@ def round_trip_f1(index: Index, reader: Reader, questions: Sequence[str], answer
 
 
 class Filters:
-    """All filters of a question by itself; those without a model are passed over.
+    """All filters of a question by itself; those without a model are passed over, and without a reader so is the index.
 
     A question stays if the ``reader`` finds its answer with an F1 of at least ``min_f1`` (``round_trip_f1``), and the
     ``classifier`` gives the answer's sentence at least ``min_probability``. ``stamp`` names the models and limits.
     """
 
     def __init__(
-        self, index: Index, reader: Reader | None, min_f1: float, classifier: CrossEncoder | None, min_probability: float
+        self,
+        index: Index | None,
+        reader: Reader | None,
+        min_f1: float,
+        classifier: CrossEncoder | None,
+        min_probability: float,
     ) -> None:
         self._index = index
         self._reader, self._min_f1 = reader, min_f1
@@ -78,6 +83,7 @@ class Filters:
         """The drafts in their order, each with the first reason to drop it, or with none."""
         checked = [replace(draft, dropped=text_reason(draft.question, draft.answer)) for draft in drafts]
         if self._reader is not None:
+            assert self._index is not None
             kept = [i for i, draft in enumerate(checked) if draft.dropped is None]
             scores = round_trip_f1(
                 self._index, self._reader, [checked[i].question for i in kept], [checked[i].answer for i in kept]

@@ -38,12 +38,17 @@ BLOCK = 32
 """Passages that are worked on together, and saved together."""
 
 
+EXAMPLES = 3
+"""Questions that a report shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class GenerationReport:
     """What was written to ``out``: the ``questions`` kept, of one asked about each of ``candidates`` in ``passages``.
 
-    ``dropped`` counts the others by reason (``filters.REASONS``), ``short_passages`` what was passed over; ``seconds`` are
-    those of the last run, if it resumed another.
+    ``dropped`` counts the others by reason (``filters.REASONS``), ``short_passages`` what was passed over. ``seconds`` are
+    those of the last run, if it resumed another, and ``passages_per_second`` and ``candidates_per_second`` the rates of what
+    it did itself, its models loaded. ``examples`` are a few of the questions, each with its answer.
     """
 
     out: Path
@@ -53,6 +58,9 @@ class GenerationReport:
     questions: int
     dropped: Mapping[str, int]
     seconds: float
+    passages_per_second: float
+    candidates_per_second: float
+    examples: Sequence[tuple[str, str]]
 
 
 def generate_questions(
@@ -82,76 +90,107 @@ def generate_questions(
     The passages are those of an ``index``, or of ``data`` (a SQuAD or MRQA file, whose questions are not looked at, or a
     BEIR folder), which is indexed in ``work`` by the encoder ``model``, by default all-MiniLM-L6-v2; ``draw`` picks some of
     them at random. In each passage of at least ``filters.MIN_WORDS`` words up to ``answers`` spans are marked: those of the
-    ``extractor``, then spaCy's ``entities`` (the name of a pipeline), then those of rules (``answer_candidates``). The
-    ``generator`` asks for each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
+    ``extractor`` and of rules (``answer_candidates``), or spaCy's ``entities`` (the name of a pipeline), or those of rules
+    alone. The ``generator`` asks for each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
 
     Questions of fewer than three words, with their answer inside, or asked twice are dropped; and those for which the
     ``reader`` does not find the answer again, with an F1 of at least ``round_trip``, among the passages retrieved for the
     question; and those to whose sentence the ``classifier`` gives less than ``min_probability``. At 0 these two models are
     not loaded.
 
-    An interrupted run resumes when it is started again. Raises InputError for arguments that do not fit together and for
-    data that cannot be read, ModelError for a model that cannot be loaded.
+    An interrupted run resumes when it is started again. Raises InputError for an ``out`` that exists, for arguments that do
+    not fit together and for data that cannot be read, ModelError for a model that cannot be loaded.
     """
     out = check_out(as_path(out, "out"))
-    per_passage, begin = count(answers, "the number of answers"), perf_counter()
-    reads, judges = share(round_trip, "round_trip") > 0, share(min_probability, "min_probability") > 0
-    if reader is not None and not reads:
+    begin, answers = perf_counter(), count(answers, "the number of answers")
+    draw = None if draw is None else count(draw, "the number of passages")
+    seed = count(seed, "seed", 0)
+    round_trip, min_probability = share(round_trip, "round_trip"), share(min_probability, "min_probability")
+    decoding = as_decoding(decoding, seed)
+    if reader is not None and not round_trip:
         raise InputError(f"reader = {reader} would be ignored: round_trip is 0, and nothing is read")
-    if classifier is not None and not judges:
+    if classifier is not None and not min_probability:
         raise InputError(f"classifier = {classifier} would be ignored: set min_probability above 0")
-    asker = QuestionGenerator.load(generator, device)
-    chosen, method = _styles(styles, asker), as_decoding(decoding, seed)
-    finder = None if extractor is None else Extractor.load(extractor, device)
-    pipeline = None if entities is None else Entities.load(entities)
-    opened = open_source(out, index, data, work, model, device, progress)
-    filters = Filters(
-        opened,
-        Reader.load(reader or DEFAULT_READER, device) if reads else None,
-        round_trip,
-        CrossEncoder.load(classifier or DEFAULT_CLASSIFIER, device, kind=CLASSIFIER) if judges else None,
-        min_probability,
+    if entities is not None and extractor is not None:
+        raise InputError("name an extractor or entities: an extractor leaves no places for entities")
+    question_generator = QuestionGenerator.load(generator, device)
+    styles = _styles(styles, question_generator)
+    span_models = (
+        None if extractor is None else Extractor.load(extractor, device),
+        None if entities is None else Entities.load(entities),
     )
-    indexed = list(opened.passages())
-    passages = [passage for passage in indexed if len(passage.text.split()) >= MIN_WORDS]
-    short = len(indexed) - len(passages)
-    if draw is not None and count(draw, "the number of passages") < len(passages):
-        passages = [passages[i] for i in sorted(random.Random(seed).sample(range(len(passages)), draw))]
-
-    def make(first: int, last: int) -> list[dict[str, Any]]:
-        texts = [(passage_head(passage.title, passage.heading), passage.text) for passage in passages[first:last]]
-        candidates = answer_candidates(texts, per_passage, extractor=finder, entities=pipeline)
-        drafts = [
-            Draft(number, candidate.text, candidate.start, chosen[(number + place) % len(chosen)])
-            for number, of_passage in enumerate(candidates, first)
-            for place, candidate in enumerate(of_passage)
+    judges = (
+        Reader.load(reader or DEFAULT_READER, device) if round_trip else None,
+        CrossEncoder.load(classifier or DEFAULT_CLASSIFIER, device, kind=CLASSIFIER) if min_probability else None,
+    )
+    with open_source(out, index, data, work, model, round_trip > 0, device, progress) as source:
+        passages = [passage for passage in source.passages if len(passage.text.split()) >= MIN_WORDS]
+        short = len(source.passages) - len(passages)
+        if draw is not None and draw < len(passages):
+            passages = [passages[i] for i in sorted(random.Random(seed).sample(range(len(passages)), draw))]
+        filters = Filters(source.index, judges[0], round_trip, judges[1], min_probability)
+        settings = [
+            source.stamp,
+            question_generator.stamp,
+            *(model.stamp if model else None for model in span_models),
+            filters.stamp,
+            answers,
+            styles,
+            repr(decoding),
+            draw,
+            seed,
+            used_precision(device, "encoder", "reader"),
         ]
-        asked = _ask(drafts, passages, asker, method)
-        rows: list[list[dict[str, Any]]] = [[] for _ in range(first, last)]
-        for draft in filters(asked, passages):
-            rows[draft.passage - first].append(draft.row())
-        return [{"questions": of_passage} for of_passage in rows]
+        stamp = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]
+        asked, asking = [0, 0], perf_counter()
 
-    decisive: list[Any] = [
-        opened.content_stamp,
-        opened.encoder.fingerprint,
-        asker.stamp,
-        finder.stamp if finder else None,
-        entities,
-    ]
-    decisive += [filters.stamp, per_passage, chosen, repr(method), draw, seed]
-    decisive += [used_precision(device, "encoder", "reader")]
-    stamp = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
-    partial = out.with_name(f".{out.name}.partial")
-    with progress("asking about passages", len(passages)) as advance:
-        rows = resume_rows(partial, stamp, len(passages), BLOCK, make, advance)
+        def make(first: int, last: int) -> list[dict[str, Any]]:
+            drafts = _mark(passages[first:last], first, answers, styles, *span_models)
+            rows: list[list[dict[str, Any]]] = [[] for _ in range(first, last)]
+            for draft in filters(_ask(drafts, passages, question_generator, decoding), passages):
+                rows[draft.passage - first].append(draft.row())
+            asked[:] = asked[0] + last - first, asked[1] + len(drafts)
+            return [{"questions": of_passage} for of_passage in rows]
+
+        partial = out.with_name(f".{out.name}.partial")
+        with progress("asking about passages", len(passages)) as advance:
+            rows = resume_rows(partial, stamp, len(passages), BLOCK, make, advance)
+        passages_rate, candidates_rate = (round(number / (perf_counter() - asking), 2) for number in asked)
     drafts = drop_repeated([Draft(number, **fields) for number, row in enumerate(rows) for fields in row["questions"]])
     kept = [draft for draft in drafts if draft.dropped is None]
     write_questions(out, passages, kept)
     partial.unlink(missing_ok=True)
     dropped = Counter(draft.dropped for draft in drafts)
-    reasons = {reason: dropped[reason] for reason in REASONS if dropped[reason]}
-    return GenerationReport(out, len(passages), short, len(drafts), len(kept), reasons, perf_counter() - begin)
+    return GenerationReport(
+        out,
+        passages=len(passages),
+        short_passages=short,
+        candidates=len(drafts),
+        questions=len(kept),
+        dropped={reason: dropped[reason] for reason in REASONS if dropped[reason]},
+        seconds=round(perf_counter() - begin, 3),
+        passages_per_second=passages_rate,
+        candidates_per_second=candidates_rate,
+        examples=[(draft.question, draft.answer) for draft in kept[:: -(-len(kept) // EXAMPLES) or 1]],
+    )
+
+
+def _mark(
+    passages: Sequence[Passage],
+    first: int,
+    answers: int,
+    styles: Sequence[str],
+    extractor: Extractor | None,
+    entities: Entities | None,
+) -> list[Draft]:
+    """Drafts without questions about passages of which the first has the number ``first``."""
+    texts = [(passage_head(passage.title, passage.heading), passage.text) for passage in passages]
+    candidates = answer_candidates(texts, answers, extractor=extractor, entities=entities, rules=entities is None)
+    return [
+        Draft(number, candidate.text, candidate.start, styles[(number + place) % len(styles)])
+        for number, of_passage in enumerate(candidates, first)
+        for place, candidate in enumerate(of_passage)
+    ]
 
 
 def _ask(
@@ -170,9 +209,11 @@ def _ask(
 
 def _styles(styles: str | Iterable[str] | None, generator: QuestionGenerator) -> list[str]:
     """The styles to ask in. Raises InputError, with those that the generator learned, for another."""
-    chosen = list(generator.styles) if styles is None else text_list(styles, "styles")
-    for style in chosen:
+    if styles is None:
+        return list(generator.styles)
+    names = text_list(styles, "styles")
+    for style in names:
         choice(style, generator.styles, "style")
-    if not chosen:
+    if not names:
         raise InputError("styles is an empty list: leave it out for all that the generator learned")
-    return chosen
+    return names

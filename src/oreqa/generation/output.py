@@ -18,9 +18,11 @@ from oreqa.generation.drafts import Draft
 
 
 def check_out(out: Path) -> Path:
-    """Return the path. Raises InputError if its name says neither pairs nor SQuAD."""
+    """Return the path. Raises InputError if its name says neither pairs nor SQuAD, or if it exists: people edit the file."""
     if out.suffix not in (".jsonl", ".json"):
         raise InputError(f"{out}: name a file ending in .jsonl for pairs, or in .json for the SQuAD format")
+    if out.exists():
+        raise InputError(f"{out}: it exists already; name another file, or delete this one to generate anew")
     return out
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from oreqa.arguments import as_path
-from oreqa.core import Document
+from oreqa.core import Document, Passage
 from oreqa.datasets.beir import load_corpus
-from oreqa.datasets.passages import whole_passages
+from oreqa.datasets.passages import read_passages, whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.errors import InputError
@@ -19,29 +24,52 @@ from oreqa.mining.tasks import default_work
 from oreqa.progress import Progress
 
 
+@dataclass(frozen=True, slots=True)
+class PassageSource:
+    """Passages to ask about, a ``stamp`` of their content, and the ``index`` that searches them, where one is needed."""
+
+    passages: list[Passage]
+    stamp: str
+    index: Index | None = None
+
+
+@contextmanager
 def open_source(
     out: Path,
     index: str | Path | None,
     data: str | Path | None,
     work: str | Path | None,
     model: str | Path | None,
+    searched: bool,
     device: str,
     progress: Progress,
-) -> Index:
+) -> Iterator[PassageSource]:
     """Open the ``index``, or index the ``data`` in ``work``, by default beside ``out``.
 
-    Raises InputError unless one of the two is named, and for a ``work`` or a ``model`` without ``data``.
+    The paragraphs of a file that are not to be ``searched`` are only read; documents of a BEIR folder are split by indexing
+    them. Raises InputError unless one of the two is named, and for a ``work`` or a ``model`` if nothing is indexed.
     """
     if (index is None) == (data is None):
         raise InputError("name either an index or data to make questions from")
-    if index is not None:
+    read_only = data is not None and not searched and not as_path(data, "data").is_dir()
+    if index is not None or read_only:
+        reason = "round_trip is 0" if read_only else "an index is named"
         for name, value in (("work", work), ("model", model)):
             if value is not None:
-                raise InputError(f"{name} = {value} would be ignored: an index is named, and nothing is indexed")
-        return Index.open(as_path(index, "an index's folder"), device)
-    assert data is not None
-    folder = default_work(out) if work is None else as_path(work, "work")
-    return index_data(as_path(data, "data"), folder, model or DEFAULT_ENCODER, device, progress)
+                raise InputError(f"{name} = {value} would be ignored: {reason}, and nothing is indexed")
+    if data is None:
+        assert index is not None
+        opened = Index.open(as_path(index, "an index's folder"), device)
+    elif read_only:
+        passages = read_passages(Path(data))
+        texts = json.dumps([(passage.title, passage.text) for passage in passages])
+        yield PassageSource(passages, hashlib.sha256(texts.encode()).hexdigest())
+        return
+    else:
+        folder = default_work(out) if work is None else as_path(work, "work")
+        opened = index_data(Path(data), folder, model or DEFAULT_ENCODER, device, progress)
+    with opened:
+        yield PassageSource(list(opened.passages()), f"{opened.content_stamp} {opened.fingerprint}", opened)
 
 
 def index_data(data: Path, work: Path, model: str | Path, device: str, progress: Progress) -> Index:

@@ -10,7 +10,7 @@ import torch
 
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Paragraph, readable_title
+from oreqa.datasets.squad import Paragraph, placed_answers, readable_title
 from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.graph.windows import Tokens, Window, padded_windows, token_span
 from oreqa.progress import Advance, ignore
@@ -87,7 +87,7 @@ def load_passages(recipe: ExtractorRecipe) -> list[_Passage]:
 
 
 def _answers(paragraph: Paragraph) -> set[tuple[int, int]]:
-    return {(gold.start, gold.start + len(gold.text)) for question in paragraph.questions for gold in question.answers}
+    return {place for question in paragraph.questions for place in placed_answers(paragraph.text, question)}
 
 
 def example_windows(

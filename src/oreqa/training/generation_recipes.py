@@ -20,7 +20,7 @@ class GeneratorData(Section):
 
     file: Path
     """SQuAD or MRQA file, or pairs of a question and an answer, which may stand in a context. Paragraphs that are held out
-    in any of the files are passed over."""
+    in any of the files are passed over, and so are silver pairs."""
     style: str
     """The kind of its questions; files of the same style share it."""
     epochs: Count = 1

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from oreqa.errors import InputError
 from oreqa.losses.generation import token_loss
-from oreqa.models.folders import GENERATOR, find_model, read_config
+from oreqa.models.folders import GENERATOR, find_model, read_config, whole_number
 from oreqa.models.generator.inputs import GeneratorInputs
 from oreqa.models.generator.module import BertGenerator, start_head
 from oreqa.models.generator.seq2seq import is_seq2seq
@@ -39,8 +39,9 @@ def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_
         model, inputs = start_seq2seq(recipe, backbone)
         pad, loss = seq2seq_collate(model), seq2seq_loss(recipe.label_smoothing)
     else:
-        model = _start(recipe, backbone)
-        inputs = GeneratorInputs(tokenizer, recipe.max_tokens, recipe.question_tokens, recipe.styles)
+        styles = _styles(recipe, backbone)
+        model = _start(recipe, backbone, styles)
+        inputs = GeneratorInputs(tokenizer, recipe.max_tokens, recipe.question_tokens, styles)
         pad, loss = collate, _loss(recipe.label_smoothing)
     with progress("preparing questions", None) as advance:
         examples = ordered_examples(recipe, inputs, advance)
@@ -60,12 +61,24 @@ def _loss(smoothing: float) -> Loss:
     return loss
 
 
-def _start(recipe: GeneratorRecipe, backbone: Path) -> BertGenerator:
+def _styles(recipe: GeneratorRecipe, backbone: Path) -> list[str]:
+    """The styles that the backbone learned already, which keep their tokens, and those of the recipe."""
+    learned = read_config(backbone).get("oreqa", {}).get("styles", [])
+    return list(dict.fromkeys([*learned, *recipe.styles]))
+
+
+def _start(recipe: GeneratorRecipe, backbone: Path, styles: list[str]) -> BertGenerator:
     """The backbone with its language model head, or with a new one if it has none."""
+    positions = whole_number(read_config(backbone), "max_position_embeddings", backbone, 512)
+    if recipe.max_tokens + recipe.question_tokens > positions:
+        raise InputError(
+            f"max_tokens = {recipe.max_tokens} and question_tokens = {recipe.question_tokens} are more than the {positions} "
+            f"positions of {backbone.name}; lower one of them"
+        )
     has_head = "cls.predictions.transform.dense.weight" in load_weights(backbone)
     settings = {
         "kind": GENERATOR,
-        "styles": list(recipe.styles),
+        "styles": styles,
         "max_tokens": recipe.max_tokens,
         "question_tokens": recipe.question_tokens,
     }

@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 
 from oreqa.corpus.sentences import split_sentences
-from oreqa.datasets.pairs import load_pairs
+from oreqa.datasets.pairs import SILVER, load_pairs
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import readable_title
+from oreqa.datasets.squad import placed_answers, readable_title
 from oreqa.datasets.tasks import is_pair_file
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
 from oreqa.models.generator.seq2seq import Seq2SeqInputs
@@ -81,11 +81,14 @@ def _load(
 
 
 def _marked(file: Path, titles: bool, inputs: Inputs, held_out: set[str]) -> Iterator[tuple[str, MarkedAnswer]]:
-    """The questions of a file, each with its first answer in its context, without those about ``held_out`` paragraphs."""
+    """The questions of a file, each with its first answer in its context, without those about ``held_out`` paragraphs.
+
+    Silver pairs are passed over: a model wrote the question or chose its answer.
+    """
     if file.is_file() and is_pair_file(file):
         for pair in load_pairs(file):
             candidate = pair.positive
-            if candidate.context in held_out:
+            if pair.source == SILVER or candidate.context in held_out:
                 continue
             sentences = [] if inputs.reads_passages else split_sentences(candidate.context)
             title = readable_title(candidate.title) if titles else ""
@@ -98,9 +101,8 @@ def _marked(file: Path, titles: bool, inputs: Inputs, held_out: set[str]) -> Ite
         sentences = [] if inputs.reads_passages else split_sentences(paragraph.text)
         title = readable_title(paragraph.title) if titles else ""
         for question in paragraph.questions:
-            if question.answers:
-                gold = question.answers[0]
-                yield question.text, mark_answer(title, paragraph.text, gold.start, gold.start + len(gold.text), sentences)
+            for start, end in placed_answers(paragraph.text, question)[:1]:
+                yield question.text, mark_answer(title, paragraph.text, start, end, sentences)
 
 
 def collate(examples: Sequence[Example]) -> Batch:

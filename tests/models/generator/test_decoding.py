@@ -12,6 +12,7 @@ from oreqa.models.generator.decoding import (
     Ending,
     Floats,
     TokenSequence,
+    allowed_repeats,
     decode_beams,
     decode_one_by_one,
     draw_from_nucleus,
@@ -54,21 +55,30 @@ def log_probability(tokens: Sequence[int], token: int) -> float:
     return float(logits[token] - np.log(np.exp(logits).sum()))
 
 
-def may_follow(written: Sequence[int]) -> list[int]:
+def times(ids: Sequence[int], part: Sequence[int]) -> int:
+    return sum(list(ids[place : place + len(part)]) == list(part) for place in range(len(ids)))
+
+
+def repeats_too_often(prefix: Sequence[int], written: Sequence[int], token: int) -> bool:
+    if written and written[-1] == token and not times(prefix, [token, token]):
+        return True
+    if written and times(written, [written[-1], token]):
+        triple = [*written[-2:], token]
+        return times(written, triple) >= times(prefix, triple)
+    return False
+
+
+def may_follow(prefix: Sequence[int], written: Sequence[int]) -> list[int]:
     if len(written) == ENDING.limit - 1:
         return [END]
-    pairs = {(written[place], written[place + 1]) for place in range(len(written) - 1)} | {(t, t) for t in written}
-    return [
-        token
-        for token in range(VOCABULARY)
-        if token != NEVER and (written or token != END) and (not written or (written[-1], token) not in pairs)
-    ]
+    tokens = [token for token in range(VOCABULARY) if token != NEVER and (written or token != END)]
+    return [token for token in tokens if not repeats_too_often(prefix, written, token)]
 
 
 def slow_greedy(prefix: Sequence[int]) -> list[int]:
     question: list[int] = []
     while True:
-        token = max(may_follow(question), key=lambda t: table_logits([*prefix, *question])[t])
+        token = max(may_follow(prefix, question), key=lambda t: table_logits([*prefix, *question])[t])
         if token == END:
             return question
         question.append(token)
@@ -108,8 +118,9 @@ def test_wide_beams_find_the_best_question_of_all() -> None:
         totals = [sequence.total for sequence in sequences]
         assert totals == sorted(totals, reverse=True)
         tokens = [t for t in range(VOCABULARY) if t not in (NEVER, END)]
-        every = [[a] for a in tokens] + [[a, b] for a in tokens for b in tokens if a != b]
-        every += [[a, b, c] for a in tokens for b in tokens for c in tokens if a != b != c]
+        every = [[a] for a in tokens]
+        every += [[*ids, b] for ids in every for b in tokens if not repeats_too_often(prefix, ids, b)]
+        every += [[*ids, c] for ids in every for c in tokens if len(ids) == 2 and not repeats_too_often(prefix, ids, c)]
         assert {sequence.ids for sequence in sequences} == {tuple(question) for question in every}
         for sequence in sequences[:3]:
             check_scores(prefix, sequence)
@@ -126,7 +137,7 @@ def test_beams_equal_a_slow_search(length_penalty: float) -> None:
             longer = [
                 (total + log_probability([*prefix, *tokens], token), [*tokens, token])
                 for total, tokens in live
-                for token in may_follow(tokens)
+                for token in may_follow(prefix, tokens)
             ]
             best = sorted(longer, key=lambda beam: -beam[0])[: width - len(ended)]
             ended += [beam for beam in best if beam[1][-1] == END]
@@ -233,6 +244,23 @@ def test_no_token_follows_another_twice() -> None:
         for sequence in sequences:
             pairs = [sequence.ids[place : place + 2] for place in range(len(sequence.ids) - 1)]
             assert len(set(pairs)) == len(pairs)
+
+
+def test_a_repeat_is_copied_from_the_prefix_as_often_as_it_stands_there() -> None:
+    def tokens_after(prefix: list[int], written: list[int]) -> set[int]:
+        scores = ENDING.log_probabilities(np.zeros((1, VOCABULARY), np.float32), [written], [allowed_repeats(prefix)])
+        return set(np.flatnonzero(np.isfinite(scores[0])).tolist())
+
+    # 1,000,000: a comma, and three zeros.
+    million = [1, 10, 8, 10, 8]
+    assert 8 in tokens_after(million, million[:4])
+    assert 8 not in tokens_after(million[:3], million[:4])
+    assert 8 not in tokens_after(million, [8, 10, 8, 10])
+    # Duran Duran, which is no Duran Duran Duran.
+    assert 9 in tokens_after([5, 9, 9], [9])
+    assert 9 not in tokens_after([5, 9, 9], [9, 9])
+    assert 9 in tokens_after([9, 9, 9], [9, 9])
+    assert 9 not in tokens_after([9, 5, 9], [9])
 
 
 def test_no_token_follows_itself() -> None:

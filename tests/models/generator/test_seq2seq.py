@@ -12,7 +12,14 @@ from tiny_models import make_seq2seq  # noqa: E402
 from transformers import LogitsProcessor, LogitsProcessorList  # noqa: E402
 
 from oreqa.errors import InputError, ModelError  # noqa: E402
-from oreqa.models.generator.decoding import BeamSearch, Decoding, Greedy, Nucleus  # noqa: E402
+from oreqa.models.generator.decoding import (  # noqa: E402
+    BeamSearch,
+    Decoding,
+    Greedy,
+    Nucleus,
+    allowed_repeats,
+    repeating_tokens,
+)
 from oreqa.models.generator.generator import QuestionGenerator  # noqa: E402
 from oreqa.models.generator.inputs import MarkedAnswer  # noqa: E402
 from oreqa.models.generator.seq2seq import Seq2SeqInputs  # noqa: E402
@@ -66,22 +73,26 @@ def test_the_input_is_the_answer_and_its_passage(generator: QuestionGenerator) -
     assert prefixes_of(generator)[2].index(2) == 15 + begins  # a fourth of the input
 
 
-class NotItself(LogitsProcessor):
-    """No token follows itself."""
+class AllowedRepeats(LogitsProcessor):
+    """Our rule of repeated tokens, for the prefix."""
+
+    def __init__(self, prefix: list[int], start: int) -> None:
+        self._allowed, self._start = allowed_repeats(prefix), start
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        return scores.scatter(1, input_ids[:, -1:], -torch.inf)
+        scores[0, list(repeating_tokens(input_ids[0, self._start :].tolist(), self._allowed))] = -torch.inf
+        return scores
 
 
 def test_greedy_equals_transformers(generator: QuestionGenerator) -> None:
     model = model_of(generator)
-    never = generator._ending.never.tolist()
+    forbidden = generator._ending.forbidden.tolist()
     for ids, (question,) in zip(prefixes_of(generator), generator.generate(ROWS, "question"), strict=True):
         start = starts_of(generator)
         output = model.generate(
             torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), decoder_input_ids=torch.tensor([start]), num_beams=1,
-            do_sample=False, max_new_tokens=12, min_new_tokens=2, suppress_tokens=never, forced_eos_token_id=2,
-            forced_bos_token_id=None, no_repeat_ngram_size=2, logits_processor=LogitsProcessorList([NotItself()]),
+            do_sample=False, max_new_tokens=12, min_new_tokens=2, suppress_tokens=forbidden, forced_eos_token_id=2,
+            forced_bos_token_id=None, logits_processor=LogitsProcessorList([AllowedRepeats(ids, len(start))]),
         )[0].tolist()  # fmt: skip
         first = len(start)
         text = generator._inputs.text([i for i in output[first:] if i != 2], ROWS[0])
@@ -114,7 +125,8 @@ def test_scores_are_those_of_a_full_pass_and_the_batch_does_not_matter(
 
 def test_no_special_token_is_written(generator: QuestionGenerator) -> None:
     session: Any = generator._session
-    scores = generator._ending.log_probabilities(session.decoder().start(prefixes_of(generator)), [[9]] * len(ROWS))
+    logits = session.decoder().start(prefixes_of(generator))
+    scores = generator._ending.log_probabilities(logits, [[9]] * len(ROWS), [allowed_repeats([])] * len(ROWS))
     open_ids = {int(i) for i in torch.tensor(scores[0]).isfinite().nonzero()}
     vocabulary = generator._inputs._tokenizer.get_vocab()
     assert open_ids == set(vocabulary.values()) - {0, 1, 3, 9}  # the last was written before

@@ -46,6 +46,7 @@ def written(inputs: GeneratorInputs, question: str, context: str = CONTEXT, titl
         "What did NASA and the State of Hawai'i agree on?",
         "What happened at 5:30 p.m.?",
         'Who said "don\'t play"?',
+        '"don\'t play" is what whom said?',
     ],
 )
 def test_words_are_written_as_in_the_passage(inputs: GeneratorInputs, question: str) -> None:

@@ -5,7 +5,8 @@ A decoder holds a batch of prefixes and what the model computed for them, and gi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,11 +15,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arguments import choice
+from oreqa.arguments import choice, count, is_number, kind_of
+from oreqa.errors import InputError
 from oreqa.models.graph.session import check_finite
 
 Floats = NDArray[np.float32]
-Ids = NDArray[np.int64]
+Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Greedy:
 
 @dataclass(frozen=True, slots=True)
 class BeamSearch:
-    """The ``beams`` most probable beginnings are followed at each step; a question that ends leaves its beam.
+    """The ``beams`` most probable beginnings are followed at each step, one fewer for each question that has ended.
 
     Questions are ranked by their log-probability, divided by their number of tokens to the power of ``length_penalty``.
     """
@@ -56,14 +58,30 @@ DECODINGS = ("greedy", "beam", "nucleus")
 def as_decoding(decoding: Decoding | str, seed: int = 0) -> Decoding:
     """Return the way of decoding that one of DECODINGS names, with its defaults; ``seed`` is that of a nucleus.
 
-    Raises InputError for another name.
+    Raises InputError for another name, and for settings out of range.
     """
     if not isinstance(decoding, str):
-        return decoding
+        return checked_decoding(decoding)
     choice(decoding, DECODINGS, "decoding")
     if decoding == "nucleus":
         return Nucleus(seed=seed)
     return Greedy() if decoding == "greedy" else BeamSearch()
+
+
+def checked_decoding(decoding: object) -> Decoding:
+    """Return a way of decoding with Python's own numbers. Raises InputError for settings out of range."""
+    match decoding:
+        case Greedy():
+            return decoding
+        case BeamSearch(beams, length_penalty):
+            if not is_number(length_penalty):
+                raise InputError(f"length_penalty is {length_penalty!r}; it must be a number")
+            return BeamSearch(count(beams, "beams"), float(length_penalty))
+        case Nucleus(top_p, seed):
+            if not is_number(top_p) or not 0 < top_p <= 1:
+                raise InputError(f"top_p is {top_p!r}; it must be a probability above 0")
+            return Nucleus(float(top_p), count(seed, "seed", 0))
+    raise InputError(f"decoding is Greedy(), BeamSearch() or Nucleus(), not {kind_of(decoding)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +113,20 @@ class Decoder(Protocol):
 class Ending:
     """How questions end: the token ``end``, which no question begins with, after ``limit`` - 1 tokens at most.
 
-    ``never`` are the tokens that no question contains, ``path`` is the model's folder, for error messages.
+    ``forbidden`` are the tokens that no question contains, ``path`` is the model's folder, for error messages.
     """
 
     end: int
     limit: int
-    never: NDArray[np.intp]
+    forbidden: NDArray[np.intp]
     path: Path
 
-    def log_probabilities(self, logits: Floats, written: Sequence[Sequence[int]]) -> Floats:
+    def log_probabilities(self, logits: Floats, written: Sequence[Sequence[int]], repeats: Sequence[Counter[Ids]]) -> Floats:
         """Return the log-probability ``[rows, vocabulary]`` of each token, -inf for those that cannot follow.
 
         ``written`` are the tokens of each row's question so far, the same number in all. No token follows itself, nor
-        another twice: questions would go round in circles. Raises ModelError if the model computed NaN or infinity.
+        another twice, since questions would go round in circles, but where the prefix does so too: ``repeats`` holds what
+        allowed_repeats says of each row's. Raises ModelError if the model computed NaN or infinity.
         """
         scores: Floats = logits - logits.max(axis=1, keepdims=True)
         total = np.log(np.exp(scores).sum(axis=1, keepdims=True))
@@ -119,13 +138,34 @@ class Ending:
             scores[:] = -np.inf
             scores[:, self.end] = ends
         else:
-            scores[:, self.never] = -np.inf
+            scores[:, self.forbidden] = -np.inf
             if step == 0:
                 scores[:, self.end] = -np.inf
-            for row, ids in enumerate(written):
-                if ids:
-                    scores[row, [ids[-1], *(second for first, second in pairwise(ids) if first == ids[-1])]] = -np.inf
+            for row, (ids, allowed) in enumerate(zip(written, repeats, strict=True)):
+                scores[row, list(repeating_tokens(ids, allowed))] = -np.inf
         return scores
+
+
+def allowed_repeats(prefix: Sequence[int]) -> Counter[Ids]:
+    """How often a question may write each repeat: as often as its prefix has the three tokens, or the token twice in a row.
+
+    A number such as 1,000,000 repeats a pair, and a name such as Duran Duran a token.
+    """
+    return Counter(_triples(prefix)) + Counter(pair for pair in pairwise(prefix) if pair[0] == pair[1])
+
+
+def _triples(ids: Sequence[int]) -> Iterable[Ids]:
+    return zip(ids, ids[1:], ids[2:], strict=False)
+
+
+def repeating_tokens(ids: Sequence[int], allowed: Counter[Ids]) -> set[int]:
+    """The tokens that would repeat the question's last, or a pair of it, more often than is allowed."""
+    if not ids:
+        return set()
+    last, triples = ids[-1], Counter(_triples(ids))
+    repeated = [(*ids[-2:], second) for first, second in pairwise(ids) if first == last]
+    tokens = {triple[-1] for triple in repeated if triples[triple] >= allowed[triple]}
+    return tokens if allowed[last, last] else tokens | {last}
 
 
 Choose = Callable[[Floats, NDArray[np.intp], int], NDArray[np.intp]]
@@ -187,8 +227,10 @@ def decode_one_by_one(
     if questions > 1:
         logits = np.repeat(logits, questions, axis=0)
     rows = live // questions
+    repeats = [allowed_repeats(prefix) for prefix in prefixes]
     for step in range(ending.limit):
-        scores = ending.log_probabilities(logits, [ids[question] for question in live])
+        written = [ids[question] for question in live]
+        scores = ending.log_probabilities(logits, written, [repeats[question // questions] for question in live])
         tokens = choose(scores, live, step)
         for row, (question, token) in enumerate(zip(live, tokens, strict=True)):
             ids[question].append(int(token))
@@ -220,8 +262,9 @@ def decode_beams(
     ended: list[list[TokenSequence]] = [[] for _ in prefixes]
     live = [_Beam(number, number) for number in range(len(prefixes))]
     logits = decoder.start(prefixes)
+    repeats = [allowed_repeats(prefix) for prefix in prefixes]
     for _ in range(ending.limit):
-        scores = ending.log_probabilities(logits, [beam.ids for beam in live])
+        scores = ending.log_probabilities(logits, [beam.ids for beam in live], [repeats[beam.prefix] for beam in live])
         followed: list[_Beam] = []
         for number, sequences in enumerate(ended):
             beginnings = [beam for beam in live if beam.prefix == number]

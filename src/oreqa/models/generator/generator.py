@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arguments import choice, count, is_list, is_number, kind_of
+from oreqa.arguments import choice, count, is_list, kind_of
 from oreqa.errors import InputError
 from oreqa.models.folders import find_model, read_config, shown_name
 from oreqa.models.generator.decoding import (
@@ -23,6 +23,7 @@ from oreqa.models.generator.decoding import (
     Greedy,
     Nucleus,
     TokenSequence,
+    checked_decoding,
     decode_beams,
     decode_one_by_one,
     draw_from_nucleus,
@@ -146,7 +147,8 @@ class QuestionGenerator:
         styles = [style] * len(rows) if isinstance(style, str) else _one_for_each(style, rows)
         for name in dict.fromkeys(styles):
             choice(name, self.styles, "style")
-        _check_decoding(decoding, count(questions, "questions"))
+        questions, decoding = count(questions, "questions"), checked_decoding(decoding)
+        _check_number(decoding, questions)
         generated: list[list[GeneratedQuestion]] = []
         with ThreadPoolExecutor(self._session.width) as pool:
             for begin in range(0, len(rows), CHUNK):
@@ -259,20 +261,10 @@ def _one_for_each(styles: object, rows: Sequence[MarkedAnswer]) -> list[str]:
     return names
 
 
-def _check_decoding(decoding: object, questions: int) -> None:
-    """Raise InputError for settings out of range, or that give fewer questions than are asked for."""
+def _check_number(decoding: Decoding, questions: int) -> None:
+    """Raise InputError for a decoding that gives fewer ``questions`` than are asked for."""
     match decoding:
-        case Greedy():
-            if questions > 1:
-                raise InputError("greedy decoding gives one question an answer: take Nucleus or BeamSearch for more")
-        case BeamSearch(beams, length_penalty):
-            if count(beams, "beams") < questions:
-                raise InputError(f"{beams} beams give {beams} questions an answer, not {questions}: take more beams")
-            if not is_number(length_penalty):
-                raise InputError(f"length_penalty is {length_penalty!r}; it must be a number")
-        case Nucleus(top_p, seed):
-            if not is_number(top_p) or not 0 < top_p <= 1:
-                raise InputError(f"top_p is {top_p!r}; it must be a probability above 0")
-            count(seed, "seed", 0)
-        case _:
-            raise InputError(f"decoding is Greedy(), BeamSearch() or Nucleus(), not {kind_of(decoding)}")
+        case Greedy() if questions > 1:
+            raise InputError("greedy decoding gives one question an answer: take Nucleus or BeamSearch for more")
+        case BeamSearch(beams) if beams < questions:
+            raise InputError(f"{beams} beams give {beams} questions an answer, not {questions}: take more beams")

@@ -79,9 +79,9 @@ class Seq2SeqInputs:
 
     def ending(self, path: Path) -> Ending:
         """Return how questions end; they hold no special token and none that the tokenizer lacks. ``path`` is the folder."""
-        never = {number for number, token in self._tokenizer.get_added_tokens_decoder().items() if token.special}
-        never |= set(range(self._tokenizer.get_vocab_size(), self._vocabulary))
-        return Ending(self._end, self.question_tokens, np.array(sorted(never - {self._end}), np.intp), path)
+        forbidden = {number for number, token in self._tokenizer.get_added_tokens_decoder().items() if token.special}
+        forbidden |= set(range(self._tokenizer.get_vocab_size(), self._vocabulary))
+        return Ending(self._end, self.question_tokens, np.array(sorted(forbidden - {self._end}), np.intp), path)
 
     def prefixes(self, answers: Sequence[MarkedAnswer], styles: Sequence[str]) -> list[list[int] | None]:
         """Return the encoder's input for each answer; None for an answer without a token.

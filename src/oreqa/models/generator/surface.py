@@ -103,7 +103,7 @@ def readable(pieces: Sequence[str], source: Source) -> str:
     spaces = _Spaces(keys, places, source)
     for number in range(len(keys)):
         written = _written(keys, places, number, source)
-        text += " " + written if number and spaces.before(number) else written
+        text += " " + written if spaces.before(number) and number else written
     return text[:1].upper() + text[1:] if text.endswith("?") and text.split()[0].islower() else text
 
 
@@ -169,11 +169,11 @@ class _Spaces:
     after_opening: bool = False
 
     def before(self, number: int) -> bool:
-        """Whether there is a space before a word; it is asked for each, in their order."""
-        left, right = self.keys[number - 1], self.keys[number]
+        """Whether there is a space before a word; it is asked for each, from the first, in their order."""
+        left, right = self.keys[number - 1] if number else "", self.keys[number]
         space = self._by_rule(number, left, right)
-        place, earlier = self.places[number], self.places[number - 1]
-        if place is not None and earlier == place - 1:
+        place = self.places[number]
+        if number and place is not None and self.places[number - 1] == place - 1:
             return self.source.words[place].spaced
         return space
 
