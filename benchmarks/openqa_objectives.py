@@ -4,8 +4,9 @@ Run:  python benchmarks/openqa_objectives.py --data ../shared/data --work runs/o
 
 The collection is the passages of QED's Natural Questions and of AfriQA. Learned from are questions of NQ's training articles
 and of CuratedTREC's training set; lambda is chosen on other questions of the training articles. Measured are the questions
-of NQ's held-out articles, and those of CuratedTREC's test set that a passage of the collection answers. The first row is the
-encoder and the reader before fine-tuning. What is trained or answered already is not done again.
+of NQ's held-out articles, and those of CuratedTREC's test set that a passage of the collection answers. The first row is the encoder and the reader before
+fine-tuning, its passages ranked by vectors alone as in the other rows; the second is the default, whose search has BM25 too.
+What is trained or answered already is not done again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,9 +30,11 @@ from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.runs import load_run
 from oreqa.evaluation.significance import paired_difference
-from oreqa.files import write_jsonl
+from oreqa.files import write_json, write_jsonl
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
+from oreqa.models.fitted import write_fitted
+from oreqa.models.folders import FITTED, find_model
 from oreqa.training import train_model
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "small" / "openqa.toml"
@@ -76,12 +80,27 @@ def prepare(data: Path, work: Path, count: int) -> dict[str, int]:
     return {"passages": len(paragraphs)} | {name: len(questions) for name, questions in lists.items()}
 
 
+def dense_encoder(folder: Path) -> Path:
+    """The default encoder as a folder whose passages are ranked by vectors alone, as fine-tuned ones are."""
+    if not folder.exists():
+        shutil.copytree(find_model(DEFAULT_ENCODER), folder)
+        # The same files would be recognised as the default encoder, which is fitted to BM25.
+        write_json(folder / "copy.json", {"of": DEFAULT_ENCODER})
+        by_passage = {"passage_cosine": 1.0}
+        write_fitted(folder / FITTED, fusion={"sentence": {**by_passage, "sentence_cosine": 1.0}, "passage": by_passage})
+    return folder
+
+
+def file_name(system: str) -> str:
+    return system.replace(", ", "-")
+
+
 def answer(work: Path, name: str, model: str | Path, reader: str | Path, passages: int) -> dict[str, Any]:
     """Answer both test sets; returns EM, F1 and the accuracy of retrieval for each."""
-    figures, index = {}, work / f"{name}-index"
+    figures, index = {}, work / f"{file_name(name)}-index"
     index_passages(index, read_passages(work / "collection.json"), Settings(model=str(model))).close()
     for test in ("nq", "trec"):
-        out = work / f"{name}-{test}"
+        out = work / f"{file_name(name)}-{test}"
         if not (out / "metrics.json").is_file():
             evaluate_openqa(work / f"{test}.jsonl", out, index=index, reader=reader, reranker=None, passages=passages)
         metrics = json.loads((out / "metrics.json").read_text())
@@ -100,11 +119,12 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     counts = prepare(arguments.data, work, arguments.questions)
     print(counts, flush=True)
-    models: dict[str, tuple[str | Path, str | Path]] = {"before": (DEFAULT_ENCODER, DEFAULT_READER)}
+    models: dict[str, tuple[str | Path, str | Path]] = {"before": (dense_encoder(work / "dense"), DEFAULT_READER)}
+    models["before, hybrid"] = (DEFAULT_ENCODER, DEFAULT_READER)
     models |= {loss: (work / loss / "retriever", work / loss / "reader") for loss in OBJECTIVES}
     rows, records = {}, {}
     for name, (model, reader) in models.items():
-        if name != "before":
+        if name in OBJECTIVES:
             places = {"corpus": "collection.json", "data": '["train.jsonl"]', "dev": "dev.jsonl", "data_root": work}
             changes = [f"{key}={value}" for key, value in places.items()]
             changes += [f"loss={name}", f"work={work / 'work'}", *arguments.set]
@@ -117,7 +137,7 @@ def main() -> None:
     em: dict[tuple[str, str], list[float]] = {}
     for name in rows:
         for test in ("nq", "trec"):
-            em[name, test] = [row["em"] for row in load_run(work / f"{name}-{test}").questions.values()]
+            em[name, test] = [row["em"] for row in load_run(work / f"{file_name(name)}-{test}").questions.values()]
     differences = {
         f"shared - {name}, {test}": asdict(paired_difference(em[name, test], em["shared", test], 0))
         for name in rows

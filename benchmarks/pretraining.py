@@ -35,6 +35,7 @@ from oreqa.evaluation.significance import paired_difference
 from oreqa.files import write_text
 from oreqa.mining import mine_cloze
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.provenance import data_hash
 from oreqa.training import train_model
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "small" / "pretraining.toml"
@@ -94,17 +95,21 @@ def draw_lines(source: Path, count: int, seed: int, out: Path) -> None:
 
 def draw_cloze(corpus: Path, passages: int, count: int, seed: int, out: Path) -> None:
     """Write so many pairs of the inverse cloze task to ``out``."""
-    mine_cloze(out, data=corpus, draws=-(-count // passages) + 1, seed=seed)
-    draw_lines(out, count, seed, out)
+    every = out.with_name(f"every-{out.name}")
+    mine_cloze(every, data=corpus, draws=-(-count // passages) + 1, seed=seed)
+    draw_lines(every, count, seed, out)
+    every.unlink()
 
 
 def train(system: str, questions: Path, cloze: Path, out: Path, seed: int, settings: Sequence[str]) -> dict[str, Any]:
     """Train one system, unless it is trained already; returns what its run.json holds."""
+    pairs = cloze if system == "cloze" else questions
     if not (out / "run.json").is_file():
-        pairs = cloze if system == "cloze" else questions
         order = "clusters" if system == "clusters" else "distinct"
         train_model("retriever", RECIPE, out, [f'data=["{pairs}"]', f"batches={order}", f"seed={seed}", *settings])
     record: dict[str, Any] = json.loads((out / "run.json").read_text())
+    if list(record["data_sha256"].values()) != [data_hash([pairs])]:
+        raise SystemExit(f"{out}: it was trained on other pairs than {pairs} holds now; name another --work")
     return record
 
 
@@ -146,7 +151,8 @@ def main() -> None:
         f"clusters - {system}": paired_difference(reciprocal[system].tolist(), reciprocal["clusters"].tolist(), 0)
         for system in ("distinct", "cloze", "before")
     }
-    counts = {"passages": len(task.passages), "asked": len(task.questions), "pairs": pairs, "steps": steps}
+    counts: dict[str, Any] = {"passages": len(task.passages), "asked": len(task.questions), "pairs": pairs, "steps": steps}
+    counts["questions_sha256"] = data_hash([questions])
     settings = {"seeds": arguments.seeds, "settings": arguments.set}
     gains = {name: asdict(difference) for name, difference in differences.items()}
     report(f"pretraining-{arguments.name}", {**counts, **settings, "rows": rows, "mrr_differences": gains})

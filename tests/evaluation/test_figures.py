@@ -61,10 +61,13 @@ def test_the_figure_names_every_region_that_holds_something(sets: tuple[int, int
 
 def test_runs_that_score_by_degrees_have_no_errors(tmp_path: Path) -> None:
     summary = {"data_sha256": "x", "rouge_l": 50.0}
-    a, b = (Run(name, summary, {"1": {"id": "1", "rouge_l": score}}) for name, score in (("a", 0.4), ("b", 0.6)))
+    scores = {"a": (0.4, 0.5, 0.9), "b": (0.6, 0.5, 0.4)}
+    a, b = (Run(n, summary, {str(i): {"id": str(i), "rouge_l": s} for i, s in enumerate(scores[n])}) for n in ("a", "b"))
     comparison = compare_runs(a, b)
-    assert comparison.differences["rouge_l"].mean == pytest.approx(0.2)
+    assert comparison.differences["rouge_l"].mean == pytest.approx(-0.1)
     assert comparison.errors == comparison.error_shares == {}
+    assert [(row["id"], row["a"], row["b"]) for row in comparison.won] == [("0", 0.4, 0.6)]
+    assert [row["id"] for row in comparison.lost] == ["2"]
     write_comparison(tmp_path / "out", [comparison])
     assert "<svg" not in (tmp_path / "out" / "report.html").read_text()
 

@@ -23,8 +23,8 @@ def results(ranks: list[list[float]]) -> list[QuestionResult]:
             str(i),
             f"<b>question</b> {i}?",
             question_metrics(r),
-            r,
             ["1"],
+            r,
             [("c 1", 2.0), ("c2", 1.0)],
             {"c 1": "<i>text</i>"},
         )

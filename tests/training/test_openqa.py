@@ -16,6 +16,7 @@ from tiny_models import make_model
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+from oreqa.datasets.answers import normalize_answer  # noqa: E402
 from oreqa.datasets.passages import read_passages  # noqa: E402
 from oreqa.datasets.questions import answer_ranges, answered_questions  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
@@ -23,10 +24,14 @@ from oreqa.evaluation.openqa import evaluate_openqa  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
+from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
+from oreqa.models.reader.module import read_groups  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
 from oreqa.progress import no_progress  # noqa: E402
-from oreqa.training import openqa, openqa_data  # noqa: E402
+from oreqa.training import openqa, openqa_data, openqa_loss  # noqa: E402
+from oreqa.training.losses import OPENQA_LOSSES, OpenQAScores  # noqa: E402
 from oreqa.training.openqa import LAMBDAS, train_openqa  # noqa: E402
+from oreqa.training.openqa_loss import OpenQALossOfBatch, OpenQAModel, QuestionCollator  # noqa: E402
 from oreqa.training.openqa_recipe import OpenQARecipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
 
@@ -210,3 +215,84 @@ def test_three_processes_prepare_their_passages_once(
     assert record["steps"] == -(-(record["questions"] - record["unmatched"]) // 6)  # each learns from two at a time
     assert record["lambda"] in LAMBDAS
     assert not (tmp_path / "m" / "checkpoints").exists()
+
+
+def test_a_batch_is_what_a_slow_retrieval_and_reading_give(
+    squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores, matches, windows, their spans and their passages' ranks, question by question, against loops."""
+    recipe = openqa_recipe(tiny, tiny_reader, squad_file, early_depth=6, match_depth=9, passages=3, max_tokens=32, overlap=8)
+    folder = Encoder.load(tiny).folder
+    collection = openqa_data.open_collection(recipe, folder, tmp_path / "work", "cpu", no_progress)
+    asked = answered_questions(squad_file)[:5]
+    vectors = Encoder.load(tiny, precision="f32").encode([question.text for question in asked])
+    rows = openqa_data.match_questions(recipe, collection, vectors, asked, tmp_path / "m.jsonl", lambda _: None)
+    inputs = ReaderInputs(tiny_reader / "tokenizer.json", 32, titles=True, closing=True)
+    model = OpenQAModel(openqa._start_encoder(recipe, folder), openqa._start_reader(recipe, tiny_reader)).eval()
+    seen: dict[str, Any] = {}
+
+    def keep_scores(_: OpenQARecipe, scores: OpenQAScores) -> torch.Tensor:
+        seen["scores"] = scores
+        return torch.zeros(())
+
+    def keep_reading(module: Any, reading: Any) -> Any:
+        seen["reading"] = reading
+        return read_groups(module, reading)
+
+    monkeypatch.setitem(openqa_loss.OPENQA_LOSSES, recipe.loss, keep_scores)  # type: ignore[arg-type]
+    monkeypatch.setattr(openqa_loss, "read_groups", keep_reading)
+    with torch.no_grad():
+        OpenQALossOfBatch(recipe, model, collection, rows, inputs)(model, QuestionCollator(folder, rows)(range(len(rows))))
+    scores, ids = seen["scores"], seen["reading"]["input_ids"]
+    spans = 0
+    for number, (row, vector) in enumerate(zip(rows, vectors, strict=True)):
+        products = [20.0 * float(np.dot(vector, passage)) for passage in collection.vectors]
+        nearest = sorted(range(len(products)), key=lambda place: -products[place])[:6]
+        assert scores.retrieval[number].tolist() == pytest.approx([products[place] for place in nearest], abs=1e-3)
+        assert scores.holds[number].tolist() == [place in row.matches.tolist() for place in nearest]
+        window = 0
+        for rank, place in enumerate(nearest[:3]):
+            title, text = collection.texts[place]
+            tokens = inputs.tokenize([title, text, row.question.text])
+            for expected in inputs.windows(tokens[row.question.text], tokens[title], tokens[text]):
+                assert ids[number, window, : len(expected.ids)].tolist() == list(expected.ids)
+                assert (int(scores.ranks[number, window]), bool(scores.present[number, window])) == (rank, True)
+                answers = set()
+                golds = {normalize_answer(gold) for gold in row.question.answers}
+                pieces = [inputs._tokenizer.id_to_token(i) for i in expected.ids]
+                for first in range(expected.first, expected.last):
+                    for last in range(first, expected.last):
+                        words = " ".join(pieces[first : last + 1]).replace(" ##", "")
+                        cut = pieces[first].startswith("##") or pieces[last + 1].startswith("##")
+                        if normalize_answer(words) in golds and not cut:
+                            answers.add((first, last))
+                assert {tuple(span) for span in scores.spans[number, window].tolist() if span[0] >= 0} == answers
+                spans += len(answers)
+                window += 1
+        assert not scores.present[number, window:].any()
+    assert spans
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_a_question_that_is_not_read_is_skipped_or_still_retrieved(
+    squad_file: Path, tiny: Path, tiny_reader: Path, skip: bool
+) -> None:
+    recipe = openqa_recipe(tiny, tiny_reader, squad_file, skip_unread=skip)
+    generator = torch.Generator().manual_seed(0)
+    retrieval, start, end = (torch.randn(2, size, generator=generator) for size in (4, 6, 6))
+    retrieval.requires_grad_()
+    spans = torch.tensor([[[[1, 2]]], [[[-1, -1]]]])  # nothing that is read for the second question holds an answer
+    scores = OpenQAScores(
+        retrieval=retrieval,
+        holds=torch.tensor([[True, False, False, True], [False, False, True, False]]),
+        start=start[:, None],
+        end=end[:, None],
+        selection=torch.zeros(2, 1),
+        tokens=torch.ones(2, 1, 6, dtype=torch.bool),
+        spans=spans,
+        present=torch.ones(2, 1, dtype=torch.bool),
+        ranks=torch.zeros(2, 1, dtype=torch.long),
+    )
+    OPENQA_LOSSES["shared"](recipe, scores).backward()
+    learned = retrieval.grad.abs().sum(-1) > 0
+    assert learned.tolist() == [True, not skip]

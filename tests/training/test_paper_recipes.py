@@ -67,6 +67,7 @@ def test_the_small_recipe_of_pretraining_trains(tiny: Path, squad_file: Path, tm
     assert (recipe.unit, recipe.batches) == ("passage", "clusters")
     record = train_recorded(train_retriever, recipe, tmp_path / "m")
     assert record["steps"] == recipe.epochs * -(-record["pairs"] // 8)
+    assert record["clusters"] == 2
 
 
 def test_proqas_finetuning_takes_two_steps(bert_base: Path, squad_file: Path, tmp_path: Path) -> None:

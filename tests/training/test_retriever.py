@@ -443,6 +443,14 @@ def test_clusters_of_a_run_that_left_no_checkpoint_are_made_anew(squad_file: Pat
     assert all((one[name] == other[name]).all() for name in one)
 
 
+def test_passages_that_would_be_a_cluster_each_are_refused(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = retriever_recipe(squad_file, tiny, batches="clusters", clusters=1000)
+    with pytest.raises(InputError, match=r"the data has \d+ passages, too few for 1,000 clusters"):
+        train_retriever(recipe, tmp_path / "out")
+    with pytest.raises(ValueError, match="greater than or equal to 2"):
+        retriever_recipe(squad_file, tiny, batches="clusters", clusters=1)
+
+
 def test_a_key_of_clusters_without_them_is_refused(squad_file: Path, tiny: Path) -> None:
     for key in ("clusters", "cluster_points", "cluster_epochs"):
         with pytest.raises(ValueError, match=f"{key} = 3 would be ignored: it needs batches=clusters"):

@@ -34,7 +34,7 @@ def generate(
         typer.Option(help="Or a SQuAD or MRQA file, or a BEIR folder.", show_default=False),
     ] = None,
     extractor: Annotated[
-        str | None, typer.Option(help="Extractor of answers: a name or a folder.", show_default="rules")
+        str | None, typer.Option(help="Extractor of answers: a name or a folder.", show_default="rules alone")
     ] = None,
     entities: Annotated[
         str | None,

@@ -16,7 +16,7 @@ def print_run(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     from rich.table import Column, Table
 
     from oreqa.cli.console import Console
-    from oreqa.evaluation.report import MEANING
+    from oreqa.evaluation.report import MEANING, run_title
 
     shown = [name for name in MEANING if name in summary]
     console, percentages = Console(), [f"{summary[name]:.2f}" for name in shown]
@@ -27,7 +27,6 @@ def print_run(summary: dict[str, Any], out: Path, as_json: bool) -> None:
         table = Table("metric", Column("percent", justify="right"))
         for row in zip(shown, percentages, strict=True):
             table.add_row(*row)
-    counts = f"{summary['questions']:,} questions, {summary['candidates']:,} candidates"
-    say(f"{summary['task']} {summary['mode']}: {counts}")
+    say(run_title(summary))
     console.print(table)
     say(f"written to {out}: metrics.json, per_question.jsonl, run.trec, report.html")

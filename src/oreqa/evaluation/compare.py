@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ class Comparison:
 
     A question fails when no gold is on top (``p@1`` of 0, or ``em`` where a run has it). ``errors`` are the numbers of
     questions that ``both`` fail, ``only_a``, ``only_b`` or ``neither``; ``error_shares`` are the same in percent of all.
-    Both are empty for runs that score by degrees alone, as those of generators.
+    Both are empty for runs that score by degrees alone, as those of generators; their questions are won and lost by gain.
     """
 
     a: str
@@ -52,15 +52,20 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
         "neither": len(ids) - len(fails_a | fails_b),
     }
     errors = errors if right else {}  # what is scored by degrees, as a question's wording, is not wrong or right
-    key = "f1" if "f1" in metrics else "mrr"
-    by_gain = sorted(ids, key=lambda i: b.questions[i][key] - a.questions[i][key]) if key in metrics else []
+    key = next((name for name in ("f1", "mrr", "rouge_l") if name in metrics), "")
+    gains = {i: b.questions[i][key] - a.questions[i][key] for i in ids} if key else {}
+    by_gain = sorted(gains, key=gains.__getitem__)
+
+    def turns(i: str, fails: Set[str], passes: Set[str], gain: float) -> bool:
+        """Whether a question is wrong in one run and right in the other; without wrong and right, whether it gains."""
+        return i in fails - passes if right else gain > 0
 
     def row(i: str) -> dict[str, Any]:
         question = a.questions[i].get("question", "")
         return {"id": i, "question": question, "a": a.questions[i].get(key), "b": b.questions[i].get(key)}
 
-    won = tuple(row(i) for i in reversed(by_gain[-10:]) if i in fails_a - fails_b)
-    lost = tuple(row(i) for i in by_gain[:10] if i in fails_b - fails_a)
+    won = tuple(row(i) for i in reversed(by_gain[-10:]) if turns(i, fails_a, fails_b, gains[i]))
+    lost = tuple(row(i) for i in by_gain[:10] if turns(i, fails_b, fails_a, -gains[i]))
     shares = {who: round(100 * count / len(ids), 2) for who, count in errors.items()}
     return Comparison(a.name, b.name, len(ids), differences, errors, shares, won, lost)
 

@@ -72,7 +72,6 @@ def evaluate_generator(
         task="generator",
         mode=_MODES[type(decoding)],
         results=_results(rows, texts, scores),
-        candidates=len(rows),
         data=[data],
         model=str(generator),
         settings={
@@ -118,7 +117,6 @@ def _results(
             id=key,
             question=f"{marked.context[: marked.start]}[{marked.text}]{marked.context[marked.end :]}",
             metrics={"rouge_l": score},
-            ranks=[1.0 if score == 1 else float("inf")],
             gold=[gold],
             answers=[(text, score)],
         )

@@ -87,7 +87,7 @@ def write_report(
             **summary["versions"],
         }.items()
     )
-    title = f"{summary['task']} {summary['mode']}: {summary['questions']:,} questions, {summary['candidates']:,} candidates"
+    title = run_title(summary)
     note = (
         "<p class=dim>Rows below ours are as published for the same candidates; a dash is not reported.</p>"
         if published
@@ -101,6 +101,12 @@ def write_report(
 <h2>{escape(example_heading)}</h2>{example_html}
 <h2>Made with</h2><table>{settings}</table>"""
     write_page(path, title, body)
+
+
+def run_title(summary: Mapping[str, Any]) -> str:
+    """What a run did, in a line: its task, its mode, how many questions and candidates it had."""
+    counts = [f"{summary[name]:,} {name}" for name in ("questions", "candidates") if name in summary]
+    return f"{summary['task']} {summary['mode']}: {', '.join(counts)}"
 
 
 def write_page(path: Path, title: str, body: str) -> None:

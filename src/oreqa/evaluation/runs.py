@@ -16,14 +16,14 @@ from oreqa.files import need, optional, read_json, read_jsonl, write_json, write
 class QuestionResult:
     """One question's outcome: metrics as fractions, the ranks of its gold, and the best candidates with their scores.
 
-    ``answers`` are those of an answering task, best first, with their scores.
+    ``answers`` are those of an answering task, best first, with their scores. ``ranks`` are empty where nothing is ranked.
     """
 
     id: str
     question: str
     metrics: Mapping[str, float]
-    ranks: Sequence[float]
     gold: Sequence[str]
+    ranks: Sequence[float] = ()
     top: Sequence[tuple[str, float]] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     answers: Sequence[tuple[str, float]] = ()
@@ -55,7 +55,7 @@ def _row(result: QuestionResult) -> dict[str, Any]:
         "id": result.id,
         "question": result.question,
         **{name: round(value, 6) for name, value in result.metrics.items()},
-        "ranks": [None if math.isinf(rank) else rank for rank in result.ranks],
+        **({"ranks": [None if math.isinf(rank) else rank for rank in result.ranks]} if result.ranks else {}),
         "gold": list(result.gold),
         **(
             {"answers": [{"text": text, "score": round(score, 4)} for text, score in result.answers]}

@@ -12,6 +12,7 @@ from oreqa.errors import InputError
 def rouge_l(predictions: Sequence[str], references: Sequence[str]) -> list[float]:
     """ROUGE-L's F1 (Lin 2004) of each pair, 0..1: longest common subsequence of lower-case words without stemming.
 
+    As in rouge-score, words are runs of a to z and digits: other letters part words, and text without any scores 0.
     Raises InputError if rouge-score is not installed.
     """
     scorer = _import("rouge_score.rouge_scorer").RougeScorer(["rougeL"])

@@ -18,16 +18,16 @@ from oreqa.provenance import data_hash, versions
 class EvalRun:
     """An evaluation that is done, before it is written.
 
-    ``data`` are the files that were measured on, in the order in which they are hashed. ``settings`` hold all that decided
-    the numbers. ``metrics`` are kept beside the means over the ``results``; those that people are shown are in percent.
-    ``figure`` is a title and an SVG for the report, in place of the curve of ranks; ``examples`` are a title and HTML, in
-    place of the questions whose gold is not on top.
+    ``data`` are the files that were measured on, in the order in which they are hashed; ``candidates`` is how many there
+    were to choose from. ``settings`` hold all that decided the numbers. ``metrics`` are kept beside the means over the
+    ``results``; those that people are shown are in percent. ``figure`` is a title and an SVG for the report, in place of the
+    curve of ranks; ``examples`` are a title and HTML, in place of the questions whose gold is not on top.
     """
 
     task: str
     mode: str
     results: Sequence[QuestionResult]
-    candidates: int
+    candidates: int | None = None
     data: Sequence[Path]
     model: str
     settings: Mapping[str, Any]
@@ -45,7 +45,7 @@ def write_run(out: Path, run: EvalRun) -> dict[str, Any]:
         **mean_metrics([result.metrics for result in run.results]),
         **run.metrics,
         "questions": len(run.results),
-        "candidates": run.candidates,
+        **({} if run.candidates is None else {"candidates": run.candidates}),
         "data_sha256": data_hash(run.data),
         "model": run.model,
         "settings": dict(run.settings),

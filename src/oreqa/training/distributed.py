@@ -29,6 +29,13 @@ def from_first_process(value: T) -> T:
     return values[0]
 
 
+def summed(value: Tensor) -> Tensor:
+    """The sum of what the processes call this with, in every process; ``value`` is changed to it."""
+    if _are_several():
+        torch.distributed.all_reduce(value)
+    return value
+
+
 @contextmanager
 def in_turn() -> Iterator[None]:
     """What is inside is done by one process after another: the later ones find what the first left in files."""

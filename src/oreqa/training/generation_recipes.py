@@ -124,10 +124,7 @@ class ExtractorRecipe(Section):
 
     @model_validator(mode="after")
     def _windows_move_on(self) -> Self:
-        if self.overlap > self.max_tokens // 2:
-            raise ValueError(
-                f"overlap = {self.overlap} is more than half of a window; set it to at most {self.max_tokens // 2}"
-            )
+        self._refuse_overlap(self.overlap, self.max_tokens)
         return self
 
     @model_validator(mode="after")

@@ -16,6 +16,7 @@ from oreqa.models.encoder.module import DualEncoder
 from oreqa.models.graph.windows import Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader, read_groups
+from oreqa.training.distributed import summed
 from oreqa.training.losses import OPENQA_LOSSES, OpenQAScores
 from oreqa.training.openqa_data import Collection, MatchedQuestion
 from oreqa.training.openqa_recipe import OpenQARecipe
@@ -82,7 +83,7 @@ class OpenQALossOfBatch:
         start, end, selection = read_groups(model, reading)
         unread = ~(reading["spans"][..., 0] >= 0).any(-1).any(-1)
         if self.model.training:
-            self.model.skipped += torch.stack([unread.sum(), (~holds.any(-1)).sum()])
+            self.model.skipped += summed(torch.stack([unread.sum(), (~holds.any(-1)).sum()]))
         width = start.shape[1]
         of_windows = torch.tensor([row + [0] * (width - len(row)) for row in ranks], device=vectors.device)
         values = OpenQAScores(

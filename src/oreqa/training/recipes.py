@@ -86,9 +86,7 @@ class ReaderRecipe(Section):
 
     @model_validator(mode="after")
     def _windows_move_on(self) -> Self:
-        limit = min(self.max_tokens, self.read_tokens or self.max_tokens) // 2
-        if self.overlap > limit:
-            raise ValueError(f"overlap = {self.overlap} is more than half of a window; set it to at most {limit}")
+        self._refuse_overlap(self.overlap, min(self.max_tokens, self.read_tokens or self.max_tokens))
         return self
 
     @model_validator(mode="after")
@@ -232,8 +230,8 @@ class RetrieverRecipe(Section):
     """What stands in a batch: the questions of a passage together, so that it is encoded once (by_passage), or questions at
     random (by_length), in both with passages of similar length; questions at random, never two of a passage (distinct); or
     questions of similar passages, from one cluster, never two of a passage, as Xiong et al. do (clusters)."""
-    clusters: Count | None = None
-    """Clusters of passages; without it, one for every eight batches of questions."""
+    clusters: Annotated[int, Field(ge=2)] | None = None
+    """Clusters of passages; without it, one for every eight batches of questions, and two at least."""
     cluster_points: Count = 1000
     """Passages of a cluster that its centre is fitted to, at most."""
     cluster_epochs: Count = 1

@@ -30,7 +30,7 @@ from oreqa.training.rounds import RetrieverRounds
 from oreqa.training.trainer import EarlyStopping, checkpoints_of, fit, silence_transformers, uses_bf16
 
 CLUSTER_BATCHES = 8
-"""Batches of questions for each cluster, if a recipe names no number of clusters."""
+"""Batches of questions for each cluster, if a recipe names no number of clusters; there are two at least."""
 
 
 @silence_transformers()
@@ -53,7 +53,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
             pairs = passage_pairs(pairs)
         pool = PairPool(recipe, pairs)
         collate = RetrieverCollator(folder, pairs, pool.answers, recipe.unit)
-        examples = _examples(recipe, pool, folder, model, out)
+        examples, clusters = _examples(recipe, pool, folder, model, out)
     record = fit(
         model,
         examples,
@@ -66,7 +66,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
         save=lambda path: save_encoder(model, backbone, recipe.pooling, recipe.max_tokens, path),
         early_stopping=_early_stopping(recipe, folder, model),
     )
-    return {"pairs": len(pairs), **record}
+    return {"pairs": len(pairs), **({"clusters": clusters} if clusters else {}), **record}
 
 
 def _as_trained(folder: EncoderFolder, recipe: RetrieverRecipe) -> EncoderFolder:
@@ -103,8 +103,8 @@ def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
 
 def _examples(
     recipe: RetrieverRecipe, pool: PairPool, folder: EncoderFolder, model: DualEncoder, out: Path
-) -> list[Example] | RetrieverRounds:
-    """All examples of a run in the order in which they are seen, or the rounds that make it."""
+) -> tuple[list[Example] | RetrieverRounds, int]:
+    """All examples of a run in the order in which they are seen, or the rounds that make it; and the number of clusters."""
     batch, rng = recipe.optimiser.batch, random.Random(recipe.seed)
     examples = pool.draw(random.Random(recipe.seed))
     if not examples:
@@ -114,17 +114,29 @@ def _examples(
         )
     if recipe.batches == "by_passage" or recipe.batches == "by_length":
         order = RETRIEVER_ORDERS[recipe.batches]
-        return [example for _ in range(recipe.epochs) for example in order(pool.draw(rng), batch, rng)]
+        return [example for _ in range(recipe.epochs) for example in order(pool.draw(rng), batch, rng)], 0
+    passages = list(dict.fromkeys(example.source for example in examples))
+    number = _cluster_count(recipe, len(examples), len(passages)) if recipe.batches == "clusters" else 0
     clusters = PassageClusters(
-        passages=list(dict.fromkeys(example.source for example in examples)),
+        passages=passages,
         encode=partial(passage_vectors, folder, model, uses_bf16(recipe.optimiser.precision)),
-        number=recipe.clusters or -(-len(examples) // (CLUSTER_BATCHES * batch)),
+        number=number,
         points=recipe.cluster_points,
         interval=recipe.cluster_epochs,
         seed=recipe.seed,
         folder=checkpoints_of(out),
     )
-    return RetrieverRounds(recipe.batches, recipe.epochs, batch, recipe.seed, pool.draw, clusters.of_round)
+    return RetrieverRounds(recipe.batches, recipe.epochs, batch, recipe.seed, pool.draw, clusters.of_round), number
+
+
+def _cluster_count(recipe: RetrieverRecipe, pairs: int, passages: int) -> int:
+    """The number of clusters. Raises InputError if there are no more passages: each would be a cluster of its own."""
+    number = recipe.clusters or max(2, -(-pairs // (CLUSTER_BATCHES * recipe.optimiser.batch)))
+    if number >= passages:
+        raise InputError(
+            f"the data has {passages:,} passages, too few for {number:,} clusters: set clusters lower, or batches=distinct"
+        )
+    return number
 
 
 def _early_stopping(recipe: RetrieverRecipe, folder: EncoderFolder, model: DualEncoder) -> EarlyStopping | None:

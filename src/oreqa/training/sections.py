@@ -22,6 +22,12 @@ class Section(BaseModel):
         if not used and key in self.model_fields_set:
             raise ValueError(f"{key} = {getattr(self, key)} would be ignored: it needs {needs}")
 
+    @staticmethod
+    def _refuse_overlap(overlap: int, tokens: int) -> None:
+        """Raise ValueError if two windows of ``tokens`` tokens share more than half: windows have to move on."""
+        if overlap > tokens // 2:
+            raise ValueError(f"overlap = {overlap} is more than half of a window; set it to at most {tokens // 2}")
+
 
 class Optimiser(Section):
     """AdamW, with warm-up and then linear decay or a constant rate."""
