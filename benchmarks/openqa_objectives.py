@@ -4,9 +4,9 @@ Run:  python benchmarks/openqa_objectives.py --data ../shared/data --work runs/o
 
 The collection is the passages of QED's Natural Questions and of AfriQA. Learned from are questions of NQ's training articles
 and of CuratedTREC's training set; lambda is chosen on other questions of the training articles. Measured are the questions
-of NQ's held-out articles, and those of CuratedTREC's test set that a passage of the collection answers. The first row is the encoder and the reader before
-fine-tuning, its passages ranked by vectors alone as in the other rows; the second is the default, whose search has BM25 too.
-What is trained or answered already is not done again.
+of NQ's held-out articles, and those of CuratedTREC's test set that a passage of the collection answers. The first row is the
+encoder and the reader before fine-tuning, its passages ranked by vectors alone as in the other rows; the second is the
+default, whose search has BM25 too. What is trained or answered already is not done again.
 """
 
 from __future__ import annotations
