@@ -10,10 +10,7 @@ from oreqa.datasets.answers import normalize_answer
 from oreqa.errors import InputError
 from oreqa.generation.entities import Entities
 from oreqa.generation.rules import rule_spans
-from oreqa.models.extractor.extractor import Extractor
-
-Text = tuple[str, str]
-"""A passage's title and text."""
+from oreqa.models.extractor.extractor import Extractor, Text
 
 AGREEMENT = 0.6
 """Added to the log-probability of an extractor's span that a rule finds too: chosen on held-out articles."""

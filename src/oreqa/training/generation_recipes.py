@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.models.folders import GENERATOR
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
 from oreqa.training.sections import Count, Optimiser, Section, Share
 
@@ -66,6 +68,11 @@ class GeneratorRecipe(Section):
     def files(self) -> list[Path]:
         """What the run learns from."""
         return [self.data_root / part.file for part in self.data]
+
+    def folder_settings(self, styles: Iterable[str]) -> dict[str, Any]:
+        """What the trained model's config.json says of it, for the ``styles`` that it knows."""
+        lengths = {"max_tokens": self.max_tokens, "question_tokens": self.question_tokens}
+        return {"kind": GENERATOR, "styles": list(styles), **lengths}
 
 
 class ExtractorData(Section):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from oreqa.errors import InputError
 from oreqa.losses.generation import token_loss
-from oreqa.models.folders import GENERATOR, find_model, read_config, whole_number
+from oreqa.models.folders import find_model, read_config, whole_number
 from oreqa.models.generator.inputs import GeneratorInputs
 from oreqa.models.generator.module import BertGenerator, start_head
 from oreqa.models.generator.seq2seq import is_seq2seq
@@ -76,12 +76,6 @@ def _start(recipe: GeneratorRecipe, backbone: Path, styles: list[str]) -> BertGe
             f"positions of {backbone.name}; lower one of them"
         )
     has_head = "cls.predictions.transform.dense.weight" in load_weights(backbone)
-    settings = {
-        "kind": GENERATOR,
-        "styles": styles,
-        "max_tokens": recipe.max_tokens,
-        "question_tokens": recipe.question_tokens,
-    }
     model = start_from(
         BertGenerator,
         backbone,
@@ -89,7 +83,7 @@ def _start(recipe: GeneratorRecipe, backbone: Path, styles: list[str]) -> BertGe
         head=has_head,
         attention_probs_dropout_prob=recipe.attention_dropout,
         is_decoder=True,
-        oreqa=settings,
+        oreqa=recipe.folder_settings(styles),
     )
     if not has_head:
         start_head(model)

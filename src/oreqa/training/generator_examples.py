@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.pairs import SILVER, load_pairs
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import placed_answers, readable_title
+from oreqa.datasets.squad import Paragraph, placed_answers, readable_title
 from oreqa.datasets.tasks import is_pair_file
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
 from oreqa.models.generator.seq2seq import Seq2SeqInputs
@@ -38,8 +38,8 @@ class Example:
 
 def ordered_examples(recipe: GeneratorRecipe, inputs: Inputs, advance: Advance = ignore) -> list[Example]:
     """All examples of a run in the order in which they are seen, in batches of similar length."""
-    held_out = _held_out(recipe)
-    files = [_load(part, recipe, inputs, held_out, advance) for part in recipe.data]
+    paragraphs, held_out = _paragraphs(recipe)
+    files = [_load(part, recipe, inputs, paragraphs, held_out, advance) for part in recipe.data]
     ordered = []
     for epoch in range(max(part.epochs for part in recipe.data)):
         rng = random.Random(f"{recipe.seed} {epoch}")
@@ -55,19 +55,33 @@ def ordered_examples(recipe: GeneratorRecipe, inputs: Inputs, advance: Advance =
     return ordered
 
 
-def _held_out(recipe: GeneratorRecipe) -> set[str]:
-    """The paragraphs that are held out in any of the files: another one may hold them in a training article."""
+def _paragraphs(recipe: GeneratorRecipe) -> tuple[dict[Path, list[Paragraph]], set[str]]:
+    """The paragraphs to learn from of each file that is no pair file, and the texts that are held out in any of them.
+
+    Another file may hold them in a training article.
+    """
     files = {recipe.data_root / part.file for part in recipe.data}
-    files = {file for file in files if not (file.is_file() and is_pair_file(file))}
-    return {paragraph.text for file in files for paragraph in split_articles(load_paragraphs(file))[1]}
+    splits = {file: split_articles(load_paragraphs(file)) for file in files if not (file.is_file() and is_pair_file(file))}
+    held_out = {paragraph.text for _, out in splits.values() for paragraph in out}
+    return {file: [p for p in train if p.text not in held_out] for file, (train, _) in splits.items()}, held_out
 
 
 def _load(
-    part: GeneratorData, recipe: GeneratorRecipe, inputs: Inputs, held_out: set[str], advance: Advance
+    part: GeneratorData,
+    recipe: GeneratorRecipe,
+    inputs: Inputs,
+    paragraphs: Mapping[Path, list[Paragraph]],
+    held_out: Set[str],
+    advance: Advance,
 ) -> list[Example]:
     """The examples of a file: its distinct questions, each with its first answer."""
     rows: dict[tuple[str, str], MarkedAnswer] = {}
-    for question, marked in _marked(recipe.data_root / part.file, part.titles, inputs, held_out):
+    file = recipe.data_root / part.file
+    if file in paragraphs:
+        marked_answers = _of_paragraphs(paragraphs[file], part.titles, inputs)
+    else:
+        marked_answers = _of_pairs(file, part.titles, inputs, held_out)
+    for question, marked in marked_answers:
         rows.setdefault((question, marked.text), marked)
     asked, examples = list(rows.items()), []
     for begin in range(0, len(asked), BLOCK):
@@ -80,24 +94,23 @@ def _load(
     return examples
 
 
-def _marked(file: Path, titles: bool, inputs: Inputs, held_out: set[str]) -> Iterator[tuple[str, MarkedAnswer]]:
-    """The questions of a file, each with its first answer in its context, without those about ``held_out`` paragraphs.
+def _of_pairs(file: Path, titles: bool, inputs: Inputs, held_out: Set[str]) -> Iterator[tuple[str, MarkedAnswer]]:
+    """The questions of a pair file, each with its answer in its context, without those about ``held_out`` paragraphs.
 
     Silver pairs are passed over: a model wrote the question or chose its answer.
     """
-    if file.is_file() and is_pair_file(file):
-        for pair in load_pairs(file):
-            candidate = pair.positive
-            if pair.source == SILVER or candidate.context in held_out:
-                continue
-            sentences = [] if inputs.reads_passages else split_sentences(candidate.context)
-            title = readable_title(candidate.title) if titles else ""
-            yield pair.question, mark_answer(title, candidate.context, candidate.start, candidate.end, sentences)
-        return
-    paragraphs, _ = split_articles(load_paragraphs(file))
-    for paragraph in paragraphs:
-        if paragraph.text in held_out:
+    for pair in load_pairs(file):
+        candidate = pair.positive
+        if pair.source == SILVER or candidate.context in held_out:
             continue
+        sentences = [] if inputs.reads_passages else split_sentences(candidate.context)
+        title = readable_title(candidate.title) if titles else ""
+        yield pair.question, mark_answer(title, candidate.context, candidate.start, candidate.end, sentences)
+
+
+def _of_paragraphs(paragraphs: Iterable[Paragraph], titles: bool, inputs: Inputs) -> Iterator[tuple[str, MarkedAnswer]]:
+    """The questions about paragraphs, each with its first answer in its context."""
+    for paragraph in paragraphs:
         sentences = [] if inputs.reads_passages else split_sentences(paragraph.text)
         title = readable_title(paragraph.title) if titles else ""
         for question in paragraph.questions:

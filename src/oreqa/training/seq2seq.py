@@ -11,7 +11,7 @@ from torch import Tensor
 
 from oreqa.errors import InputError
 from oreqa.losses.generation import token_loss
-from oreqa.models.folders import GENERATOR, read_config
+from oreqa.models.folders import read_config
 from oreqa.models.generator.seq2seq import Seq2SeqInputs, read_seq2seq_folder
 from oreqa.models.generator.torch import first_tokens, load_seq2seq
 from oreqa.training.generation_recipes import GeneratorRecipe
@@ -23,12 +23,7 @@ def start_seq2seq(recipe: GeneratorRecipe, backbone: Path) -> tuple[Any, Seq2Seq
     """Return the BART or T5 of a folder, and what builds its inputs. Raises InputError for keys that it would ignore."""
     config = read_config(backbone)
     _refuse_ignored(recipe, config["model_type"])
-    settings = {
-        "kind": GENERATOR,
-        "styles": list(recipe.styles),
-        "max_tokens": recipe.max_tokens,
-        "question_tokens": recipe.question_tokens,
-    }
+    settings = recipe.folder_settings(recipe.styles)
     folder = read_seq2seq_folder(backbone, {**config, "oreqa": settings})
     rates = {"dropout": recipe.dropout, "attention_dropout": recipe.attention_dropout}
     model = load_seq2seq(backbone, **({"dropout_rate": recipe.dropout} if config["model_type"] == "t5" else rates))
