@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from safetensors.numpy import load_file
 from tiny_models import make_head
@@ -18,6 +19,7 @@ from oreqa.datasets.reqa import load_paragraphs  # noqa: E402
 from oreqa.datasets.splits import is_held_out, split_articles  # noqa: E402
 from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad  # noqa: E402
 from oreqa.datasets.tasks import load_task  # noqa: E402
+from oreqa.defaults import DEFAULT_READER  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
@@ -25,6 +27,8 @@ from oreqa.mining.predictions import load_predictions, mine_predictions  # noqa:
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder  # noqa: E402
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
 from oreqa.models.cross_encoder.module import BertCrossEncoder  # noqa: E402
+from oreqa.models.folders import find_model  # noqa: E402
+from oreqa.models.graph.weights import load_weights  # noqa: E402
 from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
 from oreqa.training.cross_encoder import train_reranker  # noqa: E402
@@ -308,6 +312,19 @@ def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:
     assert all(len(found) == 4 and found[0] in "dg" for found in marked)
     assert {found[0] for found in marked} == {"d", "g"}
     assert {letter for found in marked for letter in found[1:]} == set("abcef")  # the pool's five best wrong ones
+
+
+def test_a_reader_of_the_pack_learns_on(tmp_path: Path) -> None:
+    """Its folder holds a difference from MiniLM: neither whole weights nor a tokenizer."""
+    question = Question("1", "Who runs?", (Gold("fox", 10),))
+    save_squad(tmp_path / "data.json", [Paragraph("T", f"The brown fox runs home. {n}", (question,)) for n in range(3)])
+    still = {"learning_rate": 1e-12, "batch": 4}
+    recipe = reader_recipe(tmp_path / "data.json", find_model(DEFAULT_READER), optimiser=still, negatives=0, unanswerable=0)
+    train_reader(recipe, tmp_path / "out")
+    began, ended = load_weights(find_model(DEFAULT_READER)), load_weights(tmp_path / "out")
+    assert {"qa_outputs.weight", "qa_classifier.weight", "bert.encoder.layer.5.output.dense.weight"} <= set(ended)
+    assert all(np.allclose(began[name], value, atol=1e-6) for name, value in ended.items())
+    assert Reader.load(tmp_path / "out").read("Who runs?", ["The brown fox runs home."])[0].text == "The brown fox"
 
 
 @pytest.mark.parametrize("head", [False, True])

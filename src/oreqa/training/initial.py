@@ -18,7 +18,7 @@ def start_from(
     kind: type[M],
     base: Path,
     *,
-    dropout: float,
+    dropout: float | None,
     freeze_embeddings: bool = False,
     frozen_layers: int = 0,
     head: bool = False,
@@ -26,10 +26,11 @@ def start_from(
 ) -> M:
     """A ``kind`` with the encoder of the folder ``base``, and with its ``head`` or a new one.
 
-    The lowest ``frozen_layers`` are kept as they are, and with ``freeze_embeddings`` its embeddings.
+    Without ``dropout`` the rates are those of ``base``, which may be stored as a difference from another model. The lowest
+    ``frozen_layers`` are kept as they are, and with ``freeze_embeddings`` its embeddings.
     """
     config = {key: value for key, value in read_json_file(base / "config.json").items() if key not in _NOT_KEPT}
-    rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    rates = {} if dropout is None else {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     model: M = kind(BertConfig(**{**config, **rates, **settings}))
     tensors = {name: torch.from_numpy(value) for name, value in load_weights(base).items()}
     model.load_state_dict({name: v for name, v in tensors.items() if head or name.startswith("bert.")}, strict=False)

@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from oreqa.models.folders import READER, find_model
+from oreqa.models.graph.weights import find_tokenizer, load_weights
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader, read_groups
 from oreqa.progress import Progress, no_progress
+from oreqa.training.initial import start_from
 from oreqa.training.losses import READER_LOSSES, ReaderLogits
 from oreqa.training.reader_examples import Group, reader_groups
 from oreqa.training.recipes import ReaderRecipe
@@ -28,7 +30,7 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
     backbone = find_model(recipe.backbone)
     torch.manual_seed(recipe.seed)
     model = _start(recipe, backbone)
-    inputs = ReaderInputs(backbone / "tokenizer.json", recipe.max_tokens, recipe.overlap)
+    inputs = ReaderInputs(find_tokenizer(backbone), recipe.max_tokens, recipe.overlap)
     with progress("preparing questions", None) as advance:
         groups = reader_groups(recipe, inputs, advance)
 
@@ -54,17 +56,13 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         out=out,
         progress=progress,
     )
-    copy_tokenizer(backbone, out)
+    copy_tokenizer(find_tokenizer(backbone).parent, out)
     return record
 
 
 def _start(recipe: ReaderRecipe, backbone: Path) -> BertReader:
-    attention = recipe.dropout if recipe.attention_dropout is None else recipe.attention_dropout
-    rates = {"hidden_dropout_prob": recipe.dropout, "attention_probs_dropout_prob": attention}
-    model: BertReader = BertReader.from_pretrained(
-        backbone, **{name: rate for name, rate in rates.items() if rate is not None}
-    )
-    model.config.oreqa = {
+    """A reader that begins as the backbone, with its heads if it is a reader already."""
+    settings: dict[str, Any] = {
         "kind": READER,
         "shared": recipe.loss == "shared",
         "max_tokens": recipe.read_tokens or recipe.max_tokens,
@@ -73,8 +71,18 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> BertReader:
         "titles": True,
         "closing": True,
     }
-    if recipe.freeze_embeddings:
-        model.bert.embeddings.requires_grad_(False)
+    rates: dict[str, Any] = {}
+    if recipe.attention_dropout is not None:
+        rates["attention_probs_dropout_prob"] = recipe.attention_dropout
+    model: BertReader = start_from(
+        BertReader,
+        backbone,
+        dropout=recipe.dropout,
+        freeze_embeddings=recipe.freeze_embeddings,
+        head="qa_outputs.weight" in load_weights(backbone),
+        oreqa=settings,
+        **rates,
+    )
     return model
 
 
