@@ -103,6 +103,7 @@ def test_what_no_stage_would_use_is_refused(answerer: Answerer, arguments: dict[
         Answerer.load(answerer.index.folder, **arguments)
 
 
+@pytest.mark.slow
 def test_what_only_a_reader_uses_is_refused_without_one(answerer: Answerer) -> None:
     for arguments in ({"passages": 3}, {"combination": Combination()}):
         with pytest.raises(InputError, match="without one, answers are sentences"):
@@ -212,6 +213,7 @@ def test_the_real_model_answers_and_abstains(tmp_path: Path) -> None:
     assert answerer.ask("Who won the football world cup in 1974?") == []
 
 
+@pytest.mark.slow
 def test_models_that_were_not_fitted_together_are_not_calibrated(
     answerer: Answerer, tmp_path: Path, library: Path, tiny: Path, tiny_reader: Path, fitted_reader: Path,
     tiny_reranker: Path, fitted_reranker: Path

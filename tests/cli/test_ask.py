@@ -33,6 +33,7 @@ def test_places_are_those_of_the_file(kb: Path, library: Path, monkeypatch: pyte
         assert text.splitlines()[place["line"] - 1].find(answer["text"]) >= 0
 
 
+@pytest.mark.slow
 def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path) -> None:
     asked = ("ask", "octopus hearts", "--index", kb, "--threshold", 1)
     for more in (("--reader", fitted_reader, "--reranker", "none"), ("--reader", "none")):
@@ -48,6 +49,7 @@ def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path) -> None:
     assert "nearest" not in json.loads(run("ask", "octopus", "--index", kb, "--threshold", 0, "--json").stdout)
 
 
+@pytest.mark.slow
 def test_conditions_that_nothing_fulfils_are_named(kb: Path) -> None:
     asked = ("ask", "tent", "--index", kb, "--where")
     nobody = run(*asked, "kind=house")
@@ -59,6 +61,7 @@ def test_conditions_that_nothing_fulfils_are_named(kb: Path) -> None:
     assert unknown.stderr == "error: no document has a field 'colour'; fields are: kind, path, title\n"
 
 
+@pytest.mark.slow
 def test_many_questions(kb: Path, tmp_path: Path) -> None:
     (tmp_path / "q.txt").write_text("\ufeffhow many hearts\r\n\n where are flowers \n", encoding="utf-8")
     more = ("--index", kb, "--threshold", 0, "-k", 1)
@@ -76,6 +79,7 @@ def test_many_questions(kb: Path, tmp_path: Path) -> None:
     assert (empty.exit_code, empty.stderr) == (2, "error: standard input: it holds no question\n")
 
 
+@pytest.mark.slow
 def test_models_that_are_not_calibrated_say_so(kb: Path) -> None:
     asked = ("ask", "octopus hearts", "--index", kb)  # the default reader was fitted with another encoder
     assert run(*asked).stdout.startswith("not calibrated ")

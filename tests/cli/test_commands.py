@@ -134,6 +134,7 @@ def test_usage_errors() -> None:
     assert run("--version").stdout.startswith("oreqa ")
 
 
+@pytest.mark.slow
 def test_eval_and_compare(tmp_path: Path, tiny: Path) -> None:
     qas = [{"id": "1", "question": "bears sleep", "answers": [{"text": "Bears", "answer_start": 11}]}]
     data = {"data": [{"title": "A", "paragraphs": [{"context": "Foxes run. Bears sleep.", "qas": qas}]}]}
@@ -192,6 +193,7 @@ def test_eval_beir(tmp_path: Path, tiny: Path) -> None:
     assert json.loads(found.stdout)["ndcg@10"] == 100
 
 
+@pytest.mark.slow
 def test_mining_judging_and_re_ranking(
     squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path, kb: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_what_goes_wrong_is_the_files_error(tmp_path: Path, pdf_does: Callable[[
         assert good(tmp_path) == "Just this."
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGXCPU"), reason="no limit of processor time")
 def test_a_file_has_its_share_of_the_processor(
     tmp_path: Path, pdf_does: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
@@ -112,6 +113,7 @@ def test_a_child_that_has_grown_is_replaced(tmp_path: Path, pdf_does: Callable[[
     assert len(reasons) == 2
 
 
+@pytest.mark.slow
 def test_what_the_parent_holds_does_not_count(tmp_path: Path) -> None:
     """A parent with models and an index in its memory starts a child that has all of its own."""
     much = bytearray(700 << 20)

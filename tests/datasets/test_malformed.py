@@ -161,6 +161,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOADERS)
 def test_only_input_errors_escape(kind: str, files: Path) -> None:
     name, whole, damaged, loaders = LOADERS[kind]

@@ -43,6 +43,7 @@ def test_formats(tmp_path: Path) -> None:
     assert readable_title("Super_Bowl_50") == "Super Bowl 50"
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.parametrize(("name", "candidates"), [("reqa", 10_250), ("multireqa", 10_642)])
 def test_counts_of_the_published_tasks(data: Path, name: str, candidates: int) -> None:

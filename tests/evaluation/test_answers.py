@@ -71,6 +71,7 @@ def test_version_2_knows_no_answer() -> None:
     assert score_answer("x", ["y", "x z"], version2=True).f1 == pytest.approx(2 / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.parametrize("kind", ["first gold", "empty", "last gold", "half missing"])
 def test_predictions_of_squad_dev_score_as_the_reference(data: Path, tmp_path: Path, kind: str) -> None:
@@ -91,6 +92,7 @@ def test_predictions_of_squad_dev_score_as_the_reference(data: Path, tmp_path: P
     assert {"first gold": metrics["em"] == 100, "empty": metrics["em"] < 0.1}.get(kind, True)
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_version_2_counts_both_kinds(data: Path, tmp_path: Path) -> None:
     gold = data / "squad" / "squad-v2.0-dev.json.gz"
@@ -121,6 +123,7 @@ def test_bad_files(tmp_path: Path) -> None:
         score_answer_file(gold, predictions)
 
 
+@pytest.mark.slow
 def test_patterns() -> None:
     assert match_pattern("1912 or so", r"19\d\d")
     assert not match_pattern("in 1912", r"19\d\d")

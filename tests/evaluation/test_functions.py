@@ -85,6 +85,7 @@ def test_the_packages_list_their_functions() -> None:
             package.nothing  # noqa: B018
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rerank", [0, 5])
 def test_reqa(squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path, rerank: int) -> None:
     stages: list[tuple[str, int | None, int]] = []
@@ -139,6 +140,7 @@ def test_generator(squad_file: Path, tiny_generator: Path, tmp_path: Path) -> No
         evaluate_generator(squad_file, tmp_path / "n", generator=tiny_generator, style="poem")
 
 
+@pytest.mark.slow
 def test_openqa_and_answers(squad_file: Path, tiny: Path, tiny_reader: Path, tiny_reranker: Path, tmp_path: Path) -> None:
     summary = evaluate_openqa(
         squad_file, str(tmp_path / "f"), model=str(tiny), reader=tiny_reader, reranker=tiny_reranker,
@@ -155,6 +157,7 @@ def test_openqa_and_answers(squad_file: Path, tiny: Path, tiny_reader: Path, tin
     assert answers["em"] == pytest.approx(summary["em"], abs=0.01)
 
 
+@pytest.mark.slow
 def test_an_interrupted_reading_goes_on(
     squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +209,7 @@ def test_a_reading_begins_anew_in_another_precision(
     assert len(calls) == 2 + 2
 
 
+@pytest.mark.slow
 def test_negatives_and_the_classifier(squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path) -> None:
     pairs, same = tmp_path / "f.jsonl", tmp_path / "c.jsonl"
     mined = mine_negatives(squad_file, pairs, draw=12, model=tiny, seed=4)
@@ -217,6 +221,7 @@ def test_negatives_and_the_classifier(squad_file: Path, tiny: Path, tiny_classif
     same_run(summary, tmp_path / "f", run("eval", "classifier", *common, "--out", tmp_path / "c"), tmp_path / "c")
 
 
+@pytest.mark.slow
 def test_silver_and_predictions(
     squad_file: Path, tiny: Path, tiny_classifier: Path, tiny_reader: Path, tmp_path: Path
 ) -> None:

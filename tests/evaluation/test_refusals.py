@@ -190,6 +190,7 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
     assert [row[2] for row in rows if row[0] == "7"] == ["of_q7"] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("owner", "name"), [(Index, "fingerprint"), (CrossEncoder, "stamp"), (Reader, "stamp")])
 def test_questions_are_asked_anew_of_another_model(
     owner: type,

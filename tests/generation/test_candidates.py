@@ -96,6 +96,7 @@ def test_entities_come_before_rules() -> None:
     assert [c.text for c in alone] == ["Computable", "24"]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(
     text=st.one_of(st.text(max_size=200), st.lists(st.sampled_from([*TEXT.split(), " ", "the", '"']))), k=st.integers(1, 9)

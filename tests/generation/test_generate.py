@@ -121,6 +121,7 @@ def test_styles_draws_and_seeds(kb: Path, tiny_generator: Path, tmp_path: Path) 
     assert len({row["context"] for row in rows_of(tmp_path / "d.jsonl")}) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_an_interrupted_run_ends_as_an_uninterrupted_one(
     kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -183,6 +184,7 @@ def test_the_round_trip_and_the_classifier_judge(
     assert all(row["weight"] == row["score"] for row in rows_of(tmp_path / "likely.jsonl"))
 
 
+@pytest.mark.slow
 def test_a_data_file_is_indexed_without_its_questions(
     squad_file: Path, tiny: Path, tiny_generator: Path, tiny_reader: Path, tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ PARTS = ["a", "A", "1", "A ", "a ", "1,", "1.", "1–", "A.", "A'", "A-", '"a', 
          "$", "$1 ", "twenty-", "one ", "-", "’", " ", "\n", "é́", "the ", "The ", "1 a", "‘a", "A of "]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_time_is_linear(part: str) -> None:
     def seconds(length: int) -> float:

@@ -50,6 +50,7 @@ def cut(path: Path) -> None:
 DAMAGE = {"flip": flip, "cut": cut, "empty": lambda path: path.write_bytes(b""), "delete": Path.unlink}
 
 
+@pytest.mark.slow
 def test_every_damaged_search_file_is_named_and_rebuilt(folder: Path, library: Path) -> None:
     expected = content(folder)
     names = [n for n in generations.read_manifest(require_generation(folder)) if n != generations.DOCUMENTS]
@@ -91,6 +92,7 @@ def _problems(folder: Path) -> list[str]:
         return [str(error)]
 
 
+@pytest.mark.slow
 def test_damage_that_opening_does_not_see_ends_in_no_traceback(
     folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +224,7 @@ def test_a_reader_opens_its_files_at_once(folder: Path, library: Path, monkeypat
     assert index.counts()["documents"] == 7
 
 
+@pytest.mark.slow
 def test_a_search_sees_one_generation_whole(tmp_path: Path, settings: Settings) -> None:
     """Two threads search while every document changes its version again and again."""
     texts = tmp_path / "texts"
@@ -308,6 +311,7 @@ def test_a_full_disk_is_one_line_and_the_index_answers_as_before(
     assert index_files(folder, [library]).added == 1
 
 
+@pytest.mark.slow
 def test_a_generation_that_is_replaced_while_it_is_opened(
     folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

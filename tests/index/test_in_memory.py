@@ -84,6 +84,7 @@ def test_the_order_of_updates_does_not_matter(folder: Path, library: Path, tmp_p
     assert_same_content(content(folder), content(tmp_path / "new"))
 
 
+@pytest.mark.slow
 def test_the_name_of_a_file_is_refused_and_a_file_takes_its_name(folder: Path, library: Path) -> None:
     bees, rows = library / "bees.txt", library / "rows.jsonl"
     index_documents(folder, Document(str(bees), "Mine", "Wasps sting."))

@@ -55,6 +55,7 @@ def test_answers_of_many_threads_are_those_of_one(folder: Path, tiny_reader: Pat
         assert list(pool.map(answers, questions * 5)) == expected * 5
 
 
+@pytest.mark.slow
 def test_every_search_sees_one_state_while_another_thread_updates(folder: Path) -> None:
     """Each update replaces both documents: a search that saw two states would find two different numbers."""
     done = threading.Event()

@@ -137,6 +137,7 @@ def test_files_put_back_after_an_interruption_are_those_that_are_found(
     assert content(tmp_path / "kb") == expected
 
 
+@pytest.mark.slow
 def test_a_document_changed_again_before_the_run_goes_on(
     tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,6 +289,7 @@ def test_a_users_index_is_never_replaced_by_a_task(tmp_path: Path, library: Path
         index_files(tmp_path / "task", [library])
 
 
+@pytest.mark.slow
 def test_a_memo_that_is_older_than_the_index(tmp_path: Path, library: Path, settings: Settings) -> None:
     """A power cut, or a backup, may bring back an older one: words must not get each other's numbers."""
     folder = tmp_path / "kb"
@@ -329,6 +331,7 @@ def test_a_long_document_is_encoded_in_parts(
     assert report.encoded == len(distinct) - 16
 
 
+@pytest.mark.slow
 def test_words_and_encodings_of_what_is_gone_are_gone(
     tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -184,6 +184,7 @@ def test_readers_see_each_update_whole(tmp_path: Path, library: Path, settings: 
     assert reader.search(["zebras"], 1, "sparse")[0][0].sentence.text == "Zebras have stripes."
 
 
+@pytest.mark.slow
 def test_the_factory_can_be_changed_without_encoding(tmp_path: Path, library: Path, settings: Settings) -> None:
     index_files(tmp_path / "kb", [library], settings)
     expected = [hit.sentence.text for hit in Index.open(tmp_path / "kb").search(["octopus arms"], 3)[0]]

@@ -145,6 +145,7 @@ def test_a_probability_of_exactly_the_bar_is_kept(
     assert [row["weight"] for row in sure] == [1.0] * 4
 
 
+@pytest.mark.slow
 def test_silver_begins_anew_when_the_index_has_changed(
     library: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -230,6 +230,7 @@ def test_odd_pages(page: str) -> None:
     assert read(page).text in ("", "<", "\ufffd")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["<div><p>{}", "<b>{}", "<ul><li>{}", "<table><tr><td>{}", "<dl><dt>{}<dd>", "<pre>{}", "<span>{}", "<h2>{}"]
 )

@@ -293,6 +293,7 @@ def test_text_that_stands_upright_and_text_off_the_page() -> None:
     assert read(["Text."], draw=draw).text == "Text that stands upright.\n\nText."
 
 
+@pytest.mark.slow
 def test_boxes_hold_the_words_of_their_span(tmp_path: Path) -> None:
     rng = random.Random(5)
     words = [f"{rng.choice(('sea', 'octo', 'arm', 'ﬁn'))}{n}" for n in range(900)]
@@ -320,6 +321,7 @@ def test_boxes_of_no_characters(tmp_path: Path) -> None:
     assert (box.page, round(box.left), round(box.bottom)) == (1, 72, 720)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a", "a-", "1.", "-", "a . . . . . . 1", "1.1 Title", "."])
 def test_many_lines_take_time_in_proportion(text: str) -> None:
     def work(size: int) -> list[Line]:
@@ -348,6 +350,7 @@ def test_a_long_line_takes_time_in_proportion(unit: str) -> None:
     assert growth(layout, lambda size: unit * size, 10_000) < FACTOR
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_blank_lines() -> None:
     assert read(["\n" * 100_000 + "Text."]).pages == ()
 

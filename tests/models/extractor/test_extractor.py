@@ -40,6 +40,7 @@ def test_spans_slice_to_their_text_and_overlap_nowhere(tiny_extractor: Path) -> 
         assert all(a[1] <= b[0] for a, b in pairwise(places))
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(text=st.text(max_size=200), top=st.integers(1, 8))
 def test_any_text_gives_spans_of_it(tiny_extractor: Path, text: str, top: int) -> None:

@@ -149,6 +149,7 @@ def test_beams_equal_a_slow_search(length_penalty: float) -> None:
             check_scores(prefix, sequence)
 
 
+@pytest.mark.slow
 def test_a_nucleus_is_the_fewest_tokens_of_its_probability() -> None:
     rng = np.random.default_rng(0)
     for spread in (0.01, 1, 5, 30):

@@ -124,6 +124,7 @@ def test_the_time_is_linear(inputs: GeneratorInputs) -> None:
     assert min(seconds(1600) for _ in range(3)) < 12 * max(min(seconds(400) for _ in range(3)), 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_questions_of_people_come_back(inputs: GeneratorInputs, data: Path) -> None:
     """Letters and spaces of nearly all, and case of most: people are not always of one mind with the passage."""
