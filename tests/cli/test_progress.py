@@ -48,7 +48,7 @@ def test_time_left_by_the_size_of_files(clock: list[float], capsys: pytest.Captu
     assert capsys.readouterr().err.splitlines() == [
         "passages: 0 (10% of the files), 0/s, 6 min left, two .txt",
         "passages: 1,600 (10% of the files), 20/s, 12 min left, two .txt",
-        "passages: 1,600 (50% of the files), 0/s, 2.0 h left, three.txt",
+        "passages: 1,600 (50% of the files), 0.2/s, 2.0 h left, three.txt",
     ]
 
 
@@ -61,7 +61,7 @@ def test_a_bar_on_a_terminal(clock: list[float], monkeypatch: pytest.MonkeyPatch
         assert out.getvalue() == ""
         clock[0] += 3
         advance(4)
-        assert advance.figures() == "5 of 10, 2/s, 3 s left"
+        assert advance.figures() == "5 of 10, 1.7/s, 3 s left"
     assert "reading" in out.getvalue()
 
 

@@ -63,7 +63,8 @@ class ProgressBar:
         """As ``1,200 of 5,000, 96/s, 40 s left, manual.pdf``."""
         spent = time.monotonic() - self._begun
         count = f"{self.done:,}" if self.total is None else f"{self.done:,} of {self.total:,}"
-        parts = [count, f"{self.done / max(spent, 1e-9):,.0f}/s"]
+        rate = self.done / max(spent, 1e-9)
+        parts = [count, f"{rate:,.1f}/s" if 0 < rate < 9.5 else f"{rate:,.0f}/s"]
         share = self._share if self.total is None else self.done / max(1, self.total)
         if share is not None:
             if self.total is None:
