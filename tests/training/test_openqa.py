@@ -296,3 +296,25 @@ def test_a_question_that_is_not_read_is_skipped_or_still_retrieved(
     OPENQA_LOSSES["shared"](recipe, scores).backward()
     learned = retrieval.grad.abs().sum(-1) > 0
     assert learned.tolist() == [True, not skip]
+
+
+def test_separate_passages_are_summed_over(squad_file: Path, tiny: Path, tiny_reader: Path) -> None:
+    """-log of the sum over passages and spans of P(span | passage): one passage that is certain leaves nothing to learn."""
+    recipe = openqa_recipe(tiny, tiny_reader, squad_file, loss="separate")
+    generator = torch.Generator().manual_seed(0)
+    start, end = (torch.randn(1, 3, 5, generator=generator) for _ in range(2))
+    spans = torch.tensor([[[[1, 2], [3, 3]], [[0, 4], [-1, -1]], [[-1, -1], [-1, -1]]]])
+    scores = OpenQAScores(
+        retrieval=torch.zeros(1, 4),
+        holds=torch.zeros(1, 4, dtype=torch.bool),  # nothing for the early loss
+        start=start,
+        end=end,
+        selection=torch.zeros(1, 3),
+        tokens=torch.ones(1, 3, 5, dtype=torch.bool),
+        spans=spans,
+        present=torch.ones(1, 3, dtype=torch.bool),
+        ranks=torch.arange(3)[None],
+    )
+    p_start, p_end = (torch.softmax(logits.double(), -1)[0] for logits in (start, end))
+    expected = -torch.log(p_start[0, 1] * p_end[0, 2] + p_start[0, 3] * p_end[0, 3] + p_start[1, 0] * p_end[1, 4])
+    assert OPENQA_LOSSES["separate"](recipe, scores).item() == pytest.approx(expected.item(), abs=1e-5)

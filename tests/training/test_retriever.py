@@ -8,14 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
+from tiny_models import make_model
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
 from oreqa.datasets.tasks import load_task  # noqa: E402
-from oreqa.errors import InputError  # noqa: E402
+from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.evaluation.metrics import gold_ranks  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
@@ -129,6 +130,30 @@ def test_whole_passages_are_learned_by_inner_products(squad_file: Path, tiny: Pa
     owners = [number for number, passage in enumerate(task.passages) for _ in passage.sentences]
     ranks = [gold_ranks(own, [owners[row] for row in gold])[0] for own, gold in zip(scores, task.gold, strict=True)]
     assert 100 * np.mean(1 / np.array(ranks)) == pytest.approx(max(mrr for _, mrr in record["dev"]), abs=2)
+
+
+def test_a_projection_is_trained_on_with_or_without_a_bias(squad_file: Path, tmp_path: Path) -> None:
+    still = {"learning_rate": 1e-12, "batch": 8}
+    for bias in (True, False):
+        folder = make_model(tmp_path / f"bias-{bias}", dense=True)
+        if not bias:
+            weights = load_file(folder / "2_Dense" / "model.safetensors")
+            save_file({"linear.weight": weights["linear.weight"]}, folder / "2_Dense" / "model.safetensors")
+        linear = json.loads((folder / "2_Dense" / "config.json").read_text())
+        linear |= {"activation_function": "torch.nn.modules.linear.Identity", "bias": bias}
+        (folder / "2_Dense" / "config.json").write_text(json.dumps(linear))
+        recipe = retriever_recipe(squad_file, folder, projection=8, optimiser=still)
+        train_retriever(recipe, tmp_path / f"out-{bias}")
+        before, after = (Encoder.load(f, precision="f32").encode("who jumps") for f in (folder, tmp_path / f"out-{bias}"))
+        assert np.allclose(before, after, atol=1e-5)
+
+
+def test_a_projection_with_an_activation_is_not_trained_on(squad_file: Path, tmp_path: Path) -> None:
+    folder = make_model(tmp_path / "tanh", dense=True)
+    assert "Tanh" in (folder / "2_Dense" / "config.json").read_text()
+    with pytest.raises(ModelError, match="its projection to 8 dimensions is no single linear layer"):
+        train_retriever(retriever_recipe(squad_file, folder, projection=8), tmp_path / "out")
+    train_retriever(retriever_recipe(squad_file, folder, projection=4), tmp_path / "out")
 
 
 def test_the_weights_of_cosines_do_not_come_with_inner_products(squad_file: Path, fitted: Path, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def joint_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, passag
     The passage is a latent variable: ``passages`` are log-probabilities ``[G, P]`` of those that are read, whose gradient
     reaches the question encoder. The reader's arguments are those of ``span_loss``. With ``shared`` a span's probability is
     normalised over all passages that are read, as in the second row of the paper's Table 4, else inside its own passage, as
-    in the fourth.
+    in the fourth; with log-probabilities of 0 that is the fifth row, which leaves the passages' probabilities out.
     """
     likelihood = (passages.float() + span_log_likelihoods(start, end, tokens, spans, shared)).logsumexp(-1)
     answered = (spans[..., 0] >= 0).any(-1).any(-1)

@@ -124,8 +124,13 @@ def _early(recipe: OpenQARecipe, s: OpenQAScores) -> Tensor:
     return early_loss(s.retrieval, torch.ones_like(holds), holds)
 
 
-def _openqa_spans(s: OpenQAScores, shared: bool) -> Tensor:
-    return span_loss(s.start, s.end, s.tokens, s.spans, shared)
+def _openqa_spans(s: OpenQAScores) -> Tensor:
+    return span_loss(s.start, s.end, s.tokens, s.spans, shared=True)
+
+
+def _openqa_separate(s: OpenQAScores) -> Tensor:
+    """The sum over all passages of what each makes of its spans by itself, as in the released code; DPR takes the mean."""
+    return joint_loss(s.start, s.end, s.tokens, s.spans, torch.zeros_like(s.selection), shared=False)
 
 
 def _openqa_joint(s: OpenQAScores, shared: bool) -> Tensor:
@@ -138,11 +143,11 @@ def _openqa_rerank(s: OpenQAScores) -> Tensor:
 
 
 OPENQA_LOSSES: Mapping[OpenQALoss, Callable[[OpenQARecipe, OpenQAScores], Tensor]] = {
-    "shared": lambda recipe, s: _early(recipe, s) + _openqa_spans(s, shared=True),
+    "shared": lambda recipe, s: _early(recipe, s) + _openqa_spans(s),
     "shared_joint": lambda recipe, s: _early(recipe, s) + _openqa_joint(s, shared=True),
-    "shared_rerank": lambda recipe, s: _early(recipe, s) + _openqa_spans(s, shared=True) + _openqa_rerank(s),
+    "shared_rerank": lambda recipe, s: _early(recipe, s) + _openqa_spans(s) + _openqa_rerank(s),
     "joint": lambda recipe, s: _early(recipe, s) + _openqa_joint(s, shared=False),
-    "separate": lambda recipe, s: _early(recipe, s) + _openqa_spans(s, shared=False),
+    "separate": lambda recipe, s: _early(recipe, s) + _openqa_separate(s),
 }
 
 

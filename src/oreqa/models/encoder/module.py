@@ -77,7 +77,8 @@ def start_from(backbone: Path, settings: dict[str, Any], dropout: float | None) 
 
     Two encoders begin as the backbone's two, or both as its one. The backbone's projection is kept if it has the width that
     is asked for. The question's token type starts as a copy of type 0, so that the untrained model computes what the
-    backbone does. Raises ModelError if the backbone has two encoders, and one is asked for or their shapes differ.
+    backbone does. Raises ModelError if the backbone has two encoders, and one is asked for or their shapes differ, or if its
+    projection of that width is no single linear layer.
     """
     passages = read_encoder_folder(backbone)
     questions = passages.questions or passages
@@ -118,13 +119,17 @@ def _load_bert(folder: EncoderFolder, config: BertConfig) -> BertModel:
 
 
 def _copy_projection(folder: EncoderFolder, projection: nn.Linear | None) -> None:
-    if projection is None or len(folder.dense) != 1 or folder.dense[0].activation != "identity":
+    if projection is None or not folder.dense or folder.width != projection.out_features:
         return
+    if len(folder.dense) > 1 or folder.dense[0].activation != "identity":
+        raise ModelError(
+            f"{folder.path}: its projection to {projection.out_features} dimensions is no single linear layer; "
+            "set projection to another width, for a new layer"
+        )
     weight, bias = load_dense(folder.dense[0])
-    if weight.shape == tuple(projection.weight.shape) and bias is not None:
-        with torch.no_grad():
-            projection.weight.copy_(torch.from_numpy(weight))
-            projection.bias.copy_(torch.from_numpy(bias))
+    with torch.no_grad():
+        projection.weight.copy_(torch.from_numpy(weight))
+        projection.bias.copy_(torch.zeros_like(projection.bias) if bias is None else torch.from_numpy(bias))
 
 
 class QuestionTransformer(Transformer):
