@@ -101,20 +101,29 @@ def main() -> None:
     arguments.work.mkdir(parents=True)
     rng, figures = random.Random(arguments.seed), {}
     for name, job in prepare(arguments.data, arguments.work).items():
+        job.finish(arguments.work / name / "first")  # compiles its models
         seconds = job.finish(arguments.work / name / "whole")
         expected = job.contents(arguments.work / name / "whole")
         assert expected
-        moments, equal = [], 0
+        moments, equal, kept = [], 0, 0
         for kill in range(arguments.kills):
-            folder, moment = arguments.work / name / f"killed-{kill}", rng.uniform(0.2, 1) * seconds
+            folder, moment = arguments.work / name / f"killed-{kill}", rng.uniform(0.3, 0.95) * seconds
             process = job.begin(folder)
             time.sleep(moment)
             process.kill()
             process.communicate()
+            if process.returncode == 0:  # it was done before
+                raise RuntimeError(f"{name} ended within {moment:.1f} s; run this on a machine that does nothing else")
+            kept += any(file for file in folder.rglob("*") if file.name.startswith("checkpoint-") or "partial" in file.name)
             job.finish(folder)
             moments.append(round(moment, 1))
             equal += job.contents(folder) == expected
-        figures[name] = {"seconds": round(seconds, 1), "killed after": moments, "files equal": equal}
+        figures[name] = {
+            "seconds": round(seconds, 1),
+            "killed after": moments,
+            "kills that left work": kept,
+            "files equal": equal,
+        }
         print(name, figures[name], flush=True)
     report("kill_training", figures)
 

@@ -29,6 +29,7 @@ from oreqa.datasets.beir import load_beir
 from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.passages import read_passages
 from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.splits import is_held_out
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.significance import paired_difference
@@ -52,8 +53,11 @@ class Task:
     gold: list[list[int]]
 
 
-def load_task(corpus: Path, split: str) -> Task:
-    """The task of a SQuAD or MRQA file, equal questions merged, or of a BEIR folder's split."""
+def load_task(corpus: Path, split: str, held_out: bool) -> Task:
+    """The task of a SQuAD or MRQA file, equal questions merged, or of a BEIR folder's split.
+
+    With ``held_out`` only questions of held-out articles are measured, among the passages of all.
+    """
     passages, gold = read_passages(corpus), defaultdict[str, list[int]](list)
     if corpus.is_dir():
         places = {passage.document_key: place for place, passage in enumerate(passages)}
@@ -63,7 +67,7 @@ def load_task(corpus: Path, split: str) -> Task:
     else:
         for place, paragraph in enumerate(load_paragraphs(corpus)):
             for question in paragraph.questions:
-                if question.answers:
+                if question.answers and (not held_out or is_held_out(paragraph)):
                     gold[question.text].append(place)
     return Task(passages, list(gold), [sorted(set(places)) for places in gold.values()])
 
@@ -117,6 +121,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--split", default="test", help="split of a BEIR folder")
+    parser.add_argument(
+        "--held-out", action="store_true", help="measure the held-out articles of a file that models learned from"
+    )
     parser.add_argument("--questions", type=Path, required=True, help="pairs from oreqa generate")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=5000, help="generated questions that are drawn, all if there are fewer")
@@ -124,7 +131,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="a setting of the recipe, for all trainings")
     parser.add_argument("--name", required=True, help="part of the result's name")
     arguments = parser.parse_args()
-    task = load_task(arguments.corpus, arguments.split)
+    task = load_task(arguments.corpus, arguments.split, arguments.held_out)
     arguments.work.mkdir(parents=True, exist_ok=True)
     questions = arguments.work / "drawn.jsonl"
     draw_lines(arguments.questions, arguments.pairs, 0, questions)
@@ -142,6 +149,8 @@ def main() -> None:
             steps[system] = record["steps"]
             ranks.setdefault(system, []).append(passage_ranks(task, out))
             print(system, seed, figures(ranks[system][-1]), flush=True)
+    if len(set(steps.values())) > 1:
+        raise SystemExit(f"the systems took different numbers of steps: {steps}")
     rows: dict[str, dict[str, list[float]]] = {}
     for system, runs in ranks.items():
         columns = {name: [figures(run)[name] for run in runs] for name in figures(runs[0])}
@@ -153,7 +162,7 @@ def main() -> None:
     }
     counts: dict[str, Any] = {"passages": len(task.passages), "asked": len(task.questions), "pairs": pairs, "steps": steps}
     counts["questions_sha256"] = data_hash([questions])
-    settings = {"seeds": arguments.seeds, "settings": arguments.set}
+    settings = {"seeds": arguments.seeds, "settings": arguments.set, "held_out": arguments.held_out}
     gains = {name: asdict(difference) for name, difference in differences.items()}
     report(f"pretraining-{arguments.name}", {**counts, **settings, "rows": rows, "mrr_differences": gains})
 

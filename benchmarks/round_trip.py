@@ -4,8 +4,8 @@ Run:  oreqa generate --data ../shared/data/squad/squad-v1.1-dev.json.gz --genera
       python benchmarks/round_trip.py --data ../shared/data --questions questions.jsonl --work runs/round-trip
 
 The reader of the model pack learns on, for as many steps each: from questions that people asked about other documents alone,
-or, in half of the places, from questions generated from SQuAD dev's paragraphs that passed the round trip. EM and F1 are
-measured on the passages that the questions were asked about: SQuAD dev, whose own questions are looked at here only, NQ's
+all of which it has seen before, or, in half of the places, from questions generated from SQuAD dev's paragraphs that passed
+the round trip. Each is also measured with the mean of its weights and of the reader's before. EM and F1 are measured on the passages that the questions were asked about: SQuAD dev, whose own questions are looked at here only, NQ's
 held-out articles, and a draw of SQuADShifts Reddit. What is trained or answered already is not done again.
 """
 
@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import report
+from safetensors.numpy import save_file
 
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
@@ -28,6 +30,8 @@ from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.runs import load_run
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_jsonl, write_text
+from oreqa.models.folders import find_model
+from oreqa.models.graph.weights import load_weights
 from oreqa.training import train_model
 
 NQ = "extractive/qed-nq-train.json.gz"
@@ -80,6 +84,16 @@ def train(system: str, data: Path, generated: Path, count: int, out: Path, seed:
     return record
 
 
+def mean_with_before(trained: Path, out: Path) -> Path:
+    """A copy of a trained reader's folder with the mean of its weights and of those that it began with."""
+    if not (out / "model.safetensors").is_file():
+        before = load_weights(find_model(DEFAULT_READER))
+        weights = {name: (value + before[name]) / 2 for name, value in load_weights(trained).items()}
+        shutil.copytree(trained, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns("model.safetensors"))
+        save_file(weights, out / "model.safetensors")
+    return out
+
+
 def measure(reader: str | Path, tests: dict[str, tuple[Path, int | None]], out: Path) -> dict[str, dict[str, list[float]]]:
     """EM and F1 of every question of each test."""
     scores = {}
@@ -118,8 +132,10 @@ def main() -> None:
             out = work / f"{system.replace(' ', '-')}-{seed}"
             record = train(system, arguments.data, generated, arguments.count, out, seed, arguments.rate)
             records[f"{system}, seed {seed}"] = {key: record[key] for key in ("steps", "seconds")}
-            runs.setdefault(system, []).append(measure(out, tests, out))
-            print(system, seed, {test: np.mean(scores["em"]) for test, scores in runs[system][-1].items()}, flush=True)
+            mean = mean_with_before(out, out.with_name(f"{out.name}-mean"))
+            for name, reader in ((system, out), (f"{system}, mean with before", mean)):
+                runs.setdefault(name, []).append(measure(reader, tests, reader))
+                print(name, seed, {test: np.mean(scores["em"]) for test, scores in runs[name][-1].items()}, flush=True)
     cells = [(test, metric) for test in tests for metric in ("em", "f1")]
     means = {
         system: {(test, metric): np.mean([run[test][metric] for run in each], axis=0).tolist() for test, metric in cells}
@@ -130,10 +146,12 @@ def main() -> None:
         for system, of in means.items()
     }
     differences = {
-        f"people and generated - {system}, {' '.join(cell)}": asdict(
-            paired_difference(means[system][cell], means["people and generated"][cell], 0)
+        f"{system} - {rival}, {' '.join(cell)}": asdict(paired_difference(means[rival][cell], means[system][cell], 0))
+        for system, rivals in (
+            ("people and generated", ("before", "people")),
+            ("people and generated, mean with before", ("before", "people, mean with before")),
         )
-        for system in ("before", "people")
+        for rival in rivals
         for cell in cells
     }
     report("round_trip", {"records": records, "rows": rows, "differences": differences})

@@ -19,7 +19,7 @@ from oreqa.cli.options import (
     SeedOption,
     WorkOption,
 )
-from oreqa.cli.output import print_json, say
+from oreqa.cli.output import counted, print_json, say
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
 
@@ -100,12 +100,13 @@ def generate(
     if as_json:
         print_json({**asdict(written), "out": str(written.out)})
         return
-    say(f"{written.questions:,} questions about {written.passages:,} passages in {written.out}, {written.seconds:,.0f} s")
+    counts = f"{counted(written.questions, 'question')} about {counted(written.passages, 'passage')}"
+    say(f"{counts} in {written.out}, {written.seconds:,.0f} s")
     rates = f"{written.passages_per_second:,.1f} passages, {written.candidates_per_second:,.1f} questions a second"
     say(f"  {written.candidates:,} were asked ({rates})")
     for reason, dropped in written.dropped.items():
         say(f"  {dropped:,} dropped: {REASONS[reason]}")
     if written.short_passages:
-        say(f"  {written.short_passages:,} passages are too short to ask about")
+        say(f"  {counted(written.short_passages, 'passage')} too short to ask about")
     for question, answer in written.examples:
         say(f"  {question} – {answer}")

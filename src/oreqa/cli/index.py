@@ -10,7 +10,7 @@ import typer
 
 from oreqa.cli.application import app
 from oreqa.cli.options import DeviceOption, JsonFlag, NewModelOption, PrecisionOption
-from oreqa.cli.output import need_text, need_writable, print_json, say
+from oreqa.cli.output import counted, need_text, need_writable, print_json, say
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import FACTORY, LANGUAGE, PASSAGE_TOKENS
 
@@ -112,7 +112,7 @@ def _summary(index: Path, report: Report) -> list[str]:
         if number
     ]
     if report.problems:
-        counts.append(f"{_counted(len(report.problems), 'file')} skipped")
+        counts.append(f"{counted(len(report.problems), 'file')} skipped")
     lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {report.passages:,} passages in all"]
     words = report.words
     if words.source:
@@ -120,15 +120,11 @@ def _summary(index: Path, report: Report) -> list[str]:
         left = "".join(f", {count:,} {reason}" for reason, count in reasons[:6] if count)
         lines.append(f"{words.read:,} of {words.source:,} words read{'; left out' + left[1:] if left else ''}")
     if report.mended:
-        lines.append(f"{_counted(len(report.mended), 'damaged search file')} rebuilt: {', '.join(report.mended)}")
+        lines.append(f"{counted(len(report.mended), 'damaged search file')} rebuilt: {', '.join(report.mended)}")
     if report.gone:
-        lines.append(f"{_counted(report.gone, 'document')} gone from these paths, or left out: --prune removes them")
+        lines.append(f"{counted(report.gone, 'document')} gone from these paths, or left out: --prune removes them")
     if report.unknown:
         kinds = [f"{count} {kind or 'without a suffix'}" for kind, count in report.unknown.items()]
         most = f"{', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''}"
-        lines.append(f"{_counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}")
+        lines.append(f"{counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}")
     return lines
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

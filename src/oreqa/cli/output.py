@@ -119,6 +119,11 @@ def model_or_none(name: str) -> str | None:
     return None if name == "none" else name
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 file``, ``2,000 files``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def one_line(text: str, limit: int | None = None) -> str:
     """A text without line breaks and control characters, cut after ``limit`` characters."""
     line = visible(" ".join(text.split()))

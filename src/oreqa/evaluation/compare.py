@@ -64,8 +64,8 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
         question = a.questions[i].get("question", "")
         return {"id": i, "question": question, "a": a.questions[i].get(key), "b": b.questions[i].get(key)}
 
-    won = tuple(row(i) for i in reversed(by_gain[-10:]) if turns(i, fails_a, fails_b, gains[i]))
-    lost = tuple(row(i) for i in by_gain[:10] if turns(i, fails_b, fails_a, -gains[i]))
+    won = tuple(row(i) for i in reversed(by_gain) if turns(i, fails_a, fails_b, gains[i]))[:10]
+    lost = tuple(row(i) for i in by_gain if turns(i, fails_b, fails_a, -gains[i]))[:10]
     shares = {who: round(100 * count / len(ids), 2) for who, count in errors.items()}
     return Comparison(a.name, b.name, len(ids), differences, errors, shares, won, lost)
 

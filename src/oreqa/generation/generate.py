@@ -22,7 +22,7 @@ from oreqa.generation.candidates import answer_candidates
 from oreqa.generation.drafts import Draft, drop_repeated
 from oreqa.generation.entities import Entities
 from oreqa.generation.filters import MIN_WORDS, REASONS, Filters
-from oreqa.generation.output import check_out, sentence_ranges, write_questions
+from oreqa.generation.output import check_out, partial_file, sentence_ranges, write_questions
 from oreqa.generation.sources import open_source
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.extractor.extractor import Extractor
@@ -126,6 +126,8 @@ def generate_questions(
     with open_source(out, index, data, work, model, round_trip > 0, device, progress) as source:
         passages = [passage for passage in source.passages if len(passage.text.split()) >= MIN_WORDS]
         short = len(source.passages) - len(passages)
+        if not passages:
+            raise InputError(f"{index or data}: it holds no passage of at least {MIN_WORDS} words to ask about")
         if draw is not None and draw < len(passages):
             passages = [passages[i] for i in sorted(random.Random(seed).sample(range(len(passages)), draw))]
         filters = Filters(source.index, judges[0], round_trip, judges[1], min_probability)
@@ -152,7 +154,7 @@ def generate_questions(
             asked[:] = asked[0] + last - first, asked[1] + len(drafts)
             return [{"questions": of_passage} for of_passage in rows]
 
-        partial = out.with_name(f".{out.name}.partial")
+        partial = partial_file(out)
         with progress("asking about passages", len(passages)) as advance:
             rows = resume_rows(partial, stamp, len(passages), BLOCK, make, advance)
         passages_rate, candidates_rate = (round(number / (perf_counter() - asking), 2) for number in asked)

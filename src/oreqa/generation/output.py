@@ -22,8 +22,14 @@ def check_out(out: Path) -> Path:
     if out.suffix not in (".jsonl", ".json"):
         raise InputError(f"{out}: name a file ending in .jsonl for pairs, or in .json for the SQuAD format")
     if out.exists():
+        partial_file(out).unlink(missing_ok=True)  # of a run that was killed when all but this was done
         raise InputError(f"{out}: it exists already; name another file, or delete this one to generate anew")
     return out
+
+
+def partial_file(out: Path) -> Path:
+    """The file of an unfinished run, beside the one that it will write."""
+    return out.with_name(f".{out.name}.partial")
 
 
 def sentence_ranges(passage: Passage) -> list[tuple[int, int]]:

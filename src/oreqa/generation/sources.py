@@ -51,7 +51,10 @@ def open_source(
     """
     if (index is None) == (data is None):
         raise InputError("name either an index or data to make questions from")
-    read_only = data is not None and not searched and not as_path(data, "data").is_dir()
+    folder = Path(data) if data is not None and as_path(data, "data").is_dir() else None
+    if folder and not any((folder / name).is_file() for name in ("corpus.jsonl", "corpus.jsonl.gz")):
+        raise InputError(f"{data}: it is no BEIR folder; make an index of documents with oreqa index, and name it as index")
+    read_only = data is not None and not searched and folder is None
     if index is not None or read_only:
         reason = "round_trip is 0" if read_only else "an index is named"
         for name, value in (("work", work), ("model", model)):
@@ -66,8 +69,8 @@ def open_source(
         yield PassageSource(passages, hashlib.sha256(texts.encode()).hexdigest())
         return
     else:
-        folder = default_work(out) if work is None else as_path(work, "work")
-        opened = index_data(Path(data), folder, model or DEFAULT_ENCODER, device, progress)
+        place = default_work(out) if work is None else as_path(work, "work")
+        opened = index_data(Path(data), place, model or DEFAULT_ENCODER, device, progress)
     with opened:
         yield PassageSource(list(opened.passages()), f"{opened.content_stamp} {opened.fingerprint}", opened)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from oreqa.arguments import as_path, count, share
 from oreqa.core import Passage
+from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import Candidate, Pair, pair_row
 from oreqa.datasets.passages import read_passages
 from oreqa.errors import InputError
@@ -39,7 +40,7 @@ def mine_cloze(
     if (data is None) == (index is None):
         raise InputError("name either data or an index to draw sentences from")
     draws, kept = count(draws, "the number of draws"), share(kept, "the share kept")
-    out, rng, written = as_path(out, "out"), random.Random(seed), 0
+    out, rng, written = as_path(out, "out"), random.Random(count(seed, "seed", 0)), 0
 
     def rows(advance: Advance) -> Iterator[dict[str, object]]:
         nonlocal written
@@ -67,7 +68,7 @@ def cloze_pairs(passage: Passage, draws: int, kept: float, rng: random.Random) -
         before, after = passage.text[:start].rstrip(), passage.text[end:].lstrip()
         text = passage.text if rng.random() < kept else f"{before} {after}".strip()
         name = f"{passage.document_key}:{passage.start}"
-        pairs.append(Pair(sentence.text, Candidate(text, text, passage.title), passage=name))
+        pairs.append(Pair(sentence.text, Candidate(text, text, passage_head(passage.title, passage.heading)), passage=name))
     return pairs
 
 

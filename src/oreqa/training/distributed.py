@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TypeVar
 
 import torch
@@ -39,7 +40,8 @@ def summed(value: Tensor) -> Tensor:
 @contextmanager
 def in_turn() -> Iterator[None]:
     """What is inside is done by one process after another: the later ones find what the first left in files."""
-    state = PartialState(cpu=not torch.cuda.is_available())
+    # The others wait while the first encodes a collection, which can take longer than processes wait by default.
+    state = PartialState(cpu=not torch.cuda.is_available(), timeout=timedelta(days=30))
     for turn in range(state.num_processes):
         if turn == state.process_index:
             yield

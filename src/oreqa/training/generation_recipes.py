@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.models.folders import GENERATOR
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
-from oreqa.training.sections import Count, Optimiser, Section, Share
+from oreqa.training.sections import Count, Optimiser, Section, Seed, Share
 
 ExtractorLoss = Literal["softmax", "cross_entropy"]
 """Names in ``training.losses``."""
@@ -54,7 +54,7 @@ class GeneratorRecipe(Section):
     """Dropout."""
     attention_dropout: Share = 0.0
     """Dropout of attention weights, which costs a fifth of the speed on a processor."""
-    seed: int = 0
+    seed: Seed = 0
     """What is random is drawn by it."""
     optimiser: Optimiser
     """The optimiser."""
@@ -119,7 +119,7 @@ class ExtractorRecipe(Section):
     """Dropout."""
     attention_dropout: Share = 0.0
     """Dropout of attention weights, which costs a fifth of the speed on a processor."""
-    seed: int = 0
+    seed: Seed = 0
     """What is random is drawn by it."""
     optimiser: Optimiser
     """The optimiser."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from oreqa.errors import InputError
 from oreqa.losses.generation import token_loss
-from oreqa.models.folders import find_model, read_config, whole_number
+from oreqa.models.folders import find_model, read_config
 from oreqa.models.generator.inputs import GeneratorInputs
 from oreqa.models.generator.module import BertGenerator, start_head
 from oreqa.models.generator.seq2seq import is_seq2seq
@@ -18,7 +18,7 @@ from oreqa.models.graph.weights import find_tokenizer, load_weights
 from oreqa.progress import Progress, no_progress
 from oreqa.training.generation_recipes import GeneratorRecipe
 from oreqa.training.generator_examples import Inputs, collate, ordered_examples
-from oreqa.training.initial import start_from
+from oreqa.training.initial import check_positions, start_from
 from oreqa.training.seq2seq import seq2seq_collate, seq2seq_loss, start_seq2seq
 from oreqa.training.trainer import Batch, Loss, copy_tokenizer, fit, silence_transformers
 
@@ -46,7 +46,7 @@ def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_
     with progress("preparing questions", None) as advance:
         examples = ordered_examples(recipe, inputs, advance)
     if not examples:
-        raise InputError("no question of the data has an answer in its passage: there is nothing to learn from")
+        raise InputError("there is nothing to learn from: no answer stands where the data says, or all pairs are silver")
 
     record = fit(model, examples, pad, loss, optimiser=recipe.optimiser, seed=recipe.seed, out=out, progress=progress)
     copy_tokenizer(tokenizer.parent, out)
@@ -69,12 +69,7 @@ def _styles(recipe: GeneratorRecipe, backbone: Path) -> list[str]:
 
 def _start(recipe: GeneratorRecipe, backbone: Path, styles: list[str]) -> BertGenerator:
     """The backbone with its language model head, or with a new one if it has none."""
-    positions = whole_number(read_config(backbone), "max_position_embeddings", backbone, 512)
-    if recipe.max_tokens + recipe.question_tokens > positions:
-        raise InputError(
-            f"max_tokens = {recipe.max_tokens} and question_tokens = {recipe.question_tokens} are more than the {positions} "
-            f"positions of {backbone.name}; lower one of them"
-        )
+    check_positions(backbone, max_tokens=recipe.max_tokens, question_tokens=recipe.question_tokens)
     has_head = "cls.predictions.transform.dense.weight" in load_weights(backbone)
     model = start_from(
         BertGenerator,

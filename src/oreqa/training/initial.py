@@ -8,8 +8,20 @@ from typing import Any, TypeVar
 import torch
 from transformers import BertConfig, BertPreTrainedModel
 
-from oreqa.models.folders import read_json_file
+from oreqa.errors import InputError
+from oreqa.models.folders import read_config, read_json_file, whole_number
 from oreqa.models.graph.weights import load_weights
+
+
+def check_positions(backbone: Path, **tokens: int) -> None:
+    """Raise InputError if a model has no positions for an input of the ``tokens``, which are named by their recipe keys."""
+    positions = whole_number(read_config(backbone), "max_position_embeddings", backbone, 512)
+    if sum(tokens.values()) > positions:
+        keys, verb = " and ".join(f"{key} = {value}" for key, value in tokens.items()), "is" if len(tokens) == 1 else "are"
+        raise InputError(
+            f"{keys} {verb} more than the {positions} positions of {backbone.name}: set {' or '.join(tokens)} lower"
+        )
+
 
 M = TypeVar("M", bound=BertPreTrainedModel)
 

@@ -27,7 +27,7 @@ from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress
 from oreqa.training.distributed import in_turn
 from oreqa.training.encoding import current_encoder
-from oreqa.training.initial import start_from
+from oreqa.training.initial import check_positions, start_from
 from oreqa.training.openqa_data import Collection, load_questions, match_questions, nearest_passages, open_collection
 from oreqa.training.openqa_loss import OpenQALossOfBatch, OpenQAModel, QuestionCollator
 from oreqa.training.openqa_recipe import OpenQARecipe
@@ -48,6 +48,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     torch.manual_seed(recipe.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     folder, reader_path = read_encoder_folder(find_model(recipe.retriever)), find_model(recipe.reader)
+    check_positions(reader_path, max_tokens=recipe.max_tokens)
     model = OpenQAModel(_start_encoder(recipe, folder), _start_reader(recipe, reader_path))
     work = recipe.work or out / "work"
     dev = answered_questions(recipe.data_root / recipe.dev, held_out=True)

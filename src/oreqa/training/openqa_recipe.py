@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
-from oreqa.training.sections import Count, Optimiser, Section, Share
+from oreqa.training.sections import Count, Optimiser, Section, Seed, Share
 
 OpenQALoss = Literal["shared", "shared_joint", "shared_rerank", "joint", "separate"]
 """Names in ``training.losses``."""
@@ -70,7 +70,7 @@ class OpenQARecipe(Section):
     """Keep the embeddings of both as they are."""
     dropout: Share = 0.1
     """Dropout; questions are retrieved with it, too."""
-    seed: int = 0
+    seed: Seed = 0
     """What is random is drawn by it."""
     optimiser: Optimiser
     """The optimiser."""

@@ -14,7 +14,7 @@ from oreqa.models.graph.weights import find_tokenizer, load_weights
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader, read_groups
 from oreqa.progress import Progress, no_progress
-from oreqa.training.initial import start_from
+from oreqa.training.initial import check_positions, start_from
 from oreqa.training.losses import READER_LOSSES, ReaderLogits
 from oreqa.training.reader_examples import Group, reader_groups
 from oreqa.training.recipes import ReaderRecipe
@@ -29,6 +29,9 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
     """
     backbone = find_model(recipe.backbone)
     torch.manual_seed(recipe.seed)
+    check_positions(backbone, max_tokens=recipe.max_tokens)
+    if recipe.read_tokens is not None:
+        check_positions(backbone, read_tokens=recipe.read_tokens)
     model = _start(recipe, backbone)
     inputs = ReaderInputs(find_tokenizer(backbone), recipe.max_tokens, recipe.overlap)
     with progress("preparing questions", None) as advance:

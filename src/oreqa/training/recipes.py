@@ -11,7 +11,7 @@ from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
 from oreqa.training.generation_recipes import ExtractorRecipe, GeneratorRecipe
 from oreqa.training.openqa_recipe import OpenQARecipe
-from oreqa.training.sections import Count, NonNegative, Optimiser, Section, Share, Tokens
+from oreqa.training.sections import Count, NonNegative, Optimiser, Section, Seed, Share, Tokens
 
 RetrieverLoss = Literal["softmax", "soft_labels"]
 ReaderLoss = Literal["dpr", "shared"]
@@ -74,7 +74,7 @@ class ReaderRecipe(Section):
     """Dropout; without it, the backbone's."""
     attention_dropout: Share | None = None
     """Dropout of attention weights, which costs a fifth of the speed on a processor; without it, dropout."""
-    seed: int = 0
+    seed: Seed = 0
     """What is random is drawn by it."""
     optimiser: Optimiser
     """The optimiser."""
@@ -109,7 +109,7 @@ class CrossEncoderRecipe(Section):
     """Its lowest layers that are kept as they are: less to learn from few examples, and faster steps."""
     dropout: Share = 0.1
     """Dropout."""
-    seed: int = 0
+    seed: Seed = 0
     """What is random is drawn by it."""
     optimiser: Optimiser
     """The optimiser."""
@@ -244,7 +244,7 @@ class RetrieverRecipe(Section):
     """Keep the backbone's word and position embeddings as they are."""
     dropout: Share | None = None
     """Dropout; without it, the backbone's."""
-    seed: int = 0
+    seed: Seed = 0
     """What is random is drawn by it."""
     optimiser: Optimiser
     """The optimiser."""
@@ -275,6 +275,10 @@ class RetrieverRecipe(Section):
             raise ValueError("chunk computes a batch of any size; set optimiser.batch higher, and optimiser.accumulate to 1")
         for key in ("clusters", "cluster_points", "cluster_epochs"):
             self._refuse_ignored(key, self.batches == "clusters", "batches=clusters")
+        if self.cluster_epochs > self.epochs:
+            raise ValueError(f"cluster_epochs = {self.cluster_epochs} is more than the {self.epochs} epochs of the run")
+        if self.optimiser.head_learning_rate is not None and self.projection is None:
+            raise ValueError("optimiser.head_learning_rate would be ignored: it needs projection, the layer on top")
         late = self.context == "late_chunking"
         self._refuse_ignored("pooling", not late, "context=cross_segment or none: late chunking takes means")
         self._refuse_ignored("passage_weight", late and self.unit == "sentence", "context=late_chunking and unit=sentence")

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from oreqa.errors import InputError
 from oreqa.files import write_json
+from oreqa.models.folders import read_json_file
 from oreqa.progress import Progress, no_progress
 from oreqa.provenance import data_hash, versions
 from oreqa.training.recipes import Recipe
+from oreqa.training.trainer import checkpoints_of
 
 R = TypeVar("R", bound=Recipe)
+
+STARTED = "started.json"
+"""What an unfinished run was started with, beside its checkpoints."""
 
 
 def train_recorded(
@@ -24,7 +30,8 @@ def train_recorded(
 ) -> dict[str, Any]:
     """Train into ``out`` and write run.json, last: recipe, data hashes, versions, losses and wall time.
 
-    Raises InputError if a data file is missing or the folder holds a finished model already.
+    Raises InputError if a data file is missing, the folder holds a finished model already, or the checkpoints of an
+    interrupted run with other settings or data.
     """
     for file in recipe.files:
         if not file.exists():  # a BEIR folder is data, too
@@ -32,8 +39,48 @@ def train_recorded(
     if (out / "run.json").is_file():
         raise InputError(f"{out}: it holds a trained model already; choose another folder, or remove it")
     hashes = {str(file): data_hash([file]) for file in recipe.files}
-    record = train(recipe, out, progress)
-    record = {"recipe": recipe.model_dump(mode="json"), "data_sha256": hashes, **record, "versions": versions()}
-    if os.environ.get("RANK", "0") == "0":  # of the processes under torchrun, the one that saves the model
-        write_json(out / "run.json", record)
+    started = {"recipe": recipe.model_dump(mode="json"), "data_sha256": hashes}
+    _check_same_run(out, started)
+    if os.environ.get("RANK", "0") != "0":  # of the processes under torchrun, the first saves the model and its record
+        return {**started, **train(recipe, out, progress), "versions": versions()}
+    with _kept_with_checkpoints(out, started):
+        record = {**started, **train(recipe, out, progress), "versions": versions()}
+    write_json(out / "run.json", record)
     return record
+
+
+@contextmanager
+def _kept_with_checkpoints(out: Path, started: dict[str, Any]) -> Iterator[None]:
+    """Keep what a run was started with while it runs, and afterwards if it leaves checkpoints."""
+    is_new = not out.exists()
+    write_json(out / STARTED, started)
+    try:
+        yield
+    finally:
+        if not _has_checkpoints(out):
+            (out / STARTED).unlink(missing_ok=True)
+            if is_new and not any(out.iterdir()):
+                out.rmdir()
+
+
+def _has_checkpoints(out: Path) -> bool:
+    return any(checkpoints_of(out).glob("checkpoint-*"))
+
+
+def _check_same_run(out: Path, started: dict[str, Any]) -> None:
+    """Raise InputError if checkpoints in ``out`` are of another recipe or of other data: their steps would be mixed."""
+    if not (out / STARTED).is_file() or not _has_checkpoints(out):
+        return
+    before, now = _flat(read_json_file(out / STARTED)), _flat(started)
+    if changed := [key for key in {**before, **now} if before.get(key) != now.get(key)]:
+        raise InputError(
+            f"{out}: it holds an interrupted run that differs in {', '.join(changed[:5])}; "
+            f"train as it began, choose another folder, or remove {checkpoints_of(out)}"
+        )
+
+
+def _flat(started: dict[str, Any]) -> dict[str, Any]:
+    """Every setting by its key, and the hashes of the data; the files may have moved to another ``data_root``."""
+    recipe = {key: value for key, value in started["recipe"].items() if key not in ("data_root", "optimiser")}
+    optimiser = {f"optimiser.{key}": value for key, value in started["recipe"]["optimiser"].items()}
+    return {**recipe, **optimiser, "the content of its files": list(started["data_sha256"].values())}

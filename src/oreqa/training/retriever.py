@@ -22,6 +22,7 @@ from oreqa.training.clusters import PassageClusters
 from oreqa.training.data import load_training_pairs
 from oreqa.training.dev_score import dev_mrr
 from oreqa.training.encoding import passage_vectors
+from oreqa.training.initial import check_positions
 from oreqa.training.recipes import RetrieverRecipe
 from oreqa.training.retriever_batches import RetrieverCollator
 from oreqa.training.retriever_examples import Example, PairPool
@@ -41,6 +42,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
     """
     torch.manual_seed(recipe.seed)
     backbone = read_encoder_folder(find_model(recipe.backbone))
+    check_positions(backbone.transformer, max_tokens=recipe.max_tokens)
     folder = _as_trained(backbone, recipe)
     model = _start(recipe, folder)
     with progress("preparing pairs", None) as advance:

@@ -113,7 +113,7 @@ def fit(
         save_steps=optimiser.checkpoint_steps,
         save_total_limit=2,
         remove_unused_columns=False,
-        ddp_broadcast_buffers=False,  # they never change, and processes may call the model a different number of times
+        ddp_broadcast_buffers=False,  # all processes have the same, and may call the model a different number of times
         ddp_find_unused_parameters=False,  # a call encodes questions or passages, the loss of a step has gradients of all
         dataloader_pin_memory=torch.cuda.is_available(),
         dataloader_num_workers=2 if torch.cuda.is_available() else 0,  # a GPU would wait for batches to be padded

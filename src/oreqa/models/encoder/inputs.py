@@ -77,13 +77,15 @@ class EncoderInputs:
         for number, ((_, _, spans), head, text) in enumerate(zip(passages, heads, texts, strict=True)):
             prefix = head[: self.max_tokens // 4]
             tokens = _token_ranges(text.offsets, spans)
-            for first, last, begin, end in _runs(tokens, len(text.ids), self.max_tokens - len(prefix)):
+            runs = list(_runs(tokens, len(text.ids), self.max_tokens - len(prefix)))
+            encoded = sum(end - begin for *_, begin, end in runs)
+            for first, last, begin, end in runs:
                 ids = self._frame([*prefix, *text.ids[begin:end]])
                 shift = 1 + len(prefix) - begin
                 ranges = [self._whole(len(ids))]
                 run = (begin + shift, end + shift) if begin < end else ranges[0]
                 ranges += [(a + shift, min(b, end) + shift) if a < b else run for a, b in tokens[first:last]]
-                share = (end - begin) / len(text.ids) if text.ids else 1.0
+                share = (end - begin) / encoded if encoded else 1.0
                 inputs.append(PassageInput(EncoderInput(ids, [0] * len(ids), ranges), number, first, share))
         return inputs
 
