@@ -5,8 +5,9 @@ Run:  oreqa generate --data ../shared/data/squad/squad-v1.1-dev.json.gz --genera
 
 The reader of the model pack learns on, for as many steps each: from questions that people asked about other documents alone,
 all of which it has seen before, or, in half of the places, from questions generated from SQuAD dev's paragraphs that passed
-the round trip. Each is also measured with the mean of its weights and of the reader's before. EM and F1 are measured on the passages that the questions were asked about: SQuAD dev, whose own questions are looked at here only, NQ's
-held-out articles, and a draw of SQuADShifts Reddit. What is trained or answered already is not done again.
+the round trip. Each is also measured with the mean of its weights and of the reader's before. EM and F1 are measured on the
+passages that the questions were asked about: SQuAD dev, whose own questions are looked at here only, NQ's held-out articles,
+and a draw of SQuADShifts Reddit. What is trained or answered already is not done again.
 """
 
 from __future__ import annotations

@@ -100,13 +100,13 @@ def generate(
     if as_json:
         print_json({**asdict(written), "out": str(written.out)})
         return
-    counts = f"{counted(written.questions, 'question')} about {counted(written.passages, 'passage')}"
+    counts = f"{counted(written.questions, 'question')} about {written.asked_passages:,} of {written.passages:,} passages"
     say(f"{counts} in {written.out}, {written.seconds:,.0f} s")
     rates = f"{written.passages_per_second:,.1f} passages, {written.candidates_per_second:,.1f} questions a second"
     say(f"  {written.candidates:,} were asked ({rates})")
     for reason, dropped in written.dropped.items():
         say(f"  {dropped:,} dropped: {REASONS[reason]}")
     if written.short_passages:
-        say(f"  {counted(written.short_passages, 'passage')} too short to ask about")
+        say(f"  {counted(written.short_passages, 'other passage')} too short to ask about")
     for question, answer in written.examples:
         say(f"  {question} – {answer}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,8 @@ def evaluate_generator(
         settings={
             "data": data.name,
             "style": style,
-            "decoding": repr(decoding),
+            "decoding": _MODES[type(decoding)],
+            **asdict(decoding),
             "held_out": held_out,
             "drawn": questions,
             "seed": seed,

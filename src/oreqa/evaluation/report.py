@@ -78,7 +78,7 @@ def write_report(
     rows += [_row(name, figures, shown, "") for name, figures in published]
     head = "".join(f'<th title="{escape(MEANING[name])}">{escape(name)}</th>' for name in shown)
     settings = "".join(
-        f"<tr><td>{escape(str(k))}</td><td class=text>{escape(str(v))}</td></tr>"
+        f"<tr><td>{escape(str(k))}</td><td class=text>{escape(_shown(v))}</td></tr>"
         for k, v in {
             "model": summary["model"],
             "data (SHA-256)": summary["data_sha256"],
@@ -101,6 +101,15 @@ def write_report(
 <h2>{escape(example_heading)}</h2>{example_html}
 <h2>Made with</h2><table>{settings}</table>"""
     write_page(path, title, body)
+
+
+def _shown(value: Any) -> str:
+    """A setting as people write it."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_shown(part)}" for key, part in value.items()) or "–"
+    if value is None or isinstance(value, bool):
+        return {None: "–", True: "yes", False: "no"}[value]
+    return str(value)
 
 
 def run_title(summary: Mapping[str, Any]) -> str:

@@ -46,9 +46,10 @@ EXAMPLES = 3
 class GenerationReport:
     """What was written to ``out``: the ``questions`` kept, of one asked about each of ``candidates`` in ``passages``.
 
-    ``dropped`` counts the others by reason (``filters.REASONS``), ``short_passages`` what was passed over. ``seconds`` are
-    those of the last run, if it resumed another, and ``passages_per_second`` and ``candidates_per_second`` the rates of what
-    it did itself, its models loaded. ``examples`` are a few of the questions, each with its answer.
+    ``asked_passages`` have a question. ``dropped`` counts the others by reason (``filters.REASONS``), ``short_passages``
+    what was passed over. ``seconds`` are those of the last run, if it resumed another, and ``passages_per_second`` and
+    ``candidates_per_second`` the rates of what it did itself, its models loaded. ``examples`` are a few of the questions,
+    each with its answer.
     """
 
     out: Path
@@ -56,6 +57,7 @@ class GenerationReport:
     short_passages: int
     candidates: int
     questions: int
+    asked_passages: int
     dropped: Mapping[str, int]
     seconds: float
     passages_per_second: float
@@ -169,6 +171,7 @@ def generate_questions(
         short_passages=short,
         candidates=len(drafts),
         questions=len(kept),
+        asked_passages=len({draft.passage for draft in kept}),
         dropped={reason: dropped[reason] for reason in REASONS if dropped[reason]},
         seconds=round(perf_counter() - begin, 3),
         passages_per_second=passages_rate,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import groupby
@@ -18,12 +19,18 @@ from oreqa.generation.drafts import Draft
 
 
 def check_out(out: Path) -> Path:
-    """Return the path. Raises InputError if its name says neither pairs nor SQuAD, or if it exists: people edit the file."""
+    """Return the path. Raises InputError if its name says neither pairs nor SQuAD, or if it cannot be written.
+
+    What exists is not overwritten, since people edit it.
+    """
     if out.suffix not in (".jsonl", ".json"):
         raise InputError(f"{out}: name a file ending in .jsonl for pairs, or in .json for the SQuAD format")
     if out.exists():
         partial_file(out).unlink(missing_ok=True)  # of a run that was killed when all but this was done
         raise InputError(f"{out}: it exists already; name another file, or delete this one to generate anew")
+    folder = next(parent for parent in out.absolute().parents if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"{out}: it cannot be written there; name another file")
     return out
 
 

@@ -80,6 +80,8 @@ def index_data(data: Path, work: Path, model: str | Path, device: str, progress:
 
     Questions that the data holds are not looked at. Raises InputError for data that cannot be read.
     """
+    if not data.is_dir() and not any(paragraph.text.strip() for paragraph in load_paragraphs(data)):
+        raise InputError(f"{data}: it holds no paragraph with text")
     with progress("encoding passages", None) as advance:
         if data.is_dir():
             documents = [Document(entry.id, entry.title, entry.text) for entry in load_corpus(data) if entry.text.strip()]

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -32,6 +32,9 @@ def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] =
         raise InputError(f"{path}: it cannot be read as TOML ({error})") from error
     for setting in changes:
         _set(content, setting)
+    named, wanted = content.get("kind"), get_args(kind.model_fields["kind"].annotation)
+    if named is not None and named not in wanted:
+        raise InputError(f"{path}: it is a recipe of kind {named!r}, not {wanted[0]!r}")
     try:
         return kind.model_validate(content)
     except ValidationError as error:
