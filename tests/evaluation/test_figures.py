@@ -72,6 +72,19 @@ def test_runs_that_score_by_degrees_have_no_errors(tmp_path: Path) -> None:
     assert "<svg" not in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_questions_that_turn_are_shown_before_those_that_gain_more() -> None:
+    summary = {"data_sha256": "x", "em": 50.0, "f1": 50.0}
+    rows = {str(n): ((0.0, 0.0), (0.0, 0.9)) if n < 12 else ((0.0, 0.5), (1.0, 1.0)) for n in range(24)}
+    a, b = (
+        Run(name, summary, {key: {"id": key, "em": row[side][0], "f1": row[side][1]} for key, row in rows.items()})
+        for side, name in enumerate("ab")
+    )
+    comparison = compare_runs(a, b)
+    assert comparison.errors["only_a"] == 12
+    assert len(comparison.won) == 10
+    assert all(int(row["id"]) >= 12 for row in comparison.won)
+
+
 def test_a_comparison_as_files(tmp_path: Path) -> None:
     row = {"id": "7", "question": "a < b & $x$?", "a": 0.0, "b": 1.0}
     comparison = Comparison(

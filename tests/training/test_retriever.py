@@ -395,6 +395,30 @@ def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, 
     assert all((one[name] == other[name]).all() for name in one)
 
 
+def test_checkpoints_of_another_run_are_refused(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = retriever_recipe(squad_file, tiny, epochs=3)
+    out = tmp_path / "cut"
+    interrupted(lambda: train_recorded(train_retriever, recipe, out), 5)
+    assert json.loads((out / "started.json").read_text())["recipe"]["epochs"] == 3
+    with pytest.raises(InputError, match="it holds an interrupted run that differs in epochs, seed"):
+        train_recorded(train_retriever, recipe.model_copy(update={"seed": 3, "epochs": 4}), out)
+    data = squad_file.read_bytes()
+    squad_file.write_bytes(data + b" ")
+    with pytest.raises(InputError, match="differs in the content of its files"):
+        train_recorded(train_retriever, recipe, out)
+    squad_file.write_bytes(data)
+    record = train_recorded(train_retriever, recipe, out)
+    assert record["seconds_since_step"] > 0
+    assert not (out / "started.json").exists()
+
+
+def test_a_run_that_fails_at_once_leaves_nothing(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = retriever_recipe(squad_file, tiny, max_tokens=512)
+    with pytest.raises(InputError, match="max_tokens = 512 is more than the 64 positions of tiny: set max_tokens lower"):
+        train_recorded(train_retriever, recipe, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     "keys",
     [

@@ -140,6 +140,13 @@ def test_long_passages_are_read_in_runs_of_sentences(tiny: Path) -> None:
     np.testing.assert_allclose(rows[0], unit(np.mean([a[0] for a in alone], axis=0)), atol=2e-5)
 
 
+def test_a_long_passage_without_sentences_has_a_vector_of_full_length(tmp_path: Path) -> None:
+    encoder = exact(make_model(tmp_path / "m", normalise=False))
+    text = "a b c d e f g h i j " * 20
+    (rows,) = encoder.encode_passages([("", text, [])])
+    assert rows[0] == pytest.approx(encoder.encode(text), abs=1e-4)
+
+
 def test_sentences_alone_for_models_that_pool_the_first_token(tmp_path: Path) -> None:
     encoder = exact(make_model(tmp_path / "m", "cls"))
     (rows,) = encoder.encode_passages([("", "ab cd. ef", [(0, 6), (7, 9)])])
