@@ -36,16 +36,16 @@ class PassageClusters:
 
     def of_round(self, number: int) -> Mapping[Source, int]:
         """The cluster of each passage in a round."""
-        return dict(zip(self.passages, self._numbers(number // self.interval).tolist(), strict=True))
+        return dict(zip(self.passages, self._assignments(number // self.interval).tolist(), strict=True))
 
-    def _numbers(self, time: int) -> NDArray[np.int32]:
-        """The numbers of clusters, ``[passages]``, as they were made for the ``time``-th time; the same in all processes."""
-        file, writes = self.folder / f"clusters-{time}.npy", process_number()[0] == 0
+    def _assignments(self, clustering: int) -> NDArray[np.int32]:
+        """Each passage's cluster, ``[passages]``, in the clustering of that number; the same in all processes."""
+        file, writes = self.folder / f"clusters-{clustering}.npy", process_number()[0] == 0
         stored: NDArray[np.int32] | None = from_first_process(np.load(file) if writes and file.is_file() else None)
         if stored is not None:
             return stored
         # All processes encode all passages: none has to wait for what another one sends.
-        numbers = from_first_process(k_means(self.encode(self.passages), self.number, self.points, self.seed + time))
+        numbers = from_first_process(k_means(self.encode(self.passages), self.number, self.points, self.seed + clustering))
         if writes:
             content = io.BytesIO()
             np.save(content, numbers)

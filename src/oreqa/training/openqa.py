@@ -68,7 +68,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     if not matched:
         raise InputError("no question has an answer in a passage that is retrieved for it; set match_depth higher")
     rng = random.Random(recipe.seed)
-    examples = [number for _ in range(recipe.epochs) for number in rng.sample(range(len(matched)), len(matched))]
+    numbers = [number for _ in range(recipe.epochs) for number in rng.sample(range(len(matched)), len(matched))]
     settings = model.reader.config.oreqa
     inputs = ReaderInputs(
         find_tokenizer(reader_path), recipe.max_tokens, recipe.overlap, settings["titles"], settings["closing"]
@@ -89,7 +89,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
 
     record = fit(
         model,
-        examples,
+        numbers,
         QuestionCollator(folder, matched),
         OpenQALossOfBatch(recipe, model, collection, matched, inputs),
         optimiser=recipe.optimiser,

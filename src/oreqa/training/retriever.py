@@ -43,7 +43,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
     torch.manual_seed(recipe.seed)
     backbone = read_encoder_folder(find_model(recipe.backbone))
     check_positions(backbone.transformer, max_tokens=recipe.max_tokens)
-    folder = _as_trained(backbone, recipe)
+    folder = _with_recipe_settings(backbone, recipe)
     model = _start(recipe, folder)
     with progress("preparing pairs", None) as advance:
         pairs = []
@@ -71,7 +71,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
     return {"pairs": len(pairs), **({"clusters": clusters} if clusters else {}), **record}
 
 
-def _as_trained(folder: EncoderFolder, recipe: RetrieverRecipe) -> EncoderFolder:
+def _with_recipe_settings(folder: EncoderFolder, recipe: RetrieverRecipe) -> EncoderFolder:
     """The backbone's settings, with those of the recipe."""
     return replace(
         folder,
@@ -80,7 +80,7 @@ def _as_trained(folder: EncoderFolder, recipe: RetrieverRecipe) -> EncoderFolder
         context=recipe.context,
         query_token_type=QUERY_TOKEN_TYPE if recipe.input_types else 0,
         max_tokens=recipe.max_tokens,
-        questions=_as_trained(folder.questions, recipe) if folder.questions else None,
+        questions=_with_recipe_settings(folder.questions, recipe) if folder.questions else None,
     )
 
 

@@ -61,7 +61,7 @@ def cluster_batches(examples: Sequence[Example], clusters: Mapping[Source, int],
 
 @dataclass(frozen=True, slots=True)
 class RetrieverRounds:
-    """The rounds of a training run. ``draw`` gives the pairs of a round, always as many of each passage."""
+    """The rounds of a training run. ``draw`` gives the pairs of a round; each passage has as many in every round."""
 
     order: RoundOrder
     count: int
