@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -89,13 +90,14 @@ def fit(
         raise InputError("optimiser.tensorboard: the package is missing; pip install tensorboard, or set it to false")
     skip_cudnn_attention()
     checkpoints = checkpoints_of(out)
+    at_a_time = optimiser.accumulate * int(os.environ.get("WORLD_SIZE", "1"))  # batches of a step, of all processes
     if isinstance(examples, Sequence):
         rounds, data, count = None, _ListDataset(examples), 1
-        steps = -(-len(examples) // (optimiser.batch * optimiser.accumulate))
+        steps = -(-len(examples) // (optimiser.batch * at_a_time))
     else:
         rounds = _RoundBatches(examples)
         data, count = _Examples(len(rounds)), examples.count
-        steps = count * -(-len(rounds) // optimiser.accumulate)
+        steps = count * -(-len(rounds) // at_a_time)
     arguments = TrainingArguments(
         output_dir=str(checkpoints),
         num_train_epochs=count,
