@@ -16,14 +16,16 @@ from tiny_models import make_model
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+from oreqa.core import Span  # noqa: E402
 from oreqa.datasets.answers import normalize_answer  # noqa: E402
 from oreqa.datasets.passages import read_passages  # noqa: E402
-from oreqa.datasets.questions import answer_ranges, answered_questions  # noqa: E402
+from oreqa.datasets.questions import OpenQuestion, answer_ranges, answered_questions  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.evaluation.openqa import evaluate_openqa  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
+from oreqa.models.encoder.module import save_encoder  # noqa: E402
 from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
 from oreqa.models.reader.module import read_groups  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
@@ -318,3 +320,39 @@ def test_separate_passages_are_summed_over(squad_file: Path, tiny: Path, tiny_re
     p_start, p_end = (torch.softmax(logits.double(), -1)[0] for logits in (start, end))
     expected = -torch.log(p_start[0, 1] * p_end[0, 2] + p_start[0, 3] * p_end[0, 3] + p_start[1, 0] * p_end[1, 4])
     assert OPENQA_LOSSES["separate"](recipe, scores).item() == pytest.approx(expected.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize(("loss", "part"), [("shared", "retrieval"), ("shared_rerank", "selection")])
+def test_lambda_is_the_smallest_of_those_that_answer_most(
+    squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: str, part: str
+) -> None:
+    """The wrong span of the second passage reads better by 3, the right one of the first has half a point on its passage."""
+    recipe = openqa_recipe(tiny, tiny_reader, squad_file, loss=loss, passages=2)
+    folder = Encoder.load(tiny).folder
+    vectors = np.zeros((4, folder.width), np.float32)
+    vectors[0, 0], vectors[1, 0] = 1.0, 0.5
+    collection = openqa_data.Collection([("", "right"), ("", "wrong"), ("", ""), ("", "")], vectors, "")
+    right = Span("right", 0, 5, 0, 0.0, {"span": -4.0, "selection": 0.5})
+    wrong = Span("wrong", 0, 5, 1, 0.0, {"span": -1.0, "selection": 0.0})
+
+    class FakeReader:
+        def read(self, questions: list[str], texts: object, top_k: int) -> list[list[Span]]:
+            return [[wrong, right] for _ in questions]
+
+    class FakeEncoder:
+        def encode(self, questions: list[str]) -> np.ndarray:
+            question = np.zeros((len(questions), folder.width), np.float32)
+            question[:, 0] = 1.0
+            return question
+
+    monkeypatch.setattr(openqa.Reader, "load", lambda *_: FakeReader())
+    monkeypatch.setattr(openqa, "current_encoder", lambda *_: FakeEncoder())
+    save_encoder(openqa._start_encoder(recipe, folder), folder, folder.pooling, folder.max_tokens, tmp_path / "retriever")
+    (tmp_path / "reader").mkdir()
+    dev = [OpenQuestion("1", "who", ("Right",)), OpenQuestion("2", "what", ("other",))]
+    record = openqa._fit_lambda(recipe, folder, openqa._start_encoder(recipe, folder), collection, dev, tmp_path, "cpu")
+    assert record["lambda"] == 10.0  # half a point times 10 is more than 3, times 5 it is not
+    assert record["dev_em"] == [[value, 50.0 if value >= 10 else 0.0] for value in LAMBDAS]
+    fitted = json.loads((tmp_path / "reader" / "fitted.json").read_text())["combination"]
+    assert fitted[part] == 10.0
+    assert fitted["retrieval"] + fitted["selection"] == 10.0
