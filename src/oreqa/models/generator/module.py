@@ -44,7 +44,7 @@ class BertGenerator(BertLMHeadModel):  # type: ignore[misc]
 
 
 def start_head(model: BertGenerator) -> None:
-    """Initialise the head of an encoder that comes without one: its layer is the identity, before GELU and layer norm."""
+    """Initialise the head that an encoder lacks: its layer is the identity, before GELU and layer norm."""
     dense = model.cls.predictions.transform.dense
     with torch.no_grad():
         nn.init.eye_(dense.weight)
