@@ -72,7 +72,7 @@ DEEP = "[" * 100_000
 RAW = [
     b"", b"\n", b"\0", b"\xff\xfe", b"\x1f\x8b", b"\x1f\x8b garbage", b"\xef\xbb\xbf", b"{", b"[]", b"{}", b"null", b'""', b"0",
     b"[[]]", b"[0]", b"[null]", b"NaN", b"1" * 5000, DEEP.encode(), b'{"a":' * 100_000, b'"\\ud800"', b'{"question": "\\udfff"}',
-    b'"\xed\xa0\x80"', "é".encode("utf-16"), gzip.compress(b"{}")[:-3], gzip.compress(b'{"a": 1}\n' * 99)[:40],
+    b'"\xed\xa0\x80"', "é".encode("utf-16"), gzip.compress(b"{}", mtime=0)[:-3], gzip.compress(b'{"a": 1}\n' * 99, mtime=0)[:40],
 ]  # fmt: skip
 VALUES = [None, True, 0, -1, 10**20, 0.5, "", "x", "\ud800", [], {}, [None], [[]], [{}], [0, 0, 0], ["x"], {"x": None}]
 
@@ -197,7 +197,7 @@ def test_only_input_errors_escape(kind: str, files: Path) -> None:
         (b'{"a": ' + b"1" * 5000 + b"}", "line 1: it is not JSON"),
         (b'{"a": NaN}', "NaN is not a JSON number"),
         (b'{"a": "x\\uD83Dx"}', "line 1: a string holds half of a surrogate pair"),
-        (gzip.compress(b'{"a": 1}\n' * 99)[:30], "it cannot be read"),
+        (gzip.compress(b'{"a": 1}\n' * 99, mtime=0)[:30], "it cannot be read"),
         (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xff\xff\xff\xff", "it cannot be read"),
     ],
 )
@@ -214,7 +214,7 @@ def test_characters_of_two_escapes_are_whole(tmp_path: Path) -> None:
 
 def test_json_lines_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
     rest = random.Random(0).randbytes(2_000_000).replace(b"\n", b"")
-    data = gzip.compress(b'{"question": 1, "answer": 2}\n' + rest)
+    data = gzip.compress(b'{"question": 1, "answer": 2}\n' + rest, mtime=0)
     (tmp_path / "f.jsonl").write_bytes(data[: len(data) // 2])
     assert is_pair_file(tmp_path / "f.jsonl")
     rows = read_jsonl(tmp_path / "f.jsonl")
