@@ -27,12 +27,14 @@ def test_a_folder_that_names_the_former_module_loads_in_sentence_transformers(ti
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, save_encoder, start_from
+    from oreqa.models.encoder.module import QUERY_TOKEN_TYPE
+    from oreqa.training.encoder_save import save_encoder
+    from oreqa.training.encoder_start import start_from
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": QUERY_TOKEN_TYPE, "projection": None}
     model = start_from(tiny, settings, 0.0)
     with torch.no_grad():
-        model.bert.embeddings.token_type_embeddings.weight[QUERY_TOKEN_TYPE] += torch.linspace(-1, 1, 32)
+        model.passages.bert.embeddings.token_type_embeddings.weight[QUERY_TOKEN_TYPE] += torch.linspace(-1, 1, 32)
     folder = tmp_path / "m"
     save_encoder(model, read_encoder_folder(tiny), "mean", 64, folder)
     modules = json.loads((folder / "modules.json").read_text())
@@ -51,13 +53,14 @@ def two_encoders(tiny: Path, folder: Path, projection: int | None = 8) -> Path:
     """A folder of two encoders with different weights."""
     import torch
 
-    from oreqa.models.encoder.module import save_encoder, start_from
+    from oreqa.training.encoder_save import save_encoder
+    from oreqa.training.encoder_start import start_from
 
     torch.manual_seed(0)
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": projection}
     model = start_from(tiny, {**settings, "towers": "separate"}, 0.0)
     with torch.no_grad():
-        for weight in model.question_bert.parameters():
+        for weight in model.questions.bert.parameters():
             weight.add_(0.2 * torch.randn_like(weight))
     save_encoder(model, read_encoder_folder(tiny), "mean", 64, folder)
     return folder
@@ -177,7 +180,8 @@ def test_a_router_among_other_modules_and_missing_weights_are_refused(pair: Path
 
 @pytest.mark.train
 def test_two_encoders_go_on_as_two_and_keep_their_projections(tiny: Path, pair: Path, tmp_path: Path) -> None:
-    from oreqa.models.encoder.module import save_encoder, start_from
+    from oreqa.training.encoder_save import save_encoder
+    from oreqa.training.encoder_start import start_from
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": 8}
     model = start_from(pair, {**settings, "towers": "separate"}, 0.0)

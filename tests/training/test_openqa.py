@@ -25,12 +25,12 @@ from oreqa.evaluation.openqa import evaluate_openqa  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
-from oreqa.models.encoder.module import save_encoder  # noqa: E402
 from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
 from oreqa.models.reader.module import read_groups  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
 from oreqa.progress import no_progress  # noqa: E402
 from oreqa.training import openqa, openqa_data, openqa_loss  # noqa: E402
+from oreqa.training.encoder_save import save_encoder  # noqa: E402
 from oreqa.training.losses import OPENQA_LOSSES, OpenQAScores  # noqa: E402
 from oreqa.training.openqa import LAMBDAS, train_openqa  # noqa: E402
 from oreqa.training.openqa_loss import OpenQALossOfBatch, OpenQAModel, QuestionCollator  # noqa: E402

@@ -240,8 +240,8 @@ def test_nothing_to_learn_from_is_said(squad_file: Path, tiny: Path, tmp_path: P
 
 
 def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from oreqa.models.encoder.module import start_from
     from oreqa.training import retriever_loss
+    from oreqa.training.encoder_start import start_from
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     model = start_from(tiny, settings, 0.0).eval()
@@ -270,7 +270,7 @@ def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Pat
     ids=["softmax", "soft labels", "two encoders"],
 )
 def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: dict[str, str]) -> None:
-    from oreqa.models.encoder.module import start_from
+    from oreqa.training.encoder_start import start_from
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None, **keys}
     gold = load_training_pairs(squad_file)
@@ -296,7 +296,7 @@ def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: di
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, device: str) -> None:
-    from oreqa.models.encoder.module import start_from
+    from oreqa.training.encoder_start import start_from
 
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU here")
@@ -334,7 +334,7 @@ def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, devi
 
 
 def test_a_batch_that_fits_into_a_chunk_is_encoded_once(squad_file: Path, tiny: Path) -> None:
-    from oreqa.models.encoder.module import start_from
+    from oreqa.training.encoder_start import start_from
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     pairs = load_training_pairs(squad_file)[:6]
@@ -512,7 +512,7 @@ def test_training_stops_when_dev_no_longer_gains_and_keeps_the_best(
     measures, states = iter([1.0, 3.0, 2.0, 3.0, 9.0]), []
 
     def measure(task: object, folder: object, model: torch.nn.Module, **_: object) -> float:
-        states.append(model.bert.encoder.layer[0].output.dense.weight.detach().clone().numpy())
+        states.append(model.passages.bert.encoder.layer[0].output.dense.weight.detach().clone().numpy())
         return next(measures)
 
     monkeypatch.setattr("oreqa.training.retriever.dev_mrr", measure)
@@ -562,7 +562,7 @@ GLOO = """
 import sys, torch, json, random
 from pathlib import Path
 from dataclasses import replace
-from oreqa.models.encoder.module import start_from
+from oreqa.training.encoder_start import start_from
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.training.batches import by_passage
 from oreqa.training.data import load_training_pairs

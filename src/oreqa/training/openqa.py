@@ -16,8 +16,7 @@ from oreqa.datasets.questions import OpenQuestion, answered_questions
 from oreqa.errors import InputError, ModelError
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
-from oreqa.models.encoder.module import DualEncoder, save_encoder
-from oreqa.models.encoder.module import start_from as start_encoder
+from oreqa.models.encoder.module import DualEncoder
 from oreqa.models.fitted import write_fitted
 from oreqa.models.folders import FITTED, READER, find_model, fingerprint, read_config
 from oreqa.models.graph.weights import find_tokenizer
@@ -26,6 +25,8 @@ from oreqa.models.reader.module import BertReader
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress
 from oreqa.training.distributed import in_turn
+from oreqa.training.encoder_save import save_encoder
+from oreqa.training.encoder_start import start_from as start_encoder
 from oreqa.training.encoding import current_encoder
 from oreqa.training.initial import check_positions, start_from
 from oreqa.training.openqa_data import Collection, load_questions, match_questions, nearest_passages, open_collection
@@ -126,12 +127,12 @@ def _start_encoder(recipe: OpenQARecipe, folder: EncoderFolder) -> DualEncoder:
     }
     if not folder.normalise:
         settings["similarity"] = "dot"
+    if folder.attention:
+        settings |= {"hops": folder.attention.hops, "joining": folder.attention.joining}
     encoder = start_encoder(folder.path, settings, recipe.dropout)
-    for module in filter(None, (encoder.bert, encoder.projection)):
-        module.requires_grad_(False)
+    encoder.passages.requires_grad_(False)
     if recipe.freeze_embeddings:
-        assert encoder.question_bert is not None
-        encoder.question_bert.embeddings.requires_grad_(False)
+        encoder.towers[-1].bert.embeddings.requires_grad_(False)
     return encoder
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.models.encoder.folder import Joining, NewEncoder
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
 from oreqa.training.generation_recipes import ExtractorRecipe, GeneratorRecipe
 from oreqa.training.openqa_recipe import OpenQARecipe
@@ -196,8 +197,14 @@ class RetrieverRecipe(Section):
     context: Literal["late_chunking", "cross_segment", "none"] = "late_chunking"
     """What the encoder sees with a sentence: all sentences of a passage in one pass, which is cheap (late_chunking); each
     with its passage as second segment, as Yang et al. do (cross_segment); or nothing (none)."""
-    pooling: Literal["cls", "mean"] = "mean"
-    """What a vector is made of: the first token, or the mean of all."""
+    encoder: Literal["backbone", NewEncoder] = "backbone"
+    """What reads a text: the whole backbone, or two new layers over its token embeddings, as Wang et al. do."""
+    pooling: Literal["cls", "mean", "attention"] = "mean"
+    """What a vector is made of: the first token, the mean of all, or several means that attention weighs (attention)."""
+    hops: Count = 4
+    """Means that attention takes, each with weights of its own."""
+    joining: Joining = "averaged"
+    """What becomes of them: their average, or one vector of all of them, that many times as wide (concatenated)."""
     towers: Literal["shared", "separate"] = "shared"
     """Questions and passages have one encoder (shared), or an encoder each, of one shape, as Xiong et al. do (separate):
     twice the weights."""
@@ -277,10 +284,13 @@ class RetrieverRecipe(Section):
             self._refuse_ignored(key, self.batches == "clusters", "batches=clusters")
         if self.cluster_epochs > self.epochs:
             raise ValueError(f"cluster_epochs = {self.cluster_epochs} is more than the {self.epochs} epochs of the run")
-        if self.optimiser.head_learning_rate is not None and self.projection is None:
+        if self.optimiser.head_learning_rate is not None and self.projection is None and self.pooling != "attention":
             raise ValueError("optimiser.head_learning_rate would be ignored: it needs projection, the layer on top")
         late = self.context == "late_chunking"
-        self._refuse_ignored("pooling", not late, "context=cross_segment or none: late chunking takes means")
+        if self.pooling == "cls" and late:
+            raise ValueError("pooling = cls has no vector for a sentence of a passage: set context=cross_segment, or none")
+        for key in ("hops", "joining"):
+            self._refuse_ignored(key, self.pooling == "attention", "pooling=attention")
         self._refuse_ignored("passage_weight", late and self.unit == "sentence", "context=late_chunking and unit=sentence")
         if self.unit == "passage" and self.context == "cross_segment":
             raise ValueError("unit = passage has no sentence beside its passage; set context=late_chunking, or context=none")

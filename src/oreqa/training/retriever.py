@@ -14,13 +14,15 @@ from oreqa.datasets.pairs import passage_pairs
 from oreqa.datasets.tasks import load_task
 from oreqa.errors import InputError
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
-from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder, save_encoder, start_from
+from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder
 from oreqa.models.folders import find_model
 from oreqa.progress import Progress, no_progress
 from oreqa.training.batches import RETRIEVER_ORDERS
 from oreqa.training.clusters import PassageClusters
 from oreqa.training.data import load_training_pairs
 from oreqa.training.dev_score import dev_mrr
+from oreqa.training.encoder_save import save_encoder
+from oreqa.training.encoder_start import start_from
 from oreqa.training.encoding import passage_vectors
 from oreqa.training.initial import check_positions
 from oreqa.training.recipes import RetrieverRecipe
@@ -95,11 +97,13 @@ def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
         settings["towers"] = recipe.towers
     if recipe.similarity == "dot":
         settings["similarity"] = recipe.similarity
-    model = start_from(folder.path, settings, recipe.dropout)
+    if recipe.pooling == "attention":
+        settings |= {"hops": recipe.hops, "joining": recipe.joining}
+    model = start_from(folder.path, settings, recipe.dropout, None if recipe.encoder == "backbone" else recipe.encoder)
     if recipe.freeze_embeddings:
-        for bert in filter(None, (model.bert, model.question_bert)):
-            bert.embeddings.word_embeddings.requires_grad_(False)
-            bert.embeddings.position_embeddings.requires_grad_(False)
+        for tower in model.towers:
+            tower.bert.embeddings.word_embeddings.requires_grad_(False)
+            tower.bert.embeddings.position_embeddings.requires_grad_(False)
     return model
 
 

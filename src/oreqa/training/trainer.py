@@ -271,8 +271,8 @@ class _RoundBatches(torch.utils.data.Sampler):  # type: ignore[misc]
 
 
 class _OrderedTrainer(Trainer):  # type: ignore[misc]
-    """Trainer with our loss, two learning rates (of every BERT, in a ``bert`` or ``question_bert``, and of the heads) and a
-    metric of our own.
+    """Trainer with our loss, two learning rates (of every encoder, in a ``bert``, and of the heads) and a metric of our
+    own.
 
     It prints nothing, and sees the examples in the order in which they are given, or which ``rounds`` give.
     """
@@ -315,7 +315,7 @@ class _OrderedTrainer(Trainer):  # type: ignore[misc]
             weights = [
                 weight
                 for name, weight in self.model.named_parameters()
-                if weight.requires_grad and heads != any(part.endswith("bert") for part in name.split("."))
+                if weight.requires_grad and heads != ("bert" in name.split("."))
             ]
             groups.append({"params": [p for p in weights if p.ndim > 1], "lr": rate})
             groups.append({"params": [p for p in weights if p.ndim == 1], "lr": rate, "weight_decay": 0.0})

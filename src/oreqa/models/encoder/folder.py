@@ -31,6 +31,18 @@ ROUTER = "router_config.json"
 QUESTIONS, PASSAGES = "query", "document"
 """The Router's routes, which sentence-transformers' ``encode_query`` and ``encode_document`` take."""
 
+RECURRENT = "oreqa_recurrent"
+"""The model type of encoders of ``models.encoder.module``, in their config.json."""
+
+Cell = Literal["rnn", "gru", "lstm"]
+"""Kinds of recurrent layers."""
+
+NewEncoder = Literal["transformer", Cell]
+"""Kinds of encoders that a training begins at random, over a backbone's token embeddings."""
+
+Joining = Literal["concatenated", "averaged"]
+"""How the vectors of several hops of attention become one."""
+
 _Module = tuple[str, Path]
 """The class of a sentence-transformers module, with the Python module it comes from, and its folder."""
 
@@ -46,8 +58,24 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class Attention:
+    """Multi-hop attention in the place of a mean (``models.encoder.module``): its folder, its size, and what becomes of
+    the hops' vectors."""
+
+    folder: Path
+    width: int
+    hops: int
+    joining: Joining
+
+    @property
+    def output_width(self) -> int:
+        """Dimensions of the vectors."""
+        return self.width * (self.hops if self.joining == "concatenated" else 1)
+
+
+@dataclass(frozen=True, slots=True)
 class EncoderFolder:
-    """The settings of a sentence-transformers folder with a BERT-like encoder; the weights are not loaded.
+    """The settings of a sentence-transformers folder with a BERT-like or a recurrent encoder; the weights are not loaded.
 
     ``path`` is the model's folder, ``transformer`` the one that holds BERT's settings, weights and tokenizer: the same, or
     one in it if there are two encoders. ``context`` is what the encoder sees with a sentence, ``query_token_type`` the token
@@ -60,6 +88,7 @@ class EncoderFolder:
     transformer: Path
     config: dict[str, Any]
     pooling: str
+    attention: Attention | None
     dense: tuple[Layer, ...]
     normalise: bool
     context: Context
@@ -69,6 +98,11 @@ class EncoderFolder:
     route: str = ""
     """Which of two encoders it is: QUESTIONS or PASSAGES."""
     questions: EncoderFolder | None = None
+
+    @property
+    def cell(self) -> Cell | None:
+        """The kind of recurrent layers; None for BERT."""
+        return cast(Cell, self.config["cell"]) if self.config.get("model_type") == RECURRENT else None
 
     @property
     def weights(self) -> Path:
@@ -85,6 +119,8 @@ class EncoderFolder:
         """Dimensions of the vectors. Raises ModelError if the folder does not say."""
         if self.dense:
             return len(load_dense(self.dense[-1])[0])
+        if self.attention is not None:
+            return self.attention.output_width
         return whole_number(self.config, "hidden_size", self.transformer, minimum=1)
 
 
@@ -139,11 +175,15 @@ def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -
                 f"{transformer}: {name} is missing; its folder must hold config.json, tokenizer.json and model.safetensors"
             )
     config = read_config(transformer)
-    pooling, dense, normalise = "mean", [], False
+    if config.get("model_type") == RECURRENT and config.get("cell") not in get_args(Cell):
+        raise ModelError(f"{path}: its cell {config.get('cell')!r} is not supported; supported: {', '.join(get_args(Cell))}")
+    pooling, attention, dense, normalise = "mean", None, [], False
     for module in modules:
         kind, folder = _class_name(module), module[1]
         if kind == "Pooling":
             pooling = _pooling(folder)
+        elif kind == "AttentionPooling":
+            pooling, attention = "attention", _attention(folder, whole_number(config, "hidden_size", transformer, minimum=1))
         elif kind == "Dense":
             activation = str(read_json_file(folder / "config.json").get("activation_function", "")).rsplit(".", 1)[-1]
             if activation not in ("Tanh", "Identity"):
@@ -151,7 +191,7 @@ def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -
             dense.append(Layer(folder, activation.lower()))
         elif kind == "Normalize":
             normalise = True
-        elif kind not in ("Transformer", "QuestionTransformer"):
+        elif kind not in ("Transformer", "QuestionTransformer", "RecurrentTransformer"):
             raise ModelError(
                 f"{path}: the module {module[0]} is not supported; supported: Transformer, Pooling, Dense, Normalize"
             )
@@ -167,6 +207,7 @@ def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -
         transformer=transformer,
         config=config,
         pooling=pooling,
+        attention=attention,
         dense=tuple(dense),
         normalise=normalise,
         context=_context(path, settings, pooling),
@@ -179,8 +220,8 @@ def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -
 def _context(path: Path, settings: dict[str, Any], pooling: str) -> Context:
     context = settings.get("context") or _OLD_CONTEXTS.get(settings.get("answers", ""))
     if context is None and "answers" not in settings:
-        context = "late_chunking" if pooling == "mean" else "none"
-    if context not in get_args(Context) or (context == "late_chunking" and pooling != "mean"):
+        context = "none" if pooling == "cls" else "late_chunking"
+    if context not in get_args(Context) or (context == "late_chunking" and pooling == "cls"):
         raise ModelError(f"{path}: the context {context!r} is not supported with {pooling} pooling")
     return cast(Context, context)
 
@@ -194,6 +235,25 @@ def _pooling(folder: Path) -> str:
     if not isinstance(mode, str) or mode not in _POOLINGS:
         raise ModelError(f"{folder}: the pooling {mode or '(none)'} is not supported; supported: {', '.join(_POOLINGS)}")
     return mode
+
+
+def _attention(folder: Path, width: int) -> Attention:
+    settings = read_json_file(folder / "config.json")
+    hops, joining = whole_number(settings, "hops", folder, minimum=1), settings.get("joining")
+    if joining not in get_args(Joining):
+        raise ModelError(f"{folder}: the joining {joining!r} is not supported; supported: {', '.join(get_args(Joining))}")
+    return Attention(folder, width, hops, cast(Joining, joining))
+
+
+def load_attention(attention: Attention) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Load W1 ``[hidden, width]`` and W2 ``[hops, hidden]``. Raises ModelError if they are missing or of other shapes."""
+    tensors = load_tensors(attention.folder / "model.safetensors")
+    inner, outer = tensors.get("inner.weight"), tensors.get("outer.weight")
+    if inner is None or outer is None or inner.ndim != 2 or outer.ndim != 2:
+        raise ModelError(f"{attention.folder}: its tensors are not those of attention (inner.weight, outer.weight)")
+    if inner.shape[1] != attention.width or outer.shape != (attention.hops, len(inner)):
+        raise ModelError(f"{attention.folder}: its tensors do not fit {attention.hops} hops of width {attention.width}")
+    return inner.astype(np.float32), outer.astype(np.float32)
 
 
 def load_dense(layer: Layer) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:

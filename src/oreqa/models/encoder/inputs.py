@@ -126,7 +126,7 @@ class EncoderInputs:
         return [self._cls, *ids, self._sep]
 
     def _whole(self, length: int) -> Range:
-        return (0, length) if self.folder.pooling == "mean" else (0, 1)
+        return (0, 1) if self.folder.pooling == "cls" else (0, length)
 
 
 def input_arrays(inputs: Sequence[EncoderInput]) -> tuple[NDArray[Any], ...]:

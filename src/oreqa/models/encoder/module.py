@@ -1,4 +1,5 @@
-"""The trainable dual encoder: one BERT for questions and answers or one for each, with pooling, projection, normalisation.
+"""The trainable dual encoder: one encoder of tokens for questions and answers or one for each, with pooling, projection,
+normalisation.
 
 It is saved as a folder that sentence-transformers loads; with input types (below), through ``QuestionTransformer``; two
 encoders as its ``Router``.
@@ -10,50 +11,163 @@ one learned vector, added to every token.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from sentence_transformers.base.modules import Module
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
-from transformers import BertConfig, BertModel, BertPreTrainedModel
+from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, BertModel, BertPreTrainedModel, BertTokenizerFast
+from transformers.modeling_outputs import BaseModelOutput
+from transformers.models.bert.modeling_bert import BertEmbeddings
 
-from oreqa.errors import ModelError
-from oreqa.files import write_json
-from oreqa.models.encoder.folder import PASSAGES, QUESTIONS, ROUTER, EncoderFolder, load_dense, read_encoder_folder
-from oreqa.models.fitted import encoder_fitted, write_fitted
-from oreqa.models.folders import FITTED
-from oreqa.models.graph.cache import cached_fingerprint
+from oreqa.models.encoder.folder import RECURRENT, Joining
 
 QUERY_TOKEN_TYPE = 2
 """The token type of a question's tokens, in models with input types."""
 
 
+CELLS: dict[str, type[nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+
+
+class RecurrentConfig(BertConfig):  # type: ignore[misc]
+    """The settings of BERT's embeddings, and of ``num_hidden_layers`` recurrent layers with the ``cell`` rnn, gru or lstm.
+
+    Each layer reads in both directions; the two states of a token, half of ``hidden_size`` each, stand side by side.
+    """
+
+    model_type = RECURRENT
+    cell: str = "gru"
+
+
+class RecurrentModel(BertPreTrainedModel):  # type: ignore[misc]
+    """Called as BertModel is; returns states ``[N, T, hidden_size]``, 0 at padding."""
+
+    config_class = RecurrentConfig
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__(config)
+        self.embeddings = BertEmbeddings(config)
+        self.recurrent = CELLS[config.cell](
+            config.hidden_size,
+            config.hidden_size // 2,
+            num_layers=config.num_hidden_layers,
+            dropout=config.hidden_dropout_prob if config.num_hidden_layers > 1 else 0.0,
+            bidirectional=True,
+            batch_first=True,
+        )
+        self.post_init()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None, **_: Any
+    ) -> BaseModelOutput:
+        """``attention_mask`` is 1 for a text's tokens, which come first, and 0 for the padding behind them."""
+        embedded = self.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
+        lengths = attention_mask.sum(1).cpu()
+        packed = nn.utils.rnn.pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+        states, _last = self.recurrent(packed)
+        padded, _lengths = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=input_ids.shape[1])
+        return BaseModelOutput(last_hidden_state=padded)
+
+
+class AttentionPooling(Module):
+    """``A = softmax(W2 tanh(W1 H^T))`` over a text's tokens: each of ``hops`` rows weighs the states ``H`` of the tokens.
+
+    The hops' vectors are ``concatenated`` or ``averaged``. It is a module of sentence-transformers, too.
+    """
+
+    config_keys: list[str] = ["width", "hidden", "hops", "joining"]  # noqa: RUF012  (as the base class declares it)
+
+    def __init__(self, width: int, hidden: int, hops: int, joining: Joining) -> None:
+        """``width`` of the states, ``hidden`` the height of W1."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.width, self.hidden, self.hops, self.joining = width, hidden, hops, joining
+        self.inner = nn.Linear(width, hidden, bias=False)
+        self.outer = nn.Linear(hidden, hops, bias=False)
+
+    def get_embedding_dimension(self) -> int:
+        """Dimensions of the vectors, by sentence-transformers' name."""
+        return self.width * (self.hops if self.joining == "concatenated" else 1)
+
+    def pool(self, states: Tensor, tokens: Tensor) -> Tensor:
+        """Vectors ``[N, outputs, D]`` of states ``[N, T, width]``; ``tokens`` ``[N, outputs, T]`` are not 0 at
+        the tokens of each output."""
+        scores = self.outer(torch.tanh(self.inner(states))).transpose(1, 2)  # [N, hops, T]
+        masked = scores[:, None].float().masked_fill(tokens[:, :, None] == 0, -1e9)  # [N, outputs, hops, T]
+        attention = masked.softmax(-1).to(states.dtype)
+        hops = (attention.flatten(1, 2) @ states).unflatten(1, attention.shape[1:3])
+        return hops.flatten(2) if self.joining == "concatenated" else hops.mean(2)
+
+    def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """Add the texts' vectors to ``features``; sentence-transformers calls this."""
+        states, mask = features["token_embeddings"], features["attention_mask"]
+        return {**features, "sentence_embedding": self.pool(states, mask[:, None])[:, 0]}
+
+    def save(self, output_path: str, *_: Any, safe_serialization: bool = True, **__: Any) -> None:
+        """Write the module's folder."""
+        self.save_config(output_path)
+        self.save_torch_weights(output_path, safe_serialization=safe_serialization)
+
+    @classmethod
+    def load(cls, model_name_or_path: str, subfolder: str = "", *_: Any, **__: Any) -> AttentionPooling:
+        """Read the module's folder."""
+        module = cls(**cls.load_config(model_name_or_path, subfolder))
+        cls.load_torch_weights(model_name_or_path, subfolder, model=module)
+        return module
+
+
+class Tower(nn.Module):  # type: ignore[misc]
+    """One encoder: ``bert`` (or recurrent layers in its place) gives the states of tokens, ``attention`` or the weights of
+    the inputs pool them, ``projection`` is a linear layer on top."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        settings = config.oreqa
+        hops, width = settings.get("hops"), config.hidden_size
+        is_recurrent = isinstance(config, RecurrentConfig)
+        self.bert = RecurrentModel(config) if is_recurrent else BertModel(config, add_pooling_layer=False)
+        self.attention = AttentionPooling(width, width, hops, settings["joining"]) if hops else None
+        pooled = self.attention.get_embedding_dimension() if self.attention else width
+        self.projection = nn.Linear(pooled, settings["projection"]) if settings.get("projection") else None
+        self.width = int(settings.get("projection") or pooled)
+
+    def states(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        """The states ``[N, T, H]`` of the tokens of inputs ``[N, T]``."""
+        states: Tensor = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
+        return states
+
+    def pooled(self, states: Tensor, pool: Tensor) -> Tensor:
+        """Vectors ``[N, outputs, D]`` of states ``[N, T, H]``; ``pool`` are pooling weights ``[N, outputs, T]``, of which
+        attention uses only where they are 0."""
+        weights = pool.to(states.dtype)
+        vectors = torch.bmm(weights, states) if self.attention is None else self.attention.pool(states, weights)
+        return vectors if self.projection is None else self.projection(vectors)
+
+
 class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
     """Encodes questions and answers. ``config.oreqa`` has the context, the projection's width and, for an encoder of each
     (Xiong et al. 2021, section 2.1), ``towers`` = "separate": two of one shape, which share nothing; for vectors of any
-    length, ``similarity`` = "dot"."""
+    length, ``similarity`` = "dot"; for multi-hop attention, ``hops`` and ``joining``."""
 
     config_class = BertConfig
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        settings = getattr(config, "oreqa", None) or {}
-        width, separate = settings.get("projection"), settings.get("towers") == "separate"
-        self.bert = BertModel(config, add_pooling_layer=False)
-        self.projection = nn.Linear(config.hidden_size, width) if width else None
-        self.question_bert = BertModel(config, add_pooling_layer=False) if separate else None
-        self.question_projection = nn.Linear(config.hidden_size, width) if width and separate else None
-        self.normalise = settings.get("similarity") != "dot"
+        self.passages = Tower(config)
+        self.questions = Tower(config) if config.oreqa.get("towers") == "separate" else None
+        self.normalise = config.oreqa.get("similarity") != "dot"
         self.post_init()
 
     @property
     def width(self) -> int:
         """Dimensions of the vectors."""
-        return int(self.config.hidden_size if self.projection is None else self.projection.out_features)
+        return self.passages.width
+
+    @property
+    def towers(self) -> list[Tower]:
+        """The encoder of passages, and that of questions if it is another."""
+        return [self.passages, *([] if self.questions is None else [self.questions])]
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, pool: Tensor, questions: bool = False
@@ -62,74 +176,9 @@ class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
 
         ``questions`` says that the inputs are questions, which may have an encoder of their own.
         """
-        bert, projection = self.bert, self.projection
-        if questions and self.question_bert is not None:
-            bert, projection = self.question_bert, self.question_projection
-        hidden: Tensor = bert(input_ids, attention_mask, token_type_ids).last_hidden_state
-        vectors = torch.bmm(pool.to(hidden.dtype), hidden)
-        if projection is not None:
-            vectors = projection(vectors)
+        tower = self.questions if questions and self.questions is not None else self.passages
+        vectors = tower.pooled(tower.states(input_ids, attention_mask, token_type_ids), pool)
         return nn.functional.normalize(vectors.float(), dim=-1) if self.normalise else vectors.float()
-
-
-def start_from(backbone: Path, settings: dict[str, Any], dropout: float | None) -> DualEncoder:
-    """Return a dual encoder initialised from a BERT-like folder. ``settings`` become ``config.oreqa``.
-
-    Two encoders begin as the backbone's two, or both as its one. The backbone's projection is kept if it has the width that
-    is asked for. The question's token type starts as a copy of type 0, so that the untrained model computes what the
-    backbone does. Raises ModelError if the backbone has two encoders, and one is asked for or their shapes differ, or if its
-    projection of that width is no single linear layer.
-    """
-    passages = read_encoder_folder(backbone)
-    questions = passages.questions or passages
-    config = BertConfig.from_pretrained(passages.transformer)
-    config.oreqa = settings
-    if dropout is not None:
-        config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
-    model = DualEncoder(config)
-    if passages.questions and model.question_bert is None:
-        raise ModelError(f"{backbone}: it has an encoder of questions and one of passages; set towers=separate")
-    if unlike := [key for key in _SHAPE if passages.config.get(key) != questions.config.get(key)]:
-        raise ModelError(f"{backbone}: its two encoders differ in {', '.join(unlike)}; only two of one shape are trained")
-    model.bert = _load_bert(passages, config)
-    _copy_projection(passages, model.projection)
-    if model.question_bert is not None:
-        model.question_bert = _load_bert(questions, config)
-        _copy_projection(questions, model.question_projection)
-    if settings["query_token_type"]:
-        types = model.bert.embeddings.token_type_embeddings
-        extended = nn.Embedding(QUERY_TOKEN_TYPE + 1, config.hidden_size)
-        with torch.no_grad():
-            extended.weight[: types.num_embeddings] = types.weight
-            extended.weight[types.num_embeddings :] = types.weight[0]
-        model.bert.embeddings.token_type_embeddings = extended
-        config.type_vocab_size = model.config.type_vocab_size = QUERY_TOKEN_TYPE + 1
-    return model
-
-
-_SHAPE = (
-    "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act", "vocab_size",
-    "max_position_embeddings", "type_vocab_size",
-)  # fmt: skip
-"""Settings that two encoders of one shape have in common."""
-
-
-def _load_bert(folder: EncoderFolder, config: BertConfig) -> BertModel:
-    return BertModel.from_pretrained(folder.transformer, config=config, add_pooling_layer=False)
-
-
-def _copy_projection(folder: EncoderFolder, projection: nn.Linear | None) -> None:
-    if projection is None or not folder.dense or folder.width != projection.out_features:
-        return
-    if len(folder.dense) > 1 or folder.dense[0].activation != "identity":
-        raise ModelError(
-            f"{folder.path}: its projection to {projection.out_features} dimensions is no single linear layer; "
-            "set projection to another width, for a new layer"
-        )
-    weight, bias = load_dense(folder.dense[0])
-    with torch.no_grad():
-        projection.weight.copy_(torch.from_numpy(weight))
-        projection.bias.copy_(torch.zeros_like(projection.bias) if bias is None else torch.from_numpy(bias))
 
 
 class QuestionTransformer(Transformer):
@@ -143,86 +192,10 @@ class QuestionTransformer(Transformer):
         return features
 
 
-def save_encoder(model: DualEncoder, origin: EncoderFolder, pooling: str, max_tokens: int, out: Path) -> None:
-    """Write a trained dual encoder as a sentence-transformers folder.
-
-    The tokenizers and the fitted weights of the retrieval scores are those of ``origin``.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    if model.question_bert is None:
-        modules = _save_tower(out, "", model.bert, model.projection, model.config, origin, pooling, max_tokens)
-        rows = list(modules.items())
-    else:
-        towers = {
-            PASSAGES: (model.bert, model.projection, model.config, origin),
-            QUESTIONS: (model.question_bert, model.question_projection, model.config, origin.questions or origin),
-        }
-        saved = {route: _save_tower(out, f"{route}_", *tower, pooling, max_tokens) for route, tower in towers.items()}
-        router = {
-            "types": {name: kind for modules in saved.values() for name, kind in modules.items()},
-            "structure": {route: list(modules) for route, modules in saved.items()},
-            "parameters": {"default_route": PASSAGES, "allow_empty_key": True},
-        }
-        write_json(out / ROUTER, router)
-        rows = [("", f"{_MODULES}.Router")]
-    if model.normalise:
-        rows.append((f"{len(rows)}_Normalize", f"{_MODULES}.Normalize"))
-    else:
-        write_json(out / "config_sentence_transformers.json", {"similarity_fn_name": "dot"})
-    write_json(
-        out / "modules.json",
-        [{"idx": i, "name": str(i), "path": name, "type": kind} for i, (name, kind) in enumerate(rows)],
-    )
-    # Cosines keep their scale in training, so that the weights against BM25 still fit; a calibration does not.
-    fusion = encoder_fitted(str(origin.path), cached_fingerprint(origin.path)).fusion
-    if fusion and model.normalise:
-        write_fitted(out / FITTED, fusion=dict(fusion))
+class RecurrentTransformer(Transformer):
+    """The module of sentence-transformers for a recurrent encoder: to import this file registers the class that it loads."""
 
 
-_MODULES = "sentence_transformers.models"
-
-
-def _save_tower(
-    out: Path,
-    prefix: str,
-    bert: BertModel,
-    projection: nn.Linear | None,
-    config: BertConfig,
-    origin: EncoderFolder,
-    pooling: str,
-    max_tokens: int,
-) -> dict[str, str]:
-    """Write one encoder's modules into ``out``, in folders that begin with ``prefix``: their names, and their classes.
-
-    Without a prefix, BERT lies in ``out`` itself.
-    """
-    transformer = f"{prefix}0_Transformer" if prefix else ""
-    names = {transformer: f"{_MODULES}.Transformer", f"{prefix}1_Pooling": f"{_MODULES}.Pooling"}
-    if config.oreqa["query_token_type"]:
-        names[transformer] = "oreqa.models.encoder.module.QuestionTransformer"
-    folder, pooling_folder = (out / name for name in names)
-    folder.mkdir(exist_ok=True)
-    _save_weights(bert, folder)
-    write_json(folder / "config.json", config.to_dict() | {"architectures": ["BertModel"]})
-    write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_tokens, "do_lower_case": origin.lower_case})
-    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
-        if (origin.transformer / name).is_file():
-            shutil.copyfile(origin.transformer / name, folder / name)
-    pooling_folder.mkdir(exist_ok=True)
-    modes = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
-    chosen = {mode: name == pooling for name, mode in modes.items()}
-    write_json(pooling_folder / "config.json", {"word_embedding_dimension": config.hidden_size, **chosen})
-    if projection is not None:
-        dense = out / f"{prefix}2_Dense"
-        names[dense.name] = f"{_MODULES}.Dense"
-        dense.mkdir(exist_ok=True)
-        settings = {"in_features": projection.in_features, "out_features": projection.out_features, "bias": True}
-        settings["activation_function"] = "torch.nn.modules.linear.Identity"
-        write_json(dense / "config.json", settings)
-        _save_weights(projection, dense, "linear.")
-    return names
-
-
-def _save_weights(module: nn.Module, folder: Path, prefix: str = "") -> None:
-    state = {f"{prefix}{name}": value.detach().contiguous() for name, value in module.state_dict().items()}
-    save_file(state, folder / "model.safetensors")
+AutoConfig.register(RECURRENT, RecurrentConfig)
+AutoModel.register(RecurrentConfig, RecurrentModel)
+AutoTokenizer.register(RecurrentConfig, fast_tokenizer_class=BertTokenizerFast)

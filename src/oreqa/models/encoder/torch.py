@@ -13,13 +13,21 @@ def open_session(folder: EncoderFolder, precision: str | None, device: str = "cu
     torch = usable_device(device)
     from transformers import AutoModel
 
+    if folder.cell is not None:
+        import oreqa.models.encoder.module  # noqa: F401  (registers the class)
     dtype = torch_precision(device, precision)
     bert: Any = AutoModel.from_pretrained(folder.transformer, dtype=dtype, local_files_only=True)
     bert = bert.eval().to(device)
+    attention = None
+    if folder.attention is not None:
+        from oreqa.models.encoder.module import AttentionPooling
+
+        attention = AttentionPooling.load(str(folder.attention.folder)).eval().to(device)
     dense = [(_tensors(torch, layer, device), layer.activation) for layer in folder.dense]
 
     def vectors(ids: Any, mask: Any, types: Any, pool: Any) -> Any:
-        x = torch.bmm(pool, bert(ids, mask, types).last_hidden_state.float())
+        states = bert(ids, mask, types).last_hidden_state.float()
+        x = torch.bmm(pool, states) if attention is None else attention.pool(states, pool)
         for (weight, bias), activation in dense:
             x = torch.nn.functional.linear(x, weight, bias)
             x = torch.tanh(x) if activation == "tanh" else x

@@ -16,6 +16,7 @@ from oreqa.models.generator.folder import GeneratorFolder, head_weights
 from oreqa.models.graph import bert
 from oreqa.models.graph.cache import model_stamp
 from oreqa.models.graph.compile import compile_cached
+from oreqa.models.graph.embeddings import layer_norm
 from oreqa.models.graph.precision import heads_precision
 from oreqa.models.graph.quiet_openvino import op, ov
 from oreqa.models.graph.weights import load_weights
@@ -88,6 +89,6 @@ def _graph(folder: GeneratorFolder, eight_bits: bool) -> ov.Model:
     last = op.parameter([-1], np.int64, "last")
     hidden = op.gather(graph.hidden, last, op.constant(np.array(1, np.int64)), 1)
     inner = bert.activate(bert.dense(hidden, *dense, "identity"), folder.config)
-    inner = bert.layer_norm(inner, op.constant(norm[0]), op.constant(norm[1]), folder.config.get("layer_norm_eps", 1e-12))
+    inner = layer_norm(inner, op.constant(norm[0]), op.constant(norm[1]), folder.config.get("layer_norm_eps", 1e-12))
     logits = op.add(bert.product(inner, graph.words, eight_bits), op.constant(output_bias))
     return bert.as_model(graph, {"last": last}, {"logits": logits})

@@ -14,6 +14,7 @@ import numpy as np
 
 from oreqa.errors import ModelError
 from oreqa.models.folders import whole_number
+from oreqa.models.graph.embeddings import Tensors, embed_tokens, token_inputs
 from oreqa.models.graph.quiet_openvino import op, ov
 
 _ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", "relu": ""}
@@ -56,54 +57,27 @@ def bert_graph(
     ``config`` implies.
     """
     _check_supported(folder, config)
-    prefix = _prefix(folder, weights)
-    eps = config.get("layer_norm_eps", 1e-12)
-    if not isinstance(eps, float | int) or not eps > 0:
-        raise ModelError(f"{folder}: its setting layer_norm_eps is {eps!r}; it must be a number above 0")
-    width, heads, depth = (
-        whole_number(config, name, folder, minimum=1) for name in ("hidden_size", "num_attention_heads", "num_hidden_layers")
-    )
+    tensor = Tensors(folder, weights, config)
+    width = tensor.width
+    heads, depth = (whole_number(config, name, folder, minimum=1) for name in ("num_attention_heads", "num_hidden_layers"))
     if width % heads:
         raise ModelError(f"{folder}: its hidden_size {width} is not a multiple of its num_attention_heads {heads}")
-
-    def tensor(name: str, *shape: int | None) -> Any:
-        try:
-            value = weights[prefix + name]
-        except KeyError:
-            raise ModelError(
-                f"{folder}: the model's weights lack {prefix + name}: this is not a complete BERT encoder"
-            ) from None
-        if value.ndim != len(shape) or any(n not in (None, size) for n, size in zip(shape, value.shape, strict=True)):
-            raise ModelError(f"{folder}: its tensor {prefix + name} of shape {value.shape} does not fit its config.json")
-        return op.constant(np.ascontiguousarray(value, dtype=np.float32), shared_memory=True)
 
     def linear(x: Any, name: str, out: int | None = width, into: int | None = width) -> Any:
         matrix = tensor(f"{name}.weight", out, into)
         return op.add(product(x, matrix, eight_bits), tensor(f"{name}.bias", out))
-
-    def norm(x: Any, name: str) -> Any:
-        return layer_norm(x, tensor(f"{name}.weight", width), tensor(f"{name}.bias", width), eps)
 
     def split_heads(x: Any) -> Any:
         split = op.reshape(x, op.constant(np.array([0, 0, heads, width // heads], np.int64)), True)
         return op.transpose(split, op.constant(np.array([0, 2, 1, 3], np.int64)))
 
     axis = op.constant(np.array(0, np.int64))
-    ids, mask, types = (op.parameter([-1, -1], np.int64, name) for name in ("input_ids", "attention_mask", "token_type_ids"))
-    inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-    words, positions, segments = (
-        tensor(f"embeddings.{name}_embeddings.weight", None, width) for name in ("word", "position", "token_type")
-    )
+    inputs = token_inputs()
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
     if cached:
         inputs["position_ids"] = op.parameter([-1, -1], np.int64, "position_ids")
         inputs["rows"] = op.parameter([-1], np.int32, "rows")
-        positions = op.gather(positions, inputs["position_ids"], axis)
-    else:  # the first rows, as many as the batch has tokens
-        length = op.gather(op.shape_of(ids), op.constant(np.array([1], np.int64)), axis)
-        zero, unit = (op.constant(np.array([number], np.int64)) for number in (0, 1))
-        positions = op.slice(positions, zero, length, unit, zero)
-    tokens = op.add(op.gather(words, ids, axis), op.gather(segments, types, axis))
-    x = norm(op.add(tokens, positions), "embeddings.LayerNorm")
+    x, words = embed_tokens(tensor, inputs, inputs.get("position_ids"))
     sinks: list[Any] = []
 
     def with_earlier(part: Any, name: str) -> Any:
@@ -134,21 +108,15 @@ def bert_graph(
             op.constant(np.array([0, 0, width], np.int64)),
             True,
         )
-        x = norm(op.add(linear(joined, f"{base}.attention.output.dense"), x), f"{base}.attention.output.LayerNorm")
+        x = tensor.norm(op.add(linear(joined, f"{base}.attention.output.dense"), x), f"{base}.attention.output.LayerNorm")
         inner = activate(linear(x, f"{base}.intermediate.dense", out=None), config)
-        x = norm(op.add(linear(inner, f"{base}.output.dense", into=None), x), f"{base}.output.LayerNorm")
+        x = tensor.norm(op.add(linear(inner, f"{base}.output.dense", into=None), x), f"{base}.output.LayerNorm")
     return Graph(inputs, x, words, tuple(sinks))
 
 
 def product(x: Any, matrix: Any, eight_bits: bool) -> Any:
     """Multiply by a constant ``[out, in]``, which is quantised to int8 if ``eight_bits``."""
     return op.matmul(x, _quantised(matrix) if eight_bits else matrix, False, True)
-
-
-def layer_norm(x: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """Normalise the last axis to mean 0 and variance 1, then scale and shift it."""
-    centred = op.mvn(x, op.constant(np.array([-1], np.int64)), True, eps, "INSIDE_SQRT")
-    return op.add(op.multiply(centred, weight), bias)
 
 
 def activate(x: Any, config: Mapping[str, Any]) -> Any:
@@ -219,14 +187,3 @@ def _check_supported(folder: Path, config: Mapping[str, Any]) -> None:
         raise ModelError(
             f"{folder}: the activation {config['hidden_act']!r} is not supported; supported: {', '.join(_ACTIVATIONS)}"
         )
-
-
-def _prefix(folder: Path, weights: Mapping[str, np.ndarray]) -> str:
-    """Return the prefix of the encoder's tensor names: a model with a head has one ('bert.'), a bare encoder has none.
-
-    Raises ModelError if there is no encoder.
-    """
-    for prefix in ("", "bert.", "model.", "0.auto_model."):
-        if prefix + "embeddings.word_embeddings.weight" in weights:
-            return prefix
-    raise ModelError(f"{folder}: the weights contain no BERT embeddings (embeddings.word_embeddings.weight)")

@@ -1,0 +1,105 @@
+"""Save a trained dual encoder as a folder of sentence-transformers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from safetensors.torch import save_file
+from torch import nn
+from transformers import BertConfig
+
+from oreqa.files import write_json
+from oreqa.models.encoder.folder import PASSAGES, QUESTIONS, ROUTER, EncoderFolder
+from oreqa.models.encoder.module import DualEncoder, RecurrentModel, Tower
+from oreqa.models.fitted import encoder_fitted, write_fitted
+from oreqa.models.folders import FITTED
+from oreqa.models.graph.cache import cached_fingerprint
+
+
+def save_encoder(model: DualEncoder, origin: EncoderFolder, pooling: str, max_tokens: int, out: Path) -> None:
+    """Write a trained dual encoder as a sentence-transformers folder.
+
+    The tokenizers and the fitted weights of the retrieval scores are those of ``origin``.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    if model.questions is None:
+        modules = _save_tower(out, "", model.passages, model.config, origin, pooling, max_tokens)
+        rows = list(modules.items())
+    else:
+        towers = {PASSAGES: (model.passages, origin), QUESTIONS: (model.questions, origin.questions or origin)}
+        saved = {
+            route: _save_tower(out, f"{route}_", tower, model.config, of_tower, pooling, max_tokens)
+            for route, (tower, of_tower) in towers.items()
+        }
+        router = {
+            "types": {name: kind for modules in saved.values() for name, kind in modules.items()},
+            "structure": {route: list(modules) for route, modules in saved.items()},
+            "parameters": {"default_route": PASSAGES, "allow_empty_key": True},
+        }
+        write_json(out / ROUTER, router)
+        rows = [("", f"{_MODULES}.Router")]
+    if model.normalise:
+        rows.append((f"{len(rows)}_Normalize", f"{_MODULES}.Normalize"))
+    else:
+        write_json(out / "config_sentence_transformers.json", {"similarity_fn_name": "dot"})
+    write_json(
+        out / "modules.json",
+        [{"idx": i, "name": str(i), "path": name, "type": kind} for i, (name, kind) in enumerate(rows)],
+    )
+    # Cosines keep their scale in training, so that the weights against BM25 still fit; a calibration does not.
+    fusion = encoder_fitted(str(origin.path), cached_fingerprint(origin.path)).fusion
+    if fusion and model.normalise:
+        write_fitted(out / FITTED, fusion=dict(fusion))
+
+
+_MODULES = "sentence_transformers.models"
+
+
+def _save_tower(
+    out: Path, prefix: str, tower: Tower, config: BertConfig, origin: EncoderFolder, pooling: str, max_tokens: int
+) -> dict[str, str]:
+    """Write one encoder's modules into ``out``, in folders that begin with ``prefix``: their names, and their classes.
+
+    Without a prefix, BERT lies in ``out`` itself.
+    """
+    kind = f"{_MODULES}.Transformer"
+    if config.oreqa["query_token_type"]:
+        kind = "oreqa.models.encoder.module.QuestionTransformer"
+    elif isinstance(tower.bert, RecurrentModel):
+        kind = "oreqa.models.encoder.module.RecurrentTransformer"
+    names = {f"{prefix}0_Transformer" if prefix else "": kind}
+    folder = out / next(iter(names))
+    folder.mkdir(exist_ok=True)
+    _save_weights(tower.bert, folder)
+    write_json(folder / "config.json", config.to_dict() | {"architectures": [type(tower.bert).__name__]})
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_tokens, "do_lower_case": origin.lower_case})
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
+        if (origin.transformer / name).is_file():
+            shutil.copyfile(origin.transformer / name, folder / name)
+    if tower.attention is None:
+        folder = _new_folder(out, names, f"{prefix}1_Pooling", f"{_MODULES}.Pooling")
+        modes = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
+        chosen = {mode: name == pooling for name, mode in modes.items()}
+        write_json(folder / "config.json", {"word_embedding_dimension": config.hidden_size, **chosen})
+    else:
+        kind = "oreqa.models.encoder.module.AttentionPooling"
+        tower.attention.save(str(_new_folder(out, names, f"{prefix}1_AttentionPooling", kind)))
+    if (projection := tower.projection) is not None:
+        folder = _new_folder(out, names, f"{prefix}2_Dense", f"{_MODULES}.Dense")
+        settings = {"in_features": projection.in_features, "out_features": projection.out_features, "bias": True}
+        settings["activation_function"] = "torch.nn.modules.linear.Identity"
+        write_json(folder / "config.json", settings)
+        _save_weights(projection, folder, "linear.")
+    return names
+
+
+def _new_folder(out: Path, names: dict[str, str], name: str, kind: str) -> Path:
+    names[name] = kind
+    (out / name).mkdir(exist_ok=True)
+    return out / name
+
+
+def _save_weights(module: nn.Module, folder: Path, prefix: str = "") -> None:
+    state = {f"{prefix}{name}": value.detach().contiguous() for name, value in module.state_dict().items()}
+    save_file(state, folder / "model.safetensors")
