@@ -30,8 +30,8 @@ from oreqa.files import write_jsonl
 from oreqa.models.folders import find_model
 from oreqa.training.data import load_training_pairs
 from oreqa.training.memory import keep_freed_memory
-from oreqa.training.recipes import RetrieverRecipe
 from oreqa.training.retriever import train_retriever
+from oreqa.training.retriever_recipe import RetrieverRecipe
 from oreqa.training.trainer import uses_bf16
 
 

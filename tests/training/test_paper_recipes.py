@@ -22,9 +22,9 @@ from oreqa.models.encoder.encoder import Encoder  # noqa: E402
 from oreqa.training.openqa import train_openqa  # noqa: E402
 from oreqa.training.openqa_recipe import OpenQARecipe  # noqa: E402
 from oreqa.training.recipe_files import load_recipe  # noqa: E402
-from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.retriever import train_retriever  # noqa: E402
+from oreqa.training.retriever_recipe import RetrieverRecipe  # noqa: E402
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

@@ -23,12 +23,13 @@ from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.fitted import Fitted, read_fitted  # noqa: E402
 from oreqa.training.batches import by_passage  # noqa: E402
 from oreqa.training.data import load_training_pairs  # noqa: E402
-from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.retriever import train_retriever  # noqa: E402
 from oreqa.training.retriever_batches import RetrieverCollator  # noqa: E402
 from oreqa.training.retriever_examples import Example, PairPool  # noqa: E402
 from oreqa.training.retriever_loss import RetrievalLoss  # noqa: E402
+from oreqa.training.retriever_model import start_model  # noqa: E402
+from oreqa.training.retriever_recipe import RetrieverRecipe  # noqa: E402
 
 OPTIMISER = {"learning_rate": 3e-3, "batch": 6, "checkpoint_steps": 3}
 
@@ -253,12 +254,13 @@ def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Pat
     assert lengths == sorted(lengths)
     sizes: list[tuple[int, ...]] = []
     model.register_forward_pre_hook(lambda _, args, given: sizes.append(given["input_ids"].shape), with_kwargs=True)
-    whole = float(RetrievalLoss(recipe)(model, batch).detach())
+    loss = RetrievalLoss(recipe, start_model(model, recipe))
+    whole = float(loss(model, batch).detach())
     assert len(sizes) == 2  # the questions, and all passages at once: they are few
     monkeypatch.setattr(retriever_loss, "FEWEST", 2)
     sizes.clear()
-    assert float(RetrievalLoss(recipe)(model, batch).detach()) == pytest.approx(whole, rel=1e-5)
-    parts = sizes[:-1]
+    assert float(loss(model, batch).detach()) == pytest.approx(whole, rel=1e-5)
+    parts = sizes[1:]  # behind the questions
     assert len(parts) > 1
     assert sum(rows for rows, _ in parts) == len(lengths)
     assert sum(rows * tokens for rows, tokens in parts) < len(lengths) * max(lengths)
@@ -266,13 +268,20 @@ def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Pat
 
 @pytest.mark.parametrize(
     "keys",
-    [{}, {"loss": "soft_labels", "silver": "missing_gold"}, {"towers": "separate"}],
-    ids=["softmax", "soft labels", "two encoders"],
+    [
+        {},
+        {"loss": "soft_labels", "silver": "missing_gold"},
+        {"towers": "separate"},
+        {"alignment": {"ramp_epochs": 0, "question_question": 3.0, "answer_answer": 2.0}},
+        {"alignment": {"ramp_epochs": 0, "detach": False}, "towers": "separate", "loss": "soft_labels", "silver": "none"},
+    ],
+    ids=["softmax", "soft labels", "two encoders", "alignment", "alignment and soft labels"],
 )
-def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: dict[str, str]) -> None:
+def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: dict[str, object]) -> None:
     from oreqa.training.encoder_start import start_from
 
-    settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None, **keys}
+    settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
+    settings["towers"] = keys.get("towers", "shared")
     gold = load_training_pairs(squad_file)
     pairs = [replace(pair, score=0.9) for pair in gold]
     pairs += [replace(a, positive=b.positive, source="silver", score=0.3) for a, b in zip(gold, gold[5:], strict=False)]
@@ -282,8 +291,8 @@ def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: di
         examples, collate = prepared(tiny, recipe, pairs)
         batch = collate(examples[:6])
         torch.manual_seed(0)
-        model = start_from(tiny, settings, 0.0).train()
-        loss = RetrievalLoss(recipe)(model, batch)
+        model = start_model(start_from(tiny, settings, 0.0), recipe).train()
+        loss = RetrievalLoss(recipe, model)(model, batch)
         loss.backward()
         gradients.append(
             (float(loss.detach()), {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None})
@@ -304,7 +313,7 @@ def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, devi
     pairs, recipe = load_training_pairs(squad_file), retriever_recipe(squad_file, tiny, chunk=2)
     examples, collate = prepared(tiny, recipe, pairs)
     batch = {name: value.to(device) for name, value in collate(examples[:6]).items()}
-    caching = RetrievalLoss(recipe)
+    caching = RetrievalLoss(recipe, start_model(start_from(tiny, settings, 0.3), recipe))
 
     def slowly(model: torch.nn.Module) -> torch.Tensor:
         """Chunk after chunk, so that dropout is the same, with all that they leave behind kept."""
@@ -316,7 +325,7 @@ def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, devi
                 longest = int(batch[f"{side}_attention_mask"][begin : begin + 2].sum(1).max())
                 rows.append(model(**{n: batch[f"{side}_{n}"][begin : begin + 2, ..., :longest] for n in names}))
             vectors.append(torch.cat(rows))
-        return caching.of_vectors(*vectors, batch)
+        return caching.of_vectors(dict(zip(("questions", "passages"), vectors, strict=True)), batch)
 
     results = []
     for run in (slowly, lambda model: caching(model, batch)):
@@ -345,7 +354,7 @@ def test_a_batch_that_fits_into_a_chunk_is_encoded_once(squad_file: Path, tiny: 
         model = start_from(tiny, settings, 0.0).train()
         encoded: list[int] = []
         model.register_forward_pre_hook(lambda _, a, given, e=encoded: e.append(len(given["input_ids"])), with_kwargs=True)
-        RetrievalLoss(recipe)(model, collate(examples))
+        RetrievalLoss(recipe, start_model(model, recipe))(model, collate(examples))
         counts[chunk] = sum(encoded)
     assert counts[6] == counts[None]
     assert counts[5] == 2 * counts[None]
@@ -425,8 +434,10 @@ def test_a_run_that_fails_at_once_leaves_nothing(squad_file: Path, tiny: Path, t
         {"batches": "clusters", "clusters": 3, "towers": "separate", "projection": 8},
         {"batches": "clusters", "cluster_epochs": 2, "chunk": 4, "loss": "soft_labels", "silver": "none", "negatives": 2},
         {"batches": "distinct", "unit": "passage", "optimiser": {**OPTIMISER, "accumulate": 2}},
+        {"batches": "distinct", "encoder": "gru", "pooling": "attention", "alignment": {"ramp_epochs": 2}},
+        {"batches": "distinct", "variational": {"kind": "cross"}},
     ],
-    ids=["two encoders", "soft labels", "distinct"],
+    ids=["two encoders", "soft labels", "distinct", "alignment", "variational"],
 )
 def test_a_training_in_rounds_that_is_interrupted_five_times_ends_as_an_uninterrupted_one(
     squad_file: Path, tiny: Path, tmp_path: Path, keys: dict[str, object]
@@ -451,7 +462,7 @@ def test_a_training_in_rounds_that_is_interrupted_five_times_ends_as_an_uninterr
     assert "seconds_since_step" in cut
     assert not (tmp_path / "cut" / "checkpoints").exists()
     files = sorted(file.relative_to(tmp_path / "whole") for file in (tmp_path / "whole").rglob("*.safetensors"))
-    assert len(files) == (4 if recipe.towers == "separate" else 1)
+    assert len(files) == (4 if recipe.towers == "separate" else 1 + (recipe.pooling == "attention"))
     for file in files:
         one, other = (load_file(tmp_path / name / file) for name in ("whole", "cut"))
         assert all((one[name] == other[name]).all() for name in one)
@@ -566,15 +577,17 @@ from oreqa.training.encoder_start import start_from
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.training.batches import by_passage
 from oreqa.training.data import load_training_pairs
-from oreqa.training.recipes import RetrieverRecipe
+from oreqa.training.retriever_recipe import RetrieverRecipe
 from oreqa.training.retriever_batches import RetrieverCollator
 from oreqa.training.retriever_examples import PairPool
 from oreqa.training.retriever_loss import RetrievalLoss
-squad, tiny, out, chunk, towers = sys.argv[1:]
+from oreqa.training.retriever_model import start_model
+squad, tiny, out, chunk, towers, aligned = sys.argv[1:]
 torch.distributed.init_process_group("gloo")
 rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
 recipe = RetrieverRecipe.model_validate({"kind": "retriever", "backbone": tiny, "data": [squad], "max_tokens": 48,
-    "dropout": 0.0, "chunk": int(chunk) or None, "towers": towers, "optimiser": {"learning_rate": 1e-3, "batch": 3}})
+    "dropout": 0.0, "chunk": int(chunk) or None, "towers": towers,
+    "alignment": {"ramp_epochs": 0} if aligned == "True" else None, "optimiser": {"learning_rate": 1e-3, "batch": 3}})
 pairs = load_training_pairs(Path(squad))
 pool = PairPool(recipe, pairs)
 collate = RetrieverCollator(replace(read_encoder_folder(Path(tiny)), max_tokens=48), pairs, pool.answers)
@@ -582,9 +595,9 @@ examples = by_passage(pool.draw(random.Random(0)), 3, random.Random(0))[:6]
 size = 6 // world
 torch.manual_seed(0)
 settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None, "towers": towers}
-model = start_from(Path(tiny), settings, 0.0)
-model = torch.nn.parallel.DistributedDataParallel(model.train())
-loss = RetrievalLoss(recipe)(model, collate(examples[rank * size : (rank + 1) * size]))
+trained = start_model(start_from(Path(tiny), settings, 0.0), recipe).train()
+model = torch.nn.parallel.DistributedDataParallel(trained)
+loss = RetrievalLoss(recipe, trained)(model, collate(examples[rank * size : (rank + 1) * size]))
 loss.backward()
 total = loss.detach().clone()
 torch.distributed.all_reduce(total)
@@ -617,8 +630,13 @@ def test_the_command_trains_under_torchrun(squad_file: Path, tiny: Path, tmp_pat
     assert Encoder.load(tmp_path / "m").encode(["who"]).shape == (1, 32)
 
 
-@pytest.mark.parametrize(("chunk", "towers"), [(2, "shared"), (0, "separate")])
-def test_two_processes_equal_one(squad_file: Path, tiny: Path, tmp_path: Path, chunk: int, towers: str) -> None:
+@pytest.mark.parametrize(
+    ("chunk", "towers", "aligned"),
+    [(2, "shared", False), (0, "separate", False), (2, "separate", True), (0, "shared", True)],
+)
+def test_two_processes_equal_one(
+    squad_file: Path, tiny: Path, tmp_path: Path, chunk: int, towers: str, aligned: bool
+) -> None:
     import subprocess
     import sys
 
@@ -628,7 +646,7 @@ def test_two_processes_equal_one(squad_file: Path, tiny: Path, tmp_path: Path, c
     for processes in (1, 2):
         out = tmp_path / f"{processes}.json"
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-        arguments = [script, squad_file, tiny, out, str(chunk), towers]
+        arguments = [script, squad_file, tiny, out, str(chunk), towers, str(aligned)]
         subprocess.run([*command, *arguments], check=True, capture_output=True, timeout=200)
         found.append(json.loads(out.read_text()))
     (loss, norm), (loss_of_two, norm_of_two) = found

@@ -13,9 +13,9 @@ pytestmark = pytest.mark.train
 from oreqa.datasets.pairs import Candidate, Pair, passage_pairs  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.encoder.inputs import EncoderInputs  # noqa: E402
-from oreqa.training.recipes import RetrieverRecipe  # noqa: E402
 from oreqa.training.retriever_batches import RetrieverCollator, text_number  # noqa: E402
 from oreqa.training.retriever_examples import PairPool  # noqa: E402
+from oreqa.training.retriever_recipe import RetrieverRecipe  # noqa: E402
 
 SHORT = "the fox jumps. it sleeps. then it eats a bone."
 LONG = " ".join(f"fox {n} jumps over dog {n}." for n in range(12))  # 14 or 15 tokens a sentence

@@ -20,16 +20,9 @@ from oreqa.training.losses import (  # noqa: E402
     RETRIEVER_LOSSES,
     CrossEncoderScores,
 )
-from oreqa.training.recipes import (  # noqa: E402
-    RECIPES,
-    CrossEncoderLoss,
-    ReaderLoss,
-    RetrieverLoss,
-    RetrieverRecipe,
-    RoundOrder,
-    RunOrder,
-)
+from oreqa.training.recipes import RECIPES, CrossEncoderLoss, ReaderLoss  # noqa: E402
 from oreqa.training.retriever_examples import Example  # noqa: E402
+from oreqa.training.retriever_recipe import RetrieverLoss, RetrieverRecipe, RoundOrder, RunOrder  # noqa: E402
 from oreqa.training.train import TRAINERS  # noqa: E402
 
 

@@ -37,13 +37,9 @@ from oreqa.training.initial import start_from  # noqa: E402
 from oreqa.training.reader import collate, train_reader  # noqa: E402
 from oreqa.training.reader_examples import reader_groups  # noqa: E402
 from oreqa.training.recipe_files import load_recipe  # noqa: E402
-from oreqa.training.recipes import (  # noqa: E402
-    ClassifierRecipe,
-    ReaderRecipe,
-    RerankerRecipe,
-    RetrieverRecipe,
-)
+from oreqa.training.recipes import ClassifierRecipe, ReaderRecipe, RerankerRecipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
+from oreqa.training.retriever_recipe import RetrieverRecipe  # noqa: E402
 from oreqa.training.train import train_model  # noqa: E402
 
 OPTIMISER = {"learning_rate": 3e-3, "batch": 4, "checkpoint_steps": 3}

@@ -1,6 +1,6 @@
 """Geometry alignment: a dual encoder learns which questions and answers are neighbours from a cross-encoder.
 
-Wang et al. (2021, section 3.4). A batch holds ``B`` pairs of a question and its answer, each as vectors of width ``D`` by
+Wang et al. (2021, section 3.4). A batch holds ``N`` pairs of a question and its answer, each as vectors of width ``D`` by
 both encoders. How the vectors of one side lie around a vector of the other, or of its own, is a probability distribution
 over the batch; the dual encoder's four distributions are drawn to the cross-encoder's.
 """
@@ -13,19 +13,38 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-Kernel = Literal["inner", "gaussian"]
-"""How near two vectors are: by their inner product (Eq. 10), or by exp(-squared distance / width) (Eq. 9)."""
+KernelKind = Literal["inner", "gaussian"]
 
-RAMP_EPOCHS = 5.0
-"""Epochs over which the weights of the four terms rise from 0."""
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """How near two vectors are: ``scale`` times their inner product (Eq. 10), or times exp(-squared distance / width)
+    (Eq. 9), whose ``width`` the paper calls 2σ². The scale is an inverse temperature; the paper has none (1)."""
+
+    kind: KernelKind = "inner"
+    width: float = 1.0
+    scale: float = 1.0
+
+    def __call__(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """``[N, D]`` and ``[M, D]`` to ``[N, M]`` float32."""
+        rows, columns = rows.float(), columns.float()
+        values = rows @ columns.T
+        if self.kind == "gaussian":
+            squares = rows.square().sum(1)[:, None] + columns.square().sum(1) - 2 * values
+            values = torch.exp(-squares.clamp(min=0) / self.width)
+        return self.scale * values
 
 
 @dataclass(frozen=True, slots=True)
 class PairVectors:
-    """Vectors ``[B, D]`` of the questions and of the answers of a batch, by one encoder."""
+    """Vectors ``[N, D]`` of the questions and of the answers of a batch, by one encoder."""
 
     questions: Tensor
     answers: Tensor
+
+    def detached(self) -> PairVectors:
+        """The same, through which nothing is learned."""
+        return PairVectors(self.questions.detach(), self.answers.detach())
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,51 +56,44 @@ class AlignmentWeights:
     question_question: float = 1e4
     answer_answer: float = 1e4
 
-    def ramped(self, epoch: float) -> AlignmentWeights:
-        """The weights at a point of training, in epochs: they rise linearly from 0 over the first RAMP_EPOCHS."""
-        share = min(1.0, max(0.0, epoch / RAMP_EPOCHS))
-        names = ("answer_question", "question_answer", "question_question", "answer_answer")
-        return AlignmentWeights(**{name: share * getattr(self, name) for name in names})
-
-
-def log_conditionals(anchors: Tensor, others: Tensor, kernel: Kernel = "inner", width: float = 1.0) -> Tensor:
-    """``log p(other_j | anchor_i)``, ``[B, B]`` float32: a softmax over the batch of the kernel (Eq. 7 and 8).
-
-    ``width`` is the Gaussian kernel's 2σ². A vector is among its own neighbours, as printed.
-    """
-    anchors, others = anchors.float(), others.float()
-    similarities = anchors @ others.T
-    if kernel == "gaussian":
-        squares = anchors.square().sum(1)[:, None] + others.square().sum(1) - 2 * similarities
-        similarities = torch.exp(-squares.clamp(min=0) / width)
-    return similarities.log_softmax(1)
+    def times(self, share: float) -> AlignmentWeights:
+        """A share of each weight."""
+        return AlignmentWeights(*(share * getattr(self, name) for name in self.__slots__))
 
 
 def alignment_loss(
     dual: PairVectors,
     cross: PairVectors,
     weights: AlignmentWeights,
-    kernel: Kernel = "inner",
-    width: float = 1.0,
-    detach: bool = True,
+    kernel: Kernel,
+    *,
+    anchors: Tensor | None = None,
+    anchor_weights: Tensor | None = None,
+    blank: Tensor | None = None,
 ) -> Tensor:
-    """``sum of α KL(p_cross || p_dual)`` over the four pairs of roles, each averaged over the batch (Eq. 11 and 12).
+    """``sum of α KL(p_cross || p_dual)`` over the four pairs of roles, each averaged over the batch (Eq. 6 to 12).
 
-    With ``detach`` the cross-encoder is the target and learns nothing here; the paper does not say.
+    p(b | a) is the softmax over the batch of the kernel of ``a`` with every ``b``; a vector is among its own neighbours, as
+    printed. Detach ``cross`` if it shall learn nothing here: the paper does not say.
+
+    In a batch of several processes each averages over the pairs ``anchors`` (``[B]`` numbers) of its own, each counted
+    ``anchor_weights`` (``[B]``) times, among all pairs but those that are ``blank`` (bool, ``[N]``).
     """
-    if detach:
-        cross = PairVectors(cross.questions.detach(), cross.answers.detach())
     loss = dual.questions.new_zeros((), dtype=torch.float32)
-    for weight, anchors, others in (
+    for weight, around, others in (
         (weights.answer_question, "questions", "answers"),
         (weights.question_answer, "answers", "questions"),
         (weights.question_question, "questions", "questions"),
         (weights.answer_answer, "answers", "answers"),
     ):
-        if weight:
-            target, learned = (
-                log_conditionals(getattr(vectors, anchors), getattr(vectors, others), kernel, width)
-                for vectors in (cross, dual)
-            )
-            loss = loss + weight * (target.exp() * (target - learned)).sum(1).mean()
+        if not weight:
+            continue
+        logs = []
+        for vectors in (cross, dual):
+            centres = getattr(vectors, around)
+            similarities = kernel(centres if anchors is None else centres[anchors], getattr(vectors, others))
+            logs.append((similarities if blank is None else similarities.masked_fill(blank, -1e9)).log_softmax(1))
+        target, learned = logs
+        divergence = (target.exp() * (target - learned)).sum(1)
+        loss = loss + weight * (divergence if anchor_weights is None else anchor_weights * divergence).mean()
     return loss

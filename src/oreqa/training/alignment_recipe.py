@@ -1,4 +1,4 @@
-"""The table ``[alignment]`` of a retriever's recipe: a cross-encoder that teaches the dual encoder (Wang et al. 2021)."""
+"""The tables ``[alignment]`` and ``[variational]`` of a retriever's recipe: what learns beside the dual encoder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Positive = Annotated[float, Field(gt=0)]
 
 
 class Alignment(Section):
-    """How a cross-encoder is trained beside the dual encoder, and its geometry passed on."""
+    """How a cross-encoder is trained beside the dual encoder, and its geometry passed on (Wang et al. 2021)."""
 
     dual_share: NonNegative = 0.25
     """Weight of the dual encoder's loss."""
@@ -40,3 +40,16 @@ class Alignment(Section):
     """The cross-encoder is only a target of the alignment, and learns nothing by it."""
     keep_cross: bool = False
     """Save the cross-encoder, too, in the folder cross/ beside the model: to look at what it taught."""
+
+
+class Variational(Section):
+    """How decoders are trained that generate the texts of a pair from its vectors."""
+
+    kind: Literal["dual", "cross"]
+    """Each vector generates its own text (dual, Shen et al. 2018), or that of the other side (cross, Yu et al. 2020)."""
+    reconstruction_weight: NonNegative = 0.05
+    """Weight of the texts' negative log-likelihood, in nats of a pair."""
+    kl_weight: NonNegative = 0.005
+    """Weight of the divergence of the latent vectors from the prior, in nats of a pair."""
+    ramp_epochs: NonNegative = 1.0
+    """Epochs over which kl_weight rises from 0."""

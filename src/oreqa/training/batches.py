@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from oreqa.training.recipes import RunOrder
 from oreqa.training.retriever_examples import Example
+from oreqa.training.retriever_recipe import RunOrder
 
 T = TypeVar("T")
 

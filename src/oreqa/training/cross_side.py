@@ -1,9 +1,8 @@
-"""The cross-encoder that teaches a dual encoder, and the two of them as one model (Wang et al. 2021, section 3.3)."""
+"""The cross-encoder that teaches a dual encoder (Wang et al. 2021, section 3.3)."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -50,7 +49,7 @@ class CrossAttention(nn.Module):  # type: ignore[misc]
         return self.norm(refined + self.dropout(self.outer(self.activation(self.inner(refined)))))
 
 
-class CrossEncoder(nn.Module):  # type: ignore[misc]
+class CrossSide(nn.Module):  # type: ignore[misc]
     """An encoder of its own for the questions and answers of a batch, whose tokens then attend to each other's."""
 
     def __init__(self, config: BertConfig, normalise: bool) -> None:
@@ -85,25 +84,9 @@ class CrossEncoder(nn.Module):  # type: ignore[misc]
         return tokens, pool.gather(1, places)
 
 
-class AlignedEncoder(nn.Module):  # type: ignore[misc]
-    """A dual encoder with the cross-encoder that teaches it. ``batches`` counts the batches of the training so far; it is
-    saved with every checkpoint."""
-
-    def __init__(self, encoder: DualEncoder, cross: CrossEncoder) -> None:
-        super().__init__()
-        self.encoder, self.cross = encoder, cross
-        self.batches: Tensor
-        self.register_buffer("batches", torch.zeros((), dtype=torch.long))
-
-    def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        """The dual encoder's vectors, or the cross-encoder's if there are ``passages`` among the inputs."""
-        vectors: Tensor = self.cross(*inputs, **named) if "passages" in named else self.encoder(*inputs, **named)
-        return vectors
-
-
-def start_cross(model: DualEncoder) -> CrossEncoder:
+def start_cross(model: DualEncoder) -> CrossSide:
     """A cross-encoder whose encoder begins as the dual encoder's of passages, and whose attention is new."""
-    cross = CrossEncoder(model.config, model.normalise)
+    cross = CrossSide(model.config, model.normalise)
     cross.tower.load_state_dict(model.passages.state_dict())
     for name, weight in model.passages.named_parameters():
         cross.tower.get_parameter(name).requires_grad_(weight.requires_grad)
@@ -116,7 +99,7 @@ def start_cross(model: DualEncoder) -> CrossEncoder:
     return cross
 
 
-def save_cross(cross: CrossEncoder, out: Path) -> None:
+def save_cross(cross: CrossSide, out: Path) -> None:
     """Write the cross-encoder's weights and settings into the folder ``cross`` of the model's."""
     folder = out / CROSS
     folder.mkdir(exist_ok=True)
@@ -127,10 +110,10 @@ def save_cross(cross: CrossEncoder, out: Path) -> None:
     write_json(folder / "config.json", config | {"oreqa": {**config["oreqa"], "kind": "cross"}})
 
 
-def load_cross(model: Path) -> CrossEncoder:
+def load_cross(model: Path) -> CrossSide:
     """The cross-encoder that was saved with a model, in its mode for evaluation."""
     config = AutoConfig.from_pretrained(model / CROSS)
-    cross = CrossEncoder(config, config.oreqa.get("similarity") != "dot")
+    cross = CrossSide(config, config.oreqa.get("similarity") != "dot")
     cross.load_state_dict(load_file(model / CROSS / "model.safetensors"))
     cross.eval()
     return cross

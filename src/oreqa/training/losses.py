@@ -11,20 +11,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignment_loss
 from oreqa.losses.extraction import span_cross_entropy, span_softmax
 from oreqa.losses.open_retrieval import early_loss, joint_loss, passage_log_probabilities, rerank_loss
 from oreqa.losses.reading import selection_loss, span_loss
 from oreqa.losses.reranking import listwise_softmax, weighted_cross_entropy
 from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
+from oreqa.training.alignment_recipe import Alignment
 from oreqa.training.generation_recipes import ExtractorLoss, ExtractorRecipe
 from oreqa.training.openqa_recipe import OpenQALoss, OpenQARecipe
-from oreqa.training.recipes import (
-    CrossEncoderLoss,
-    ReaderLoss,
-    ReaderRecipe,
-    RetrieverLoss,
-    RetrieverRecipe,
-)
+from oreqa.training.recipes import CrossEncoderLoss, ReaderLoss, ReaderRecipe
+from oreqa.training.retriever_recipe import RetrieverLoss, RetrieverRecipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +60,46 @@ RETRIEVER_LOSSES: Mapping[RetrieverLoss, Callable[[RetrieverRecipe, RetrieverVec
     "softmax": _softmax,
     "soft_labels": _soft_labels,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignedVectors:
+    """A batch of a dual encoder and the cross-encoder that teaches it: ``N`` questions and their answers, of all processes,
+    of which ``Q`` are this one's."""
+
+    cross: PairVectors
+    dual: PairVectors
+    """``[N, D]`` each; the widths of the two may differ."""
+    anchors: Tensor
+    """``[Q]``: the numbers of this process' pairs."""
+    weights: Tensor
+    """``[Q]``: how much each question counts."""
+    answering: Tensor
+    """Bool, ``[Q, N]``: answers that are known to answer the question, or are blank, and are no negatives of it."""
+    blank: Tensor
+    """Bool, ``[N]``: rows that are no pair."""
+
+
+def aligned_loss(alignment: Alignment, scale: float, dual: Tensor, v: AlignedVectors, risen: float) -> Tensor:
+    """Eq. 13 of Wang et al. (2021): the ``dual`` encoder's loss, the cross-encoder's (Eq. 5) and the alignment of the two.
+
+    ``scale`` is that of the dual encoder's softmax; ``risen`` is the share of their weights that the terms of the alignment
+    have by now.
+    """
+    cross = weighted_softmax(v.cross.questions[v.anchors], v.cross.answers, v.anchors, v.weights, v.answering, scale)
+    weights = AlignmentWeights(
+        alignment.answer_question, alignment.question_answer, alignment.question_question, alignment.answer_answer
+    )
+    geometry = alignment_loss(
+        v.dual,
+        v.cross.detached() if alignment.detach else v.cross,
+        weights.times(risen),
+        Kernel(alignment.kernel, alignment.width, alignment.scale),
+        anchors=v.anchors,
+        anchor_weights=v.weights,
+        blank=v.blank,
+    )
+    return alignment.dual_share * dual + alignment.cross_share * cross + alignment.share * geometry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,18 +19,20 @@ from oreqa.models.folders import find_model
 from oreqa.progress import Progress, no_progress
 from oreqa.training.batches import RETRIEVER_ORDERS
 from oreqa.training.clusters import PassageClusters
+from oreqa.training.cross_side import save_cross
 from oreqa.training.data import load_training_pairs
 from oreqa.training.dev_score import dev_mrr
 from oreqa.training.encoder_save import save_encoder
 from oreqa.training.encoder_start import start_from
 from oreqa.training.encoding import passage_vectors
 from oreqa.training.initial import check_positions
-from oreqa.training.recipes import RetrieverRecipe
 from oreqa.training.retriever_batches import RetrieverCollator
 from oreqa.training.retriever_examples import Example, PairPool
 from oreqa.training.retriever_loss import RetrievalLoss
+from oreqa.training.retriever_model import start_model
+from oreqa.training.retriever_recipe import RetrieverRecipe
 from oreqa.training.rounds import RetrieverRounds
-from oreqa.training.trainer import EarlyStopping, checkpoints_of, fit, silence_transformers, uses_bf16
+from oreqa.training.trainer import EarlyStopping, checkpoints_of, epoch_batches, fit, silence_transformers, uses_bf16
 
 CLUSTER_BATCHES = 8
 """Batches of questions for each cluster, if a recipe names no number of clusters; there are two at least."""
@@ -58,16 +60,23 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
         pool = PairPool(recipe, pairs)
         collate = RetrieverCollator(folder, pairs, pool.answers, recipe.unit)
         examples, clusters = _examples(recipe, pool, folder, model, out)
+    training_model = start_model(model, recipe)
+
+    def save(path: Path) -> None:
+        save_encoder(model, backbone, recipe.pooling, recipe.max_tokens, path)
+        if training_model.cross is not None and recipe.alignment and recipe.alignment.keep_cross:
+            save_cross(training_model.cross, path)
+
     record = fit(
-        model,
+        training_model,
         examples,
         collate,
-        RetrievalLoss(recipe),
+        RetrievalLoss(recipe, training_model, epoch_batches(examples, recipe.epochs, recipe.optimiser.batch)),
         optimiser=recipe.optimiser,
         seed=recipe.seed,
         out=out,
         progress=progress,
-        save=lambda path: save_encoder(model, backbone, recipe.pooling, recipe.max_tokens, path),
+        save=save,
         early_stopping=_early_stopping(recipe, folder, model),
     )
     return {"pairs": len(pairs), **({"clusters": clusters} if clusters else {}), **record}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oreqa.datasets.pairs import GOLD, Candidate, Pair
-from oreqa.training.recipes import RetrieverRecipe
+from oreqa.training.retriever_recipe import RetrieverRecipe
 
 Source = tuple[str, str]
 """A passage: its text and title."""

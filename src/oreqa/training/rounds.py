@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from oreqa.training.recipes import RoundOrder
 from oreqa.training.retriever_examples import Example, Source
+from oreqa.training.retriever_recipe import RoundOrder
 
 Batches: TypeAlias = list[list[Example]]
 

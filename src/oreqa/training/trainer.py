@@ -153,6 +153,12 @@ def fit(
     return record if last is None else {**record, "seconds_since_step": int(last.rpartition("-")[2])}
 
 
+def epoch_batches(examples: Sequence[Any] | Rounds, epochs: int, batch: int) -> float:
+    """Batches of an epoch in each process, of what ``fit`` is called with."""
+    count = examples.batches if not isinstance(examples, Sequence) else len(examples) / epochs / batch
+    return count / int(os.environ.get("WORLD_SIZE", "1"))
+
+
 def checkpoints_of(out: Path) -> Path:
     """The folder of a training run's checkpoints, and of what else a run needs to resume; it is removed in the end."""
     return out / "checkpoints"
