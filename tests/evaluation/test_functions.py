@@ -110,6 +110,57 @@ def test_reqa(squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Pat
     assert summary["settings"]["precision"] == precision
 
 
+def test_reqa_of_sentences_with_several_questions(tiny: Path, tmp_path: Path) -> None:
+    """Article n asks n % 4 + 1 questions about its first sentence and one about its second; half a dozen are held out."""
+    articles = []
+    for number in range(40):
+        text = f"fox {number} jumps over dog {number}. then it sleeps in house {number}."
+        asked = [(f"{'x' * (copy + 1)} jumps {number}", text.index("fox")) for copy in range(number % 4 + 1)]
+        asked.append((f"where sleeps fox {number}", text.index("house")))
+        questions = [
+            {
+                "id": f"{number}-{q}",
+                "question": question,
+                "answers": [{"text": text[start : start + 3], "answer_start": start}],
+            }
+            for q, (question, start) in enumerate(asked)
+        ]
+        articles.append({"title": f"story_{number}", "paragraphs": [{"context": text, "qas": questions}]})
+    file = tmp_path / "stories.json"
+    file.write_text(json.dumps({"version": "1.1", "data": articles}))
+    common: dict[str, Any] = {"mode": "sparse", "model": tiny, "index": tmp_path / "kb"}
+
+    def asked_texts(folder: Path) -> list[str]:
+        return [json.loads(line)["question"] for line in (folder / "per_question.jsonl").read_text().splitlines()]
+
+    summary = evaluate_reqa(file, tmp_path / "f", min_questions=3, **common)
+    assert summary["questions"] == 10 * 3 + 10 * 4
+    assert summary["candidates"] == 80
+    assert summary["settings"]["min_questions"] == 3
+    assert not any("sleeps" in question for question in asked_texts(tmp_path / "f"))
+    command = run(
+        "eval", "reqa", "--data", file, "--min-questions", 3, "--mode", "sparse", "--model", tiny,
+        "--index", tmp_path / "kb", "--out", tmp_path / "c",
+    )  # fmt: skip
+    same_run(summary, tmp_path / "f", command, tmp_path / "c")
+    # Questions are drawn from those that are left, and counted before the draw.
+    drawn = evaluate_reqa(file, tmp_path / "d", min_questions=4, questions=9, seed=1, **common)
+    assert drawn["questions"] == 9
+    assert {int(question.split()[-1]) % 4 for question in asked_texts(tmp_path / "d")} == {3}
+    common["index"] = tmp_path / "held"
+    held = evaluate_reqa(file, tmp_path / "h", held_out=True, **common)
+    assert "min_questions" not in held["settings"]
+    numbers = {int(question.split()[-1]) for question in asked_texts(tmp_path / "h")}
+    assert 0 < len(numbers) < 40
+    both = evaluate_reqa(file, tmp_path / "b", held_out=True, min_questions=2, **common)
+    assert both["candidates"] == held["candidates"]
+    assert {int(question.split()[-1]) for question in asked_texts(tmp_path / "b")} == {n for n in numbers if n % 4}
+    with pytest.raises(
+        InputError, match=r"stories\.json, held-out articles: no answer sentence has 9 questions: ask for \d at"
+    ):
+        evaluate_reqa(file, tmp_path / "n", held_out=True, min_questions=9, **common)
+
+
 def test_beir(tiny: Path, tmp_path: Path) -> None:
     folder = tmp_path / "b"
     (folder / "qrels").mkdir(parents=True)
@@ -246,7 +297,8 @@ def test_wrong_numbers_and_modes_are_refused_before_anything_is_read(tmp_path: P
     nowhere: Any = tmp_path / "nowhere"
     for evaluate, arguments, message in (
         (evaluate_reqa, {"rerank": -1}, "rerank is -1; it must be a whole number from 0"),
-        (evaluate_reqa, {"questions": 0}, "questions is 0; it must be a whole number from 1"),
+        (evaluate_reqa, {"questions": 0}, "^questions is 0; it must be a whole number from 1"),
+        (evaluate_reqa, {"min_questions": 0}, "min_questions is 0; it must be a whole number from 1"),
         (evaluate_reqa, {"mode": "fuzzy"}, "no mode 'fuzzy': choose hybrid, dense, sparse"),
         (evaluate_beir, {"rerank": 1.5}, "rerank is 1.5; it must be a whole number from 0"),
         (evaluate_beir, {"mode": "fuzzy"}, "no mode 'fuzzy': choose hybrid, dense, sparse"),

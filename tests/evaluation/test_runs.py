@@ -12,7 +12,7 @@ from oreqa.evaluation.compare import compare_runs
 from oreqa.evaluation.metrics import mean_metrics, question_metrics
 from oreqa.evaluation.papers import published_rows
 from oreqa.evaluation.report import write_report
-from oreqa.evaluation.runs import QuestionResult, load_run, save_run
+from oreqa.evaluation.runs import QuestionResult, Run, load_run, save_run
 from oreqa.files import resume_rows
 from oreqa.provenance import data_hash
 
@@ -90,6 +90,27 @@ def test_runs_that_cannot_be_compared(tmp_path: Path) -> None:
         compare_runs(load_run(tmp_path / "a"), load_run(tmp_path / "b"))
     with pytest.raises(InputError, match="not a finished run"):
         load_run(tmp_path)
+
+
+@pytest.mark.parametrize("task", ["reqa", "generator"])
+def test_runs_that_number_other_questions(task: str) -> None:
+    """Question 1 of a draw is not question 1 of all; a generator's texts differ by what it reads of the same passage."""
+    a, b, c = (
+        Run(
+            name,
+            {"data_sha256": "x", "task": task, "mrr": 50.0},
+            {str(n): {"question": q, "mrr": 0.5} for n, q in enumerate(asked)},
+        )
+        for name, asked in (("a", ["p", "q", "r"]), ("b", ["p", "r"]), ("c", ["p", "q", "r"]))
+    )
+    assert compare_runs(a, c).questions == 3
+    if task == "reqa":
+        with pytest.raises(
+            InputError, match=r"^a and b asked different questions: make both with the same --held-out, --min-q"
+        ):
+            compare_runs(a, b)
+    else:
+        assert compare_runs(a, b).questions == 2
 
 
 def test_published_rows_only_for_their_task() -> None:

@@ -31,7 +31,7 @@ def test_every_key_is_described(kind: str) -> None:
 
 
 def test_values_and_defaults_in_words() -> None:
-    (_, keys), (section, rates) = recipe_tables(RECIPES["retriever"])
+    (_, keys), (section, rates), *_ = recipe_tables(RECIPES["retriever"])
     words = {key.name: (key.value, key.default) for key in keys}
     assert section == "[optimiser]"
     assert words["kind"] == ("retriever", None)

@@ -48,6 +48,9 @@ def reqa(
     rerank: RerankOption = 0,
     classifier: ClassifierOption = DEFAULT_CLASSIFIER,
     held_out: HeldOutFlag = False,
+    min_questions: Annotated[
+        int, typer.Option(min=1, help="Ask only about answer sentences that have at least this many questions.")
+    ] = 1,
     questions: CountOption = None,
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
@@ -70,6 +73,7 @@ def reqa(
         rerank=rerank,
         classifier=classifier,
         held_out=held_out,
+        min_questions=min_questions,
         questions=questions,
         seed=seed,
         device=device,

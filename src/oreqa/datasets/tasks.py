@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -60,7 +60,33 @@ def draw_questions(task: ReqaTask, count: int | None, seed: int) -> ReqaTask:
     """Return the task with a random sample of ``count`` questions; with all of them if ``count`` is None or no fewer."""
     if count is None or count >= len(task.questions):
         return task
-    kept = sorted(random.Random(seed).sample(range(len(task.questions)), count))
+    return _with_questions(task, sorted(random.Random(seed).sample(range(len(task.questions)), count)))
+
+
+def questions_of_candidates(task: ReqaTask) -> dict[int, list[int]]:
+    """The gold candidates in order, each with the numbers of its questions."""
+    asked: dict[int, list[int]] = {}
+    for number, golds in enumerate(task.gold):
+        for gold in golds:
+            asked.setdefault(gold, []).append(number)
+    return dict(sorted(asked.items()))
+
+
+def often_asked(task: ReqaTask, min_questions: int, where: str) -> ReqaTask:
+    """Return the task with the questions about candidates that have at least ``min_questions`` (Wang et al. 2021, 4.5).
+
+    All candidates stay. A question with several gold candidates is kept if one of them has that many questions; the others
+    stay gold, because they answer it, too. Raises InputError with ``where`` if no candidate has that many questions.
+    """
+    asked = {candidate: len(numbers) for candidate, numbers in questions_of_candidates(task).items()}
+    kept = [number for number, golds in enumerate(task.gold) if max(asked[gold] for gold in golds) >= min_questions]
+    if not kept:
+        largest = max(asked.values(), default=0)
+        raise InputError(f"{where}: no answer sentence has {min_questions} questions: ask for {largest} at most")
+    return _with_questions(task, kept)
+
+
+def _with_questions(task: ReqaTask, kept: Sequence[int]) -> ReqaTask:
     return ReqaTask(task.passages, tuple(task.questions[i] for i in kept), tuple(task.gold[i] for i in kept))
 
 

@@ -31,12 +31,22 @@ class Comparison:
 
 
 def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
-    """Compare on the questions that both have. Raises InputError if there are none, or if their data differ."""
+    """Compare on the questions that both have.
+
+    Raises InputError if there are none, if their data differ, or if they number their questions differently: reqa numbers
+    those that it asks.
+    """
     if a.summary.get("data_sha256") != b.summary.get("data_sha256"):
         raise InputError(f"{a.name} and {b.name} were made on different data: compare runs of one data file")
     ids = [key for key in a.questions if key in b.questions]
     if not ids:
         raise InputError(f"{a.name} and {b.name} have no question in common")
+    numbered = a.summary.get("task") == b.summary.get("task") == "reqa"
+    if numbered and any(a.questions[i].get("question") != b.questions[i].get("question") for i in ids):
+        raise InputError(
+            f"{a.name} and {b.name} asked different questions: make both with the same "
+            "--held-out, --min-questions, --questions and --seed"
+        )
     first, second = a.questions[ids[0]], b.questions[ids[0]]
     metrics = [name for name, value in first.items() if name in second and _is_metric(name, value, a, b)]
     differences = {

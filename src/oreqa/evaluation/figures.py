@@ -21,18 +21,18 @@ def rank_curve(best_ranks: Sequence[float]) -> str:
     """Share of questions whose first gold lies within the top N. ``best_ranks`` has one rank a question, from 1."""
     best = np.array(best_ranks)
     depths = np.unique(np.round(np.logspace(0, 2, 40)))
-    figure = _figure(7, 3)
+    figure = new_figure(7, 3)
     axes = figure.add_subplot()
     axes.plot(depths, [100 * np.mean(best <= depth) for depth in depths], color="#2f7d4f", linewidth=2)
     axes.set(xscale="log", xlabel="N", ylabel="questions with a gold in the top N, %", ylim=(0, 100), xlim=(1, 100))
     axes.set_xticks([1, 2, 5, 10, 20, 50, 100], labels=["1", "2", "5", "10", "20", "50", "100"])
-    _style(axes)
+    style_axes(axes)
     return _svg(figure)
 
 
 def calibration_figure(bins: Sequence[Bin]) -> str:
     """Accuracy against confidence, with the diagonal of perfect calibration."""
-    figure = _figure(4.5, 4)
+    figure = new_figure(4.5, 4)
     axes = figure.add_subplot()
     axes.plot([0, 100], [0, 100], color="#99a", linewidth=1, linestyle="--")
     axes.plot(
@@ -44,17 +44,17 @@ def calibration_figure(bins: Sequence[Bin]) -> str:
         markersize=4,
     )
     axes.set(xlabel="p, %", ylabel="share that answers, %", xlim=(0, 100), ylim=(0, 100))
-    _style(axes)
+    style_axes(axes)
     return _svg(figure)
 
 
 def histogram(values: Sequence[float], label: str, counted: str) -> str:
     """How many of ``values``, in percent, lie in each twentieth."""
-    figure = _figure(7, 3)
+    figure = new_figure(7, 3)
     axes = figure.add_subplot()
     axes.hist(values, bins=20, range=(0, 100), color="#2f7d4f")
     axes.set(xlabel=label, ylabel=counted, xlim=(0, 100))
-    _style(axes)
+    style_axes(axes)
     return _svg(figure)
 
 
@@ -93,9 +93,9 @@ def venn_figure(only_a: int, only_b: int, both: int, total: int) -> str:
 
     All areas are on one scale. A region too narrow for its number has it above, with a line to the region.
     """
-    from matplotlib.patches import Circle
+    figure = new_figure(5, 3)
+    from matplotlib.patches import Circle  # once new_figure has told matplotlib where its cache is
 
-    figure = _figure(5, 3)
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.set_axis_off()
@@ -143,15 +143,16 @@ def _outside(inner: tuple[float, float], other: tuple[float, float]) -> tuple[fl
     return max(before, behind, key=lambda part: part[1] - part[0])
 
 
-def _figure(width: float, height: float) -> Any:
-    """An empty figure. matplotlib's cache of fonts goes to our cache folder, not to the user's home."""
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure of so many inches. matplotlib's cache of fonts goes to our cache folder, not to the user's home."""
     os.environ.setdefault("MPLCONFIGDIR", str(cache_folder() / "matplotlib"))
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _style(axes: Any) -> None:
+def style_axes(axes: Any) -> None:
+    """A faint grid, and no frame on top and at the right."""
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -161,3 +162,10 @@ def _svg(figure: Any) -> str:
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue().decode()
     return svg[svg.index("<svg") :]
+
+
+def png(figure: Any) -> bytes:
+    """A figure as a PNG file; the same figure gives the same bytes."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
+    return buffer.getvalue()

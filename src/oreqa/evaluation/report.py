@@ -56,7 +56,7 @@ mark { background: #fdeaa8; padding: 0 .15em }
 tr.ours td { font-weight: 600; background: #eef6ee }
 .dim { color: #667 }
 figure { margin: 1rem 0 }
-svg { max-width: 100%; height: auto }
+svg, img { max-width: 100%; height: auto }
 """
 
 

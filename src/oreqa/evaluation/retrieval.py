@@ -12,7 +12,7 @@ from oreqa.core import MODES, Mode
 from oreqa.datasets.beir import load_beir
 from oreqa.datasets.reqa import build_reqa, load_boundaries, load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.datasets.tasks import draw_questions, need_questions
+from oreqa.datasets.tasks import draw_questions, need_questions, often_asked
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.ranking import rank_documents, rank_sentences
@@ -35,6 +35,7 @@ def evaluate_reqa(
     rerank: int = 0,
     classifier: str | Path = DEFAULT_CLASSIFIER,
     held_out: bool = False,
+    min_questions: int = 1,
     questions: int | None = None,
     seed: int = 0,
     device: str = "cpu",
@@ -44,21 +45,24 @@ def evaluate_reqa(
 
     The candidates' boundaries are those of the file ``sentences``, else our own splitter's. The task's index is kept in the
     folder ``index``, else in ``out/index``. The ``classifier`` re-ranks the ``rerank`` best. ``held_out`` takes only the
-    tenth of the articles that training leaves out; ``questions`` of them are drawn by ``seed``.
+    tenth of the articles that training leaves out. Of their questions, those are asked that have an answer sentence with at
+    least ``min_questions`` questions (``often_asked``); ``questions`` of these are drawn by ``seed``. The candidates stay.
 
     Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
-    that cannot be read or hold no question with an answer and for a wrong mode or number, ModelError for a model that
-    cannot be loaded.
+    that cannot be read, hold no question with an answer or no answer with ``min_questions`` questions, and for a wrong mode
+    or number, ModelError for a model that cannot be loaded.
     """
     choice(mode, MODES, "mode")
     rerank, questions = count(rerank, "rerank", 0), None if questions is None else count(questions, "questions")
+    min_questions = count(min_questions, "min_questions")
     data, out = Path(data), Path(out)
     settings, scorer = Settings(model=str(model)), load_classifier(classifier, rerank, device)
     boundaries = load_boundaries(Path(sentences)) if sentences else None
     paragraphs, where = load_paragraphs(data), str(data)
     if held_out:
         paragraphs, where = split_articles(paragraphs)[1], f"{data}, held-out articles"
-    task = draw_questions(need_questions(build_reqa(paragraphs, boundaries, settings.language), where), questions, seed)
+    task = need_questions(build_reqa(paragraphs, boundaries, settings.language), where)
+    task = draw_questions(often_asked(task, min_questions, where), questions, seed)
     begin = time.monotonic()
     with progress("encoding passages", len(task.passages)) as advance:
         opened = index_passages(Path(index) if index else out / "index", task.passages, settings, device, advance)
@@ -77,6 +81,7 @@ def evaluate_reqa(
             "sentences": Path(sentences).name if sentences else "own splitter",
             "seed": seed,
             **({"held_out": True} if held_out else {}),
+            **({"min_questions": min_questions} if min_questions > 1 else {}),
             **reranking_settings(classifier, rerank),
             "precision": used_precision(device, "encoder", *(["classifier"] if rerank else [])),
         },

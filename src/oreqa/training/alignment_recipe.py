@@ -27,13 +27,13 @@ class Alignment(Section):
     scale: Positive = 1.0
     """The kernel is multiplied with it before the softmax: the inverse temperature."""
     answer_question: NonNegative = 0.5
-    """Weight of the term of p(answer | question)."""
+    """Weight of the term of the answers around a question."""
     question_answer: NonNegative = 0.5
-    """Weight of the term of p(question | answer)."""
+    """Weight of the term of the questions around an answer."""
     question_question: NonNegative = 1e4
-    """Weight of the term of p(question | question)."""
+    """Weight of the term of the questions around a question."""
     answer_answer: NonNegative = 1e4
-    """Weight of the term of p(answer | answer)."""
+    """Weight of the term of the answers around an answer."""
     ramp_epochs: NonNegative = 5.0
     """Epochs over which these four rise from 0."""
     detach: bool = True

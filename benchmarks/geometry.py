@@ -1,0 +1,129 @@
+"""Where encoders place the questions that share an answer: similarity matrices, t-SNE, and how far the answers are apart.
+
+Run:  python benchmarks/geometry.py --data ../shared/data/squad/squad-v1.1-dev.json.gz --model base=all-minilm-l6-v2 \
+          --model tuned=runs/retriever --out runs/geometry      (needs the train extra)
+
+Answers are drawn among the sentences that at least --min-questions questions ask about, and encoded as in an index, inside
+their passages; at most --questions questions of each are shown. In SQuAD dev, most sentences with many questions tell of one
+event, Super Bowl 50, which makes them hard to tell apart. oreqa.evaluation.write_geometry writes the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.core import Passage
+from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
+from oreqa.datasets.tasks import questions_of_candidates
+from oreqa.errors import InputError
+from oreqa.evaluation import write_geometry
+from oreqa.index.encodings import encoder_input
+from oreqa.models.encoder.encoder import Encoder
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer sentence: its passage, and its number in it."""
+
+    passage: Passage
+    number: int
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return self.passage.sentences[self.number].text
+
+
+Vectors = NDArray[np.float32]
+Embed = Callable[[Sequence[Sequence[str]], Sequence[Answer]], tuple[Vectors, Vectors]]
+"""From the questions about each answer, and the answers, to the questions' vectors [questions, dim] and the answers'
+[answers, dim]: a model may look at both."""
+
+
+def encoder_vectors(
+    encoder: Encoder, questions: Sequence[Sequence[str]], answers: Sequence[Answer]
+) -> tuple[Vectors, Vectors]:
+    """The vectors that a search compares: questions alone, answers inside their passages."""
+    passages = encoder.encode_passages([encoder_input(answer.passage) for answer in answers])
+    of_answers = [vectors[1 + answer.number] for vectors, answer in zip(passages, answers, strict=True)]
+    return encoder.encode([question for group in questions for question in group]), np.stack(of_answers)
+
+
+def embedders(models: Sequence[tuple[str, str]]) -> dict[str, Embed]:
+    """What makes the vectors of each panel, by its name."""
+    return {name: partial(encoder_vectors, Encoder.load(folder)) for name, folder in models}
+
+
+def draw_answers(
+    task: ReqaTask, count: int, min_questions: int, max_questions: int, seed: int
+) -> list[tuple[Answer, list[str]]]:
+    """Random answers with at least so many questions, in the order of the text, and so many of their questions at most.
+
+    No question has two of the answers. Raises InputError if there are not enough answers.
+    """
+    asked = questions_of_candidates(task)
+    shuffled = [candidate for candidate, numbers in asked.items() if len(numbers) >= min_questions]
+    generator = random.Random(seed)
+    generator.shuffle(shuffled)
+    drawn: list[int] = []
+    taken: set[int] = set()
+    for candidate in shuffled:
+        if len(drawn) < count and taken.isdisjoint(asked[candidate]):
+            drawn.append(candidate)
+            taken.update(asked[candidate])
+    if len(drawn) < count:
+        raise InputError(f"only {len(drawn)} answers have {min_questions} questions of their own: ask for fewer")
+    places = [Answer(passage, number) for passage in task.passages for number in range(len(passage.sentences))]
+    groups = []
+    for candidate in sorted(drawn):
+        numbers = asked[candidate]
+        chosen = sorted(generator.sample(numbers, min(max_questions, len(numbers))))
+        groups.append((places[candidate], [task.questions[number] for number in chosen]))
+    return groups
+
+
+def named_model(text: str) -> tuple[str, str]:
+    """NAME=DIR in its two parts."""
+    name, _, folder = text.partition("=")
+    if not name or not folder:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=DIR")
+    return name, folder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="SQuAD or MRQA file")
+    parser.add_argument("--sentences", type=Path, help="sentence boundaries, as for oreqa eval reqa")
+    parser.add_argument("--model", type=named_model, action="append", required=True, metavar="NAME=DIR")
+    parser.add_argument("--answers", type=int, default=6)
+    parser.add_argument("--min-questions", type=int, default=5)
+    parser.add_argument("--questions", type=int, default=8, help="how many of an answer's questions are shown at most")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    task = build_reqa(load_paragraphs(options.data), load_boundaries(options.sentences) if options.sentences else None)
+    groups = draw_answers(task, options.answers, options.min_questions, options.questions, options.seed)
+    answers, questions = [answer for answer, _ in groups], [texts for _, texts in groups]
+    vectors = {name: embed(questions, answers) for name, embed in embedders(options.model).items()}
+    summary = write_geometry(
+        options.out,
+        [(answer.text, texts) for answer, texts in groups],
+        {name: of_questions for name, (of_questions, _) in vectors.items()},
+        {name: of_answers for name, (_, of_answers) in vectors.items()},
+        seed=options.seed,
+    )
+    for name, measures in summary["models"].items():
+        pairs = {kind: measures[kind]["separation"] for kind in ("question_question", "question_answer")}
+        print(f"{name}: separation " + ", ".join(f"{kind.replace('_', '-')} {value:.2f}" for kind, value in pairs.items()))
+
+
+if __name__ == "__main__":
+    main()
