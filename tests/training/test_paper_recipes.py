@@ -7,6 +7,7 @@ import json
 import string
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -19,6 +20,8 @@ from oreqa.datasets.passages import read_passages  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
+from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
+from oreqa.training.alignment_recipe import Alignment  # noqa: E402
 from oreqa.training.openqa import train_openqa  # noqa: E402
 from oreqa.training.openqa_recipe import OpenQARecipe  # noqa: E402
 from oreqa.training.recipe_files import load_recipe  # noqa: E402
@@ -59,6 +62,48 @@ def test_proqas_pretraining_takes_two_steps(bert_base: Path, tmp_path: Path) -> 
     question = encoder.encode("q a b")
     assert question.shape == encoder.encode_passages([("", "a b", [])])[0][0].shape == (128,)
     assert (encoder.folder.config["num_hidden_layers"], encoder.folder.config["hidden_size"]) == (12, 768)
+
+
+@pytest.mark.parametrize("encoder", ["bert", "rnn", "gru", "lstm", "transformer"])
+def test_endx_takes_two_steps(bert_base: Path, tmp_path: Path, encoder: str) -> None:
+    file = RECIPES / "papers" / f"endx-{encoder}.toml"
+    pairs = [Pair(f"which {letter}", Candidate(f"It is {letter}.", f"It is {letter}. So.")) for letter in "abcdef"]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair_row(pair)) + "\n" for pair in pairs))
+    changes = [f"backbone={bert_base}", f'data=["{tmp_path / "pairs.jsonl"}"]', "epochs=1", "optimiser.batch=3"]
+    recipe = load_recipe(RetrieverRecipe, file, changes).model_copy(update={"dev": None})  # whose checkpoint has 3 GB
+    assert (recipe.alignment, recipe.similarity, recipe.scale) == (Alignment(), "dot", 1.0)
+    record = train_recorded(train_retriever, recipe, tmp_path / "m")
+    assert record["steps"] == 2
+    assert all(0 < loss < 1000 for _, loss in record["losses"])
+    model = Encoder.load(tmp_path / "m", precision="f32")
+    settings = model.folder.config
+    assert (settings["num_hidden_layers"], settings["hidden_size"]) == (12 if encoder == "bert" else 2, 768)
+    assert model.folder.cell == (encoder if encoder in ("rnn", "gru", "lstm") else None)
+    assert not (tmp_path / "m" / "cross").exists()
+    question = model.encode("who jumps")
+    loaded = torch_encoder(tmp_path / "m")
+    np.testing.assert_allclose(loaded.encode("who jumps"), question, atol=1e-4 * float(np.abs(question).max()))
+
+
+def torch_encoder(folder: Path) -> Encoder:
+    """The folder on the processor, by torch."""
+    from oreqa.models.encoder.torch import open_session
+
+    read = read_encoder_folder(folder)
+    return Encoder(read, open_session(read, "f32", "cpu"), "", read.width)
+
+
+def test_endx_recipes_differ_only_where_the_paper_differs() -> None:
+    recipes = {
+        name: load_recipe(RetrieverRecipe, RECIPES / "papers" / f"endx-{name}.toml").model_dump()
+        for name in ("bert", "rnn", "gru", "lstm", "transformer")
+    }
+    for name, recipe in recipes.items():
+        changed = {key for key in recipe if recipe[key] != recipes["gru"][key]}
+        if name == "bert":
+            assert changed == {"encoder", "epochs", "patience", "freeze_embeddings", "optimiser"}
+        else:
+            assert changed == ({"encoder"} if name != "gru" else set())
 
 
 def test_the_small_recipe_of_pretraining_trains(tiny: Path, squad_file: Path, tmp_path: Path) -> None:
