@@ -3,6 +3,7 @@
 Run:  python benchmarks/geometry.py --data ../shared/data/squad/squad-v1.1-dev.json.gz --model base=all-minilm-l6-v2 \
           --model tuned=runs/retriever --out runs/geometry      (needs the train extra)
 
+A model that was trained with alignment.keep_cross has a panel of its cross-encoder, too.
 Answers are drawn among the sentences that at least --min-questions questions ask about, and encoded as in an index, inside
 their passages; at most --questions questions of each are shown. In SQuAD dev, most sentences with many questions tell of one
 event, Super Bowl 50, which makes them hard to tell apart. oreqa.evaluation.write_geometry writes the report.
@@ -18,15 +19,23 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from oreqa.core import Passage
+from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
 from oreqa.datasets.tasks import questions_of_candidates
 from oreqa.errors import InputError
 from oreqa.evaluation import write_geometry
 from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
+from oreqa.models.folders import find_model
+from oreqa.training.cross_side import CROSS, CrossSide, load_cross
+from oreqa.training.retriever_batches import RetrieverCollator
+from oreqa.training.retriever_examples import Example
+from oreqa.training.retriever_loss import pair_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +66,35 @@ def encoder_vectors(
     return encoder.encode([question for group in questions for question in group]), np.stack(of_answers)
 
 
+def cross_vectors(
+    folder: EncoderFolder, cross: CrossSide, questions: Sequence[Sequence[str]], answers: Sequence[Answer]
+) -> tuple[Vectors, Vectors]:
+    """The vectors of the cross-encoder that taught a model: a question's beside its answer, an answer's the mean of those
+    beside each of its questions."""
+    of_questions, of_answers = [], []
+    for texts, answer in zip(questions, answers, strict=True):
+        title, context, spans = encoder_input(answer.passage)
+        start, end = spans[answer.number]
+        sentence = Candidate(context[start:end], context, title, start)
+        pairs = [Pair(text, sentence) for text in texts]
+        collate = RetrieverCollator(folder, pairs, {text: {sentence.answer} for text in texts})
+        batch = collate([Example(pair.question, sentence, 1.0, (), ()) for pair in pairs])
+        with torch.inference_mode():
+            vectors = cross(**pair_inputs(batch, slice(None))).numpy()
+        of_questions.append(vectors[:, 0])
+        of_answers.append(vectors[:, 1].mean(0))
+    return np.concatenate(of_questions), np.stack(of_answers)
+
+
 def embedders(models: Sequence[tuple[str, str]]) -> dict[str, Embed]:
-    """What makes the vectors of each panel, by its name."""
-    return {name: partial(encoder_vectors, Encoder.load(folder)) for name, folder in models}
+    """What makes the vectors of each panel, by its name: a model, and the cross-encoder that was saved with it."""
+    embed: dict[str, Embed] = {}
+    for name, place in models:
+        folder = find_model(place)
+        if (folder / CROSS).is_dir():
+            embed[f"{name}, cross"] = partial(cross_vectors, read_encoder_folder(folder), load_cross(folder))
+        embed[name] = partial(encoder_vectors, Encoder.load(folder))
+    return embed
 
 
 def draw_answers(

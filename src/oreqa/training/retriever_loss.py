@@ -63,10 +63,9 @@ class RetrievalLoss:
             "passages": list(parts),
         }
         if self._model.cross is not None:
-            rows, outputs = (batch[name][batch["positives"]] for name in ("rows", "outputs"))
+            count = len(batch["positives"])
             calls["pairs"] = [
-                _pairs(questions, passages, rows, outputs, slice(begin, begin + (size or len(rows))))
-                for begin in range(0, len(rows), size or len(rows))
+                pair_inputs(batch, slice(begin, begin + (size or count))) for begin in range(0, count, size or count)
             ]
         return calls
 
@@ -172,14 +171,16 @@ def _side(batch: Batch, side: str) -> Batch:
     return {name: batch[f"{side}_{name}"] for name in INPUTS}
 
 
-def _pairs(questions: Batch, passages: Batch, rows: Tensor, outputs: Tensor, part: slice) -> dict[str, Any]:
-    """The cross-encoder's inputs for some questions: each passage once, whose answers several of them may ask for."""
-    needed, places = rows[part].unique(return_inverse=True)
+def pair_inputs(batch: Batch, part: slice) -> dict[str, Any]:
+    """The cross-encoder's arguments for a part of a batch's questions and their answers: each passage once, whose sentences
+    several of them may ask for."""
+    rows, outputs = (batch[name][batch["positives"]][part] for name in ("rows", "outputs"))
+    needed, places = rows.unique(return_inverse=True)
     return {
-        "questions": _trimmed({name: value[part] for name, value in questions.items()}),
-        "passages": _trimmed({name: value[needed] for name, value in passages.items()}),
+        "questions": _trimmed({name: value[part] for name, value in _side(batch, "question").items()}),
+        "passages": _trimmed({name: value[needed] for name, value in _side(batch, "passage").items()}),
         "rows": places,
-        "outputs": outputs[part],
+        "outputs": outputs,
     }
 
 
