@@ -70,6 +70,13 @@ def _parse(data: bytes, where: str) -> Any:
     return value
 
 
+def need_writable(path: Path, name: str) -> None:
+    """Check a file that long work writes at its end. Raises InputError, with its ``name``, if it cannot be written."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(f"{name}: it cannot be written there; name another file")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text atomically, gzipped if ``path`` ends in .gz; lone surrogates (from file names) become "?"."""
     data = text.encode(errors="replace")

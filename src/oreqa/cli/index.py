@@ -10,9 +10,10 @@ import typer
 
 from oreqa.cli.application import app
 from oreqa.cli.options import DeviceOption, JsonFlag, NewModelOption, PrecisionOption
-from oreqa.cli.output import counted, need_text, need_writable, print_json, say
+from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import FACTORY, LANGUAGE, PASSAGE_TOKENS
+from oreqa.files import need_writable
 
 if TYPE_CHECKING:
     from oreqa.index.report import Report
@@ -72,7 +73,7 @@ def index_command(
     changes = {name: value for name, value in named.items() if value is not None}
     settings = replace(existing_settings(index) or Settings(), **changes)
     if report is not None:
-        need_writable(report, "--report")
+        need_writable(report, f"--report {report}")
     with progress_bar("passages") as advance:
         result = index_files(
             index,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -80,13 +79,6 @@ def need_text(text: str, what: str) -> str:
     except UnicodeEncodeError:
         raise InputError(f"{what}: it is not UTF-8; write it in UTF-8, or set the terminal to it") from None
     return text
-
-
-def need_writable(path: Path, what: str) -> None:
-    """Check a file that long work writes at its end. Raises InputError if it cannot be written."""
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise InputError(f"{what} {path}: it cannot be written there; name another file")
 
 
 def read_lines(path: Path) -> list[str]:

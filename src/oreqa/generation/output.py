@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import groupby
@@ -14,7 +13,7 @@ from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import SILVER, Candidate, Pair, pair_row
 from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad
 from oreqa.errors import InputError
-from oreqa.files import write_jsonl
+from oreqa.files import need_writable, write_jsonl
 from oreqa.generation.drafts import Draft
 
 
@@ -28,9 +27,7 @@ def check_out(out: Path) -> Path:
     if out.exists():
         partial_file(out).unlink(missing_ok=True)  # of a run that was killed when all but this was done
         raise InputError(f"{out}: it exists already; name another file, or delete this one to generate anew")
-    folder = next(parent for parent in out.absolute().parents if parent.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InputError(f"{out}: it cannot be written there; name another file")
+    need_writable(out, str(out))
     return out
 
 
