@@ -212,10 +212,10 @@ def test_the_exported_folder_has_the_dual_encoder_alone(tiny: Path, tmp_path: Pa
         (["alignment.share=0.5", "unit=passage"], "alignment. needs the tokens of an answer"),
         (["alignment.share=0.5", "variational.kind=dual"], "are rivals: leave one of them out"),
         (["variational.kind=dual", "chunk=8"], "chunk encodes a batch in parts"),
-        (["variational.kl_weight=1"], "variational.kind: Field required"),
-        (["alignment.kernel=cosine"], "alignment.kernel"),
+        (["variational.kl_weight=1"], "variational.kind: it is missing"),
+        (["alignment.kernel=cosine"], "alignment.kernel: it must be 'inner' or 'gaussian'"),
         (["alignment.detached=true"], "there is no key alignment.detached; did you mean detach"),
-        (["alignment.width=0"], "alignment.width"),
+        (["alignment.width=0"], "alignment.width: it must be greater than 0"),
         (["hops=3"], "hops = 3 would be ignored: it needs pooling=attention"),
     ],
 )

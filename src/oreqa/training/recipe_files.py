@@ -43,7 +43,19 @@ def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] =
             raise InputError(f"{path}: {_unknown_key(kind, unknown)}") from None
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the recipe"
-        raise InputError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise InputError(f"{path}: {place}: {_plain(first['msg'])}") from None
+
+
+def _plain(message: str) -> str:
+    """What pydantic says of a value, in our words."""
+    for theirs, ours in (
+        ("Value error, ", ""),
+        ("Input should be", "it must be"),
+        ("Field required", "it is missing"),
+        ("a valid tuple", "a list"),
+    ):
+        message = message.replace(theirs, ours)
+    return message
 
 
 def _unknown_key(kind: type[Section], place: Sequence[int | str]) -> str:
