@@ -63,6 +63,7 @@ def test_a_separation_by_hand() -> None:
             pair_separation(np.array([1.0, 2.0]), np.array(shared))
 
 
+@pytest.mark.slow
 def test_the_report(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     near, far = random_vectors(0, closeness=3.0), random_vectors(1, dim=5, closeness=0.3)
@@ -195,6 +196,7 @@ def test_similar_pairs_are_yellow_and_the_diagonal_is_blank() -> None:
     assert count_pixels(both, colormaps["viridis"](1.0)) < 1.2 * yellow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("panels", [1, 2, 4])
 def test_tsne_draws_every_answer_in_its_colour(panels: int) -> None:
     from matplotlib import colormaps

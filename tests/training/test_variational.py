@@ -287,6 +287,7 @@ def test_mixed_precision_keeps_the_losses_in_f32() -> None:
         torch.testing.assert_close(getattr(mixed, name), getattr(plain, name), rtol=0.03, atol=0.1)
 
 
+@pytest.mark.slow
 @KINDS
 def test_it_learns_to_generate_the_texts_from_the_vectors(kind: str) -> None:
     inputs = batch(8)

@@ -41,6 +41,7 @@ def trained(backbone: Path, out: Path, encoder: NewEncoder | None, **settings: o
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -79,6 +80,7 @@ def test_it_gives_the_same_in_openvino_torch_and_sentence_transformers(
     np.testing.assert_allclose(loaded.encode_query(TEXTS), questions, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_a_trained_one_is_a_backbone_again(tiny: Path, tmp_path: Path, encoder: NewEncoder | None) -> None:
     folder = trained(tiny, tmp_path / "m", encoder, hops=2, joining="averaged")
