@@ -106,6 +106,16 @@ def test_endx_recipes_differ_only_where_the_paper_differs() -> None:
             assert changed == ({"encoder"} if name != "gru" else set())
 
 
+@pytest.mark.parametrize(("name", "encoder"), [("bert", "backbone"), ("gru", "gru"), ("gru", "transformer")])
+def test_the_small_recipes_of_endx_train(tiny: Path, squad_file: Path, tmp_path: Path, name: str, encoder: str) -> None:
+    changes = [f"backbone={tiny}", f'data=["{squad_file}"]', "max_tokens=48", "optimiser.batch=8", f"encoder={encoder}"]
+    recipe = load_recipe(RetrieverRecipe, RECIPES / "small" / f"endx-{name}.toml", changes)
+    record = train_recorded(train_retriever, recipe, tmp_path / "m")
+    assert record["steps"] == -(-recipe.epochs * record["pairs"] // 8)
+    assert all(0 < loss < 1e5 for _, loss in record["losses"])
+    assert Encoder.load(tmp_path / "m", precision="f32").encode(["who"]).shape == (1, 32)
+
+
 def test_the_small_recipe_of_pretraining_trains(tiny: Path, squad_file: Path, tmp_path: Path) -> None:
     changes = [f"backbone={tiny}", f'data=["{squad_file}"]', "max_tokens=48", "optimiser.batch=8"]
     recipe = load_recipe(RetrieverRecipe, RECIPES / "small" / "pretraining.toml", changes)
