@@ -8,7 +8,8 @@ Each run of an encoder, a system and a seed is trained once, and what --work hol
 runs there of the data set. Measured are, by the vectors of sentences alone, the ranks of each question's right sentences
 among all of the collection: MRR, R@1 and R@5 as Wang et al. (2021, Eq. 14 and 15) define them, on ReQA SQuAD dev, on the
 held-out articles of NQ's file, or on MedQuAD's test split. --dev takes held-out articles of SQuAD's training file (MedQuAD's
-dev split) instead, to choose settings by. A --variant is a name, the system that it changes, and settings.
+dev split) instead, to choose settings by. A --variant is a name, the system that it changes, and settings. All is computed in
+float32, whatever the processor.
 """
 
 from __future__ import annotations
@@ -97,12 +98,13 @@ def make_recipe(encoder: str, changes: dict[str, Any], pairs: Path, seed: int, e
         else:
             place[last] = value
     content |= {"data": [str(pairs)], "seed": seed, **({} if epochs is None else {"epochs": epochs})}
+    content["optimiser"]["precision"] = "f32"
     return RetrieverRecipe.model_validate(content if encoder == "bert" else {**content, "encoder": encoder})
 
 
 def ranks_of(task: ReqaTask, model: str | Path) -> list[list[float]]:
     """For each question the ranks of its right sentences."""
-    encoder = Encoder.load(model)
+    encoder = Encoder.load(model, precision="f32")
     passages = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in task.passages]
     vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages(passages)])
     questions = encoder.encode(list(task.questions))
