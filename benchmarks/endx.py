@@ -8,8 +8,8 @@ Each run of an encoder, a system and a seed is trained once, and what --work hol
 runs there of the data set. Measured are, by the vectors of sentences alone, the ranks of each question's right sentences
 among all of the collection: MRR, R@1 and R@5 as Wang et al. (2021, Eq. 14 and 15) define them, on ReQA SQuAD dev, on the
 held-out articles of NQ's file, or on MedQuAD's test split. --dev takes held-out articles of SQuAD's training file (MedQuAD's
-dev split) instead, to choose settings by. A --variant is a name, the system that it changes, and settings. All is computed in
-float32, whatever the processor.
+dev split) instead, to choose settings by. A --variant is a name, the system that it changes, and settings. All is computed
+in float32, whatever the processor.
 """
 
 from __future__ import annotations
