@@ -4,8 +4,8 @@ Run:  python benchmarks/full_attention.py --data ../shared/data --model MiniLM=a
 
 As in Table 6 of Wang et al. (2021): the questions of 27 passages of ReQA SQuAD dev, drawn by --seed, whose sentences are the
 candidates (here these are paragraphs, with about 130 questions; the paper has 500 pairs). The classifier reads each question
-with each sentence in its passage, as oreqa search --rerank does with a few. Times are those of one question at a time, models
-loaded.
+with each sentence in its passage, as oreqa search --rerank does with a few. Times are those of one question at a time, with
+models loaded.
 """
 
 from __future__ import annotations
