@@ -424,9 +424,9 @@ def test_soft_labels_need_candidates() -> None:
         ("soft_share=0.3", "soft_share = 0.3 would be ignored: it needs loss=soft_labels"),
         ("soft_share=0.5", "soft_share = 0.5 would be ignored: it needs loss=soft_labels"),
         ("patience=3", "patience = 3 would be ignored: it needs dev=TASK"),
-        ("pooling=mean", "it needs context=cross_segment"),
+        ("hops=2", "hops = 2 would be ignored: it needs pooling=attention"),
         ("patience=5", "it needs dev=TASK"),
-        ("pooling=cls", "it needs context=cross_segment"),
+        ("pooling=cls", "pooling = cls has no vector for a sentence .* set context=cross_segment, or none"),
     ],
 )
 def test_a_key_that_would_be_ignored_is_refused(setting: str, needs: str) -> None:
