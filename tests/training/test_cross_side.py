@@ -147,10 +147,10 @@ def test_the_loss_is_the_three_parts(tiny: Path, risen: int, weights: list[float
     model.batches += risen
     loss = RetrievalLoss(recipe, model, epoch_batches=2)
     vectors = {side: torch.cat([model(**call) for call in calls]) for side, calls in loss._calls(batch, None).items()}
-    value = float(loss.of_vectors(vectors, batch))
+    value = float(loss.of_vectors(vectors, batch).detach())
 
     plain = recipe_for(tiny, scale=20.0)
-    dual_loss = float(RetrievalLoss(plain, model).of_vectors(vectors, batch))
+    dual_loss = float(RetrievalLoss(plain, model).of_vectors(vectors, batch).detach())
     rows = batch["rows"][batch["positives"]], batch["outputs"][batch["positives"]]
     answers = vectors["passages"][rows] + recipe.passage_weight * vectors["passages"][rows[0], 0]
     cross = PairVectors(vectors["pairs"][:, 0], vectors["pairs"][:, 1])
@@ -159,9 +159,9 @@ def test_the_loss_is_the_three_parts(tiny: Path, risen: int, weights: list[float
     alphas = AlignmentWeights(*(value * min(1.0, risen / 4) for value in terms.values()))
     dual = PairVectors(vectors["questions"][:, 0], answers)
     geometry = alignment_loss(dual, cross, alphas, Kernel(scale=5.0), anchor_weights=batch["weights"])
-    expected = 0.3 * dual_loss + 0.2 * float(cross_loss) + 0.7 * float(geometry)
+    expected = 0.3 * dual_loss + 0.2 * float(cross_loss.detach()) + 0.7 * float(geometry.detach())
     assert value == pytest.approx(expected, rel=1e-5)
-    assert (float(geometry) == 0) == (risen == 0)
+    assert (float(geometry.detach()) == 0) == (risen == 0)
 
 
 def test_answers_of_one_text_are_no_negatives_of_the_cross_encoder(tiny: Path) -> None:
@@ -174,8 +174,8 @@ def test_answers_of_one_text_are_no_negatives_of_the_cross_encoder(tiny: Path) -
     questions, answers = vectors["pairs"].unbind(1)
     scores = recipe.scale * questions @ answers.T
     scores[0, 3] = scores[3, 0] = -1e9
-    expected = float((scores.logsumexp(1) - scores.diagonal()).mean())
-    assert float(loss.of_vectors(vectors, batch)) == pytest.approx(expected, rel=1e-5)
+    expected = float((scores.logsumexp(1) - scores.diagonal()).mean().detach())
+    assert float(loss.of_vectors(vectors, batch).detach()) == pytest.approx(expected, rel=1e-5)
 
 
 def pair_file(path: Path) -> Path:
