@@ -30,10 +30,11 @@ class Alignment(Section):
     """Weight of the term of the answers around a question."""
     question_answer: NonNegative = 0.5
     """Weight of the term of the questions around an answer."""
-    question_question: NonNegative = 1e4
-    """Weight of the term of the questions around a question."""
-    answer_answer: NonNegative = 1e4
-    """Weight of the term of the answers around an answer."""
+    question_question: NonNegative = 0.5
+    """Weight of the term of the questions around a question. The paper's 1e4 goes with inner products of long vectors, of
+    which each is its own only neighbour."""
+    answer_answer: NonNegative = 0.5
+    """Weight of the term of the answers around an answer, likewise."""
     ramp_epochs: NonNegative = 5.0
     """Epochs over which these four rise from 0."""
     detach: bool = True
