@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -185,18 +185,30 @@ def speed(axes: Axes) -> None:
     axes.set(xlabel="times as fast on two CPU cores (1× = equally fast)", xlim=(1, 40))
 
 
+def paired_bars(axes: Axes, labels: Sequence[str], series: Mapping[str, Sequence[float]], form: str) -> None:
+    """Two horizontal bars for each label, from top to bottom, each with its value at its end."""
+    for offset, ((name, values), colour) in enumerate(zip(series.items(), (OTHER, OURS), strict=True)):
+        drawn = axes.barh([row + 0.36 * offset for row in range(len(labels))], values, height=0.34, color=colour, label=name)
+        axes.bar_label(drawn, fmt=form, padding=4, color=INK)
+    axes.set_yticks([row + 0.18 for row in range(len(labels))], list(labels))
+    axes.invert_yaxis()
+    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=2)
+
+
 def candidates(axes: Axes) -> None:
     rows = read("answer_candidates.json")["squad-v1.1-dev"]
     names = ("extractor and rules", "extractor", "spaCy, then rules", "spaCy", "rules")
-    for offset, (k, colour) in enumerate(((5, OTHER), (10, OURS))):
-        values = [rows[name][f"exact@{k}"] for name in names]
-        places = [row + 0.36 * offset for row in range(len(names))]
-        drawn = axes.barh(places, values, height=0.34, color=colour, label=f"first {k}")
-        axes.bar_label(drawn, fmt="{:.1f}", padding=4, color=INK)
-    axes.set_yticks([row + 0.18 for row in range(len(names))], list(names))
-    axes.invert_yaxis()
+    paired_bars(axes, names, {f"first {k}": [rows[name][f"exact@{k}"] for name in names] for k in (5, 10)}, "{:.1f}")
     axes.set(xlabel="answers of SQuAD dev among a paragraph's candidates (%)", xlim=(0, 100))
-    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=2)
+
+
+def teaching(axes: Axes) -> None:
+    rows = read("endx_cost.json")
+    encoders = {"MiniLM, six layers": "bert", "Transformer, two layers": "transformer", "LSTM": "lstm", "GRU": "gru"}
+    systems = {"dual encoder alone": "dual", "with a cross-encoder": "endx"}
+    seconds = {name: [rows[key]["seconds_a_step"][system] for key in encoders.values()] for name, system in systems.items()}
+    paired_bars(axes, list(encoders), seconds, "{:.2f}")
+    axes.set(xlabel="seconds a training step of 64 questions on two CPU cores", xlim=(0, 4.8))
 
 
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
@@ -205,6 +217,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "reconsider": (reading, 3.0),
     "confidence": (confidence, 3.6),
     "proqa": (candidates, 3.2),
+    "endx": (teaching, 2.9),
     "documents": (documents, 3.6),
     "speed": (speed, 4.4),
 }
