@@ -9,6 +9,7 @@ import torch
 from transformers import BertConfig, BertPreTrainedModel
 
 from oreqa.errors import InputError
+from oreqa.models.encoder.folder import RECURRENT
 from oreqa.models.folders import read_config, read_json_file, whole_number
 from oreqa.models.graph.weights import load_weights
 
@@ -39,9 +40,13 @@ def start_from(
     """A ``kind`` with the encoder of the folder ``base``, and with its ``head`` or a new one.
 
     Without ``dropout`` the rates are those of ``base``, which may be stored as a difference from another model. The lowest
-    ``frozen_layers`` are kept as they are, and with ``freeze_embeddings`` its embeddings.
+    ``frozen_layers`` are kept as they are, and with ``freeze_embeddings`` its embeddings. Raises InputError if the encoder
+    is a recurrent one.
     """
-    config = {key: value for key, value in read_json_file(base / "config.json").items() if key not in _NOT_KEPT}
+    content = read_json_file(base / "config.json")
+    if content.get("model_type") == RECURRENT:
+        raise InputError(f"{base}: its layers are recurrent ({content.get('cell')}); name a BERT to begin with")
+    config = {key: value for key, value in content.items() if key not in _NOT_KEPT}
     rates = {} if dropout is None else {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     model: M = kind(BertConfig(**{**config, **rates, **settings}))
     tensors = {name: torch.from_numpy(value) for name, value in load_weights(base).items()}

@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from oreqa.errors import ModelError
+from oreqa.errors import InputError, ModelError
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import NewEncoder, read_encoder_folder
 
 torch = pytest.importorskip("torch")
 
 from oreqa.models.encoder.module import CELLS, QUERY_TOKEN_TYPE  # noqa: E402
+from oreqa.models.reader.module import BertReader  # noqa: E402
 from oreqa.training.encoder_save import save_encoder  # noqa: E402
 from oreqa.training.encoder_start import start_from  # noqa: E402
+from oreqa.training.initial import start_from as start_bert  # noqa: E402
 
 pytestmark = pytest.mark.train
 
@@ -152,3 +154,8 @@ def test_damaged_folders_are_named(gru: Path, tmp_path: Path, file: str, change:
 @pytest.fixture(scope="module")
 def gru(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return trained(tiny, tmp_path_factory.mktemp("gru") / "m", "gru", hops=2, joining="averaged")
+
+
+def test_no_reader_begins_from_recurrent_layers(gru: Path) -> None:
+    with pytest.raises(InputError, match=r"its layers are recurrent \(gru\); name a BERT to begin with"):
+        start_bert(BertReader, gru, dropout=None)
