@@ -216,6 +216,7 @@ def test_the_exported_folder_has_the_dual_encoder_alone(tiny: Path, tmp_path: Pa
         (["variational.kl_weight=1"], "variational.kind: it is missing"),
         (["alignment.kernel=cosine"], "alignment.kernel: it must be 'inner' or 'gaussian'"),
         (["alignment.detached=true"], "there is no key alignment.detached; did you mean detach"),
+        (["alignment.width=3"], "width = 3.0 would be ignored: it needs kernel=gaussian"),
         (["alignment.width=0"], "alignment.width: it must be greater than 0"),
         (["hops=3"], "hops = 3 would be ignored: it needs pooling=attention"),
     ],

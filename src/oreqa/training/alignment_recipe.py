@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from oreqa.training.sections import NonNegative, Section
 
@@ -35,12 +35,17 @@ class Alignment(Section):
     which each is its own only neighbour."""
     answer_answer: NonNegative = 0.5
     """Weight of the term of the answers around an answer, likewise."""
-    ramp_epochs: NonNegative = 5.0
-    """Epochs over which these four rise from 0."""
+    ramp_epochs: NonNegative = 1.0
+    """Epochs over which these four rise from 0; in the paper 5 of 30."""
     detach: bool = True
     """The cross-encoder is only a target of the alignment, and learns nothing by it."""
     keep_cross: bool = False
     """Save the cross-encoder, too, in the folder cross/ beside the model: to look at what it taught."""
+
+    @model_validator(mode="after")
+    def _no_key_is_ignored(self) -> Self:
+        self._refuse_ignored("width", self.kernel == "gaussian", "kernel=gaussian")
+        return self
 
 
 class Variational(Section):

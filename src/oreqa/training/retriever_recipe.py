@@ -44,7 +44,8 @@ class RetrieverRecipe(Section):
     """What the encoder sees with a sentence: all sentences of a passage in one pass, which is cheap (late_chunking); each
     with its passage as second segment, as Yang et al. do (cross_segment); or nothing (none)."""
     encoder: Literal["backbone", NewEncoder] = "backbone"
-    """What reads a text: the whole backbone, or two new layers over its token embeddings, as Wang et al. do."""
+    """What reads a text: the whole backbone, or two new layers over its token embeddings, as Wang et al. do;
+    attention and projection are then new, too."""
     pooling: Literal["cls", "mean", "attention"] = "mean"
     """What a vector is made of: the first token, the mean of all, or several means that attention weighs (attention)."""
     hops: Count = 4
