@@ -5,11 +5,13 @@ Run:  python benchmarks/endx.py --data ../shared/data --set squad --work runs/en
       python benchmarks/endx.py ... --dev --variant mild endx alignment.question_question=100
 
 Each run of an encoder, a system and a seed is trained once, and what --work holds is not trained again; the result has all
-runs there of the data set. Measured are, by the vectors of sentences alone, the ranks of each question's right sentences
-among all of the collection: MRR, R@1 and R@5 as Wang et al. (2021, Eq. 14 and 15) define them, on ReQA SQuAD dev, on the
-held-out articles of NQ's file, or on MedQuAD's test split. --dev takes held-out articles of SQuAD's training file (MedQuAD's
-dev split) instead, to choose settings by. A --variant is a name, the system that it changes, and settings. All is computed
-in float32, whatever the processor.
+runs there of the data set. Measured are the ranks of each question's right sentences among all of the collection: MRR, R@1
+and R@5 as Wang et al. (2021, Eq. 14 and 15) define them, on ReQA SQuAD dev, on the held-out articles of NQ's file, or on
+MedQuAD's test split. --dev takes held-out articles of SQuAD's training file (MedQuAD's dev split) instead, for choosing
+settings. A --variant is a name, the system that it changes, and settings.
+
+Questions are compared with vectors of sentences and nothing else; oreqa eval reqa --mode dense adds a share of the passage's
+vector. All is computed in float32, whatever the processor.
 """
 
 from __future__ import annotations
@@ -28,11 +30,12 @@ from common import report
 
 from oreqa.datasets.pairs import Pair, pair_row
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
-from oreqa.datasets.tasks import load_task, questions_of_candidates
+from oreqa.datasets.tasks import load_task, often_asked_numbers
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.evaluation.metrics import gold_ranks, mean_metrics, question_metrics
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import write_json, write_jsonl
+from oreqa.index.encodings import encoder_input
 from oreqa.mining import mine_negatives
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.provenance import data_hash
@@ -105,18 +108,19 @@ def make_recipe(encoder: str, changes: dict[str, Any], pairs: Path, seed: int, e
 def ranks_of(task: ReqaTask, model: str | Path) -> list[list[float]]:
     """For each question the ranks of its right sentences."""
     encoder = Encoder.load(model, precision="f32")
-    passages = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in task.passages]
-    vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages(passages)])
+    vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
     questions = encoder.encode(list(task.questions))
     return [gold_ranks(vectors @ question, gold) for question, gold in zip(questions, task.gold, strict=True)]
 
 
 def measured(task: ReqaTask, recipe: RetrieverRecipe, out: Path, file: Path) -> list[list[float]]:
-    """The ranks of a model, which is trained and measured unless it has been."""
+    """The ranks of a model, which is trained and measured unless it has been, by the same recipe."""
+    if not (out / "run.json").is_file():
+        train_recorded(train_retriever, recipe, out)
+    record = json.loads((out / "run.json").read_text())
+    if record["recipe"] != recipe.model_dump(mode="json"):
+        raise SystemExit(f"{out}: it was trained with other settings; name another --work, or remove it")
     if not file.is_file():
-        if not (out / "run.json").is_file():
-            train_recorded(train_retriever, recipe, out)
-        record = json.loads((out / "run.json").read_text())
         of_step = record["seconds"] / (record["steps"] - record.get("seconds_since_step", 0))
         write_json(file, {"ranks": ranks_of(task, out), "seconds_a_step": of_step, "recipe": record["recipe"]})
     ranks: list[list[float]] = json.loads(file.read_text())["ranks"]
@@ -151,7 +155,6 @@ def collect(task: ReqaTask, name: str, work: Path) -> dict[str, Any]:
         seconds.setdefault(f"{encoder} {system}", []).append(content["seconds_a_step"])
     rows: dict[str, Any] = {}
     differences, often = dict[str, Any](), dict[str, dict[str, Any]]()
-    asked = {candidate: len(numbers) for candidate, numbers in questions_of_candidates(task).items()}
     for key, of_seed in runs.items():
         rows[key] = row(list(of_seed.values())) | {"seeds": len(of_seed), "seconds_a_step": round(min(seconds[key]), 3)}
         encoder, _, system = key.partition(" ")
@@ -161,11 +164,10 @@ def collect(task: ReqaTask, name: str, work: Path) -> dict[str, Any]:
             ours, theirs = ([runs[of][seed] for seed in common] for of in (key, f"{encoder} {rival}"))
             gain = paired_difference(reciprocal(theirs), reciprocal(ours), 0)
             differences[f"{key} - {rival}"] = asdict(gain) | {"seeds": len(common)}
-        for least in (2, 4, 8):
-            kept = [number for number, gold in enumerate(task.gold) if max(asked[g] for g in gold) >= least]
-            if kept and name == "squad":
+        for minimum in (2, 4, 8) if name == "squad" else ():
+            if kept := often_asked_numbers(task, minimum):
                 some = row([[run[number] for number in kept] for run in of_seed.values()])
-                often.setdefault(f"at least {least}", {"questions": len(kept)})[key] = some
+                often.setdefault(f"at least {minimum}", {"questions": len(kept)})[key] = some
     return {"rows": rows, "mrr_differences": differences, "answers_with_questions": often}
 
 
@@ -184,6 +186,8 @@ def main() -> None:
     arguments = parser.parse_args()
     systems = {name: SYSTEMS[name] for name in arguments.system or ([] if arguments.variant else SYSTEMS)}
     for name, base, *settings in arguments.variant:
+        if "-" in name:
+            parser.error(f"--variant {name}: name it without a hyphen, which parts the names of files")
         changed = {key: json.loads(value) for key, _, value in (setting.partition("=") for setting in settings)}
         systems[name] = SYSTEMS[base] | changed
     work, name = arguments.work, arguments.set + ("_dev" if arguments.dev else "")

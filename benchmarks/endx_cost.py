@@ -4,6 +4,7 @@ Run:  python benchmarks/endx_cost.py --data ../shared/data/extractive/squad-trai
 
 Each training is a process of its own on the same pairs, in turn; a step's time is that of Trainer's own clock, memory the
 process' peak. Inference encodes the same texts with both trained folders, in turn: the exported models are of one shape.
+All is computed in float32.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def main() -> None:
         for _ in range(arguments.rounds):
             for system, runs in steps.items():
                 runs.append(train(encoder, system, pairs, arguments.work))
-        models = {system: Encoder.load(arguments.work / f"{encoder}-{system}") for system in steps}
+        models = {system: Encoder.load(arguments.work / f"{encoder}-{system}", precision="f32") for system in steps}
         texts = [pair.positive.answer for pair in rows]
         inference: dict[str, list[float]] = {system: [] for system in models}
         for _ in range(arguments.rounds + 1):

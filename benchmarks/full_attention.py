@@ -5,7 +5,7 @@ Run:  python benchmarks/full_attention.py --data ../shared/data --model MiniLM=a
 As in Table 6 of Wang et al. (2021): the questions of 27 passages of ReQA SQuAD dev, drawn by --seed, whose sentences are the
 candidates (here these are paragraphs, with about 130 questions; the paper has 500 pairs). The classifier reads each question
 with each sentence in its passage, as oreqa search --rerank does with a few. Times are those of one question at a time, with
-models loaded.
+models loaded, in float32.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from oreqa.datasets.pairs import Candidate
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
 from oreqa.defaults import DEFAULT_CLASSIFIER
 from oreqa.evaluation.metrics import gold_ranks, mean_metrics, question_metrics
+from oreqa.index.encodings import encoder_input
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.encoder.encoder import Encoder
 
@@ -46,14 +47,13 @@ def draw_task(task: ReqaTask, passages: int, seed: int) -> ReqaTask:
 
 
 def by_vectors(task: ReqaTask, model: str) -> Score:
-    encoder = Encoder.load(model)
-    passages = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in task.passages]
-    vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages(passages)])
+    encoder = Encoder.load(model, precision="f32")
+    vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
     return lambda question: vectors @ encoder.encode(question)
 
 
 def by_attention(task: ReqaTask, classifier: str) -> Score:
-    model = CrossEncoder.load(classifier)
+    model = CrossEncoder.load(classifier, precision="f32")
     sentences = [
         Candidate(sentence.text, passage.text, passage.title, sentence.start - passage.start)
         for passage in task.passages

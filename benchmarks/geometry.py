@@ -31,8 +31,8 @@ from oreqa.evaluation import write_geometry
 from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
-from oreqa.models.folders import find_model
-from oreqa.training.cross_side import CROSS, CrossSide, load_cross
+from oreqa.models.folders import CROSS, find_model
+from oreqa.training.cross_side import CrossSide, load_cross
 from oreqa.training.retriever_batches import RetrieverCollator
 from oreqa.training.retriever_examples import Example
 from oreqa.training.retriever_loss import pair_inputs
@@ -93,7 +93,7 @@ def embedders(models: Sequence[tuple[str, str]]) -> dict[str, Embed]:
         folder = find_model(place)
         if (folder / CROSS).is_dir():
             embed[f"{name}, cross"] = partial(cross_vectors, read_encoder_folder(folder), load_cross(folder))
-        embed[name] = partial(encoder_vectors, Encoder.load(folder))
+        embed[name] = partial(encoder_vectors, Encoder.load(folder, precision="f32"))
     return embed
 
 

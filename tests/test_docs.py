@@ -72,7 +72,7 @@ def test_every_file_and_function_that_a_page_names_exists(page: str) -> None:
     names = re.findall(r"`([\w/.-]+/[\w.-]+\.(?:py|toml))(?::(\w+))?`", (ROOT / page).read_text())
     assert len(names) > 20
     for path, function in names:
-        file = ROOT / path if path.startswith(("recipes/", "tests/")) else ROOT / "src" / "oreqa" / path
+        file = ROOT / path if path.startswith(("benchmarks/", "recipes/", "tests/")) else ROOT / "src" / "oreqa" / path
         assert file.exists(), path
         if function:
             assert re.search(rf"^\s*(?:def|class) {function}\b", file.read_text(), re.MULTILINE), f"{path}:{function}"

@@ -10,6 +10,8 @@ torch = pytest.importorskip("torch")
 from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignment_loss  # noqa: E402
 
 WEIGHTS = AlignmentWeights(0.3, 0.7, 2.0, 5.0)
+PRINTED = AlignmentWeights(0.5, 0.5, 1e4, 1e4)
+INNER = Kernel("inner", width=1.0, scale=1.0)
 
 
 def pairs(batch: int, seed: int, width: int = 4) -> PairVectors:
@@ -56,7 +58,7 @@ def slow_loss(dual: PairVectors, cross: PairVectors, weights: AlignmentWeights, 
     return sum(rows) / len(rows)
 
 
-KERNELS = [Kernel(), Kernel("gaussian"), Kernel("gaussian", 8.0, 3.0), Kernel("inner", scale=0.3)]
+KERNELS = [INNER, Kernel("gaussian", 1.0, 1.0), Kernel("gaussian", 8.0, 3.0), Kernel("inner", 1.0, 0.3)]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 7])
@@ -96,8 +98,8 @@ def test_each_term_is_weighted_by_its_own_weight() -> None:
     alone = []
     for field in fields(AlignmentWeights):
         weights = AlignmentWeights(**{other.name: float(other is field) for other in fields(AlignmentWeights)})
-        alone.append(alignment_loss(dual, cross, weights, Kernel()).item())
-        assert alone[-1] == pytest.approx(slow_loss(dual, cross, weights, Kernel()), rel=1e-5)
+        alone.append(alignment_loss(dual, cross, weights, INNER).item())
+        assert alone[-1] == pytest.approx(slow_loss(dual, cross, weights, INNER), rel=1e-5)
     assert len({round(value, 4) for value in alone}) == 4
 
 
@@ -107,7 +109,7 @@ def test_equal_geometry_costs_nothing_and_trains_nothing() -> None:
     rotation = torch.linalg.qr(torch.randn(4, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)).Q
     dual = PairVectors(cross.questions @ rotation, cross.answers @ rotation)
     dual.questions.requires_grad_()
-    loss = alignment_loss(dual, cross, AlignmentWeights(1, 1, 1, 1), Kernel())
+    loss = alignment_loss(dual, cross, AlignmentWeights(1, 1, 1, 1), INNER)
     loss.backward()
     assert loss.item() == pytest.approx(0, abs=1e-5)
     assert dual.questions.grad.abs().max() < 1e-5
@@ -118,7 +120,7 @@ def test_a_detached_cross_encoder_learns_nothing() -> None:
         dual, cross = pairs(4, 0), pairs(4, 1)
         for vectors in (dual, cross):
             vectors.questions.requires_grad_()
-        alignment_loss(dual, cross.detached() if detach else cross, WEIGHTS, Kernel()).backward()
+        alignment_loss(dual, cross.detached() if detach else cross, WEIGHTS, INNER).backward()
         assert dual.questions.grad.abs().sum() > 0
         assert (cross.questions.grad is None) == detach
 
@@ -126,18 +128,18 @@ def test_a_detached_cross_encoder_learns_nothing() -> None:
 def test_it_is_computed_in_float32_whatever_the_vectors_are() -> None:
     dual, cross = pairs(4, 0), pairs(4, 1)
     halves = [PairVectors(v.questions.bfloat16(), v.answers.bfloat16()) for v in (dual, cross)]
-    loss = alignment_loss(halves[0], halves[1], WEIGHTS, Kernel())
+    loss = alignment_loss(halves[0], halves[1], WEIGHTS, INNER)
     assert loss.dtype == torch.float32
     exact = [PairVectors(v.questions.double(), v.answers.double()) for v in halves]
-    assert loss.item() == pytest.approx(slow_loss(exact[0], exact[1], WEIGHTS, Kernel()), rel=1e-4)
+    assert loss.item() == pytest.approx(slow_loss(exact[0], exact[1], WEIGHTS, INNER), rel=1e-4)
 
 
 def test_large_inner_products_stay_finite() -> None:
     dual = PairVectors(*(1e3 * part for part in (pairs(5, 0).questions, pairs(5, 0).answers)))
     cross = PairVectors(*(-1e3 * part for part in (pairs(5, 1).questions, pairs(5, 1).answers)))
-    assert math.isfinite(alignment_loss(dual, cross, AlignmentWeights(), Kernel()).item())
+    assert math.isfinite(alignment_loss(dual, cross, PRINTED, INNER).item())
 
 
 def test_a_share_of_the_weights() -> None:
-    assert AlignmentWeights().times(0.5) == AlignmentWeights(0.25, 0.25, 5000, 5000)
-    assert AlignmentWeights().times(0) == AlignmentWeights(0, 0, 0, 0)
+    assert PRINTED.times(0.5) == AlignmentWeights(0.25, 0.25, 5000, 5000)
+    assert PRINTED.times(0) == AlignmentWeights(0, 0, 0, 0)

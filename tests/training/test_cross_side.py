@@ -16,10 +16,11 @@ torch = pytest.importorskip("torch")
 from transformers import BertConfig  # noqa: E402
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
-from oreqa.errors import InputError  # noqa: E402
+from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignment_loss  # noqa: E402
 from oreqa.losses.retrieval import weighted_softmax  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
+from oreqa.models.folders import fingerprint  # noqa: E402
 from oreqa.training.cross_side import CrossAttention, load_cross  # noqa: E402
 from oreqa.training.encoder_start import start_from  # noqa: E402
 from oreqa.training.recipe_files import load_recipe  # noqa: E402
@@ -112,7 +113,7 @@ def test_a_pair_is_encoded_as_if_it_were_alone(tiny: Path, context: str, setting
     recipe = recipe_for(tiny, context=context, alignment={})
     model = a_model(tiny, recipe, **settings)
     assert model.cross is not None
-    loss = RetrievalLoss(recipe, model)
+    loss = RetrievalLoss(recipe, model, 1)
     together = a_batch(tiny, recipe, PAIRS)
     (call,) = loss._calls(together, None)["pairs"]
     vectors = model(**call)
@@ -150,7 +151,7 @@ def test_the_loss_is_the_three_parts(tiny: Path, risen: int, weights: list[float
     value = float(loss.of_vectors(vectors, batch).detach())
 
     plain = recipe_for(tiny, scale=20.0)
-    dual_loss = float(RetrievalLoss(plain, model).of_vectors(vectors, batch).detach())
+    dual_loss = float(RetrievalLoss(plain, model, 1).of_vectors(vectors, batch).detach())
     rows = batch["rows"][batch["positives"]], batch["outputs"][batch["positives"]]
     answers = vectors["passages"][rows] + recipe.passage_weight * vectors["passages"][rows[0], 0]
     cross = PairVectors(vectors["pairs"][:, 0], vectors["pairs"][:, 1])
@@ -158,7 +159,7 @@ def test_the_loss_is_the_three_parts(tiny: Path, risen: int, weights: list[float
     cross_loss = weighted_softmax(cross.questions, cross.answers, torch.arange(3), batch["weights"], no_other, recipe.scale)
     alphas = AlignmentWeights(*(value * min(1.0, risen / 4) for value in terms.values()))
     dual = PairVectors(vectors["questions"][:, 0], answers)
-    geometry = alignment_loss(dual, cross, alphas, Kernel(scale=5.0), anchor_weights=batch["weights"])
+    geometry = alignment_loss(dual, cross, alphas, Kernel("inner", 1.0, 5.0), anchor_weights=batch["weights"])
     expected = 0.3 * dual_loss + 0.2 * float(cross_loss.detach()) + 0.7 * float(geometry.detach())
     assert value == pytest.approx(expected, rel=1e-5)
     assert (float(geometry.detach()) == 0) == (risen == 0)
@@ -168,7 +169,7 @@ def test_answers_of_one_text_are_no_negatives_of_the_cross_encoder(tiny: Path) -
     pairs = [*PAIRS, Pair("who leaps", PAIRS[0].positive)]
     recipe = recipe_for(tiny, alignment={"dual_share": 0, "share": 0, "cross_share": 1})
     model, batch = a_model(tiny, recipe), a_batch(tiny, recipe, pairs)
-    loss = RetrievalLoss(recipe, model)
+    loss = RetrievalLoss(recipe, model, 1)
     vectors = {side: torch.cat([model(**call) for call in calls]) for side, calls in loss._calls(batch, None).items()}
     batch["answer_texts"][0] = batch["answer_texts"][3] = batch["candidate_texts"][batch["positives"][0]]
     questions, answers = vectors["pairs"].unbind(1)
@@ -202,8 +203,17 @@ def test_the_exported_folder_has_the_dual_encoder_alone(tiny: Path, tmp_path: Pa
     assert {name: content for name, content in files[True].items() if name not in cross} == files[False]
     loaded = load_cross(tmp_path / "True")
     inputs = a_batch(tiny, recipe, PAIRS)
-    (call,) = RetrievalLoss(recipe, RetrieverModel(start_from(tiny, SETTINGS, 0.0), loaded))._calls(inputs, None)["pairs"]
+    (call,) = RetrievalLoss(recipe, RetrieverModel(start_from(tiny, SETTINGS, 0.0), loaded), 1)._calls(inputs, None)["pairs"]
     assert torch.isfinite(loaded(**call)).all()
+    for folder in ("True", "False"):
+        (tmp_path / folder / "run.json").unlink()  # which tells the two trainings apart
+    assert fingerprint(tmp_path / "True") == fingerprint(tmp_path / "False")  # an index stays one of the same model
+    for file, reason in (("model.safetensors", "cannot be read as safetensors"), ("config.json", "cannot be read as JSON")):
+        (tmp_path / "True" / "cross" / file).write_bytes(b"damaged")
+        with pytest.raises(ModelError, match=reason):
+            load_cross(tmp_path / "True")
+    with pytest.raises(ModelError, match="the file is missing"):
+        load_cross(tmp_path / "False")
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,7 @@ def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Pat
     assert lengths == sorted(lengths)
     sizes: list[tuple[int, ...]] = []
     model.register_forward_pre_hook(lambda _, args, given: sizes.append(given["input_ids"].shape), with_kwargs=True)
-    loss = RetrievalLoss(recipe, start_model(model, recipe))
+    loss = RetrievalLoss(recipe, start_model(model, recipe), 1)
     whole = float(loss(model, batch).detach())
     assert len(sizes) == 2  # the questions, and all passages at once: they are few
     monkeypatch.setattr(retriever_loss, "FEWEST", 2)
@@ -274,14 +274,15 @@ def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Pat
         {"towers": "separate"},
         {"alignment": {"ramp_epochs": 0, "question_question": 3.0, "answer_answer": 2.0}},
         {"alignment": {"ramp_epochs": 0, "detach": False}, "towers": "separate", "loss": "soft_labels", "silver": "none"},
+        {"alignment": {"ramp_epochs": 0}, "encoder": "gru", "pooling": "attention", "hops": 2},
     ],
-    ids=["softmax", "soft labels", "two encoders", "alignment", "alignment and soft labels"],
+    ids=["softmax", "soft labels", "two encoders", "alignment", "alignment and soft labels", "alignment of a GRU"],
 )
 def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: dict[str, object]) -> None:
     from oreqa.training.encoder_start import start_from
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
-    settings["towers"] = keys.get("towers", "shared")
+    settings |= {"towers": keys.get("towers", "shared"), "hops": keys.get("hops"), "joining": "averaged"}
     gold = load_training_pairs(squad_file)
     pairs = [replace(pair, score=0.9) for pair in gold]
     pairs += [replace(a, positive=b.positive, source="silver", score=0.3) for a, b in zip(gold, gold[5:], strict=False)]
@@ -291,8 +292,9 @@ def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: di
         examples, collate = prepared(tiny, recipe, pairs)
         batch = collate(examples[:6])
         torch.manual_seed(0)
-        model = start_model(start_from(tiny, settings, 0.0), recipe).train()
-        loss = RetrievalLoss(recipe, model)(model, batch)
+        encoder = start_from(tiny, settings, 0.0, keys.get("encoder"))
+        model = start_model(encoder, recipe).train()
+        loss = RetrievalLoss(recipe, model, 1)(model, batch)
         loss.backward()
         gradients.append(
             (float(loss.detach()), {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None})
@@ -313,7 +315,7 @@ def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, devi
     pairs, recipe = load_training_pairs(squad_file), retriever_recipe(squad_file, tiny, chunk=2)
     examples, collate = prepared(tiny, recipe, pairs)
     batch = {name: value.to(device) for name, value in collate(examples[:6]).items()}
-    caching = RetrievalLoss(recipe, start_model(start_from(tiny, settings, 0.3), recipe))
+    caching = RetrievalLoss(recipe, start_model(start_from(tiny, settings, 0.3), recipe), 1)
 
     def slowly(model: torch.nn.Module) -> torch.Tensor:
         """Chunk after chunk, so that dropout is the same, with all that they leave behind kept."""
@@ -354,7 +356,7 @@ def test_a_batch_that_fits_into_a_chunk_is_encoded_once(squad_file: Path, tiny: 
         model = start_from(tiny, settings, 0.0).train()
         encoded: list[int] = []
         model.register_forward_pre_hook(lambda _, a, given, e=encoded: e.append(len(given["input_ids"])), with_kwargs=True)
-        RetrievalLoss(recipe, start_model(model, recipe))(model, collate(examples))
+        RetrievalLoss(recipe, start_model(model, recipe), 1)(model, collate(examples))
         counts[chunk] = sum(encoded)
     assert counts[6] == counts[None]
     assert counts[5] == 2 * counts[None]
@@ -522,7 +524,7 @@ def test_training_stops_when_dev_no_longer_gains_and_keeps_the_best(
 ) -> None:
     measures, states = iter([1.0, 3.0, 2.0, 3.0, 9.0]), []
 
-    def measure(task: object, folder: object, model: torch.nn.Module, **_: object) -> float:
+    def measure(task: object, folder: object, model: torch.nn.Module, *_: object, **__: object) -> float:
         states.append(model.passages.bert.encoder.layer[0].output.dense.weight.detach().clone().numpy())
         return next(measures)
 
@@ -596,8 +598,8 @@ size = 6 // world
 torch.manual_seed(0)
 settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None, "towers": towers}
 trained = start_model(start_from(Path(tiny), settings, 0.0), recipe).train()
-model = torch.nn.parallel.DistributedDataParallel(trained)
-loss = RetrievalLoss(recipe, trained)(model, collate(examples[rank * size : (rank + 1) * size]))
+model = torch.nn.parallel.DistributedDataParallel(trained, broadcast_buffers=False)
+loss = RetrievalLoss(recipe, trained, 1)(model, collate(examples[rank * size : (rank + 1) * size]))
 loss.backward()
 total = loss.detach().clone()
 torch.distributed.all_reduce(total)
@@ -608,8 +610,17 @@ torch.distributed.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize(("towers", "batches"), [("shared", "by_passage"), ("separate", "clusters")])
-def test_the_command_trains_under_torchrun(squad_file: Path, tiny: Path, tmp_path: Path, towers: str, batches: str) -> None:
+@pytest.mark.parametrize(
+    ("towers", "batches", "table"),
+    [
+        ("shared", "by_passage", ""),
+        ("separate", "clusters", "[alignment]\n"),
+        ("shared", "distinct", '[variational]\nkind = "cross"\n'),
+    ],
+)
+def test_the_command_trains_under_torchrun(
+    squad_file: Path, tiny: Path, tmp_path: Path, towers: str, batches: str, table: str
+) -> None:
     import subprocess
     import sys
 
@@ -617,7 +628,7 @@ def test_the_command_trains_under_torchrun(squad_file: Path, tiny: Path, tmp_pat
     recipe.write_text(
         f'kind = "retriever"\nbackbone = "{tiny}"\ndata = ["{squad_file}"]\nmax_tokens = 48\n'
         f'towers = "{towers}"\nbatches = "{batches}"\n'
-        "[optimiser]\nlearning_rate = 1e-3\nbatch = 6\n"
+        f"{table}[optimiser]\nlearning_rate = 1e-3\nbatch = 6\n"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "oreqa", "train"]
     found = subprocess.run(
@@ -661,3 +672,18 @@ def test_a_trained_encoder_keeps_the_weights_of_its_backbone_and_not_its_calibra
     backbone, trained = read_fitted(fitted), read_fitted(tmp_path / "trained")
     assert trained == Fitted(fusion=backbone.fusion)
     assert backbone.calibration is not None
+
+
+def test_new_layers_have_no_weights_of_the_backbone(squad_file: Path, fitted: Path, tmp_path: Path) -> None:
+    train_retriever(retriever_recipe(squad_file, fitted, encoder="gru"), tmp_path / "m")
+    assert (fitted / "fitted.json").is_file()
+    assert not (tmp_path / "m" / "fitted.json").exists()
+
+
+def test_checkpoints_with_other_names_of_weights_are_refused(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = retriever_recipe(squad_file, tiny)
+    interrupted(lambda: train_retriever(recipe, tmp_path / "m"), 5)
+    (file,) = (tmp_path / "m" / "checkpoints").glob("*/model.safetensors")
+    save_file({name.replace("passages", "former"): value for name, value in load_file(file).items()}, file)
+    with pytest.raises(InputError, match="its checkpoints were made by another version of oreqa; remove them to begin anew"):
+        train_retriever(recipe, tmp_path / "m")

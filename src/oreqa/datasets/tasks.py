@@ -78,12 +78,17 @@ def often_asked(task: ReqaTask, min_questions: int, where: str) -> ReqaTask:
     All candidates stay. A question with several gold candidates is kept if one of them has that many questions; the others
     stay gold, because they answer it, too. Raises InputError with ``where`` if no candidate has that many questions.
     """
-    asked = {candidate: len(numbers) for candidate, numbers in questions_of_candidates(task).items()}
-    kept = [number for number, golds in enumerate(task.gold) if max(asked[gold] for gold in golds) >= min_questions]
+    kept = often_asked_numbers(task, min_questions)
     if not kept:
-        largest = max(asked.values(), default=0)
+        largest = max(map(len, questions_of_candidates(task).values()), default=0)
         raise InputError(f"{where}: no answer sentence has {min_questions} questions: ask for {largest} at most")
     return _with_questions(task, kept)
+
+
+def often_asked_numbers(task: ReqaTask, min_questions: int) -> list[int]:
+    """The numbers of the questions that ``often_asked`` keeps."""
+    asked = questions_of_candidates(task)
+    return [number for number, golds in enumerate(task.gold) if max(len(asked[gold]) for gold in golds) >= min_questions]
 
 
 def _with_questions(task: ReqaTask, kept: Sequence[int]) -> ReqaTask:

@@ -1,8 +1,8 @@
 """Geometry alignment: a dual encoder learns which questions and answers are neighbours from a cross-encoder.
 
 Wang et al. (2021, section 3.4). A batch holds ``N`` pairs of a question and its answer, each as vectors of width ``D`` by
-both encoders. How the vectors of one side lie around a vector of the other, or of its own, is a probability distribution
-over the batch; the dual encoder's four distributions are drawn to the cross-encoder's.
+both encoders. From a question or an answer, the others of the batch are near or far: a probability distribution over the
+questions, and one over the answers. The dual encoder's four distributions are drawn to the cross-encoder's.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Kernel:
     """How near two vectors are: ``scale`` times their inner product (Eq. 10), or times exp(-squared distance / width)
     (Eq. 9), whose ``width`` the paper calls 2σ². The scale is an inverse temperature; the paper has none (1)."""
 
-    kind: KernelKind = "inner"
-    width: float = 1.0
-    scale: float = 1.0
+    kind: KernelKind
+    width: float
+    scale: float
 
     def __call__(self, rows: Tensor, columns: Tensor) -> Tensor:
         """``[N, D]`` and ``[M, D]`` to ``[N, M]`` float32."""
@@ -51,10 +51,10 @@ class PairVectors:
 class AlignmentWeights:
     """The weights α of the four terms (Eq. 12). ``answer_question`` is that of p(answer | question)."""
 
-    answer_question: float = 0.5
-    question_answer: float = 0.5
-    question_question: float = 1e4
-    answer_answer: float = 1e4
+    answer_question: float
+    question_answer: float
+    question_question: float
+    answer_answer: float
 
     def times(self, share: float) -> AlignmentWeights:
         """A share of each weight."""
@@ -73,11 +73,11 @@ def alignment_loss(
 ) -> Tensor:
     """``sum of α KL(p_cross || p_dual)`` over the four pairs of roles, each averaged over the batch (Eq. 6 to 12).
 
-    p(b | a) is the softmax over the batch of the kernel of ``a`` with every ``b``; a vector is among its own neighbours, as
-    printed. Detach ``cross`` if it shall learn nothing here: the paper does not say.
+    p(b | a) is the softmax over the batch of the kernel of ``a`` with every ``b``; ``a`` itself is among them, as printed.
+    Detach ``cross`` to keep the alignment from training it: the paper does not say.
 
-    In a batch of several processes each averages over the pairs ``anchors`` (``[B]`` numbers) of its own, each counted
-    ``anchor_weights`` (``[B]``) times, among all pairs but those that are ``blank`` (bool, ``[N]``).
+    With several processes, ``anchors`` (``[B]``) are the numbers of this process's pairs, over which it averages with the
+    weights ``anchor_weights`` (``[B]``). Their neighbours are all pairs but those that are ``blank`` (bool, ``[N]``).
     """
     loss = dual.questions.new_zeros((), dtype=torch.float32)
     for weight, around, others in (

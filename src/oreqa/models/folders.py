@@ -44,6 +44,9 @@ _ARCHITECTURES = {
 }
 """The kind of a folder without ``kind``, by the class in its ``architectures``."""
 
+CROSS = "cross"
+"""The folder, in an encoder's, of the cross-encoder that taught it. It does not affect the model's output either."""
+
 FITTED = "fitted.json"
 """The file with the weights and calibration fitted for a model. It does not affect the model's output."""
 
@@ -177,7 +180,8 @@ def fingerprint(path: Path) -> str:
     """Return a SHA-256 (hexadecimal) of all files that affect a model's output: weights, tokenizer and settings."""
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")):
-        if file.name == FITTED or any(part.startswith(".") for part in file.relative_to(path).parts):
+        parts = file.relative_to(path).parts
+        if file.name == FITTED or parts[0] == CROSS or any(part.startswith(".") for part in parts):
             continue
         if file.suffix in (".safetensors", ".json"):
             digest.update(file.relative_to(path).as_posix().encode() + b"\0")

@@ -25,7 +25,7 @@ class Alignment(Section):
     width: Positive = 1.0
     """The width 2σ² of the Gaussian kernel."""
     scale: Positive = 1.0
-    """The kernel is multiplied with it before the softmax: the inverse temperature."""
+    """The kernel is multiplied by it before the softmax: the inverse temperature."""
     answer_question: NonNegative = 0.5
     """Weight of the term of the answers around a question."""
     question_answer: NonNegative = 0.5
@@ -36,9 +36,9 @@ class Alignment(Section):
     answer_answer: NonNegative = 0.5
     """Weight of the term of the answers around an answer, likewise."""
     ramp_epochs: NonNegative = 1.0
-    """Epochs over which these four rise from 0; in the paper 5 of 30."""
+    """Epochs over which these four rise from 0 to their full weights; in the paper 5 of 30."""
     detach: bool = True
-    """The cross-encoder is only a target of the alignment, and learns nothing by it."""
+    """Keep the alignment from training the cross-encoder, which then is only its target."""
     keep_cross: bool = False
     """Save the cross-encoder, too, in the folder cross/ beside the model: to look at what it taught."""
 
@@ -49,7 +49,8 @@ class Alignment(Section):
 
 
 class Variational(Section):
-    """How decoders are trained that generate the texts of a pair from its vectors."""
+    """How decoders are trained that generate the texts of a pair from its vectors: a GRU of width 512 for each side, which
+    reads the first 48 tokens with a quarter of them blanked."""
 
     kind: Literal["dual", "cross"]
     """Each vector generates its own text (dual, Shen et al. 2018), or that of the other side (cross, Yu et al. 2020)."""

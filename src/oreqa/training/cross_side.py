@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import AutoConfig, BertConfig
 from transformers.activations import ACT2FN
 
+from oreqa.errors import ModelError
 from oreqa.files import write_json
 from oreqa.models.encoder.module import DualEncoder, Tower
+from oreqa.models.folders import CROSS, check_kind, load_tensors, read_config
 
-CROSS = "cross"
-"""The folder of a cross-encoder in that of its model."""
+KIND = "cross-encoder of an alignment"
+"""What a saved one says that it is."""
 
 HEADS = 12
 """Attention heads, or fewer where the width is not a multiple."""
@@ -107,13 +109,22 @@ def save_cross(cross: CrossSide, out: Path) -> None:
         {name: value.detach().contiguous() for name, value in cross.state_dict().items()}, folder / "model.safetensors"
     )
     config = cross.tower.bert.config.to_dict()
-    write_json(folder / "config.json", config | {"oreqa": {**config["oreqa"], "kind": "cross"}})
+    write_json(folder / "config.json", config | {"oreqa": {**config["oreqa"], "kind": KIND}})
 
 
 def load_cross(model: Path) -> CrossSide:
-    """The cross-encoder that was saved with a model, in its mode for evaluation."""
-    config = AutoConfig.from_pretrained(model / CROSS)
+    """The cross-encoder that was saved with a model, in its mode for evaluation.
+
+    Raises ModelError if there is none, or if it is damaged.
+    """
+    folder = model / CROSS
+    check_kind(folder, read_config(folder), KIND)
+    tensors = {name: torch.from_numpy(value) for name, value in load_tensors(folder / "model.safetensors").items()}
+    config = AutoConfig.from_pretrained(folder)
     cross = CrossSide(config, config.oreqa.get("similarity") != "dot")
-    cross.load_state_dict(load_file(model / CROSS / "model.safetensors"))
+    try:
+        cross.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise ModelError(f"{folder}: its tensors do not fit its config.json") from error
     cross.eval()
     return cross

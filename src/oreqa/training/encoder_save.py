@@ -17,10 +17,13 @@ from oreqa.models.folders import FITTED
 from oreqa.models.graph.cache import cached_fingerprint
 
 
-def save_encoder(model: DualEncoder, origin: EncoderFolder, pooling: str, max_tokens: int, out: Path) -> None:
+def save_encoder(
+    model: DualEncoder, origin: EncoderFolder, pooling: str, max_tokens: int, out: Path, new_layers: bool = False
+) -> None:
     """Write a trained dual encoder as a sentence-transformers folder.
 
-    The tokenizers and the fitted weights of the retrieval scores are those of ``origin``.
+    The tokenizers are those of ``origin``, and the fitted weights of the retrieval scores unless its layers were replaced by
+    ``new_layers``.
     """
     out.mkdir(parents=True, exist_ok=True)
     if model.questions is None:
@@ -47,9 +50,9 @@ def save_encoder(model: DualEncoder, origin: EncoderFolder, pooling: str, max_to
         out / "modules.json",
         [{"idx": i, "name": str(i), "path": name, "type": kind} for i, (name, kind) in enumerate(rows)],
     )
-    # Cosines keep their scale in training, so that the weights against BM25 still fit; a calibration does not.
+    # Layers that are trained on keep the cosines' scale, so that the weights against BM25 still fit; a calibration does not.
     fusion = encoder_fitted(str(origin.path), cached_fingerprint(origin.path)).fusion
-    if fusion and model.normalise:
+    if fusion and model.normalise and not new_layers:
         write_fitted(out / FITTED, fusion=dict(fusion))
 
 

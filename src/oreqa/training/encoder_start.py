@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import BertConfig, BertModel
+from transformers import BertConfig
 
 from oreqa.errors import ModelError
-from oreqa.models.encoder.folder import EncoderFolder, NewEncoder, load_attention, load_dense, read_encoder_folder
-from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder, RecurrentConfig, RecurrentModel, Tower
+from oreqa.models.encoder.folder import EncoderFolder, NewEncoder, load_dense, read_encoder_folder
+from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder, RecurrentConfig, Tower, load_pooling, load_tokens
 
 NEW_LAYERS = 2
 """Layers of a new encoder (Wang et al. 2021, section 4.4)."""
@@ -68,21 +68,22 @@ def _config(folder: EncoderFolder, encoder: NewEncoder | None) -> BertConfig:
     settings = BertConfig.from_pretrained(folder.transformer).to_dict() | {"num_hidden_layers": NEW_LAYERS}
     for key in ("model_type", "cell", "oreqa"):
         settings.pop(key, None)
-    return BertConfig(**settings) if encoder == "transformer" else RecurrentConfig(**settings, cell=encoder)
+    if encoder == "transformer":
+        return BertConfig(**settings)
+    if settings["hidden_size"] % 2:
+        raise ModelError(f"{folder.path}: recurrent layers need an even hidden_size, not {settings['hidden_size']}")
+    return RecurrentConfig(**settings, cell=encoder)
 
 
 def _load_tower(tower: Tower, folder: EncoderFolder, config: BertConfig, new: bool) -> None:
     if new:
-        kind = BertModel if folder.cell is None else RecurrentModel
-        tower.bert.embeddings.load_state_dict(kind.from_pretrained(folder.transformer).embeddings.state_dict())
+        tower.bert.embeddings.load_state_dict(load_tokens(folder).embeddings.state_dict())
         return
-    kind, options = type(tower.bert), {"add_pooling_layer": False} if folder.cell is None else {}
-    tower.bert = kind.from_pretrained(folder.transformer, config=config, **options)
-    attention = tower.attention
-    if attention is not None and folder.attention is not None and folder.attention.hops == attention.hops:
-        inner, outer = map(torch.from_numpy, load_attention(folder.attention))
-        if inner.shape == attention.inner.weight.shape:
-            attention.load_state_dict({"inner.weight": inner, "outer.weight": outer})
+    tower.bert = load_tokens(folder, config)
+    if tower.attention is not None and folder.attention is not None:
+        attention = load_pooling(folder.attention)
+        if (attention.hidden, attention.hops) == (tower.attention.hidden, tower.attention.hops):
+            tower.attention.load_state_dict(attention.state_dict())
     _copy_projection(folder, tower.projection)
 
 

@@ -1,6 +1,6 @@
 """The losses that a recipe can name, each a pure function of ``oreqa.losses`` applied to what a batch gives.
 
-A new loss is a file in ``oreqa/losses``, a row here, and its name in ``recipes.py``.
+A new loss is a file in ``oreqa/losses``, a row here, and its name in the recipe of its kind.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ class AlignedVectors:
     """Bool, ``[N]``: rows that are no pair."""
 
 
-def aligned_loss(alignment: Alignment, scale: float, dual: Tensor, v: AlignedVectors, risen: float) -> Tensor:
+def aligned_loss(alignment: Alignment, scale: float, dual: Tensor, v: AlignedVectors, ramp: float) -> Tensor:
     """Eq. 13 of Wang et al. (2021): the ``dual`` encoder's loss, the cross-encoder's (Eq. 5) and the alignment of the two.
 
-    ``scale`` is that of the dual encoder's softmax; ``risen`` is the share of their weights that the terms of the alignment
-    have by now.
+    ``scale`` is that of the dual encoder's softmax; ``ramp`` is the share of their full weights that the terms of the
+    alignment have by now.
     """
     cross = weighted_softmax(v.cross.questions[v.anchors], v.cross.answers, v.anchors, v.weights, v.answering, scale)
     weights = AlignmentWeights(
@@ -93,7 +93,7 @@ def aligned_loss(alignment: Alignment, scale: float, dual: Tensor, v: AlignedVec
     geometry = alignment_loss(
         v.dual,
         v.cross.detached() if alignment.detach else v.cross,
-        weights.times(risen),
+        weights.times(ramp),
         Kernel(alignment.kernel, alignment.width, alignment.scale),
         anchors=v.anchors,
         anchor_weights=v.weights,

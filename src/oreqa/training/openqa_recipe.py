@@ -56,7 +56,7 @@ class OpenQARecipe(Section):
     match_depth: Count = 10000
     """Passages, of those that the untuned retriever finds, that are searched for answers beforehand."""
     scale: Annotated[float, Field(gt=0)] = 1.0
-    """Inner products are multiplied with it before the softmax; an encoder of unit vectors needs more than 1."""
+    """Inner products are multiplied by it before the softmax; an encoder of unit vectors needs more than 1."""
     skip_unread: bool = True
     """Skip a question at steps where no passage that is read holds an answer, as the paper says; without, the early loss
     still learns from it, as in the released code."""

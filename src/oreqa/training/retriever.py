@@ -63,7 +63,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
     training_model = start_model(model, recipe)
 
     def save(path: Path) -> None:
-        save_encoder(model, backbone, recipe.pooling, recipe.max_tokens, path)
+        save_encoder(model, backbone, recipe.pooling, recipe.max_tokens, path, new_layers=recipe.encoder != "backbone")
         if training_model.cross is not None and recipe.alignment and recipe.alignment.keep_cross:
             save_cross(training_model.cross, path)
 
@@ -159,5 +159,6 @@ def _early_stopping(recipe: RetrieverRecipe, folder: EncoderFolder, model: DualE
         return None
     task = load_task(recipe.data_root / recipe.dev, "dev", held_out=True)
     passage_weight = recipe.passage_weight if recipe.context == "late_chunking" else 0.0
-    metric = partial(dev_mrr, task, folder, model, unit=recipe.unit, passage_weight=passage_weight)
+    bf16 = uses_bf16(recipe.optimiser.precision)
+    metric = partial(dev_mrr, task, folder, model, bf16, unit=recipe.unit, passage_weight=passage_weight)
     return EarlyStopping(dev_metric=metric, patience=recipe.patience)

@@ -37,7 +37,7 @@ class RetrievalLoss:
     an epoch in each process, by which the weights of a companion's losses rise.
     """
 
-    def __init__(self, recipe: RetrieverRecipe, model: RetrieverModel, epoch_batches: float = 1.0) -> None:
+    def __init__(self, recipe: RetrieverRecipe, model: RetrieverModel, epoch_batches: float) -> None:
         self.recipe, self._model, self._epoch_batches = recipe, model, epoch_batches
 
     def __call__(self, model: Any, batch: Batch) -> Tensor:
@@ -135,7 +135,7 @@ class RetrievalLoss:
             answering=_answering(texts, batch),
             blank=texts < 0,
         )
-        return aligned_loss(alignment, self.recipe.scale, loss, vectors, self._risen(alignment.ramp_epochs))
+        return aligned_loss(alignment, self.recipe.scale, loss, vectors, self._ramp(alignment.ramp_epochs))
 
     def _variational(self, variational: Variational, vectors: Mapping[str, Tensor], batch: Batch) -> Tensor:
         """The loss of generating the pairs' texts from their vectors."""
@@ -151,13 +151,13 @@ class RetrievalLoss:
         words = self._model.encoder.passages.bert.embeddings.word_embeddings.weight
         answers = vectors["passages"][rows, outputs]
         terms = self._model.decoders(vectors["questions"][:, 0], answers, *texts, words)
-        kl_weight = variational.kl_weight * self._risen(variational.ramp_epochs)
+        kl_weight = variational.kl_weight * self._ramp(variational.ramp_epochs)
         return variational_loss(
             terms.reconstruction, terms.kl, batch["weights"], variational.reconstruction_weight, kl_weight
         )
 
-    def _risen(self, epochs: float) -> float:
-        """How far a weight has risen that reaches its full height after so many epochs."""
+    def _ramp(self, epochs: float) -> float:
+        """The share of its full value of a weight that rises linearly over so many epochs."""
         return min(1.0, float(self._model.batches) / (self._epoch_batches * epochs)) if epochs else 1.0
 
 

@@ -75,7 +75,7 @@ class RetrieverRecipe(Section):
     """Questions and candidates are compared by cosine, or by the inner product of vectors of any length, as Xiong et al.
     do (dot)."""
     scale: Annotated[float, Field(gt=0)] = 100.0
-    """Similarities are multiplied with it before the softmax: the inverse temperature."""
+    """Similarities are multiplied by it before the softmax: the inverse temperature."""
     passage_weight: NonNegative = 0.37
     """Weight of a passage's own similarity in the score of its sentences (late_chunking, unit=sentence)."""
     negatives: Annotated[int, Field(ge=0)] = 0

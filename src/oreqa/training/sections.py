@@ -36,7 +36,8 @@ class Optimiser(Section):
     learning_rate: Annotated[float, Field(gt=0)]
     """The highest rate."""
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None
-    """The rate of the layers on top of BERT; without it, the same."""
+    """The rate of what lies on top of the encoder, or beside it; without it, the same. The layers of a new encoder have
+    learning_rate."""
     batch: Count
     """Examples that are computed together, on each device."""
     accumulate: Count = 1

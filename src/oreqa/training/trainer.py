@@ -331,6 +331,14 @@ class _OrderedTrainer(Trainer):  # type: ignore[misc]
     def compute_loss(self, model: Any, inputs: Batch, **_: Any) -> Tensor:
         return self._loss(model, inputs)
 
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Refuse a checkpoint whose weights have other names: it would be resumed with the model's first weights."""
+        if load_result.unexpected_keys:
+            raise InputError(
+                f"{self.args.output_dir}: its checkpoints were made by another version of oreqa; remove them to begin anew"
+            )
+        super()._issue_warnings_after_load(load_result)
+
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """The dev metric of the model as it is."""
         assert self._early_stopping is not None

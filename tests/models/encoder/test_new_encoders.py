@@ -159,3 +159,33 @@ def gru(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_no_reader_begins_from_recurrent_layers(gru: Path) -> None:
     with pytest.raises(InputError, match=r"its layers are recurrent \(gru\); name a BERT to begin with"):
         start_bert(BertReader, gru, dropout=None)
+
+
+def test_an_odd_width_is_refused_before_it_is_trained(tiny: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny, tmp_path / "m")
+    broken(tmp_path / "m", "config.json", {"hidden_size": 33})
+    settings = {"kind": "encoder", "context": "none", "query_token_type": 0, "projection": None}
+    with pytest.raises(ModelError, match="recurrent layers need an even hidden_size, not 33"):
+        start_from(tmp_path / "m", settings, 0.0, "lstm")
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "reason"),
+    [
+        ("model.safetensors", "recurrent.weight_hh_l1_reverse", r"lack recurrent\.weight_hh_l1_reverse"),
+        ("1_AttentionPooling/model.safetensors", "inner.weight", r"not those of attention \(inner.weight, outer.weight\)"),
+    ],
+)
+def test_torch_names_what_a_damaged_folder_lacks(gru: Path, tmp_path: Path, file: str, change: str, reason: str) -> None:
+    from oreqa.models.encoder.torch import open_session
+
+    folder = tmp_path / "m"
+    shutil.copytree(gru, folder)
+    broken(folder, file, change)
+    settings = {"kind": "encoder", "context": "none", "query_token_type": 0, "projection": None, "hops": 2}
+    for load in (
+        lambda: open_session(read_encoder_folder(folder), "f32", "cpu"),
+        lambda: start_from(folder, {**settings, "joining": "averaged"}, 0.0),
+    ):
+        with pytest.raises(ModelError, match=reason):
+            load()

@@ -193,7 +193,8 @@ def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -
             normalise = True
         elif kind not in ("Transformer", "QuestionTransformer", "RecurrentTransformer"):
             raise ModelError(
-                f"{path}: the module {module[0]} is not supported; supported: Transformer, Pooling, Dense, Normalize"
+                f"{path}: the module {module[0]} is not supported; supported: Transformer, Pooling, AttentionPooling, "
+                "Dense, Normalize"
             )
     limits_file = transformer / "sentence_bert_config.json"
     limits = read_json_file(limits_file) if limits_file.is_file() else {}

@@ -22,11 +22,11 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, BertM
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.models.bert.modeling_bert import BertEmbeddings
 
-from oreqa.models.encoder.folder import RECURRENT, Joining
+from oreqa.errors import ModelError
+from oreqa.models.encoder.folder import RECURRENT, Attention, EncoderFolder, Joining, load_attention
 
 QUERY_TOKEN_TYPE = 2
 """The token type of a question's tokens, in models with input types."""
-
 
 CELLS: dict[str, type[nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -115,6 +115,29 @@ class AttentionPooling(Module):
         module = cls(**cls.load_config(model_name_or_path, subfolder))
         cls.load_torch_weights(model_name_or_path, subfolder, model=module)
         return module
+
+
+def load_pooling(attention: Attention) -> AttentionPooling:
+    """The attention of a model's folder. Raises ModelError if its weights are missing or of other shapes."""
+    inner, outer = map(torch.from_numpy, load_attention(attention))
+    module = AttentionPooling(attention.width, len(inner), attention.hops, attention.joining)
+    module.load_state_dict({"inner.weight": inner, "outer.weight": outer})
+    return module
+
+
+def load_tokens(
+    folder: EncoderFolder, config: BertConfig | None = None, dtype: torch.dtype = torch.float32
+) -> BertModel | RecurrentModel:
+    """What reads the tokens in a model's folder, with its settings or others. Raises ModelError if weights are missing."""
+    kind, options = (BertModel, {"add_pooling_layer": False}) if folder.cell is None else (RecurrentModel, {})
+    if config is not None:
+        options = options | {"config": config}
+    model, loaded = kind.from_pretrained(
+        folder.transformer, dtype=dtype, local_files_only=True, output_loading_info=True, **options
+    )
+    if loaded["missing_keys"]:
+        raise ModelError(f"{folder.transformer}: the model's weights lack {min(loaded['missing_keys'])}")
+    return model
 
 
 class Tower(nn.Module):  # type: ignore[misc]

@@ -13,16 +13,20 @@ def open_session(folder: EncoderFolder, precision: str | None, device: str = "cu
     torch = usable_device(device)
     from transformers import AutoModel
 
-    if folder.cell is not None:
-        import oreqa.models.encoder.module  # noqa: F401  (registers the class)
     dtype = torch_precision(device, precision)
-    bert: Any = AutoModel.from_pretrained(folder.transformer, dtype=dtype, local_files_only=True)
-    bert = bert.eval().to(device)
+    bert: Any
     attention = None
-    if folder.attention is not None:
-        from oreqa.models.encoder.module import AttentionPooling
+    if folder.cell is None:
+        bert = AutoModel.from_pretrained(folder.transformer, dtype=dtype, local_files_only=True)
+    else:
+        from oreqa.models.encoder.module import load_tokens
 
-        attention = AttentionPooling.load(str(folder.attention.folder)).eval().to(device)
+        bert = load_tokens(folder, dtype=dtype)
+    bert = bert.eval().to(device)
+    if folder.attention is not None:
+        from oreqa.models.encoder.module import load_pooling
+
+        attention = load_pooling(folder.attention).eval().to(device)
     dense = [(_tensors(torch, layer, device), layer.activation) for layer in folder.dense]
 
     def vectors(ids: Any, mask: Any, types: Any, pool: Any) -> Any:
