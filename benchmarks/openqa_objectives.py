@@ -58,9 +58,9 @@ def prepare(data: Path, work: Path, count: int) -> dict[str, int]:
     paragraphs = {p.text: Paragraph(p.title, p.text, ()) for name in COLLECTION for p in load_paragraphs(data / name)}
     save_squad(work / "collection.json", paragraphs.values())
     asked, held_out = answered_questions(data / NQ), answered_questions(data / NQ, held_out=True)
-    asked = random.Random(0).sample(asked, min(len(asked), count))
-    dev = random.Random(0).sample(held_out, len(held_out) // 3)
     trec = answered_questions(data / TREC.format("train"))
+    asked, trec = (random.Random(0).sample(questions, min(len(questions), count)) for questions in (asked, trec))
+    dev = random.Random(0).sample(held_out, len(held_out) // 3)
     seen = {normalize_answer(question.text) for question in (*asked, *trec)}
     texts = list(paragraphs)
     answerable = [
@@ -97,7 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--questions", type=int, default=1000, help="questions of NQ that are learned from")
+    parser.add_argument("--questions", type=int, default=1000, help="questions of each set that are learned from")
     parser.add_argument("--set", action="append", default=[], help="a setting of the recipe, for all trainings")
     arguments = parser.parse_args()
     work: Path = arguments.work

@@ -1,0 +1,79 @@
+"""What the cross-encoder of ENDX learns: does it find a question's answer in a batch better if the answer is the right one?
+
+Run:  python benchmarks/endx_relevance.py --data ../shared/data --model gru=runs/gru   (needs the train extra)
+
+The model is one that was trained with alignment.keep_cross. From held-out articles of SQuAD's training file, batches of 64
+questions are drawn, no two about one sentence, and each question is paired with its answer, or with the next question's.
+Measured is how often a question's vector is nearest to the answer that it was paired with. The dual encoder, which sees
+question and answer apart, can only do so if the answer is right; the cross-encoder sees the pair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from pathlib import Path
+
+import numpy as np
+from common import report
+from endx import load_test
+from geometry import Answer, cross_vectors, encoder_vectors, named_model
+
+from oreqa.datasets.reqa import ReqaTask
+from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.encoder.folder import read_encoder_folder
+from oreqa.models.folders import find_model
+from oreqa.training.cross_side import load_cross
+
+BATCH = 64
+
+
+def draw_batches(task: ReqaTask, count: int) -> list[list[tuple[str, Answer]]]:
+    """Batches of questions, each with one of its answers; no two of a batch have an answer in common."""
+    places = [Answer(passage, number) for passage in task.passages for number in range(len(passage.sentences))]
+    order = list(range(len(task.questions)))
+    random.Random(0).shuffle(order)
+    batches: list[list[tuple[str, Answer]]] = []
+    batch: list[tuple[str, Answer]] = []
+    taken: set[int] = set()
+    for question in order:
+        if taken.isdisjoint(task.gold[question]):
+            batch.append((task.questions[question], places[task.gold[question][0]]))
+            taken.update(task.gold[question])
+        if len(batch) == BATCH:
+            batches.append(batch)
+            batch, taken = [], set()
+    return batches[:count]
+
+
+def accuracy(questions: np.ndarray, answers: np.ndarray) -> float:
+    """How often, in percent, a question's vector is nearest to the answer beside it."""
+    return 100 * float(((questions @ answers.T).argmax(1) == np.arange(len(questions))).mean())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--model", type=named_model, action="append", required=True, metavar="NAME=DIR")
+    parser.add_argument("--batches", type=int, default=8)
+    arguments = parser.parse_args()
+    batches = draw_batches(load_test(arguments.data, "squad", dev=True), arguments.batches)
+    rows = {}
+    for name, place in arguments.model:
+        folder = find_model(place)
+        encoder, cross = Encoder.load(folder, precision="f32"), load_cross(folder)
+        measures: dict[str, list[float]] = {}
+        for batch in batches:
+            questions, answers = [[question] for question, _ in batch], [answer for _, answer in batch]
+            for kind, paired in (("right", answers), ("next question's", [*answers[1:], answers[0]])):
+                dual = encoder_vectors(encoder, questions, paired)
+                both = cross_vectors(read_encoder_folder(folder), cross, questions, paired)
+                measures.setdefault(f"dual, {kind}", []).append(accuracy(*dual))
+                measures.setdefault(f"cross, {kind}", []).append(accuracy(*both))
+        rows[name] = {kind: round(float(np.mean(values)), 2) for kind, values in measures.items()}
+        print(name, rows[name], flush=True)
+    report("endx_relevance", {"batch": BATCH, "batches": len(batches), "accuracy": rows})
+
+
+if __name__ == "__main__":
+    main()
