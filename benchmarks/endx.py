@@ -4,11 +4,11 @@ Run:  python benchmarks/endx.py --data ../shared/data --set squad --work runs/en
       python benchmarks/endx.py --data ../shared/data --set squad --work runs/endx --encoder gru --system dual --system endx
       python benchmarks/endx.py ... --dev --variant mild endx alignment.question_question=100
 
-Each run of an encoder, a system and a seed is trained once, and what --work holds is not trained again; the result has all
-runs there of the data set. Measured are the ranks of each question's right sentences among all of the collection: MRR, R@1
-and R@5 as Wang et al. (2021, Eq. 14 and 15) define them, on ReQA SQuAD dev, on the held-out articles of NQ's file, or on
-MedQuAD's test split. --dev takes held-out articles of SQuAD's training file (MedQuAD's dev split) instead, for choosing
-settings. A --variant is a name, the system that it changes, and settings.
+Each run of an encoder, a system and a seed is trained once, and what --work holds is not trained again. The result has all
+runs there of the data set, and what it had before of the same pairs. Measured are the ranks of each question's right
+sentences among all of the collection: MRR, R@1 and R@5 as Wang et al. (2021, Eq. 14 and 15) define them. The collection is
+ReQA SQuAD dev, the held-out articles of NQ's file, or MedQuAD's test split; with --dev, for choosing settings, the held-out
+articles of SQuAD's training file (MedQuAD's dev split). A --variant is a name, the system that it changes, and settings.
 
 Questions are compared with vectors of sentences and nothing else; oreqa eval reqa --mode dense adds a share of the passage's
 vector. All is computed in float32, whatever the processor.
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import report
+from common import RESULTS, report
 
 from oreqa.datasets.pairs import Pair, pair_row
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
@@ -171,6 +171,20 @@ def collect(task: ReqaTask, name: str, work: Path) -> dict[str, Any]:
     return {"rows": rows, "mrr_differences": differences, "answers_with_questions": often}
 
 
+def joined(name: str, result: dict[str, Any]) -> dict[str, Any]:
+    """The result, with what runs on the same pairs that are not in --work left in the published one."""
+    file = RESULTS / f"{name}.json"
+    earlier = json.loads(file.read_text()) if file.is_file() else {}
+    if any(earlier.get(key) != result[key] for key in ("pairs_sha256", "asked", "candidates")):
+        return result
+    for table in ("rows", "mrr_differences"):
+        result[table] = earlier[table] | result[table]
+    often = result["answers_with_questions"]
+    for minimum, rows in earlier["answers_with_questions"].items():
+        often[minimum] = rows | often.get(minimum, {})
+    return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
@@ -209,7 +223,7 @@ def main() -> None:
                 print(encoder, system, seed, figures(ranks), flush=True)
     counts = {"pairs": len(pairs), "asked": len(task.questions), "candidates": task.candidates}
     counted = {**counts, "pairs_sha256": data_hash([plain]), "backbone": before}
-    report(f"endx-{name}", {**counted, **collect(task, name, work)})
+    report(f"endx-{name}", joined(f"endx-{name}", {**counted, **collect(task, name, work)}))
 
 
 if __name__ == "__main__":
