@@ -112,8 +112,10 @@ def test_a_difference_extracts_as_the_whole(tiny_extractor: Path, tiny_reader: P
 
     base = str(tiny_reader)
     pack_model(tiny_extractor, "extractor", base, tmp_path / "packed", "CC0")
-    whole, packed = load_weights(tiny_extractor), load_weights(tmp_path / "packed")
-    assert all(np.allclose(packed[name], value, atol=0.02) for name, value in whole.items())
+    whole, packed, before = (load_weights(folder) for folder in (tiny_extractor, tmp_path / "packed", tiny_reader))
+    for name, value in whole.items():
+        moved = np.abs(value - before[name]).max() if name in before and before[name].shape == value.shape else 0.0
+        assert np.allclose(packed[name], value, atol=moved / 14 + 1e-6)
     assert not (tmp_path / "packed" / "tokenizer.json").exists()
     assert [len(spans) for spans in exact(tmp_path / "packed").extract(PASSAGES, 1)] == [1, 1, 1, 0]
 
