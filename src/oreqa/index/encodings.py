@@ -62,8 +62,8 @@ class Encoding:
 class Encodings:
     """The memo of one index, opened by its writer. One that is damaged or of another model is replaced."""
 
-    def __init__(self, folder: Path, fingerprint: str, language: str) -> None:
-        self._path = folder / ENCODINGS
+    def __init__(self, folder: Path, fingerprint: str, language: str, name: str = ENCODINGS) -> None:
+        self._path = folder / name
         self._language = language
         self._made_for = f"{_VERSION} {fingerprint} {language}"
         try:
@@ -72,7 +72,7 @@ class Encodings:
             raise
         except sqlite3.DatabaseError:
             self.close()
-            for path in folder.glob(f"{ENCODINGS}*"):
+            for path in folder.glob(f"{name}*"):
                 path.unlink()
             self._load()
 

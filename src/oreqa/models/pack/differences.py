@@ -48,9 +48,9 @@ def unpack_difference(packed: Mapping[str, NDArray[np.generic]], base: Weights) 
     for name, value in packed.items():
         if name.endswith(SCALE):
             continue
-        delta = (_parted(value, base[name].shape[-1] if name in base else 0) if value.dtype == np.uint8 else value).astype(
-            np.float32
-        )
+        width = base[name].shape[-1] if name in base else 0
+        values = _parted(value, width) if value.dtype == np.uint8 else value
+        delta = values.astype(np.float32)
         if name + SCALE in packed:
             delta = delta * np.asarray(packed[name + SCALE], np.float32)[:, None]
         if name in weights and weights[name].shape == delta.shape:

@@ -1,0 +1,86 @@
+"""Change the encoder of an index: all passages are encoded anew, and the documents stay as they are."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from oreqa.arguments import as_path, choice
+from oreqa.errors import IndexStateError
+from oreqa.index import store
+from oreqa.index.documents import read_passages
+from oreqa.index.encodings import ENCODINGS, Encodings
+from oreqa.index.generations import (
+    DOCUMENTS,
+    DRAFT,
+    damage_message,
+    damaged_files,
+    publish_draft,
+    require_generation,
+    write_manifest,
+)
+from oreqa.index.locking import name_write_errors, write_lock
+from oreqa.index.publish import build_search_files, content_hash
+from oreqa.index.writer import BATCH_PASSAGES
+from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.graph.session import DEVICES
+
+NEXT = f"next-{ENCODINGS}"
+"""The memo of what the new encoder has encoded; it replaces that of the old one at the end."""
+
+
+def change_encoder(
+    folder: str | Path, model: str | Path, device: str = "cpu", progress: Callable[[int], None] | None = None
+) -> int:
+    """Encode all passages of an index by another encoder, and publish them at once; returns how many passages there are.
+
+    Searches use the old vectors until then. Interrupted, it resumes when it is called again with the same model. Passages
+    stay cut as they are, into pieces that the old encoder could read. Raises IndexStateError if there is no index, or if it
+    is damaged or being written; ModelError for a model that cannot be loaded.
+    """
+    folder = as_path(folder, "an index's folder")
+    choice(device, DEVICES, "device")
+    require_generation(folder)
+    encoder = Encoder.load(model, device)
+    with write_lock(folder), name_write_errors(folder):
+        generation, draft = require_generation(folder), folder / DRAFT
+        if DOCUMENTS in damaged_files(generation):
+            raise IndexStateError(damage_message(generation / DOCUMENTS))
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        try:
+            shutil.copyfile(generation / DOCUMENTS, draft / DOCUMENTS)
+            passages = _encode_draft(folder, encoder, str(model), progress)
+            publish_draft(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        for file in folder.glob(f"{ENCODINGS}*"):
+            file.unlink()
+        (folder / NEXT).rename(folder / ENCODINGS)
+    return passages
+
+
+def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Callable[[int], None] | None) -> int:
+    """Complete a draft that has the documents: settings, encodings, search files and manifest."""
+    draft = folder / DRAFT
+    with closing(store.open_draft(draft)) as database:
+        settings = store.read_settings(database)
+        with closing(Encodings(folder, encoder.fingerprint, settings.language, NEXT)) as encodings:
+            rows = database.execute("SELECT encoding, MIN(id) FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
+            missing = {number: digest for digest, number in rows if digest not in encodings}
+            if progress:
+                progress(len(rows) - len(missing))
+            for batch in store.chunks(missing, BATCH_PASSAGES):
+                passages = read_passages(database, batch)
+                encodings.encode({missing[number]: passages[number][0] for number in batch}, encoder, progress)
+            with store.transaction(database):
+                store.write_setting(database, "model", model)
+                store.write_setting(database, "fingerprint", encoder.fingerprint)
+                store.write_setting(database, "content", content_hash(database))
+            build_search_files(database, draft, settings.factory, encodings)
+            encodings.forget_unused(digest for digest, _ in rows)
+        (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()
+    write_manifest(draft, {})
+    return int(count)

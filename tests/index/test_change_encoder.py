@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from index_content import assert_same, content
+from tiny_models import make_model
+
+from oreqa.errors import IndexStateError, ModelError
+from oreqa.index import change_encoder as module
+from oreqa.index.change_encoder import NEXT, change_encoder
+from oreqa.index.encodings import Encodings
+from oreqa.index.generations import newest_generation
+from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model(tmp_path_factory.mktemp("models") / "other", seed=8)
+
+
+@pytest.fixture
+def kb(tmp_path: Path, library: Path, tiny: Path) -> Path:
+    index_files(tmp_path / "kb", [library], Settings(model=str(tiny), passage_tokens=40))
+    return tmp_path / "kb"
+
+
+def test_the_index_is_what_the_other_encoder_would_have_made(tmp_path: Path, library: Path, kb: Path, other: Path) -> None:
+    before = content(kb)
+    with Index.open(kb) as index:
+        index.search("hearts")
+        encoded: list[int] = []
+        assert change_encoder(kb, other, progress=encoded.append) == sum(encoded) == 8
+        assert index.settings.model == str(other)  # an open index follows
+        assert index.search("how many hearts", mode="dense")
+    index_files(tmp_path / "new", [library], Settings(model=str(other), passage_tokens=40))
+    assert_same(kb, tmp_path / "new")
+    assert [row[:-1] for row in content(kb)] == [row[:-1] for row in before]
+    again = index_files(kb, [library])
+    assert (again.unchanged, again.encoded) == (4, 0)  # the memo is the new encoder's
+    (library / "bees.txt").write_text("Bees buzz.\n")
+    assert index_files(kb, [library]).encoded == 1
+    assert not (kb / NEXT).exists()
+
+
+def test_an_interrupted_change_leaves_the_index_and_resumes(kb: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, generation, calls = content(kb), newest_generation(kb), []
+    encode = Encodings.encode
+
+    def interrupted(self: Encodings, passages, encoder, progress) -> None:  # type: ignore[no-untyped-def]
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        calls.append(len(passages))
+        encode(self, passages, encoder, progress)
+
+    monkeypatch.setattr(module, "BATCH_PASSAGES", 3)
+    monkeypatch.setattr(Encodings, "encode", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        change_encoder(kb, other)
+    assert content(kb) == before
+    assert newest_generation(kb) == generation
+    monkeypatch.setattr(Encodings, "encode", encode)
+    encoded: list[int] = []
+    change_encoder(kb, other, progress=encoded.append)
+    assert encoded[0] == 6  # were there already
+    assert sum(encoded) == 8
+    with Index.open(kb) as index:
+        assert index.settings.model == str(other)
+
+
+def test_what_cannot_be_changed(tmp_path: Path, kb: Path, other: Path) -> None:
+    before = content(kb)
+    with pytest.raises(ModelError, match="no-such-model"):
+        change_encoder(kb, "no-such-model")
+    with pytest.raises(IndexStateError, match="there is no index here"):
+        change_encoder(tmp_path / "nothing", other)
+    assert not (tmp_path / "nothing").exists()
+    assert content(kb) == before
+
+
+def test_an_empty_index(tmp_path: Path, library: Path, kb: Path, other: Path) -> None:
+    for file in library.iterdir():
+        file.unlink()
+    index_files(kb, [library], prune=True)
+    assert change_encoder(kb, other) == 0
+    with Index.open(kb) as index:
+        assert index.search("hearts") == []
