@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import report
-from safetensors.numpy import save_file
 
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
@@ -31,8 +29,7 @@ from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.runs import load_run
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_jsonl, write_text
-from oreqa.models.folders import find_model
-from oreqa.models.graph.weights import load_weights
+from oreqa.models.mixing import mix_weights
 from oreqa.training import train_model
 
 NQ = "extractive/qed-nq-train.json.gz"
@@ -85,16 +82,6 @@ def train(system: str, data: Path, generated: Path, count: int, out: Path, seed:
     return record
 
 
-def mean_with_before(trained: Path, out: Path) -> Path:
-    """A copy of a trained reader's folder with the mean of its weights and of those that it began with."""
-    if not (out / "model.safetensors").is_file():
-        before = load_weights(find_model(DEFAULT_READER))
-        weights = {name: (value + before[name]) / 2 for name, value in load_weights(trained).items()}
-        shutil.copytree(trained, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns("model.safetensors"))
-        save_file(weights, out / "model.safetensors")
-    return out
-
-
 def measure(reader: str | Path, tests: dict[str, tuple[Path, int | None]], out: Path) -> dict[str, dict[str, list[float]]]:
     """EM and F1 of every question of each test."""
     scores = {}
@@ -133,7 +120,9 @@ def main() -> None:
             out = work / f"{system.replace(' ', '-')}-{seed}"
             record = train(system, arguments.data, generated, arguments.count, out, seed, arguments.rate)
             records[f"{system}, seed {seed}"] = {key: record[key] for key in ("steps", "seconds")}
-            mean = mean_with_before(out, out.with_name(f"{out.name}-mean"))
+            mean = out.with_name(f"{out.name}-mean")
+            if not (mean / "model.safetensors").is_file():
+                mix_weights(out, DEFAULT_READER, 0.5, mean)
             for name, reader in ((system, out), (f"{system}, mean with before", mean)):
                 runs.setdefault(name, []).append(measure(reader, tests, reader))
                 print(name, seed, {test: np.mean(scores["em"]) for test, scores in runs[name][-1].items()}, flush=True)

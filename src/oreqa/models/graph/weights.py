@@ -43,11 +43,13 @@ def load_weights(path: Path) -> Weights:
             f"{path}: model.safetensors is missing; pickled weights (.bin, .cp, .pt) are not supported: "
             "load the model in transformers and save_pretrained() it"
         )
-    weights = {}
-    for name, value in load_tensors(file).items():
-        prefix = next(((old, new) for old, new in _NAMES if name.startswith(old)), ("", ""))
-        weights[prefix[1] + name.removeprefix(prefix[0])] = np.asarray(value, np.float32)
-    return weights
+    return {uniform_name(name): np.asarray(value, np.float32) for name, value in load_tensors(file).items()}
+
+
+def uniform_name(name: str) -> str:
+    """The name of a tensor in ``load_weights``, whichever class saved it."""
+    old, new = next(((old, new) for old, new in _NAMES if name.startswith(old)), ("", ""))
+    return new + name.removeprefix(old)
 
 
 def linear_head(weights: Weights, name: str, path: Path, config: dict[str, Any]) -> Linear:

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from tiny_models import make_model
+
+from oreqa.errors import ModelError
+from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.mixing import mix_weights
+
+
+def test_shares_of_both_weights(tmp_path: Path, fitted: Path) -> None:
+    trained = shutil.copytree(fitted, tmp_path / "trained")
+    before = load_file(fitted / "model.safetensors")
+    save_file({name: value + 1 for name, value in before.items()}, trained / "model.safetensors")
+    for share in (0.0, 0.25, 1.0):
+        out = tmp_path / str(share)
+        mix_weights(trained, fitted, share, out)
+        for name, value in load_file(out / "model.safetensors").items():
+            np.testing.assert_allclose(value, before[name] + share, rtol=1e-6, atol=1e-6)
+        assert not (out / "fitted.json").exists()
+        assert Encoder.load(out, precision="f32").encode("text").shape == Encoder.load(fitted).encode("text").shape
+    same = Encoder.load(tmp_path / "0.0", precision="f32").encode("a text")
+    np.testing.assert_allclose(same, Encoder.load(fitted, precision="f32").encode("a text"), atol=1e-6)
+
+
+def test_a_difference_is_a_model_to_begin_with(tmp_path: Path, tiny_reader: Path, tiny: Path) -> None:
+    from oreqa.models.graph.weights import load_weights
+    from oreqa.models.pack.packing import pack_model
+
+    pack_model(tiny_reader, "reader", str(tiny), tmp_path / "packed", "CC0")
+    mix_weights(tiny_reader, tmp_path / "packed", 0.5, tmp_path / "out")
+    whole, packed, mixed = (load_weights(path) for path in (tiny_reader, tmp_path / "packed", tmp_path / "out"))
+    for name in mixed:
+        np.testing.assert_allclose(mixed[name], (whole[name] + packed[name]) / 2, atol=1e-6)
+
+
+def test_models_of_other_shapes_are_refused(tmp_path: Path, tiny: Path) -> None:
+    headed = make_model(tmp_path / "headed", dense=True)
+    with pytest.raises(ModelError, match=r"it has new layers \(\w+\)"):
+        mix_weights(headed, tiny, 0.5, tmp_path / "out")
+    other = shutil.copytree(tiny, tmp_path / "other")
+    weights = load_file(tiny / "model.safetensors")
+    save_file({**weights, "more.weight": np.ones((2, 2), np.float32)}, other / "model.safetensors")
+    with pytest.raises(ModelError, match=r"its more.weight does not stand in"):
+        mix_weights(other, tiny, 0.5, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
