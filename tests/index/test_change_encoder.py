@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,14 @@ def test_an_empty_index(tmp_path: Path, library: Path, kb: Path, other: Path) ->
     assert change_encoder(kb, other) == 0
     with Index.open(kb) as index:
         assert index.search("hearts") == []
+
+
+def test_a_model_in_the_folder_of_the_index_moves_with_it(tmp_path: Path, library: Path, kb: Path, fitted: Path) -> None:
+    shutil.copytree(fitted, kb / "adapted" / "retriever")
+    change_encoder(kb, "adapted/retriever")
+    moved = kb.rename(tmp_path / "moved")
+    with Index.open(moved) as index:
+        assert index.search("how many hearts", mode="dense")
+        assert index.fitted.fusion
+    (library / "bees.txt").write_text("Bees buzz.\n")
+    assert index_files(moved, [library]).encoded == 1

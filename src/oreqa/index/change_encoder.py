@@ -37,13 +37,14 @@ def change_encoder(
     """Encode all passages of an index by another encoder, and publish them at once; returns how many passages there are.
 
     Searches use the old vectors until then. Interrupted, it resumes when it is called again with the same model. Passages
-    stay cut as they are, into pieces that the old encoder could read. Raises IndexStateError if there is no index, or if it
+    stay cut as they are, into pieces that the old encoder could read. A ``model`` in the index's folder may be named by its
+    path in it: the two can then be moved together. Raises IndexStateError if there is no index, or if it
     is damaged or being written; ModelError for a model that cannot be loaded.
     """
     folder = as_path(folder, "an index's folder")
     choice(device, DEVICES, "device")
     require_generation(folder)
-    encoder = Encoder.load(model, device)
+    encoder = Encoder.load(store.model_place(folder, str(model)), device)
     with write_lock(folder), name_write_errors(folder):
         generation, draft = require_generation(folder), folder / DRAFT
         if DOCUMENTS in damaged_files(generation):

@@ -21,7 +21,7 @@ from oreqa.index.scores.cosine import BLOCK_SCORES
 from oreqa.index.scores.questions import Questions, RetrievalScore, Scores
 from oreqa.index.scoring import QuestionScores, approximate_scores, best_passages, best_sentences, exhaustive_scores
 from oreqa.index.snapshot import Snapshot
-from oreqa.index.store import Settings
+from oreqa.index.store import Settings, model_place
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.fitted import Fitted
 from oreqa.models.graph.session import DEVICES
@@ -128,7 +128,7 @@ class Index:
     def _encoder_of(self, snapshot: Snapshot) -> Encoder:
         with self._lock:
             if self._encoder is None or self._encoder.fingerprint != snapshot.fingerprint:
-                self._encoder = Encoder.load(snapshot.settings.model, self._device)
+                self._encoder = Encoder.load(model_place(self.folder, snapshot.settings.model), self._device)
             encoder = self._encoder
         if encoder.fingerprint != snapshot.fingerprint:
             raise IndexStateError(

@@ -21,7 +21,7 @@ from oreqa.index.dense import ExactVectors, FaissVectors, Ids
 from oreqa.index.documents import check_fields, field_filter, read_passages
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, generation_identity
 from oreqa.index.lexical import load_bm25
-from oreqa.index.store import read_setting, read_settings
+from oreqa.index.store import model_place, read_setting, read_settings
 from oreqa.models.fitted import Fitted, encoder_fitted
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Snapshot:
     @cached_property
     def fitted(self) -> Fitted:
         """What was fitted for the encoder that made the vectors."""
-        return encoder_fitted(self.settings.model, self.fingerprint)
+        return encoder_fitted(model_place(self.generation.parent, self.settings.model), self.fingerprint)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -66,6 +66,12 @@ class Settings:
     factory: str = FACTORY
 
 
+def model_place(folder: Path, model: str) -> str:
+    """Where an index's ``model`` is: in the index's own folder, with which it can be moved, or what the name says."""
+    place = folder / model
+    return str(place) if (place / "config.json").is_file() and not Path(model).is_absolute() else model
+
+
 def open_documents(generation: Path) -> sqlite3.Connection:
     """Open a published generation's documents. Raises IndexStateError if they are damaged or cannot be read."""
     path = generation / DOCUMENTS

@@ -340,17 +340,17 @@ def open_writer(
     settings = settings or existing_settings(folder) or Settings()
     if model is not None:
         settings = replace(settings, model=str(model))
-    name = settings.model
+    place = store.model_place(folder, settings.model)
     check_language(settings.language)
     check_factory(settings.factory)
     encoder = None
     if newest_generation(folder) is None:
         check_empty(folder)
-        encoder = Encoder.load(name, device)  # before the folder is created: a model that fails to load leaves none behind
+        encoder = Encoder.load(place, device)  # before the folder is created: a model that fails to load leaves none behind
     with write_lock(folder), name_write_errors(folder):
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
         current = read_current_state(folder, settings, holds)
-        writer = IndexWriter(folder, settings, holds, current, lambda: encoder or Encoder.load(name, device))
+        writer = IndexWriter(folder, settings, holds, current, lambda: encoder or Encoder.load(place, device))
         try:
             yield writer
         finally:
