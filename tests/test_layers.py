@@ -24,6 +24,7 @@ LAYERS = [
     {"generation"},
     {"training"},
     {"evaluation"},
+    {"adaptation"},
     {"cli"},
     {"__init__", "__main__"},
 ]

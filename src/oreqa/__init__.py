@@ -53,7 +53,7 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
-_PACKAGES = ("evaluation", "generation", "mining", "training")
+_PACKAGES = ("adaptation", "evaluation", "generation", "mining", "training")
 """Packages of functions that are imported when they are asked for, as ``oreqa.evaluation.evaluate_reqa``."""
 
 __all__ = [

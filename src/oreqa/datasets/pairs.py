@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from oreqa.core import Passage
+from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.errors import InputError
 from oreqa.files import need, optional, read_jsonl
@@ -172,8 +173,9 @@ def _whole(candidate: Candidate) -> Candidate:
 
 
 def passage_candidates(passage: Passage) -> list[Candidate]:
-    """The sentences of a passage as candidates."""
-    return [Candidate(s.text, passage.text, passage.title, s.start - passage.start) for s in passage.sentences]
+    """The sentences of a passage as candidates, under what encoders read before it: its title and heading."""
+    head = passage_head(passage.title, passage.heading)
+    return [Candidate(s.text, passage.text, head, s.start - passage.start) for s in passage.sentences]
 
 
 def task_candidates(task: ReqaTask) -> list[Candidate]:

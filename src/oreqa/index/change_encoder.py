@@ -15,9 +15,14 @@ from oreqa.index.encodings import ENCODINGS, Encodings
 from oreqa.index.generations import (
     DOCUMENTS,
     DRAFT,
+    MANIFEST,
     damage_message,
     damaged_files,
+    generation_folder,
+    link_file,
+    newest_generation,
     publish_draft,
+    read_manifest,
     require_generation,
     write_manifest,
 )
@@ -85,3 +90,20 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Callable
         (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()
     write_manifest(draft, {})
     return int(count)
+
+
+def copy_generation(folder: Path, out: Path) -> None:
+    """Make an index in ``out`` of the newest generation of another, to try another encoder with.
+
+    An index that was made there of the same generation stays as it is, with its encoder.
+    """
+    generation, target = require_generation(folder), generation_folder(out, 1)
+    if newest_generation(out) is None or read_manifest(target) != read_manifest(generation):
+        shutil.rmtree(out, ignore_errors=True)
+        for name in (*read_manifest(generation), MANIFEST):
+            link_file(generation / name, target / name)
+
+
+def take_encodings(source: Path, folder: Path) -> None:
+    """Move what another index of the same documents has encoded to where ``change_encoder`` looks for it."""
+    (source / ENCODINGS).replace(folder / NEXT)

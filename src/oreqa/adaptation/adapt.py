@@ -1,0 +1,224 @@
+"""Adapt an index's encoder to its documents: generate questions, train, measure, and publish what is better."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+
+from oreqa.adaptation.questions import build_tasks, heading_pairs, keyword_pairs
+from oreqa.arguments import as_path, count, text_list
+from oreqa.core import Passage
+from oreqa.datasets.pairs import load_pairs, pair_row
+from oreqa.datasets.reqa import ReqaTask
+from oreqa.errors import InputError
+from oreqa.evaluation.ranking import rank_sentences
+from oreqa.evaluation.significance import Difference, paired_difference
+from oreqa.files import read_json, write_json, write_jsonl, write_text
+from oreqa.generation import generate_questions
+from oreqa.index.change_encoder import change_encoder, copy_generation, take_encodings
+from oreqa.index.search import Index
+from oreqa.index.store import model_place
+from oreqa.mining.negatives import draw_negatives
+from oreqa.models.fitted import fitted_file
+from oreqa.models.folders import FITTED
+from oreqa.models.mixing import mix_weights
+from oreqa.progress import Progress, no_progress
+from oreqa.training import need_torch
+
+FOLDER = "adapted"
+"""Where an index keeps its adaptations: a folder for each, numbered."""
+
+REPORT, MEASURED = "report.json", "measured.json"
+"""What a finished adaptation gained, and the same of one that is not published yet."""
+
+SHARE = 0.5
+"""Share of the trained weights in the mix with those before."""
+
+P_VALUE = 0.05
+"""The encoder is replaced if chance explains its gain with less than this probability."""
+
+RECIPE = """kind = "retriever"
+backbone = {backbone}
+data = [{pairs}]
+scale = 20.0
+negatives = 3
+batches = "distinct"
+chunk = 64
+dropout = 0.0
+seed = {seed}
+
+[optimiser]
+learning_rate = 5e-5
+batch = 64
+checkpoint_steps = 50
+"""
+
+FEWEST = 30
+"""Held-out questions without which no gain could be told from chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptationReport:
+    """What an adaptation learned from, and what it gained: MRR, in percent, of held-out generated questions, hybrid search
+    over all sentences, ``before`` and ``after``, with their paired ``difference``; ``published`` says whether the index
+    uses the new encoder, which lies in ``folder`` inside the index's."""
+
+    folder: str
+    passages: int
+    train_questions: int
+    held_out_questions: int
+    before: float
+    after: float
+    difference: Difference
+    published: bool
+    seconds: float
+
+
+def adapt_index(
+    index: str | Path,
+    *,
+    generator: str | Path,
+    extractor: str | Path | None = None,
+    draw: int = 2000,
+    answers: int = 3,
+    round_trip: float = 0.8,
+    seed: int = 0,
+    device: str = "cpu",
+    settings: str | Iterable[str] = (),
+    progress: Progress = no_progress,
+) -> AdaptationReport:
+    """Train the encoder of an index on questions generated from its passages, and re-encode the index if that is better.
+
+    Of ``draw`` passages the ``generator`` asks about up to ``answers`` spans each (``generate_questions``). With queries of
+    keywords and headings, and hard negatives, they train the encoder; the mean of its weights and those before is measured
+    on questions about held-out documents, and published if it finds their sentences better (p < 0.05). ``settings`` change
+    the training's recipe.
+
+    The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
+    resumes when it is started again, unless the documents have changed. Raises InputError for documents from which too few
+    questions can be made, and what generation and training raise.
+    """
+    need_torch()
+    folder = as_path(index, "an index's folder")
+    settings = text_list(settings, "settings")
+    draw, answers, seed = count(draw, "draw"), count(answers, "answers"), count(seed, "seed", 0)
+    begin = perf_counter()
+    with Index.open(folder, device) as opened:
+        if report := _report_of_killed(folder, opened.settings.model):
+            return report
+        passages, model = list(opened.passages()), model_place(folder, opened.settings.model)
+        asked = [opened.content_stamp, str(generator), str(extractor), draw, answers, round_trip, seed, settings]
+        work = _begin(folder / FOLDER, hashlib.sha256(json.dumps(asked).encode()).hexdigest())
+        questions = work / "questions.jsonl"
+        if not questions.is_file():
+            generate_questions(
+                questions,
+                index=folder,
+                generator=generator,
+                extractor=extractor,
+                answers=answers,
+                round_trip=round_trip,
+                draw=draw,
+                seed=seed,
+                device=device,
+                progress=progress,
+            )
+        train, held_out = _tasks(passages, questions, opened.settings.language)
+        if not (work / "pairs.jsonl").is_file():
+            with progress("drawing negatives", len(train.questions)) as advance:
+                write_jsonl(work / "pairs.jsonl", map(pair_row, draw_negatives(train, opened, seed, advance)))
+        _train(work, model, seed, settings, progress)
+        before = _ranks(held_out, opened, "measuring the encoder before", progress)
+    trial, retriever = work / "index", work / "retriever"
+    copy_generation(folder, trial)
+    with Index.open(trial, device) as adapted:
+        if adapted.settings.model != str(retriever):
+            with progress("encoding passages", len(passages)) as advance:
+                change_encoder(trial, retriever, device, advance)
+        after = _ranks(held_out, adapted, "measuring the encoder after", progress)
+    difference = paired_difference(before, after, seed)
+    report = AdaptationReport(
+        folder=str(work.relative_to(folder)),
+        passages=len(passages),
+        train_questions=len(train.questions),
+        held_out_questions=len(held_out.questions),
+        before=100 * sum(before) / len(before),
+        after=100 * sum(after) / len(after),
+        difference=difference,
+        published=difference.mean > 0 and difference.p < P_VALUE,
+        seconds=round(perf_counter() - begin, 1),
+    )
+    write_json(work / MEASURED, asdict(report))
+    if report.published:
+        take_encodings(trial, folder)
+        change_encoder(folder, f"{report.folder}/retriever", device)
+    (work / MEASURED).rename(work / REPORT)
+    for finished in (trial, work / "trained"):
+        shutil.rmtree(finished)
+    return report
+
+
+def _report_of_killed(folder: Path, model: str) -> AdaptationReport | None:
+    """The report of an adaptation that was killed when its encoder had been published; None if there is none."""
+    work = folder / Path(model).parent
+    if Path(model).parts[0] != FOLDER or not (work / MEASURED).is_file():
+        return None
+    content = read_json(work / MEASURED)
+    (work / MEASURED).rename(work / REPORT)
+    return AdaptationReport(**{**content, "difference": Difference(**content["difference"])})
+
+
+def _begin(place: Path, stamp: str) -> Path:
+    """The folder of an adaptation: that of an unfinished one of the same documents and settings, or the next."""
+    numbers = sorted(int(path.name) for path in place.glob("[0-9]*")) if place.is_dir() else []
+    last = place / str(numbers[-1]) if numbers else None
+    if last is not None and not (last / REPORT).is_file():
+        started = read_json(last / "started.json") if (last / "started.json").is_file() else {}
+        if started.get("stamp") == stamp:
+            return last
+        shutil.rmtree(last)
+        numbers.pop()
+    work = place / str(numbers[-1] + 1 if numbers else 1)
+    work.mkdir(parents=True)
+    write_json(work / "started.json", {"stamp": stamp})
+    return work
+
+
+def _tasks(passages: Sequence[Passage], questions: Path, language: str) -> tuple[ReqaTask, ReqaTask]:
+    """Tasks to train on and to measure by. Only generated questions measure: people ask more than words and headings."""
+    generated = list(load_pairs(questions))
+    train = build_tasks(passages, [*generated, *keyword_pairs(generated, passages, language), *heading_pairs(passages)])[0]
+    held_out = build_tasks(passages, generated)[1]
+    if len(held_out.questions) < FEWEST:
+        raise InputError(
+            f"{questions}: {len(held_out.questions)} of its {len(generated)} questions are held out to measure by; at least "
+            f"{FEWEST} are needed: index more documents, or set draw or answers higher"
+        )
+    return train, held_out
+
+
+def _train(work: Path, model: str, seed: int, settings: Sequence[str], progress: Progress) -> None:
+    """Train ``work/trained``, and mix it into ``work/retriever``, unless they are there."""
+    trained, out = work / "trained", work / "retriever"
+    if not (out / "model.safetensors").is_file():
+        if not (trained / "run.json").is_file():
+            recipe = RECIPE.format(backbone=json.dumps(model), pairs=json.dumps(str(work / "pairs.jsonl")), seed=seed)
+            write_text(work / "retriever.toml", recipe)
+            from oreqa.training import train_model
+
+            train_model("retriever", work / "retriever.toml", trained, settings, progress)
+        mix_weights(trained, model, SHARE, out)
+        # Cosines keep their scale: the weights of the retrieval scores still fit.
+        if (before := fitted_file(model)).is_file() and (fusion := read_json(before).get("fusion")):
+            write_json(out / FITTED, {"fusion": fusion})
+
+
+def _ranks(task: ReqaTask, index: Index, name: str, progress: Progress) -> list[float]:
+    """Each question's reciprocal rank, by hybrid search."""
+    with progress(name, len(task.questions)) as advance:
+        return [1 / min(result.ranks) for result in rank_sentences(task, index, "hybrid", advance)]

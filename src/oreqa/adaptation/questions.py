@@ -1,0 +1,73 @@
+"""What an adaptation learns from and is measured by: questions about an index's own passages."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from oreqa.core import Passage
+from oreqa.corpus.splitter import passage_head
+from oreqa.datasets.pairs import SILVER, Candidate, Pair, passage_candidates
+from oreqa.datasets.reqa import ReqaTask
+from oreqa.datasets.splits import HELD_OUT, is_held_out_name
+from oreqa.index.lexical import words
+
+KEYWORDS = 4
+"""Words of a keyword query, at most."""
+
+KEYWORD_SHARE = 4
+"""One sentence in so many that were asked about has a keyword query, too."""
+
+
+def heading_pairs(passages: Iterable[Passage]) -> Iterator[Pair]:
+    """Each title with its heading as a query for the first sentence below it: people search by such words."""
+    seen: set[str] = set()
+    for passage in passages:
+        head = " ".join(part for part in (passage.title, passage.heading) if part)
+        if len(head.split()) > 1 and head not in seen and passage.sentences:
+            yield Pair(head, passage_candidates(passage)[0], source=SILVER)
+        seen.add(head)
+
+
+def keyword_pairs(pairs: Sequence[Pair], passages: Iterable[Passage], language: str) -> Iterator[Pair]:
+    """The rarest words of one answer sentence in ``KEYWORD_SHARE``, in their order, as a query for it."""
+    frequencies: Counter[str] = Counter()
+    for passage in passages:
+        frequencies.update(set(words(passage.text, language)))
+    for pair in pairs[::KEYWORD_SHARE]:
+        of_stem: dict[str, str] = {}
+        for word in pair.positive.answer.split():
+            bare = word.strip(".,;:!?()[]{}\"'“”‘’")
+            if stems := words(bare, language):
+                of_stem.setdefault(stems[0], bare)
+        rare = sorted(of_stem, key=lambda stem: frequencies[stem])[:KEYWORDS]
+        if len(rare) > 1:
+            yield Pair(" ".join(word for stem, word in of_stem.items() if stem in rare), pair.positive, source=SILVER)
+
+
+def build_tasks(passages: Sequence[Passage], pairs: Iterable[Pair]) -> tuple[ReqaTask, ReqaTask]:
+    """The pairs as two tasks over all ``passages``: to train on, and of held-out documents, to measure by.
+
+    A tenth of the documents is held out, or a tenth of the passages where there are too few documents for that. Pairs that
+    stand in no passage, as after an edit, are left out.
+    """
+    places: dict[Candidate, int] = {}
+    documents: list[str] = []
+    for passage in passages:
+        for candidate in passage_candidates(passage):
+            places.setdefault(candidate, len(documents))
+            documents.append(passage.document_key)
+    heads = [passage_head(passage.title, passage.heading) for passage in passages]
+    texts = [f"{head}\n{passage.text}" for head, passage in zip(heads, passages, strict=True)]
+    if len(set(documents)) < 2 * HELD_OUT:
+        documents = [text for text, passage in zip(texts, passages, strict=True) for _ in passage.sentences]
+    golds: tuple[dict[str, set[int]], dict[str, set[int]]] = (defaultdict(set), defaultdict(set))
+    for pair in pairs:
+        place = places.get(pair.positive)
+        if place is not None:
+            golds[is_held_out_name(documents[place])][pair.question].add(place)
+    train, held_out = (
+        ReqaTask(tuple(passages), tuple(of_split), tuple(tuple(sorted(places)) for places in of_split.values()))
+        for of_split in golds
+    )
+    return train, held_out

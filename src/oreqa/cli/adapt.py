@@ -1,0 +1,68 @@
+"""``oreqa adapt``: an index's models, adapted to its documents."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from oreqa.cli.application import app
+from oreqa.cli.options import DeviceOption, GeneratorOption, IndexOption, JsonFlag, PrecisionOption, SeedOption
+from oreqa.cli.output import print_json, say
+from oreqa.cli.progress import progress_bar
+
+
+@app.command()
+def adapt(
+    index: IndexOption,
+    generator: GeneratorOption,
+    extractor: Annotated[
+        str | None, typer.Option(help="Extractor of answers: a name or a folder.", show_default="rules alone")
+    ] = None,
+    draw: Annotated[int, typer.Option("--draw", min=1, help="Passages to ask about, drawn at random.")] = 2000,
+    answers: Annotated[int, typer.Option(min=1, help="Answers to ask for in each passage.")] = 3,
+    round_trip: Annotated[
+        float, typer.Option(min=0, max=1, help="Lowest F1 of the reader's answer to a question; 0 reads nothing.")
+    ] = 0.8,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Change the training's recipe: name=value, as in epochs=2.")
+    ] = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = "cpu",
+    precision: PrecisionOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train an index's encoder on its documents alone, and use it if it searches them better (needs the train extra).
+
+    Questions are generated from the passages, the encoder learns from them, and questions about held-out documents measure
+    it. The index answers as before until all is done; an interrupted run resumes when it is started again.
+
+    [bold]oreqa adapt --index kb --generator runs/generator[/bold]
+    """
+    from oreqa.adaptation import adapt_index
+
+    report = adapt_index(
+        index,
+        generator=generator,
+        extractor=extractor,
+        draw=draw,
+        answers=answers,
+        round_trip=round_trip,
+        settings=settings or (),
+        seed=seed,
+        device=device,
+        progress=progress_bar,
+    )
+    if as_json:
+        print_json(asdict(report))
+        return
+    difference = report.difference
+    gain, low, high = (f"{100 * value:+.1f}" for value in (difference.mean, difference.low, difference.high))
+    say(f"learned from {report.train_questions:,} questions about {report.passages:,} passages, {report.seconds:,.0f} s")
+    say(f"MRR of {report.held_out_questions:,} generated questions about held-out documents:")
+    say(f"  before {report.before:.1f}, after {report.after:.1f}: {gain} ({low} to {high}, p = {difference.p:.4f})")
+    if report.published:
+        say(f"{index} uses {report.folder}/retriever from now on")
+    else:
+        say(f"{index} keeps its encoder: no gain that chance would not explain")

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("torch")
+pytestmark = [pytest.mark.train, pytest.mark.slow]
+
+from oreqa.adaptation import adapt, adapt_index  # noqa: E402
+from oreqa.cli import app  # noqa: E402
+from oreqa.core import Document  # noqa: E402
+from oreqa.errors import InputError  # noqa: E402
+from oreqa.evaluation.significance import Difference  # noqa: E402
+from oreqa.generation import generate  # noqa: E402
+from oreqa.index.generations import newest_generation  # noqa: E402
+from oreqa.index.in_memory import index_documents  # noqa: E402
+from oreqa.index.search import Index  # noqa: E402
+
+NAMES = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy Noether", "Mary Somerville", "Kurt Goedel", "Rosa Parks")
+SETTINGS = ["max_tokens=48", "optimiser.batch=8", "optimiser.checkpoint_steps=2", "optimiser.learning_rate=1e-3"]
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tiny encoder reads letters: its passages have few words."""
+    monkeypatch.setattr(generate, "MIN_WORDS", 5)
+    monkeypatch.setattr(adapt, "FEWEST", 1)
+
+
+@pytest.fixture
+def kb(fitted: Path, tmp_path: Path) -> Path:
+    documents = [
+        Document(
+            f"d{number}",
+            f"The life of {name}",
+            f"In {1800 + number} {name} moved to the city of Paris with {number + 2} friends. "
+            f"There {name} read {number + 30} books about bees, and wrote the Book of Stars in {1900 + number}.",
+        )
+        for number, name in enumerate(NAMES)
+    ]
+    index_documents(tmp_path / "kb", documents, model=fitted)
+    return tmp_path / "kb"
+
+
+def better(before: object, after: object, seed: int) -> Difference:
+    return Difference(0.1, 0.05, 0.15, 0.001)
+
+
+def worse(before: object, after: object, seed: int) -> Difference:
+    return Difference(-0.1, -0.15, -0.05, 0.001)
+
+
+def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapt, "paired_difference", better)
+    with Index.open(kb) as index:
+        before = index.settings.model
+        report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+        assert report.published
+        assert report.folder == "adapted/1"
+        assert index.settings.model == "adapted/1/retriever" != before
+        assert index.search("books about bees", mode="dense")
+        assert index.fitted.fusion
+    assert report.train_questions > report.held_out_questions > 0
+    work = kb / "adapted" / "1"
+    assert {path.name for path in work.iterdir()} == {
+        "pairs.jsonl", "questions.jsonl", "report.json", "retriever", "retriever.toml", "started.json",
+    }  # fmt: skip
+    again = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    assert again.folder == "adapted/2"
+
+
+def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapt, "paired_difference", worse)
+    generation = newest_generation(kb)
+    options = ["--round-trip", "0", "--json", *(part for text in SETTINGS for part in ("--set", text))]
+    result = CliRunner().invoke(app, ["adapt", "--index", str(kb), "--generator", str(tiny_generator), *options])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["published"] is False
+    assert newest_generation(kb) == generation
+
+
+@pytest.mark.parametrize("stage", ["draw_negatives", "mix_weights", "change_encoder", "paired_difference", "take_encodings"])
+def test_an_interrupted_adaptation_resumes(
+    kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    monkeypatch.setattr(adapt, "paired_difference", better)
+    stages = {"generate_questions": 0, "mix_weights": 0, "take_encodings": 0}
+    for name in stages:
+        function = getattr(adapt, name)
+
+        def counted(*args: object, name: str = name, function: object = function, **options: object) -> object:
+            stages[name] += 1
+            return function(*args, **options)  # type: ignore[operator]
+
+        monkeypatch.setattr(adapt, name, counted)
+    with monkeypatch.context() as broken:
+
+        def interrupt(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        broken.setattr(adapt, stage, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    with Index.open(kb) as index:
+        assert index.search("books about bees")  # as before
+    report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    assert report.published
+    assert stages == {"generate_questions": 1, "mix_weights": 1, "take_encodings": 1}
+    with Index.open(kb) as index:
+        assert index.settings.model == "adapted/1/retriever"
+
+
+def test_one_that_was_killed_after_publishing_is_finished(
+    kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapt, "paired_difference", better)
+    first = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    work = kb / "adapted" / "1"
+    (work / "report.json").rename(work / "measured.json")
+    assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS) == first
+    assert (work / "report.json").is_file()
+
+
+def test_other_documents_begin_anew(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapt, "paired_difference", better)
+    with monkeypatch.context() as broken:
+        broken.setattr(adapt, "mix_weights", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    index_documents(kb, [Document("new", "More", "Bees dance to tell the others where the flowers are in the field.")])
+    with Index.open(kb) as index:
+        passages = index.counts()["passages"]
+    report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    assert (report.folder, report.passages) == ("adapted/1", passages)
+
+
+def test_too_few_questions(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapt, "FEWEST", 1000)
+    with pytest.raises(InputError, match="at least 1000 are needed: index more documents"):
+        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    shutil.rmtree(kb / "adapted")

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from oreqa.adaptation.questions import build_tasks, heading_pairs, keyword_pairs
+from oreqa.core import Passage, Sentence
+from oreqa.datasets.pairs import Pair, passage_candidates
+from oreqa.datasets.splits import is_held_out_name
+
+
+def passage(key: str, text: str, title: str = "Octopus", heading: str = "") -> Passage:
+    first = text.index(".") + 1
+    sentences = (Sentence(text[:first], 0, first), Sentence(text[first + 1 :], first + 1, len(text)))
+    return Passage(key, title, heading, text, 0, len(text), sentences)
+
+
+BODY = passage("a", "An octopus has three hearts. Its blood is blue.", heading="Body")
+
+
+def test_headings_ask_for_the_first_sentence_below_them() -> None:
+    rows = list(heading_pairs([BODY, replace(BODY, text=BODY.text), passage("b", "It hunts. It eats.", "Food")]))
+    assert [(row.question, row.positive.answer) for row in rows] == [("Octopus Body", "An octopus has three hearts.")]
+    assert rows[0].positive.title == "Octopus: Body"
+
+
+def test_keywords_are_the_rarest_words_in_their_order() -> None:
+    others = [passage(str(number), "The octopus has arms. The sea is deep.") for number in range(3)]
+    pairs = [Pair("how many hearts", passage_candidates(BODY)[0])]
+    (row,) = keyword_pairs(pairs, [BODY, *others], "en")
+    assert row.question.split()[-2:] == ["three", "hearts"]
+    assert row.positive == pairs[0].positive
+    assert list(keyword_pairs([], [], "en")) == []
+
+
+def test_documents_are_held_out_whole() -> None:
+    passages = [passage(f"d{number}", f"Text {number}. More of {number}.") for number in range(60)]
+    passages += [passage(f"d{number}", f"Other text {number}. Still more of {number}.") for number in range(60)]
+    pairs = [Pair(f"question {number}", passage_candidates(row)[number % 2]) for number, row in enumerate(passages)]
+    gone = Pair("gone", passage_candidates(passage("x", "It was removed. It is gone."))[0])
+    train, held_out = build_tasks(passages, [*pairs, gone])
+    assert len(train.questions) + len(held_out.questions) == 120
+    assert train.passages == held_out.passages == tuple(passages)
+    candidates = [(row, sentence) for row in passages for sentence in row.sentences]
+    for task, held in ((train, False), (held_out, True)):
+        assert task.questions
+        for question, golds in zip(task.questions, task.gold, strict=True):
+            (gold,) = golds
+            row, sentence = candidates[gold]
+            number = int(question.split()[1])
+            assert (row, sentence) == (passages[number], passages[number].sentences[number % 2])
+            assert is_held_out_name(row.document_key) == held
+
+
+def test_passages_are_held_out_where_documents_are_few() -> None:
+    passages = [passage("one", f"Text {number}. More of {number}.") for number in range(60)]
+    pairs = [Pair(f"question {number}", passage_candidates(row)[0]) for number, row in enumerate(passages)]
+    train, held_out = build_tasks(passages, pairs)
+    assert train.questions
+    assert held_out.questions
