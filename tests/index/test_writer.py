@@ -206,3 +206,19 @@ def test_settings_that_cannot_work_leave_nothing_behind(
     index_files(tmp_path / "kb", [library], settings)
     with pytest.raises(InputError, match=reason):
         index_files(tmp_path / "kb", [library], replace(settings, **change))
+
+
+def test_a_model_without_numbers_leaves_no_folder(tmp_path: Path, library: Path, tiny: Path) -> None:
+    import shutil
+
+    import numpy as np
+    from safetensors.numpy import load_file, save_file
+
+    from oreqa.errors import ModelError
+
+    model = shutil.copytree(tiny, tmp_path / "nan")
+    weights = load_file(tiny / "model.safetensors")
+    save_file({name: np.full_like(value, np.nan) for name, value in weights.items()}, model / "model.safetensors")
+    with pytest.raises(ModelError, match="NaN or infinite numbers: copy it again, or train it more slowly"):
+        index_files(tmp_path / "kb", [library], Settings(model=str(model)))
+    assert not (tmp_path / "kb").exists()

@@ -687,3 +687,27 @@ def test_checkpoints_with_other_names_of_weights_are_refused(squad_file: Path, t
     save_file({name.replace("passages", "former"): value for name, value in load_file(file).items()}, file)
     with pytest.raises(InputError, match="its checkpoints were made by another version of oreqa; remove them to begin anew"):
         train_retriever(recipe, tmp_path / "m")
+
+
+@pytest.mark.parametrize("changes", [{"optimiser.learning_rate": 1e30}, {"scale": 1e38}])
+def test_a_training_that_diverges_saves_nothing(
+    squad_file: Path, tiny: Path, tmp_path: Path, changes: dict[str, float]
+) -> None:
+    optimiser = {**OPTIMISER, "learning_rate": changes.get("optimiser.learning_rate", 1e-3), "checkpoint_steps": 1}
+    recipe = retriever_recipe(squad_file, tiny, epochs=2, optimiser=optimiser, scale=changes.get("scale", 20.0))
+    with pytest.raises(InputError, match=r"training diverged at step \d+: its loss is not a finite number; set optimiser"):
+        train_recorded(train_retriever, recipe, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_one_pair_teaches_nothing(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text(json.dumps(pair_row(Pair("who jumps", Candidate("A cat jumps.", "A cat jumps.")))) + "\n")
+    with pytest.raises(InputError, match="the data has one pair: its answer has no other to be told from"):
+        train_retriever(retriever_recipe(file, tiny), tmp_path / "m")
+
+
+def test_others_may_read_what_is_trained(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    train_retriever(retriever_recipe(squad_file, tiny, projection=8), tmp_path / "m")
+    modes = {file.stat().st_mode for file in (tmp_path / "m").rglob("*") if file.is_file()}
+    assert len(modes) == 1

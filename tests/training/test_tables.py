@@ -12,6 +12,7 @@ pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate  # noqa: E402
 from oreqa.training.batches import RETRIEVER_ORDERS, by_length, by_passage  # noqa: E402
+from oreqa.training.families import TRAINERS  # noqa: E402
 from oreqa.training.generation_recipes import ExtractorLoss  # noqa: E402
 from oreqa.training.losses import (  # noqa: E402
     CROSS_ENCODER_LOSSES,
@@ -23,7 +24,6 @@ from oreqa.training.losses import (  # noqa: E402
 from oreqa.training.recipes import RECIPES, CrossEncoderLoss, ReaderLoss  # noqa: E402
 from oreqa.training.retriever_examples import Example  # noqa: E402
 from oreqa.training.retriever_recipe import RetrieverLoss, RetrieverRecipe, RoundOrder, RunOrder  # noqa: E402
-from oreqa.training.train import TRAINERS  # noqa: E402
 
 
 def test_every_name_has_a_row() -> None:

@@ -19,7 +19,8 @@ app.add_typer(train, name="train")
 RecipeOption = Annotated[Path, typer.Option(help="Recipe, a TOML file; recipes/ holds some.")]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of the trained model.")]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Change the recipe: name=value, as in optimiser.batch=16.")
+    list[str] | None,
+    typer.Option("--set", help="Change the recipe: name=value, as in optimiser.batch=16; name= leaves the key out."),
 ]
 
 
@@ -131,4 +132,8 @@ def _train(kind: str, recipe: Path, out: Path, settings: list[str] | None, as_js
     if as_json:
         print_json(record)
     else:
-        say(f"trained in {record['seconds']:,.0f} s, {record['steps']:,} steps: {out}")
+        before = record.get("seconds_since_step")
+        resumed = f", resumed after step {before:,}" if before else ""
+        pairs = f" on {record['pairs']:,} pairs" if "pairs" in record else ""
+        loss = record["losses"][-1][1]
+        say(f"trained in {record['seconds']:,.0f} s{resumed}; {record['steps']:,} steps{pairs}, last loss {loss:g}: {out}")

@@ -60,7 +60,7 @@ def evaluate_reqa(
     boundaries = load_boundaries(Path(sentences)) if sentences else None
     paragraphs, where = load_paragraphs(data), str(data)
     if held_out:
-        paragraphs, where = split_articles(paragraphs)[1], f"{data}, held-out articles"
+        paragraphs, where = split_articles(paragraphs)[1], f"{data}, held-out articles (a tenth, chosen by title)"
     task = need_questions(build_reqa(paragraphs, boundaries, settings.language), where)
     task = draw_questions(often_asked(task, min_questions, where), questions, seed)
     begin = time.monotonic()

@@ -31,12 +31,12 @@ class Alignment(Section):
     question_answer: NonNegative = 0.5
     """Weight of the term of the questions around an answer."""
     question_question: NonNegative = 0.5
-    """Weight of the term of the questions around a question. The paper's 1e4 goes with inner products of long vectors, of
-    which each is its own only neighbour."""
+    """Weight of the term of the questions around a question. The paper's 1e4 goes with inner products of long vectors: each
+    is so much nearer to itself than to any other that the term is almost 0."""
     answer_answer: NonNegative = 0.5
-    """Weight of the term of the answers around an answer, likewise."""
+    """Weight of the term of the answers around an answer; the paper's is 1e4, too."""
     ramp_epochs: NonNegative = 1.0
-    """Epochs over which these four rise from 0 to their full weights; in the paper 5 of 30."""
+    """Epochs over which the weights of the four terms rise from 0 to their full values; in the paper 5 of 30."""
     detach: bool = True
     """Keep the alignment from training the cross-encoder, which then is only its target."""
     keep_cross: bool = False
@@ -44,6 +44,8 @@ class Alignment(Section):
 
     @model_validator(mode="after")
     def _no_key_is_ignored(self) -> Self:
+        if not self.dual_share + self.cross_share + self.share:
+            raise ValueError("dual_share, cross_share and share are all 0: nothing would be learned")
         self._refuse_ignored("width", self.kernel == "gaussian", "kernel=gaussian")
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -19,7 +20,8 @@ R = TypeVar("R", bound=Section)
 
 
 def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] = ()) -> R:
-    """Read a recipe. ``settings`` are ``name=value`` or ``table.name=value``, the value in TOML or a plain word.
+    """Read a recipe. ``settings`` are ``name=value`` or ``table.name=value``, the value in TOML or a plain word; without a
+    value, as in ``alignment=``, they leave a key or a table of the recipe out.
 
     Raises InputError that names the file and the key.
     """
@@ -40,7 +42,9 @@ def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] =
     except ValidationError as error:
         unknown = next((row["loc"] for row in error.errors() if row["type"] == "extra_forbidden"), None)
         if unknown is not None:
-            raise InputError(f"{path}: {_unknown_key(kind, unknown)}") from None
+            is_set = any(setting.partition("=")[0] == ".".join(map(str, unknown)) for setting in changes)
+            place = f"the setting {'.'.join(map(str, unknown))}" if is_set else str(path)
+            raise InputError(f"{place}: {_unknown_key(kind, unknown)}") from None
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the recipe"
         raise InputError(f"{path}: {place}: {_plain(first['msg'])}") from None
@@ -53,17 +57,19 @@ def _plain(message: str) -> str:
         ("Input should be", "it must be"),
         ("Field required", "it is missing"),
         ("a valid tuple", "a list"),
+        (", unable to parse string as a number", ""),
+        (", unable to parse string as an integer", ""),
     ):
         message = message.replace(theirs, ours)
-    return message
+    return re.sub(r"a valid dictionary or instance of \w+", "a table", message)
 
 
 def _unknown_key(kind: type[Section], place: Sequence[int | str]) -> str:
     """Suggest known keys for an unknown one."""
     keys = list(section_at(kind, place[:-1]).model_fields)
     nearest = get_close_matches(str(place[-1]), keys, 1, cutoff=0.75)
-    guess = f"did you mean {nearest[0]}? " if nearest else ""
-    return f"there is no key {'.'.join(map(str, place))}; {guess}the keys here are {', '.join(keys)}"
+    guess = f"did you mean {nearest[0]}?" if nearest else f"the keys here are {', '.join(keys)}"
+    return f"there is no key {'.'.join(map(str, place))}; {guess}"
 
 
 def _set(content: dict[str, Any], setting: str) -> None:
@@ -79,4 +85,7 @@ def _set(content: dict[str, Any], setting: str) -> None:
         content = content.setdefault(table, {})
         if not isinstance(content, dict):
             raise InputError(f"the setting {setting!r}: {table} is not a table of the recipe")
-    content[last] = value
+    if text:
+        content[last] = value
+    else:
+        content.pop(last, None)

@@ -122,6 +122,8 @@ def _examples(
     """All examples of a run in the order in which they are seen, or the rounds that make it; and the number of clusters."""
     batch, rng = recipe.optimiser.batch, random.Random(recipe.seed)
     examples = pool.draw(random.Random(recipe.seed))
+    if len(examples) == 1:
+        raise InputError("the data has one pair: its answer has no other to be told from; name data with more")
     if not examples:
         raise InputError(
             f"no pair of the data can be learned from: none is gold, and silver = {recipe.silver} with min_probability = "

@@ -30,7 +30,7 @@ class RetrieverRecipe(Section):
     data_root: Path = Path()
     """Folder that the data files' paths begin at."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
-    """SQuAD, MRQA or pair files, and BEIR folders."""
+    """SQuAD and MRQA files, of which the held-out articles are passed over, pair files, and BEIR folders."""
     dev: Path | None = None
     """A task to stop early on: its MRR is measured at every checkpoint, and the best one is kept. Of a SQuAD or MRQA file
     the held-out articles, of a BEIR folder the split dev."""

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from oreqa.arguments import as_path, choice
 from oreqa.errors import InputError
 from oreqa.progress import Progress, no_progress
-from oreqa.training.cross_encoder import train_classifier, train_reranker
-from oreqa.training.extractor import train_extractor
-from oreqa.training.generator import train_generator
-from oreqa.training.openqa import train_openqa
-from oreqa.training.reader import train_reader
 from oreqa.training.recipe_files import load_recipe
 from oreqa.training.recipes import RECIPES
-from oreqa.training.records import train_recorded
-from oreqa.training.retriever import train_retriever
-
-TRAINERS: Mapping[str, Callable[[Any, Path, Progress], dict[str, Any]]] = {
-    "reader": train_reader,
-    "reranker": train_reranker,
-    "classifier": train_classifier,
-    "retriever": train_retriever,
-    "openqa": train_openqa,
-    "generator": train_generator,
-    "extractor": train_extractor,
-}
-"""What trains each kind of ``recipes.RECIPES``."""
 
 
 def train_model(
@@ -43,4 +25,8 @@ def train_model(
     folder = as_path(out, "out")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; name a folder for the model")
-    return train_recorded(TRAINERS[kind], load_recipe(RECIPES[kind], recipe, settings), folder, progress)
+    content = load_recipe(RECIPES[kind], recipe, settings)
+    from oreqa.training.families import TRAINERS  # after the recipe's errors: torch takes seconds to import
+    from oreqa.training.records import train_recorded
+
+    return train_recorded(TRAINERS[kind], content, folder, progress)

@@ -138,19 +138,39 @@ def fit(
         last = _last_whole_checkpoint(checkpoints)
         if last is None and trainer.is_world_process_zero():  # the rounds begin anew, too
             shutil.rmtree(checkpoints, ignore_errors=True)
-        result = trainer.train(resume_from_checkpoint=last)
+        try:
+            result = trainer.train(resume_from_checkpoint=last)
+            if not all(weights.isfinite().all() for weights in model.parameters()):
+                raise DivergedError(result.global_step)
+        except DivergedError:
+            if trainer.is_world_process_zero():  # a run with other settings must not be refused because of them
+                shutil.rmtree(checkpoints, ignore_errors=True)
+            raise
     history = trainer.state.log_history
     if trainer.is_world_process_zero():  # of the processes under torchrun, one saves
         (save or model.save_pretrained)(out)
+        for file in out.rglob("*.safetensors"):  # safetensors lets nobody else read what it writes
+            shutil.copymode(out / "config.json", file)
         shutil.rmtree(checkpoints, ignore_errors=True)
+    losses = [[row["step"], round(row["loss"], 4)] for row in history if "loss" in row]
     record = {
         "steps": result.global_step,
-        "losses": [[row["step"], round(row["loss"], 4)] for row in history if "loss" in row],
+        "losses": losses or [[result.global_step, round(result.training_loss, 4)]],
         "seconds": round(result.metrics["train_runtime"], 1),
     }
     if early_stopping is not None:
         record["dev"] = [[row["step"], row["eval_dev"]] for row in history if "eval_dev" in row]
     return record if last is None else {**record, "seconds_since_step": int(last.rpartition("-")[2])}
+
+
+class DivergedError(InputError):
+    """The loss, or a weight, is no finite number any more."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(
+            f"training diverged at step {step:,}: its loss is not a finite number; set optimiser.learning_rate lower, or "
+            "weights and scales of its losses"
+        )
 
 
 def epoch_batches(examples: Sequence[Any] | Rounds, epochs: int, batch: int) -> float:
@@ -329,7 +349,10 @@ class _OrderedTrainer(Trainer):  # type: ignore[misc]
         return self.optimizer
 
     def compute_loss(self, model: Any, inputs: Batch, **_: Any) -> Tensor:
-        return self._loss(model, inputs)
+        loss = self._loss(model, inputs)
+        if not loss.isfinite():
+            raise DivergedError(self.state.global_step + 1)
+        return loss
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
         """Refuse a checkpoint whose weights have other names: it would be resumed with the model's first weights."""

@@ -71,4 +71,4 @@ def batches_by_length(lengths: Sequence[int]) -> Iterator[NDArray[np.intp]]:
 def check_finite(numbers: NDArray[Any], path: Path) -> None:
     """Raise ModelError if the model in ``path`` computed NaN or infinite values, which its results might hide."""
     if not np.isfinite(numbers).all():
-        raise ModelError(f"{path}: the model gives NaN or infinite numbers: copy or download it again")
+        raise ModelError(f"{path}: the model gives NaN or infinite numbers: copy it again, or train it more slowly")
