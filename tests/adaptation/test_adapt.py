@@ -114,6 +114,27 @@ def test_an_interrupted_adaptation_resumes(
         assert index.settings.model == "adapted/1/retriever"
 
 
+def test_one_that_was_interrupted_while_publishing_resumes(
+    kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapt, "paired_difference", better)
+    change, changed = adapt.change_encoder, []
+
+    def second_time(folder: Path, *arguments: object) -> int:
+        changed.append(folder)
+        if folder == kb and changed.count(kb) == 1:
+            raise KeyboardInterrupt
+        return change(folder, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(adapt, "change_encoder", second_time)
+    with pytest.raises(KeyboardInterrupt):
+        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS).published
+    assert changed == [kb / "adapted" / "1" / "index", kb, kb]
+    with Index.open(kb) as index:
+        assert index.settings.model == "adapted/1/retriever"
+
+
 def test_one_that_was_killed_after_publishing_is_finished(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

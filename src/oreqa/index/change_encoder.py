@@ -105,5 +105,9 @@ def copy_generation(folder: Path, out: Path) -> None:
 
 
 def take_encodings(source: Path, folder: Path) -> None:
-    """Move what another index of the same documents has encoded to where ``change_encoder`` looks for it."""
-    (source / ENCODINGS).replace(folder / NEXT)
+    """Move what another index of the same documents has encoded to where ``change_encoder`` looks for it.
+
+    What was moved before is there already.
+    """
+    if (source / ENCODINGS).is_file():
+        (source / ENCODINGS).replace(folder / NEXT)
