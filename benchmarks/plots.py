@@ -203,12 +203,18 @@ def candidates(axes: Axes) -> None:
 
 
 def teaching(axes: Axes) -> None:
-    rows = read("endx_cost.json")
-    encoders = {"MiniLM, six layers": "bert", "Transformer, two layers": "transformer", "LSTM": "lstm", "GRU": "gru"}
-    systems = {"dual encoder alone": "dual", "with a cross-encoder": "endx"}
-    seconds = {name: [rows[key]["seconds_a_step"][system] for key in encoders.values()] for name, system in systems.items()}
-    paired_bars(axes, list(encoders), seconds, "{:.2f}")
-    axes.set(xlabel="seconds a training step of 64 questions on two CPU cores", xlim=(0, 4.8))
+    places = {
+        f"{encoder}, {data}": (f"endx-{file}.json", key)
+        for encoder, key in (("GRU", "gru"), ("MiniLM", "bert"))
+        for data, file in (("SQuAD", "squad"), ("NQ", "nq"))
+    }
+    systems = {"dual encoder alone": "dual", "taught by a cross-encoder": "endx"}
+    scores = {
+        name: [read(file)["rows"][f"{key} {system}"]["mrr"][0] for file, key in places.values()]
+        for name, system in systems.items()
+    }
+    paired_bars(axes, list(places), scores, "{:.1f}")
+    axes.set(xlabel="MRR of the answer's sentence", xlim=(0, 100))
 
 
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
