@@ -83,6 +83,33 @@ def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Pat
     assert newest_generation(kb) == generation
 
 
+@pytest.mark.parametrize("loses", [False, True])
+def test_questions_of_the_user(
+    kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: bool
+) -> None:
+    own = tmp_path / "own.jsonl"
+    rows = [{"question": f"What did {name} read?", "answers": ["books about bees"]} for name in NAMES[:2]]
+    own.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    calls: list[int] = []
+
+    def of_call(before: object, after: object, seed: int) -> Difference:
+        calls.append(1)
+        return better(before, after, seed) if len(calls) == 1 or not loses else worse(before, after, seed)
+
+    monkeypatch.setattr(adapt, "paired_difference", of_call)
+    report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, questions=own)
+    assert report.own.keys() == {"em", "f1", "acc@1", "acc@5"}
+    assert report.published is not loses
+    (kb / report.folder / "report.json").rename(kb / report.folder / "measured.json")
+    if not loses:
+        assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, questions=own) == report
+    own.write_text("no list")
+    with pytest.raises(InputError, match=r"own\.jsonl"):
+        adapt_index(kb, generator=tiny_generator, questions=own)
+    with pytest.raises(InputError, match=r"questions\.jsonl, line 1"):
+        adapt_index(kb, generator=tiny_generator, questions=kb / "adapted" / "1" / "questions.jsonl")
+
+
 @pytest.mark.parametrize("stage", ["draw_negatives", "mix_weights", "change_encoder", "paired_difference", "take_encodings"])
 def test_an_interrupted_adaptation_resumes(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch, stage: str

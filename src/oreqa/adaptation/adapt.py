@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from oreqa.adaptation.questions import build_tasks, heading_pairs, keyword_pairs
 from oreqa.arguments import as_path, count, text_list
 from oreqa.core import Passage
 from oreqa.datasets.pairs import load_pairs, pair_row
+from oreqa.datasets.questions import load_question_list
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.errors import InputError
+from oreqa.evaluation.openqa import evaluate_openqa
 from oreqa.evaluation.ranking import rank_sentences
+from oreqa.evaluation.runs import load_run
 from oreqa.evaluation.significance import Difference, paired_difference
 from oreqa.files import read_json, write_json, write_jsonl, write_text
 from oreqa.generation import generate_questions
@@ -35,6 +39,12 @@ FOLDER = "adapted"
 
 REPORT, MEASURED = "report.json", "measured.json"
 """What a finished adaptation gained, and the same of one that is not published yet."""
+
+BEFORE, AFTER = "before", "after"
+"""Folders of the answers to the user's questions."""
+
+METRICS = ("em", "f1", "acc@1", "acc@5")
+"""What is measured of them, where answers are short enough to tell: exact match, F1, and retrieval."""
 
 SHARE = 0.5
 """Share of the trained weights in the mix with those before."""
@@ -63,18 +73,40 @@ FEWEST = 30
 
 
 @dataclass(frozen=True, slots=True)
+class Gain:
+    """A metric of the same questions by the encoder ``before`` and ``after``, in percent, and the paired ``difference``."""
+
+    before: float
+    after: float
+    difference: Difference
+
+    @classmethod
+    def of_questions(cls, before: Sequence[float], after: Sequence[float], seed: int) -> Gain:
+        """From each question's value, 0 to 1."""
+        first, second = (100 * sum(values) / len(values) for values in (before, after))
+        return cls(first, second, paired_difference(before, after, seed))
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Gain:
+        """From what ``asdict`` made of one."""
+        return cls(row["before"], row["after"], Difference(**row["difference"]))
+
+
+@dataclass(frozen=True, slots=True)
 class AdaptationReport:
-    """What an adaptation learned from, and what it gained: MRR, in percent, of held-out generated questions, hybrid search
-    over all sentences, ``before`` and ``after``, with their paired ``difference``; ``published`` says whether the index
-    uses the new encoder, which lies in ``folder`` inside the index's."""
+    """What an adaptation learned from, and what it gained.
+
+    ``held_out`` is the MRR of generated questions about held-out documents, by hybrid search over all sentences;
+    ``own`` the metrics of the user's questions, if there are any. ``published`` says whether the index uses the new encoder,
+    which lies in ``folder`` inside the index's.
+    """
 
     folder: str
     passages: int
     train_questions: int
     held_out_questions: int
-    before: float
-    after: float
-    difference: Difference
+    held_out: Gain
+    own: Mapping[str, Gain]
     published: bool
     seconds: float
 
@@ -84,6 +116,7 @@ def adapt_index(
     *,
     generator: str | Path,
     extractor: str | Path | None = None,
+    questions: str | Path | None = None,
     draw: int = 2000,
     answers: int = 3,
     round_trip: float = 0.8,
@@ -96,8 +129,9 @@ def adapt_index(
 
     Of ``draw`` passages the ``generator`` asks about up to ``answers`` spans each (``generate_questions``). With queries of
     keywords and headings, and hard negatives, they train the encoder; the mean of its weights and those before is measured
-    on questions about held-out documents, and published if it finds their sentences better (p < 0.05). ``settings`` change
-    the training's recipe.
+    on questions about held-out documents, and published if it finds their sentences better (p < 0.05). ``questions`` of
+    your own, a list as for ``evaluate_openqa``, are answered before and after, too; nothing is published if fewer answers
+    are right then (p < 0.05). ``settings`` change the training's recipe.
 
     The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
     resumes when it is started again, unless the documents have changed. Raises InputError for documents from which too few
@@ -107,6 +141,9 @@ def adapt_index(
     folder = as_path(index, "an index's folder")
     settings = text_list(settings, "settings")
     draw, answers, seed = count(draw, "draw"), count(answers, "answers"), count(seed, "seed", 0)
+    own = None if questions is None else as_path(questions, "questions")
+    if own is not None:
+        load_question_list(own)  # a mistake in it must not show after hours
     begin = perf_counter()
     with Index.open(folder, device) as opened:
         if report := _report_of_killed(folder, opened.settings.model):
@@ -114,10 +151,10 @@ def adapt_index(
         passages, model = list(opened.passages()), model_place(folder, opened.settings.model)
         asked = [opened.content_stamp, str(generator), str(extractor), draw, answers, round_trip, seed, settings]
         work = _begin(folder / FOLDER, hashlib.sha256(json.dumps(asked).encode()).hexdigest())
-        questions = work / "questions.jsonl"
-        if not questions.is_file():
+        generated = work / "questions.jsonl"
+        if not generated.is_file():
             generate_questions(
-                questions,
+                generated,
                 index=folder,
                 generator=generator,
                 extractor=extractor,
@@ -128,12 +165,14 @@ def adapt_index(
                 device=device,
                 progress=progress,
             )
-        train, held_out = _tasks(passages, questions, opened.settings.language)
+        train, held_out = _tasks(passages, generated, opened.settings.language)
         if not (work / "pairs.jsonl").is_file():
             with progress("drawing negatives", len(train.questions)) as advance:
                 write_jsonl(work / "pairs.jsonl", map(pair_row, draw_negatives(train, opened, seed, advance)))
         _train(work, model, seed, settings, progress)
         before = _ranks(held_out, opened, "measuring the encoder before", progress)
+    if own is not None:
+        _answer(own, folder, work / BEFORE, seed, device, progress)
     trial, retriever = work / "index", work / "retriever"
     copy_generation(folder, trial)
     with Index.open(trial, device) as adapted:
@@ -141,16 +180,18 @@ def adapt_index(
             with progress("encoding passages", len(passages)) as advance:
                 change_encoder(trial, retriever, device, advance)
         after = _ranks(held_out, adapted, "measuring the encoder after", progress)
-    difference = paired_difference(before, after, seed)
+    gain, of_own = Gain.of_questions(before, after, seed), {}
+    if own is not None:
+        _answer(own, trial, work / AFTER, seed, device, progress)
+        of_own = _own_gains(work, seed)
     report = AdaptationReport(
         folder=str(work.relative_to(folder)),
         passages=len(passages),
         train_questions=len(train.questions),
         held_out_questions=len(held_out.questions),
-        before=100 * sum(before) / len(before),
-        after=100 * sum(after) / len(after),
-        difference=difference,
-        published=difference.mean > 0 and difference.p < P_VALUE,
+        held_out=gain,
+        own=of_own,
+        published=_is_certain(gain.difference) and not _is_worse(of_own),
         seconds=round(perf_counter() - begin, 1),
     )
     write_json(work / MEASURED, asdict(report))
@@ -170,7 +211,8 @@ def _report_of_killed(folder: Path, model: str) -> AdaptationReport | None:
         return None
     content = read_json(work / MEASURED)
     (work / MEASURED).rename(work / REPORT)
-    return AdaptationReport(**{**content, "difference": Difference(**content["difference"])})
+    own = {name: Gain.of_row(row) for name, row in content["own"].items()}
+    return AdaptationReport(**{**content, "held_out": Gain.of_row(content["held_out"]), "own": own})
 
 
 def _begin(place: Path, stamp: str) -> Path:
@@ -216,6 +258,31 @@ def _train(work: Path, model: str, seed: int, settings: Sequence[str], progress:
         # Cosines keep their scale: the weights of the retrieval scores still fit.
         if (before := fitted_file(model)).is_file() and (fusion := read_json(before).get("fusion")):
             write_json(out / FITTED, {"fusion": fusion})
+
+
+def _answer(questions: Path, index: Path, out: Path, seed: int, device: str, progress: Progress) -> None:
+    """Answer the user's questions from an index, unless that is done."""
+    if not (out / "metrics.json").is_file():
+        evaluate_openqa(questions, out, index=index, seed=seed, device=device, progress=progress)
+
+
+def _own_gains(work: Path, seed: int) -> dict[str, Gain]:
+    """What the user's questions gain in each of ``METRICS`` that was measured."""
+    before, after = (list(load_run(work / name).questions.values()) for name in (BEFORE, AFTER))
+    return {
+        metric: Gain.of_questions([row[metric] for row in before], [row[metric] for row in after], seed)
+        for metric in METRICS
+        if all(metric in row for row in (*before, *after))
+    }
+
+
+def _is_certain(difference: Difference) -> bool:
+    """Whether chance would hardly explain a gain."""
+    return difference.mean > 0 and difference.p < P_VALUE
+
+
+def _is_worse(gains: Mapping[str, Gain]) -> bool:
+    return any(gain.difference.mean < 0 and gain.difference.p < P_VALUE for gain in gains.values())
 
 
 def _ranks(task: ReqaTask, index: Index, name: str, progress: Progress) -> list[float]:

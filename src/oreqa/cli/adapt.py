@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,10 @@ def adapt(
     generator: GeneratorOption,
     extractor: Annotated[
         str | None, typer.Option(help="Extractor of answers: a name or a folder.", show_default="rules alone")
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="Your own questions with answers (.jsonl), measured before and after.", show_default=False),
     ] = None,
     draw: Annotated[int, typer.Option("--draw", min=1, help="Passages to ask about, drawn at random.")] = 2000,
     answers: Annotated[int, typer.Option(min=1, help="Answers to ask for in each passage.")] = 3,
@@ -46,6 +51,7 @@ def adapt(
         index,
         generator=generator,
         extractor=extractor,
+        questions=questions,
         draw=draw,
         answers=answers,
         round_trip=round_trip,
@@ -57,12 +63,13 @@ def adapt(
     if as_json:
         print_json(asdict(report))
         return
-    difference = report.difference
-    gain, low, high = (f"{100 * value:+.1f}" for value in (difference.mean, difference.low, difference.high))
     say(f"learned from {report.train_questions:,} questions about {report.passages:,} passages, {report.seconds:,.0f} s")
-    say(f"MRR of {report.held_out_questions:,} generated questions about held-out documents:")
-    say(f"  before {report.before:.1f}, after {report.after:.1f}: {gain} ({low} to {high}, p = {difference.p:.4f})")
+    rows = {f"MRR of {report.held_out_questions:,} generated questions about held-out documents": report.held_out}
+    for name, gain in {**rows, **{f"{metric} of your questions": gain for metric, gain in report.own.items()}}.items():
+        middle, low, high = (f"{100 * x:+.1f}" for x in (gain.difference.mean, gain.difference.low, gain.difference.high))
+        change = f"{middle} ({low} to {high}, p = {gain.difference.p:.4f})"
+        say(f"  {name}: {gain.before:.1f} before, {gain.after:.1f} after: {change}")
     if report.published:
         say(f"{index} uses {report.folder}/retriever from now on")
     else:
-        say(f"{index} keeps its encoder: no gain that chance would not explain")
+        say(f"{index} keeps its encoder: no gain that chance would not explain, or a loss on your questions")
