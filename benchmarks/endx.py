@@ -60,9 +60,13 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "endx_without_aq": {"alignment.answer_question": 0.0},
     "endx_attached": {"alignment.detach": False},
     "endx_gaussian": {"alignment.kernel": "gaussian"},
+    "dual_dot": {"alignment": None, "similarity": "dot", "scale": 1.0},
+    "endx_dot": {"similarity": "dot", "scale": 1.0, "alignment.scale": 1.0},
     "mined": {"alignment": None, "negatives": 4},
     "endx_mined": {"negatives": 4},
 }
+RIVALS = {"endx_mined": "mined", "endx_dot": "dual_dot"}
+"""What a system is compared with, if not with the dual encoder alone."""
 
 
 def load_test(data: Path, name: str, dev: bool) -> ReqaTask:
@@ -158,7 +162,7 @@ def collect(task: ReqaTask, name: str, work: Path) -> dict[str, Any]:
     for key, of_seed in runs.items():
         rows[key] = row(list(of_seed.values())) | {"seeds": len(of_seed), "seconds_a_step": round(min(seconds[key]), 3)}
         encoder, _, system = key.partition(" ")
-        rival = "mined" if system == "endx_mined" else "dual"
+        rival = RIVALS.get(system, "dual")
         common = sorted(set(of_seed) & set(runs.get(f"{encoder} {rival}", {})))
         if common and system != rival:
             ours, theirs = ([runs[of][seed] for seed in common] for of in (key, f"{encoder} {rival}"))
