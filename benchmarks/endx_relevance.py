@@ -16,15 +16,16 @@ from pathlib import Path
 
 import numpy as np
 from common import report
-from endx import load_test
-from geometry import Answer, cross_vectors, encoder_vectors, named_model
+from support.pair_vectors import Answer, cross_vectors, encoder_vectors, named_model
 
 from oreqa.datasets.reqa import ReqaTask
+from oreqa.datasets.tasks import load_task
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.folders import find_model
 from oreqa.training.cross_side import load_cross
 
+SQUAD = "extractive/squad-train-pieces.json.gz"
 BATCH = 64
 
 
@@ -57,7 +58,7 @@ def main() -> None:
     parser.add_argument("--model", type=named_model, action="append", required=True, metavar="NAME=DIR")
     parser.add_argument("--batches", type=int, default=8)
     arguments = parser.parse_args()
-    batches = draw_batches(load_test(arguments.data, "squad", dev=True), arguments.batches)
+    batches = draw_batches(load_task(arguments.data / SQUAD, held_out=True), arguments.batches)
     rows = {}
     for name, place in arguments.model:
         folder = find_model(place)

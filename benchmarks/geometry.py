@@ -13,77 +13,20 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
+from support.pair_vectors import Answer, Embed, cross_vectors, encoder_vectors, named_model
 
-from oreqa.core import Passage
-from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
 from oreqa.datasets.tasks import questions_of_candidates
 from oreqa.errors import InputError
 from oreqa.evaluation import write_geometry
-from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
+from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.folders import CROSS, find_model
-from oreqa.training.cross_side import CrossSide, load_cross
-from oreqa.training.retriever_batches import RetrieverCollator
-from oreqa.training.retriever_examples import Example
-from oreqa.training.retriever_loss import pair_inputs
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer sentence: its passage, and its number in it."""
-
-    passage: Passage
-    number: int
-
-    @property
-    def text(self) -> str:
-        """The sentence."""
-        return self.passage.sentences[self.number].text
-
-
-Vectors = NDArray[np.float32]
-Embed = Callable[[Sequence[Sequence[str]], Sequence[Answer]], tuple[Vectors, Vectors]]
-"""From the questions about each answer, and the answers, to the questions' vectors [questions, dim] and the answers'
-[answers, dim]: a model may look at both."""
-
-
-def encoder_vectors(
-    encoder: Encoder, questions: Sequence[Sequence[str]], answers: Sequence[Answer]
-) -> tuple[Vectors, Vectors]:
-    """The vectors that a search compares: questions alone, answers inside their passages."""
-    passages = encoder.encode_passages([encoder_input(answer.passage) for answer in answers])
-    of_answers = [vectors[1 + answer.number] for vectors, answer in zip(passages, answers, strict=True)]
-    return encoder.encode([question for group in questions for question in group]), np.stack(of_answers)
-
-
-def cross_vectors(
-    folder: EncoderFolder, cross: CrossSide, questions: Sequence[Sequence[str]], answers: Sequence[Answer]
-) -> tuple[Vectors, Vectors]:
-    """The vectors of the cross-encoder that taught a model: a question's beside its answer, an answer's the mean of those
-    beside each of its questions."""
-    of_questions, of_answers = [], []
-    for texts, answer in zip(questions, answers, strict=True):
-        title, context, spans = encoder_input(answer.passage)
-        start, end = spans[answer.number]
-        sentence = Candidate(context[start:end], context, title, start)
-        pairs = [Pair(text, sentence) for text in texts]
-        collate = RetrieverCollator(folder, pairs, {text: {sentence.answer} for text in texts})
-        batch = collate([Example(pair.question, sentence, 1.0, (), ()) for pair in pairs])
-        with torch.inference_mode():
-            vectors = cross(**pair_inputs(batch, slice(None))).numpy()
-        of_questions.append(vectors[:, 0])
-        of_answers.append(vectors[:, 1].mean(0))
-    return np.concatenate(of_questions), np.stack(of_answers)
+from oreqa.training.cross_side import load_cross
 
 
 def embedders(models: Sequence[tuple[str, str]]) -> dict[str, Embed]:
@@ -123,14 +66,6 @@ def draw_answers(
         chosen = sorted(generator.sample(numbers, min(max_questions, len(numbers))))
         groups.append((places[candidate], [task.questions[number] for number in chosen]))
     return groups
-
-
-def named_model(text: str) -> tuple[str, str]:
-    """NAME=DIR in its two parts."""
-    name, _, folder = text.partition("=")
-    if not name or not folder:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=DIR")
-    return name, folder
 
 
 def main() -> None:

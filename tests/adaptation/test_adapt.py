@@ -98,7 +98,7 @@ def test_questions_of_the_user(
 
     monkeypatch.setattr(adapt, "paired_difference", of_call)
     report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, questions=own)
-    assert report.own.keys() == {"em", "f1", "acc@1", "acc@5"}
+    assert report.user.keys() == {"em", "f1", "acc@1", "acc@5"}
     assert report.published is not loses
     (kb / report.folder / "report.json").rename(kb / report.folder / "measured.json")
     if not loses:

@@ -97,8 +97,8 @@ class AdaptationReport:
     """What an adaptation learned from, and what it gained.
 
     ``held_out`` is the MRR of generated questions about held-out documents, by hybrid search over all sentences;
-    ``own`` the metrics of the user's questions, if there are any. ``published`` says whether the index uses the new encoder,
-    which lies in ``folder`` inside the index's.
+    ``user`` the metrics of the user's questions, if there are any. ``published`` says whether the index uses the new
+    encoder, which lies in ``folder`` inside the index's.
     """
 
     folder: str
@@ -106,7 +106,7 @@ class AdaptationReport:
     train_questions: int
     held_out_questions: int
     held_out: Gain
-    own: Mapping[str, Gain]
+    user: Mapping[str, Gain]
     published: bool
     seconds: float
 
@@ -141,16 +141,16 @@ def adapt_index(
     folder = as_path(index, "an index's folder")
     settings = text_list(settings, "settings")
     draw, answers, seed = count(draw, "draw"), count(answers, "answers"), count(seed, "seed", 0)
-    own = None if questions is None else as_path(questions, "questions")
-    if own is not None:
-        load_question_list(own)  # a mistake in it must not show after hours
+    asked = None if questions is None else as_path(questions, "questions")
+    if asked is not None:
+        load_question_list(asked)  # a mistake in it must not show after hours
     begin = perf_counter()
     with Index.open(folder, device) as opened:
         if report := _report_of_killed(folder, opened.settings.model):
             return report
         passages, model = list(opened.passages()), model_place(folder, opened.settings.model)
-        asked = [opened.content_stamp, str(generator), str(extractor), draw, answers, round_trip, seed, settings]
-        work = _begin(folder / FOLDER, hashlib.sha256(json.dumps(asked).encode()).hexdigest())
+        decisive = [opened.content_stamp, str(generator), str(extractor), draw, answers, round_trip, seed, settings]
+        work = _begin(folder / FOLDER, hashlib.sha256(json.dumps(decisive).encode()).hexdigest())
         generated = work / "questions.jsonl"
         if not generated.is_file():
             generate_questions(
@@ -171,8 +171,8 @@ def adapt_index(
                 write_jsonl(work / "pairs.jsonl", map(pair_row, draw_negatives(train, opened, seed, advance)))
         _train(work, model, seed, settings, progress)
         before = _ranks(held_out, opened, "measuring the encoder before", progress)
-    if own is not None:
-        _answer(own, folder, work / BEFORE, seed, device, progress)
+    if asked is not None:
+        _answer(asked, folder, work / BEFORE, seed, device, progress)
     trial, retriever = work / "index", work / "retriever"
     copy_generation(folder, trial)
     with Index.open(trial, device) as adapted:
@@ -180,18 +180,18 @@ def adapt_index(
             with progress("encoding passages", len(passages)) as advance:
                 change_encoder(trial, retriever, device, advance)
         after = _ranks(held_out, adapted, "measuring the encoder after", progress)
-    gain, of_own = Gain.of_questions(before, after, seed), {}
-    if own is not None:
-        _answer(own, trial, work / AFTER, seed, device, progress)
-        of_own = _own_gains(work, seed)
+    gain, of_user = Gain.of_questions(before, after, seed), {}
+    if asked is not None:
+        _answer(asked, trial, work / AFTER, seed, device, progress)
+        of_user = _user_gains(work, seed)
     report = AdaptationReport(
         folder=str(work.relative_to(folder)),
         passages=len(passages),
         train_questions=len(train.questions),
         held_out_questions=len(held_out.questions),
         held_out=gain,
-        own=of_own,
-        published=_is_certain(gain.difference) and not _is_worse(of_own),
+        user=of_user,
+        published=_is_certain(gain.difference) and not _is_worse(of_user),
         seconds=round(perf_counter() - begin, 1),
     )
     write_json(work / MEASURED, asdict(report))
@@ -211,8 +211,8 @@ def _report_of_killed(folder: Path, model: str) -> AdaptationReport | None:
         return None
     content = read_json(work / MEASURED)
     (work / MEASURED).rename(work / REPORT)
-    own = {name: Gain.of_row(row) for name, row in content["own"].items()}
-    return AdaptationReport(**{**content, "held_out": Gain.of_row(content["held_out"]), "own": own})
+    user = {name: Gain.of_row(row) for name, row in content["user"].items()}
+    return AdaptationReport(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user})
 
 
 def _begin(place: Path, stamp: str) -> Path:
@@ -266,7 +266,7 @@ def _answer(questions: Path, index: Path, out: Path, seed: int, device: str, pro
         evaluate_openqa(questions, out, index=index, seed=seed, device=device, progress=progress)
 
 
-def _own_gains(work: Path, seed: int) -> dict[str, Gain]:
+def _user_gains(work: Path, seed: int) -> dict[str, Gain]:
     """What the user's questions gain in each of ``METRICS`` that was measured."""
     before, after = (list(load_run(work / name).questions.values()) for name in (BEFORE, AFTER))
     return {

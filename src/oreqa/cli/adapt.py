@@ -65,7 +65,7 @@ def adapt(
         return
     say(f"learned from {report.train_questions:,} questions about {report.passages:,} passages, {report.seconds:,.0f} s")
     rows = {f"MRR of {report.held_out_questions:,} generated questions about held-out documents": report.held_out}
-    for name, gain in {**rows, **{f"{metric} of your questions": gain for metric, gain in report.own.items()}}.items():
+    for name, gain in {**rows, **{f"{metric} of your questions": gain for metric, gain in report.user.items()}}.items():
         middle, low, high = (f"{100 * x:+.1f}" for x in (gain.difference.mean, gain.difference.low, gain.difference.high))
         change = f"{middle} ({low} to {high}, p = {gain.difference.p:.4f})"
         say(f"  {name}: {gain.before:.1f} before, {gain.after:.1f} after: {change}")

@@ -22,8 +22,8 @@ def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaT
     """
     if path.is_dir():
         return need_questions(beir_task(load_beir(path, split)), f"{path}, split {split}")
-    where = f"{path}, {'held-out' if held_out else 'training'} articles"
-    return need_questions(build_reqa(split_articles(load_paragraphs(path))[held_out]), where)
+    where = "held-out articles (a tenth, chosen by title)" if held_out else "training articles"
+    return need_questions(build_reqa(split_articles(load_paragraphs(path))[held_out]), f"{path}, {where}")
 
 
 def need_questions(task: ReqaTask, where: str) -> ReqaTask:

@@ -6,6 +6,7 @@ works on a copy.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -68,8 +69,8 @@ class Settings:
 
 def model_place(folder: Path, model: str) -> str:
     """Where an index's ``model`` is: in the index's own folder, with which it can be moved, or what the name says."""
-    place = folder / model
-    return str(place) if (place / "config.json").is_file() and not Path(model).is_absolute() else model
+    is_inside = os.path.isfile(folder / model / "config.json")  # noqa: PTH113 (raises nothing, whatever the name)
+    return str(folder / model) if is_inside and not Path(model).is_absolute() else model
 
 
 def open_documents(generation: Path) -> sqlite3.Connection:

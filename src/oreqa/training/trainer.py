@@ -150,7 +150,7 @@ def fit(
     if trainer.is_world_process_zero():  # of the processes under torchrun, one saves
         (save or model.save_pretrained)(out)
         for file in out.rglob("*.safetensors"):  # safetensors lets nobody else read what it writes
-            shutil.copymode(out / "config.json", file)
+            shutil.copymode(next(out.rglob("*.json")), file)
         shutil.rmtree(checkpoints, ignore_errors=True)
     losses = [[row["step"], round(row["loss"], 4)] for row in history if "loss" in row]
     record = {

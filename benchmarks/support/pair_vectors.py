@@ -1,0 +1,77 @@
+"""The vectors of answers and of their questions, by an encoder and by the cross-encoder that taught it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from oreqa.core import Passage
+from oreqa.datasets.pairs import Candidate, Pair
+from oreqa.index.encodings import encoder_input
+from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.encoder.folder import EncoderFolder
+from oreqa.training.cross_side import CrossSide
+from oreqa.training.retriever_batches import RetrieverCollator
+from oreqa.training.retriever_examples import Example
+from oreqa.training.retriever_loss import pair_inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer sentence: its passage, and its number in it."""
+
+    passage: Passage
+    number: int
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return self.passage.sentences[self.number].text
+
+
+Vectors = NDArray[np.float32]
+Embed = Callable[[Sequence[Sequence[str]], Sequence[Answer]], tuple[Vectors, Vectors]]
+"""From the questions about each answer, and the answers, to the questions' vectors [questions, dim] and the answers'
+[answers, dim]: a model may look at both."""
+
+
+def encoder_vectors(
+    encoder: Encoder, questions: Sequence[Sequence[str]], answers: Sequence[Answer]
+) -> tuple[Vectors, Vectors]:
+    """The vectors that a search compares: questions alone, answers inside their passages."""
+    passages = encoder.encode_passages([encoder_input(answer.passage) for answer in answers])
+    of_answers = [vectors[1 + answer.number] for vectors, answer in zip(passages, answers, strict=True)]
+    return encoder.encode([question for group in questions for question in group]), np.stack(of_answers)
+
+
+def cross_vectors(
+    folder: EncoderFolder, cross: CrossSide, questions: Sequence[Sequence[str]], answers: Sequence[Answer]
+) -> tuple[Vectors, Vectors]:
+    """The vectors of the cross-encoder that taught a model: a question's beside its answer, an answer's the mean of those
+    beside each of its questions."""
+    of_questions, of_answers = [], []
+    for texts, answer in zip(questions, answers, strict=True):
+        title, context, spans = encoder_input(answer.passage)
+        start, end = spans[answer.number]
+        sentence = Candidate(context[start:end], context, title, start)
+        pairs = [Pair(text, sentence) for text in texts]
+        collate = RetrieverCollator(folder, pairs, {text: {sentence.answer} for text in texts})
+        batch = collate([Example(pair.question, sentence, 1.0, (), ()) for pair in pairs])
+        with torch.inference_mode():
+            vectors = cross(**pair_inputs(batch, slice(None))).numpy()
+        of_questions.append(vectors[:, 0])
+        of_answers.append(vectors[:, 1].mean(0))
+    return np.concatenate(of_questions), np.stack(of_answers)
+
+
+def named_model(text: str) -> tuple[str, str]:
+    """NAME=DIR in its two parts."""
+    name, _, folder = text.partition("=")
+    if not name or not folder:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=DIR")
+    return name, folder
