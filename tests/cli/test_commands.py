@@ -172,7 +172,10 @@ def test_held_out_articles_alone(tmp_path: Path, tiny: Path, squad_file: Path) -
     for command in both:
         found = run(*command, "--data", tmp_path / "one.json", "--held-out", "--out", tmp_path / "none")
         assert found.exit_code == 2
-        assert f"{tmp_path / 'one.json'}, held-out articles (a tenth, chosen by title): no question with an answer" in found.stderr
+        assert (
+            f"{tmp_path / 'one.json'}, held-out articles (a tenth, chosen by title): no question with an answer"
+            in found.stderr
+        )
         assert not (tmp_path / "none").exists()
 
 
