@@ -110,6 +110,17 @@ def test_questions_of_the_user(
         adapt_index(kb, generator=tiny_generator, questions=kb / "adapted" / "1" / "questions.jsonl")
 
 
+def test_other_questions_of_the_user_are_answered_anew(kb: Path, tmp_path: Path) -> None:
+    own, answered = tmp_path / "own.jsonl", []
+    for name in (*NAMES[:2], NAMES[1]):
+        own.write_text(json.dumps({"question": f"What did {name} read?", "answers": ["books about bees"]}) + "\n")
+        adapt._answer(own, kb, tmp_path / "before", 0, "cpu", adapt.no_progress)
+        (row,) = adapt.load_run(tmp_path / "before").questions.values()
+        answered.append((row["question"], (tmp_path / "before" / "metrics.json").stat().st_mtime_ns))
+    assert [question for question, _ in answered] == [f"What did {name} read?" for name in (*NAMES[:2], NAMES[1])]
+    assert answered[1] == answered[2] != answered[0]
+
+
 @pytest.mark.parametrize("stage", ["draw_negatives", "mix_weights", "change_encoder", "paired_difference", "take_encodings"])
 def test_an_interrupted_adaptation_resumes(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch, stage: str

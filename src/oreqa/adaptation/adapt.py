@@ -28,10 +28,10 @@ from oreqa.index.change_encoder import change_encoder, copy_generation, take_enc
 from oreqa.index.search import Index
 from oreqa.index.store import model_place
 from oreqa.mining.negatives import draw_negatives
-from oreqa.models.fitted import fitted_file
 from oreqa.models.folders import FITTED
 from oreqa.models.mixing import mix_weights
 from oreqa.progress import Progress, no_progress
+from oreqa.provenance import data_hash
 from oreqa.training import need_torch
 
 FOLDER = "adapted"
@@ -198,10 +198,15 @@ def adapt_index(
     if report.published:
         take_encodings(trial, folder)
         change_encoder(folder, f"{report.folder}/retriever", device)
-    (work / MEASURED).rename(work / REPORT)
-    for finished in (trial, work / "trained"):
-        shutil.rmtree(finished)
+    _finish(work)
     return report
+
+
+def _finish(work: Path) -> None:
+    """Remove what only the adaptation itself needed, and file its report, last."""
+    for finished in ("index", "trained"):
+        shutil.rmtree(work / finished, ignore_errors=True)
+    (work / MEASURED).rename(work / REPORT)
 
 
 def _report_of_killed(folder: Path, model: str) -> AdaptationReport | None:
@@ -210,7 +215,7 @@ def _report_of_killed(folder: Path, model: str) -> AdaptationReport | None:
     if Path(model).parts[0] != FOLDER or not (work / MEASURED).is_file():
         return None
     content = read_json(work / MEASURED)
-    (work / MEASURED).rename(work / REPORT)
+    _finish(work)
     user = {name: Gain.of_row(row) for name, row in content["user"].items()}
     return AdaptationReport(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user})
 
@@ -246,23 +251,24 @@ def _tasks(passages: Sequence[Passage], questions: Path, language: str) -> tuple
 
 def _train(work: Path, model: str, seed: int, settings: Sequence[str], progress: Progress) -> None:
     """Train ``work/trained``, and mix it into ``work/retriever``, unless they are there."""
+    from oreqa.training import train_model
+
     trained, out = work / "trained", work / "retriever"
     if not (out / "model.safetensors").is_file():
         if not (trained / "run.json").is_file():
             recipe = RECIPE.format(backbone=json.dumps(model), pairs=json.dumps(str(work / "pairs.jsonl")), seed=seed)
             write_text(work / "retriever.toml", recipe)
-            from oreqa.training import train_model
-
             train_model("retriever", work / "retriever.toml", trained, settings, progress)
+        # The weights of the retrieval scores fit a mix as they fit the trained model: cosines keep their scale.
+        if (trained / FITTED).is_file():
+            out.mkdir(exist_ok=True)
+            shutil.copyfile(trained / FITTED, out / FITTED)
         mix_weights(trained, model, SHARE, out)
-        # Cosines keep their scale: the weights of the retrieval scores still fit.
-        if (before := fitted_file(model)).is_file() and (fusion := read_json(before).get("fusion")):
-            write_json(out / FITTED, {"fusion": fusion})
 
 
 def _answer(questions: Path, index: Path, out: Path, seed: int, device: str, progress: Progress) -> None:
-    """Answer the user's questions from an index, unless that is done."""
-    if not (out / "metrics.json").is_file():
+    """Answer the user's questions from an index, unless these are answered."""
+    if not (out / "metrics.json").is_file() or load_run(out).summary["data_sha256"] != data_hash([questions]):
         evaluate_openqa(questions, out, index=index, seed=seed, device=device, progress=progress)
 
 
