@@ -13,11 +13,12 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 from oreqa.adaptation import adapt, adapt_index  # noqa: E402
 from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
-from oreqa.errors import InputError  # noqa: E402
+from oreqa.errors import IndexStateError, InputError  # noqa: E402
 from oreqa.evaluation.significance import Difference  # noqa: E402
 from oreqa.generation import generate  # noqa: E402
 from oreqa.index.generations import newest_generation  # noqa: E402
 from oreqa.index.in_memory import index_documents  # noqa: E402
+from oreqa.index.locking import write_lock  # noqa: E402
 from oreqa.index.search import Index  # noqa: E402
 
 NAMES = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy Noether", "Mary Somerville", "Kurt Goedel", "Rosa Parks")
@@ -202,3 +203,18 @@ def test_too_few_questions(kb: Path, tiny_generator: Path, monkeypatch: pytest.M
     with pytest.raises(InputError, match="at least 1000 are needed: index more documents"):
         adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
     shutil.rmtree(kb / "adapted")
+
+
+def test_one_process_at_a_time_adapts_an_index(kb: Path, tiny_generator: Path) -> None:
+    with (
+        write_lock(kb / "adapted"),
+        pytest.raises(IndexStateError, match="another process is adapting this index; wait until it has finished"),
+    ):
+        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    assert not (kb / "adapted" / "1").exists()
+
+
+def test_a_folder_without_an_index_stays_as_it_is(tmp_path: Path, tiny_generator: Path) -> None:
+    with pytest.raises(IndexStateError):
+        adapt_index(tmp_path / "none", generator=tiny_generator)
+    assert not (tmp_path / "none").exists()

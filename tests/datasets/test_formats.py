@@ -33,6 +33,13 @@ def test_squad_there_and_back(tmp_path: Path) -> None:
     assert not (tmp_path / "c.json").exists()
 
 
+def test_plausible_answers_there_and_back(tmp_path: Path) -> None:
+    question = Question("1", "Who?", (), (Gold("Else", 0),))
+    paragraphs = [Paragraph("B", "Else.", (question, Question("2", "What?", (Gold("Else", 0),))))]
+    save_squad(tmp_path / "a.json", paragraphs, "2.0")
+    assert load_squad(tmp_path / "a.json") == paragraphs
+
+
 def test_impossible_questions_have_no_answers(tmp_path: Path) -> None:
     qa = {"id": "1", "question": "?", "is_impossible": True, "answers": [{"text": "x", "answer_start": 0}]}
     (tmp_path / "a.json").write_text(json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "x", "qas": [qa]}]}]}))

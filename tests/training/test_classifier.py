@@ -11,6 +11,8 @@ torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.datasets.pairs import Candidate, Pair, load_pairs, pair_row  # noqa: E402
+from oreqa.datasets.splits import is_held_out  # noqa: E402
+from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad  # noqa: E402
 from oreqa.datasets.tasks import load_task  # noqa: E402
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.files import write_jsonl  # noqa: E402
@@ -22,7 +24,13 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder  # noqa: E402
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
 from oreqa.models.pack.packing import pack_model  # noqa: E402
 from oreqa.training.cross_encoder import train_classifier  # noqa: E402
-from oreqa.training.cross_encoder_examples import collate, one_by_one, pair_lists  # noqa: E402
+from oreqa.training.cross_encoder_examples import (  # noqa: E402
+    collate,
+    negative_lists,
+    one_by_one,
+    pair_lists,
+    plausible_candidates,
+)
 from oreqa.training.recipes import ClassifierRecipe  # noqa: E402
 
 
@@ -115,3 +123,38 @@ def test_pairs_without_negatives_are_refused(tiny: Path, tmp_path: Path) -> None
     write_jsonl(tmp_path / "gold.jsonl", [{"question": "q", "answer": "a"}])
     with pytest.raises(InputError, match="oreqa mine negatives"):
         train_classifier(recipe_of(tmp_path / "gold.jsonl", tiny), tmp_path / "m")
+
+
+def test_sentences_that_only_seem_to_answer_are_negatives(tiny: Path, tmp_path: Path) -> None:
+    text = "A fox runs. Bears sleep in caves. Owls hoot."
+    plausible = (Gold("caves", text.index("caves")), Gold("Bears", text.index("Bears")), Gold("Owls", text.index("Owls")))
+    questions = (
+        Question("1", "who runs", (Gold("fox", 2),)),
+        Question("2", "where do foxes sleep", (), plausible),
+        Question("3", "who swims", ()),
+    )
+    rows = plausible_candidates([Paragraph("Forest_life", text, questions), Paragraph("Other", "", questions[2:])])
+    assert [(question, c.answer, c.context, c.title) for question, c in rows] == [
+        ("where do foxes sleep", "Bears sleep in caves.", text, "Forest life"),
+        ("where do foxes sleep", "Owls hoot.", text, "Forest life"),
+    ]
+    inputs = CrossEncoderInputs(tiny / "tokenizer.json", 32, "alone")
+    lists = negative_lists(rows, inputs)
+    assert [[(c.label, c.weight) for c in candidates] for candidates in lists] == [[(0.0, 1.0)]] * 2
+    assert lists[0][0].window == inputs.windows(rows)[0]
+
+
+def test_a_classifier_learns_from_unanswerable_questions(pairs_file: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    questions = [Question(f"u{n}", f"who moved to the city of {n}", (), (Gold("fox", 2),)) for n in range(40)]
+    paragraphs = [Paragraph(f"Fox {n}", "A fox runs.", (question,)) for n, question in enumerate(questions)]
+    save_squad(tmp_path / "two.json", paragraphs, "2.0")
+    kept = [p for p in paragraphs if not is_held_out(p)]
+    record = train_classifier(recipe_of(pairs_file, tiny_reader, plausible=[str(tmp_path / "two.json")]), tmp_path / "m")
+    assert record["rejected"] == len(kept) < 40
+    with_negatives = sum(1 + len(pair.negatives) for pair in load_pairs(pairs_file))
+    assert record["steps"] == -(-(with_negatives + len(kept)) // 12)
+    save_squad(tmp_path / "one.json", [Paragraph("Fox", "A fox runs.", (Question("1", "who", (Gold("fox", 2),)),))])
+    with pytest.raises(InputError, match=r"one\.json: no question of its training articles has plausible answers"):
+        train_classifier(recipe_of(pairs_file, tiny_reader, plausible=[str(tmp_path / "one.json")]), tmp_path / "n")
+    with pytest.raises(ValueError, match=r"plausible = .* would be ignored: it needs loss=cross_entropy"):
+        recipe_of(pairs_file, tiny_reader, plausible=[str(tmp_path / "two.json")], loss="listwise_softmax")

@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate  # noqa: E402
-from oreqa.training.clusters import PassageClusters, k_means  # noqa: E402
+from oreqa.training.clusters import PassageClusters  # noqa: E402
 from oreqa.training.retriever_examples import Example, Source  # noqa: E402
 from oreqa.training.rounds import (  # noqa: E402
     RetrieverRounds,
@@ -159,26 +159,6 @@ def test_a_round_is_the_same_whenever_it_begins(order: str) -> None:
     assert names(rounds_of(order, asked=asked).begin(2)) == batches[2]
     assert asked == ([2] if order == "clusters" else [])
     assert {len(found) for found in batches} == {rounds.batches}
-
-
-@given(st.integers(0, 30), st.integers(1, 12), SEED)
-@settings(max_examples=40, deadline=None)
-def test_every_vector_has_a_cluster(count: int, clusters: int, seed: int) -> None:
-    vectors = np.random.default_rng(seed).normal(size=(count, 4)).astype(np.float32)
-    numbers = k_means(vectors, clusters, 1000, seed)
-    assert numbers.shape == (count,)
-    assert not count or (numbers.min() >= 0 and numbers.max() < clusters)
-    assert (numbers == k_means(vectors, clusters, 1000, seed)).all()
-
-
-def test_clusters_are_of_similar_vectors(capfd: pytest.CaptureFixture[str]) -> None:
-    rng = np.random.default_rng(0)
-    centres = rng.normal(size=(3, 8)).astype(np.float32) * 20
-    vectors = np.repeat(centres, 30, axis=0) + rng.normal(size=(90, 8)).astype(np.float32)
-    numbers = k_means(vectors, 3, 10, 0).reshape(3, 30)
-    assert all(len(set(row)) == 1 for row in numbers.tolist())
-    assert len(set(numbers[:, 0].tolist())) == 3
-    assert not any(capfd.readouterr())  # faiss warns of few points
 
 
 def test_clusters_are_kept_for_those_who_resume_and_made_anew_at_the_interval(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -25,6 +25,7 @@ from oreqa.evaluation.significance import Difference, paired_difference
 from oreqa.files import read_json, write_json, write_jsonl, write_text
 from oreqa.generation import generate_questions
 from oreqa.index.change_encoder import change_encoder, copy_generation, take_encodings
+from oreqa.index.locking import write_lock
 from oreqa.index.search import Index
 from oreqa.index.store import model_place
 from oreqa.mining.negatives import draw_negatives
@@ -39,6 +40,9 @@ FOLDER = "adapted"
 
 REPORT, MEASURED = "report.json", "measured.json"
 """What a finished adaptation gained, and the same of one that is not published yet."""
+
+TRIAL = "index"
+"""The copy of the index that the new encoder is tried with."""
 
 BEFORE, AFTER = "before", "after"
 """Folders of the answers to the user's questions."""
@@ -135,7 +139,7 @@ def adapt_index(
 
     The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
     resumes when it is started again, unless the documents have changed. Raises InputError for documents from which too few
-    questions can be made, and what generation and training raise.
+    questions can be made, IndexStateError if another process adapts the index, and what generation and training raise.
     """
     need_torch()
     folder = as_path(index, "an index's folder")
@@ -144,14 +148,12 @@ def adapt_index(
     asked = None if questions is None else as_path(questions, "questions")
     if asked is not None:
         load_question_list(asked)  # a mistake in it must not show after hours
-    begin = perf_counter()
-    with Index.open(folder, device) as opened:
+    with Index.open(folder, device) as opened, write_lock(folder / FOLDER, "adapting this index"):
         if report := _report_of_killed(folder, opened.settings.model):
             return report
-        passages, model = list(opened.passages()), model_place(folder, opened.settings.model)
         decisive = [opened.content_stamp, str(generator), str(extractor), draw, answers, round_trip, seed, settings]
         work = _begin(folder / FOLDER, hashlib.sha256(json.dumps(decisive).encode()).hexdigest())
-        generated = work / "questions.jsonl"
+        begin, generated = perf_counter(), work / "questions.jsonl"
         if not generated.is_file():
             generate_questions(
                 generated,
@@ -165,15 +167,30 @@ def adapt_index(
                 device=device,
                 progress=progress,
             )
-        train, held_out = _tasks(passages, generated, opened.settings.language)
-        if not (work / "pairs.jsonl").is_file():
-            with progress("drawing negatives", len(train.questions)) as advance:
-                write_jsonl(work / "pairs.jsonl", map(pair_row, draw_negatives(train, opened, seed, advance)))
-        _train(work, model, seed, settings, progress)
-        before = _ranks(held_out, opened, "measuring the encoder before", progress)
+        report = _adapt(opened, work, asked, settings, seed, device, progress)
+        report = replace(report, seconds=round(perf_counter() - begin, 1))
+        write_json(work / MEASURED, asdict(report))
+        if report.published:
+            take_encodings(work / TRIAL, folder)
+            change_encoder(folder, f"{report.folder}/retriever", device)
+        _finish(work)
+        return report
+
+
+def _adapt(
+    opened: Index, work: Path, asked: Path | None, settings: Sequence[str], seed: int, device: str, progress: Progress
+) -> AdaptationReport:
+    """Train on the questions in ``work``, encode a copy of the index there, and measure it before and after."""
+    folder, passages = opened.folder, list(opened.passages())
+    train, held_out = _tasks(passages, work / "questions.jsonl", opened.settings.language)
+    if not (work / "pairs.jsonl").is_file():
+        with progress("drawing negatives", len(train.questions)) as advance:
+            write_jsonl(work / "pairs.jsonl", map(pair_row, draw_negatives(train, opened, seed, advance)))
+    _train(work, model_place(folder, opened.settings.model), seed, settings, progress)
+    before = _ranks(held_out, opened, "measuring the encoder before", progress)
     if asked is not None:
         _answer(asked, folder, work / BEFORE, seed, device, progress)
-    trial, retriever = work / "index", work / "retriever"
+    trial, retriever = work / TRIAL, work / "retriever"
     copy_generation(folder, trial)
     with Index.open(trial, device) as adapted:
         if adapted.settings.model != str(retriever):
@@ -184,7 +201,7 @@ def adapt_index(
     if asked is not None:
         _answer(asked, trial, work / AFTER, seed, device, progress)
         of_user = _user_gains(work, seed)
-    report = AdaptationReport(
+    return AdaptationReport(
         folder=str(work.relative_to(folder)),
         passages=len(passages),
         train_questions=len(train.questions),
@@ -192,19 +209,13 @@ def adapt_index(
         held_out=gain,
         user=of_user,
         published=_is_certain(gain.difference) and not _is_worse(of_user),
-        seconds=round(perf_counter() - begin, 1),
+        seconds=0.0,
     )
-    write_json(work / MEASURED, asdict(report))
-    if report.published:
-        take_encodings(trial, folder)
-        change_encoder(folder, f"{report.folder}/retriever", device)
-    _finish(work)
-    return report
 
 
 def _finish(work: Path) -> None:
     """Remove what only the adaptation itself needed, and file its report, last."""
-    for finished in ("index", "trained"):
+    for finished in (TRIAL, "trained"):
         shutil.rmtree(work / finished, ignore_errors=True)
     (work / MEASURED).rename(work / REPORT)
 

@@ -22,11 +22,15 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a paragraph; without answers it is unanswerable from that paragraph."""
+    """A question about a paragraph; without answers it is unanswerable from that paragraph.
+
+    ``plausible`` are what looks like answers to an unanswerable one, and is none (SQuAD 2.0).
+    """
 
     id: str
     text: str
     answers: tuple[Gold, ...]
+    plausible: tuple[Gold, ...] = ()
 
 
 def placed_answers(text: str, question: Question) -> list[tuple[int, int]]:
@@ -60,11 +64,15 @@ def load_squad(path: Path) -> list[Paragraph]:
 
 
 def _question(row: Any, where: str) -> Question:
-    answers = optional(row, "answers", list, [], where)
+    answers, plausible = _golds(row, "answers", where), _golds(row, "plausible_answers", where)
     if row.get("is_impossible"):
-        answers = []
-    golds = tuple(Gold(need(answer, "text", str, where), need(answer, "answer_start", int, where)) for answer in answers)
-    return Question(need_id(row, "id", where), need(row, "question", str, where), golds)
+        answers = ()
+    return Question(need_id(row, "id", where), need(row, "question", str, where), answers, () if answers else plausible)
+
+
+def _golds(row: Any, name: str, where: str) -> tuple[Gold, ...]:
+    answers = optional(row, name, list, [], where)
+    return tuple(Gold(need(answer, "text", str, where), need(answer, "answer_start", int, where)) for answer in answers)
 
 
 def readable_title(title: str) -> str:
@@ -84,14 +92,16 @@ def save_squad(path: Path, paragraphs: Iterable[Paragraph], version: str = "1.1"
 def _paragraph_row(paragraph: Paragraph, version: str) -> dict[str, Any]:
     rows = []
     for question in paragraph.questions:
-        row: dict[str, Any] = {
-            "id": question.id,
-            "question": question.text,
-            "answers": [{"text": gold.text, "answer_start": gold.start} for gold in question.answers],
-        }
+        row: dict[str, Any] = {"id": question.id, "question": question.text, "answers": _gold_rows(question.answers)}
         if not question.answers and version == "1.1":
             raise InputError(f"question {question.id} has no answer, which SQuAD 1.1 cannot hold: write version 2.0")
         if version != "1.1":
             row["is_impossible"] = not question.answers
+        if question.plausible:
+            row["plausible_answers"] = _gold_rows(question.plausible)
         rows.append(row)
     return {"context": paragraph.text, "qas": rows}
+
+
+def _gold_rows(golds: Iterable[Gold]) -> list[dict[str, Any]]:
+    return [{"text": gold.text, "answer_start": gold.start} for gold in golds]

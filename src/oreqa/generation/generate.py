@@ -23,7 +23,8 @@ from oreqa.generation.drafts import Draft, drop_repeated
 from oreqa.generation.entities import Entities
 from oreqa.generation.filters import MIN_WORDS, REASONS, Filters
 from oreqa.generation.output import check_out, partial_file, sentence_ranges, write_questions
-from oreqa.generation.sources import open_source
+from oreqa.generation.sources import PassageSource, open_source
+from oreqa.index.clusters import draw_across_clusters
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.extractor.extractor import Extractor
 from oreqa.models.folders import CLASSIFIER
@@ -90,10 +91,11 @@ def generate_questions(
     """Write questions about documents to ``out``, each with its answer, as pairs (.jsonl) or in the SQuAD format (.json).
 
     The passages are those of an ``index``, or of ``data`` (a SQuAD or MRQA file, whose questions are not looked at, or a
-    BEIR folder), which is indexed in ``work`` by the encoder ``model``, by default all-MiniLM-L6-v2; ``draw`` picks some of
-    them at random. In each passage of at least ``filters.MIN_WORDS`` words up to ``answers`` spans are marked: those of the
-    ``extractor`` and of rules (``answer_candidates``), or spaCy's ``entities`` (the name of a pipeline), or those of rules
-    alone. The ``generator`` asks for each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
+    BEIR folder), which is indexed in ``work`` by the encoder ``model``, by default all-MiniLM-L6-v2. ``draw`` picks some of
+    them from all clusters of similar passages alike (``index.clusters``), or at random where nothing is indexed. In each
+    passage of at least ``filters.MIN_WORDS`` words up to ``answers`` spans are marked: those of the ``extractor`` and of
+    rules (``answer_candidates``), or spaCy's ``entities`` (the name of a pipeline), or those of rules alone. The
+    ``generator`` asks for each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
 
     Questions of fewer than three words, with their answer inside, or asked twice are dropped; and those for which the
     ``reader`` does not find the answer again, with an F1 of at least ``round_trip``, among the passages retrieved for the
@@ -131,7 +133,7 @@ def generate_questions(
         if not passages:
             raise InputError(f"{index or data}: it holds no passage of at least {MIN_WORDS} words to ask about")
         if draw is not None and draw < len(passages):
-            passages = [passages[i] for i in sorted(random.Random(seed).sample(range(len(passages)), draw))]
+            passages = _draw(source, passages, draw, seed)
         filters = Filters(source.index, judges[0], round_trip, judges[1], min_probability)
         settings = [
             source.stamp,
@@ -178,6 +180,16 @@ def generate_questions(
         candidates_per_second=candidates_rate,
         examples=[(draft.question, draft.answer) for draft in kept[:: -(-len(kept) // EXAMPLES) or 1]],
     )
+
+
+def _draw(source: PassageSource, passages: Sequence[Passage], draw: int, seed: int) -> list[Passage]:
+    """So many of the ``passages`` of a source: across clusters of similar ones, or if it has no vectors at random."""
+    if source.index is None:
+        return [passages[i] for i in sorted(random.Random(seed).sample(range(len(passages)), draw))]
+    kept = {id(passage) for passage in passages}
+    rows = [row for row, passage in enumerate(source.passages) if id(passage) in kept]
+    vectors = source.index.passage_vectors()[rows]
+    return [passages[i] for i in draw_across_clusters(vectors, draw, seed)]
 
 
 def _mark(

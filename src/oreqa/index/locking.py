@@ -29,14 +29,17 @@ def existing_settings(folder: Path) -> Settings | None:
 
 
 @contextmanager
-def write_lock(folder: Path) -> Iterator[None]:
-    """Create the folder and hold its lock. Raises IndexStateError if another process holds it, InputError if it cannot."""
+def write_lock(folder: Path, doing: str = "writing this index") -> Iterator[None]:
+    """Create the folder and hold its lock.
+
+    Raises IndexStateError, with what it is ``doing``, if another process holds it, InputError if it cannot be created.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / "lock")
         lock.acquire(timeout=0)
     except Timeout:
-        raise IndexStateError(f"{folder}: another process is writing this index; wait until it has finished") from None
+        raise IndexStateError(f"{folder}: another process is {doing}; wait until it has finished") from None
     except (FileExistsError, NotADirectoryError):
         raise InputError(f"{folder}: it is a file; an index is a folder") from None
     except OSError as error:

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.files import write_bytes
+from oreqa.index.clusters import k_means
 from oreqa.training.distributed import from_first_process, process_number
 from oreqa.training.retriever_examples import Source
-
-ITERATIONS = 25
-"""Iterations of k-means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +50,3 @@ class PassageClusters:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_bytes(file, content.getvalue())
         return numbers
-
-
-def k_means(vectors: NDArray[np.float32], clusters: int, points: int, seed: int) -> NDArray[np.int32]:
-    """The number of each vector's cluster, ``[vectors]``, by Euclidean distance.
-
-    There are at most ``clusters`` of them, fitted to at most ``points`` vectors each, drawn by ``seed``. Where there are no
-    more vectors than clusters, each vector is a cluster.
-    """
-    if len(vectors) <= clusters:
-        return np.arange(len(vectors), dtype=np.int32)
-    import faiss
-
-    fitted = faiss.Kmeans(
-        vectors.shape[1],
-        clusters,
-        niter=ITERATIONS,
-        seed=seed,
-        min_points_per_centroid=1,
-        max_points_per_centroid=points,
-    )
-    fitted.train(vectors)
-    return fitted.assign(vectors)[1].astype(np.int32)

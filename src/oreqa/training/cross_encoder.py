@@ -13,7 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from oreqa.datasets.pairs import GOLD, load_pairs
+from oreqa.datasets.pairs import GOLD, Candidate, load_pairs
+from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.splits import split_articles
 from oreqa.errors import InputError
 from oreqa.mining.predictions import load_predictions
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
@@ -23,7 +25,15 @@ from oreqa.models.folders import CLASSIFIER, RERANKER, find_model
 from oreqa.models.graph.weights import find_tokenizer
 from oreqa.models.reader.folder import read_reader_folder
 from oreqa.progress import Advance, Progress, no_progress
-from oreqa.training.cross_encoder_examples import CandidateList, collate, one_by_one, pair_lists, prediction_lists
+from oreqa.training.cross_encoder_examples import (
+    CandidateList,
+    collate,
+    negative_lists,
+    one_by_one,
+    pair_lists,
+    plausible_candidates,
+    prediction_lists,
+)
 from oreqa.training.initial import start_from
 from oreqa.training.losses import CROSS_ENCODER_LOSSES, CrossEncoderScores
 from oreqa.training.recipes import ClassifierRecipe, RerankerRecipe
@@ -36,22 +46,34 @@ EpochDraw = Callable[[CrossEncoderInputs, random.Random, Advance], Sequence[Cand
 def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
     """Train a classifier, does a sentence answer a question? (Yang et al. 2021, section 4.1), and save it to ``out``.
 
+    Its negatives are those of the pairs, and sentences that only seem to answer questions (``recipe.plausible``).
+
     Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be
     learned from.
     """
     pairs = [pair for part in recipe.data for pair in load_pairs(recipe.data_root / part) if pair.source == GOLD]
     if not any(pair.negatives for pair in pairs):
         raise InputError("no pair of the data has negatives; make such pairs with: oreqa mine negatives")
+    rejected = [row for part in recipe.plausible for row in _rejected(recipe.data_root / part)]
     settings = {"kind": CLASSIFIER, "base": recipe.backbone, "titles": recipe.marking != "alone", "closing": True}
 
     def draw(inputs: CrossEncoderInputs, rng: random.Random, advance: Advance) -> Sequence[CandidateList]:
-        lists = pair_lists(pairs, inputs, advance)
+        lists = pair_lists(pairs, inputs, advance) + negative_lists(rejected, inputs, advance)
         if not CROSS_ENCODER_LOSSES[recipe.loss].pointwise:  # candidates one by one are shuffled later
             rng.shuffle(lists)
         return lists
 
-    record = _train(recipe, find_model(recipe.backbone), settings, draw, count=len(pairs), out=out, progress=progress)
-    return {"pairs": len(pairs), **record}
+    count = len(pairs) + len(rejected)
+    record = _train(recipe, find_model(recipe.backbone), settings, draw, count=count, out=out, progress=progress)
+    return {"pairs": len(pairs), **({"rejected": len(rejected)} if recipe.plausible else {}), **record}
+
+
+def _rejected(path: Path) -> list[tuple[str, Candidate]]:
+    """The questions of a SQuAD 2.0 file's training articles with sentences that only seem to answer them."""
+    pairs = plausible_candidates(split_articles(load_paragraphs(path))[0])
+    if not pairs:
+        raise InputError(f"{path}: no question of its training articles has plausible answers, as in SQuAD 2.0")
+    return pairs
 
 
 def train_reranker(recipe: RerankerRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:

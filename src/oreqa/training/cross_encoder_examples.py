@@ -4,13 +4,17 @@ predictions."""
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from oreqa.datasets.pairs import Candidate, Pair
+from oreqa.core import Document
+from oreqa.corpus.splitter import paragraph_passage
+from oreqa.datasets.pairs import Candidate, Pair, passage_candidates
+from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.mining.predictions import ReaderPredictions
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
 from oreqa.models.graph.windows import Window, padded_windows
@@ -48,6 +52,32 @@ def pair_lists(pairs: Sequence[Pair], inputs: CrossEncoderInputs, advance: Advan
             lists.append([positive, *(LabelledWindow(next(windows), 0.0, 1.0) for _ in pair.negatives)])
         advance(len(block))
     return lists
+
+
+def plausible_candidates(paragraphs: Sequence[Paragraph]) -> list[tuple[str, Candidate]]:
+    """Questions that their paragraph does not answer, each with the sentences that seem to: where its plausible answers
+    begin, in their paragraph."""
+    pairs = []
+    for number, paragraph in enumerate(paragraphs):
+        asked = [question for question in paragraph.questions if question.plausible]
+        if not asked:
+            continue
+        document = Document(str(number), readable_title(paragraph.title), paragraph.text)
+        candidates = passage_candidates(paragraph_passage(document))
+        starts = [candidate.start for candidate in candidates]
+        for question in asked:
+            places = {max(0, bisect_right(starts, gold.start) - 1) for gold in question.plausible}
+            pairs += [(question.text, candidates[place]) for place in sorted(places) if candidates]
+    return pairs
+
+
+def negative_lists(
+    pairs: Sequence[tuple[str, Candidate]], inputs: CrossEncoderInputs, advance: Advance = ignore
+) -> list[CandidateList]:
+    """Each question with its candidate, which does not answer it (label 0, weight 1), as a list by itself."""
+    windows = inputs.windows(pairs)
+    advance(len(pairs))
+    return [[LabelledWindow(window, 0.0, 1.0)] for window in windows]
 
 
 def prediction_lists(

@@ -156,6 +156,9 @@ class ClassifierRecipe(CrossEncoderRecipe):
     """The model to begin with: an encoder or a reader, a name or a folder."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
     """Pair files with negatives (oreqa mine negatives)."""
+    plausible: tuple[Path, ...] = ()
+    """SQuAD 2.0 files of questions that their paragraph does not answer. The sentences of its plausible answers, which look
+    right and are not, are further negatives (cross_entropy)."""
     loss: CrossEncoderLoss = "cross_entropy"
     """Each sentence by itself (cross_entropy), or the answer against the negatives of its question (listwise_softmax)."""
     marking: Literal["alone", "marked"] = "alone"
@@ -166,7 +169,12 @@ class ClassifierRecipe(CrossEncoderRecipe):
     @property
     def files(self) -> list[Path]:
         """What the run learns from."""
-        return [self.data_root / part for part in self.data]
+        return [self.data_root / part for part in (*self.data, *self.plausible)]
+
+    @model_validator(mode="after")
+    def _no_key_is_ignored(self) -> Self:
+        self._refuse_ignored("plausible", self.loss == "cross_entropy", "loss=cross_entropy")
+        return self
 
 
 Recipe = (
