@@ -32,15 +32,17 @@ from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, fitted_file, write_fitted
-from oreqa.models.folders import RERANKER, find_model, fingerprint
+from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, fingerprint
 from oreqa.models.reader.reader import Reader
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
 COLLECTION = 1500
 FEATURES = (
     "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "reading", "passage", "margin",
-    "agreement", "reranking",
+    "agreement",
 )  # fmt: skip
+RERANKED = {RERANKER: ("reranking",), CLASSIFIER: ("odds",)}
+"""What a re-ranker, and a classifier, adds to the features."""
 
 
 def collect(
@@ -143,10 +145,12 @@ def main() -> None:
     parser.add_argument("--reader", default=DEFAULT_READER)
     parser.add_argument("--reranker", default=DEFAULT_RERANKER)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--write", action="store_true", help="keep the calibration with the reader, in its fitted.json")
+    parser.add_argument(
+        "--write", action="store_true", help="keep the calibration with the re-ranker, or the reader, in its fitted.json"
+    )
     options = parser.parse_args()
     reader = Reader.load(options.reader, options.device)
-    reranker = None if options.reranker == "none" else CrossEncoder.load(options.reranker, options.device, kind=RERANKER)
+    reranker = None if options.reranker == "none" else CrossEncoder.load(options.reranker, options.device)
     sets = {}
     for name in TUNED:
         sets[name] = collect(name, options.data / "extractive" / f"{name}.json.gz", options, reader, reranker)
@@ -171,7 +175,7 @@ def main() -> None:
         result["em"]["shipped"] = shipped_em
     print(plain, plain_em, "\n", best, tuned, "\n", COMBINATION, shipped_em, flush=True)
     best = COMBINATION  # the confidence belongs to the weights that are shipped
-    names = FEATURES if again else FEATURES[:-1]
+    names = FEATURES + (RERANKED[reranker.folder.kind] if reranker else ())
     fitted = {name: features(rows, best, again, names) for name, rows in sets.items()}
     result["left_out"] = {}
     for name in sets:
@@ -203,7 +207,8 @@ def main() -> None:
     report("answers", result)
     if options.write:
         encoder = fingerprint(find_model(DEFAULT_ENCODER))
-        write_fitted(fitted_file(options.reader), encoder=encoder, calibration=result["calibration"])
+        last = options.reader if reranker is None else options.reranker
+        write_fitted(fitted_file(last), encoder=encoder, calibration=result["calibration"])
 
 
 if __name__ == "__main__":

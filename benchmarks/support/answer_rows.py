@@ -20,6 +20,7 @@ from oreqa.evaluation.open_scores import has_answer
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import fitted_file, read_fitted
+from oreqa.models.folders import RERANKER
 from oreqa.models.reader.reader import Reader
 
 COMBINATION = fitted_combination(
@@ -43,13 +44,16 @@ def answer_all(
         article = readable_title(paragraph.title)  # a paragraph without one is an article of its own
         others = [h for h in hits if h.passage.text != paragraph.text and not (article and h.passage.title == article)]
         read.append((others if apart else hits)[:PASSAGES_TOP_K])
-    texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in hits] for hits in read]
+    passages = [[hit.passage for hit in hits] for hits in read]
+    texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
     spans = reader.read(questions, texts, SPANS_TOP_K)
     scores = [[h.score for h in hits] for hits in read]
     best = [[row[i] for i in dict.fromkeys(reconsidered(row, r))] for row, r in zip(spans, scores, strict=True)]
     rescored: list[dict[str, float]] = [{} for _ in questions]
     if reranker:
-        for scores_by_span, row, logits in zip(rescored, best, rerank_spans(reranker, questions, texts, best), strict=True):
+        for scores_by_span, row, logits in zip(
+            rescored, best, rerank_spans(reranker, questions, passages, best), strict=True
+        ):
             scores_by_span.update((_key(s), float(r)) for s, r in zip(row, logits, strict=True))
     rows = []
     for (_, question), row, hits, scores_by_span in zip(chosen, spans, read, rescored, strict=True):
@@ -63,6 +67,7 @@ def answer_all(
                 "holds": [bool(golds) and has_answer(h.passage.text, OpenQuestion("", "", tuple(golds))) for h in hits],
                 "hits": [[h.score, dict(h.parts)] for h in hits],
                 "rescored": scores_by_span,
+                "kind": reranker.folder.kind if reranker else RERANKER,
             }
         )
     return rows
@@ -86,7 +91,8 @@ def ranked(row: dict[str, Any], weights: Combination, again: bool) -> list[Score
     candidates = merge_equal_spans(spans, [score for score, _ in row["hits"]], weights)
     if not again:
         return candidates
-    return add_reranking(candidates, [row["rescored"][_key(c.span)] for c in candidates[: weights.reranked]], weights)
+    scores = [row["rescored"][_key(c.span)] for c in candidates[: weights.reranked]]
+    return add_reranking(candidates, scores, weights, row["kind"])
 
 
 def is_right(row: dict[str, Any], candidates: list[ScoredSpan], score: str = "right") -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import overload
 
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import sentence_features, span_features
-from oreqa.answering.reading import combination_of, read_answers
+from oreqa.answering.reading import combination_of, read_answers, sentence_place
 from oreqa.arguments import Where, count, kind_of, share, text_list
 from oreqa.core import Answer, Hit, Unit
 from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
@@ -20,7 +19,7 @@ from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import rerank_hits
 from oreqa.models.fitted import Calibration
-from oreqa.models.folders import CLASSIFIER, RERANKER
+from oreqa.models.folders import CLASSIFIER
 from oreqa.models.reader.reader import Reader
 
 SENTENCES_TOP_K = 10
@@ -119,6 +118,7 @@ class Answerer:
     ) -> Answerer:
         """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
 
+        The ``reranker`` reconsiders the reader's best spans: a span re-ranker, or a classifier of their sentences.
         A ``classifier`` re-ranks the ``rerank`` best of the search before they are read. The probabilities were not fitted
         for what it picks: such answers have no confidence, and there are some if the threshold is reached without it.
 
@@ -132,7 +132,7 @@ class Answerer:
         # The models are compiled side by side: a question asked alone waits for little else.
         with ThreadPoolExecutor(max_workers=2) as pool:
             loading = None if reader is None else pool.submit(Reader.load, reader, device)
-            comparing = None if reranker is None else pool.submit(CrossEncoder.load, reranker, device, kind=RERANKER)
+            comparing = None if reranker is None else pool.submit(CrossEncoder.load, reranker, device)
             scorer = None if classifier is None else CrossEncoder.load(classifier, device, kind=CLASSIFIER)
             _ = index.encoder
         answerer = cls(
@@ -266,8 +266,7 @@ class Answerer:
             if any(a.passage is hit.passage and a.start < end and start < a.end for a in answers):
                 continue
             confidence = self.calibration.probability(span_features(candidates, place, hits)) if self.calibration else None
-            starts = [sentence.start for sentence in hit.passage.sentences]
-            sentence = hit.passage.sentences[max(0, bisect_right(starts, start) - 1)]
+            sentence = hit.passage.sentences[sentence_place(hit.passage, span.start)]
             parts = {**hit.parts, **candidate.parts}
             answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, candidate.score, parts))
             if len(answers) == k:
@@ -288,9 +287,9 @@ def _check_stages(reader: object, reranker: object, classifier: object, rerank: 
 def fitted_calibration(index: Index, reader: Reader | None, reranker: CrossEncoder | None) -> Calibration | None:
     """What makes probabilities of the scores; None where one of the models was not fitted together with the index's encoder.
 
-    Without a reader it comes with the encoder, else with the reader.
+    It comes with the last of the models: the re-ranker, the reader, or the encoder.
     """
     if reader is None:
         return index.fitted.calibration
     together = all(model.folder.fitted.encoder == index.fingerprint for model in (reader, reranker) if model)
-    return reader.folder.fitted.calibration if together and index.fitted.fusion else None
+    return (reranker or reader).folder.fitted.calibration if together and index.fitted.fusion else None

@@ -11,6 +11,7 @@ import numpy as np
 from oreqa.core import Span
 from oreqa.datasets.answers import normalize_answer
 from oreqa.models.fitted import Fitted
+from oreqa.models.folders import CLASSIFIER, RERANKER
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,8 @@ class Combination:
     """Weights of the scores, against the reader's span log-probability of weight 1.
 
     ``selection`` goes with the log-softmax of the passages' logits, ``retrieval`` with the retriever's score, and
-    ``reranking`` with the log-softmax of the re-ranker's scores of the ``reranked`` best answers (RECONSIDER's K).
+    ``reranking`` with what the cross-encoder says of the ``reranked`` best answers (RECONSIDER's K): the log-softmax of a
+    re-ranker's scores, or the log-probability that a classifier gives an answer's sentence.
     ``aggregate`` adds up the probabilities of equal answers instead of taking the greatest (the span aggregation of
     Mao et al. 2021). ``alone`` lets the re-ranker's score decide alone, as RECONSIDER does. The defaults are for models that
     no weights were fitted for: every log-probability counts alike.
@@ -80,16 +82,27 @@ def merge_equal_spans(spans: Sequence[Span], retrieval: Sequence[float], weights
     return sorted(merged, key=lambda scored: -scored.score)
 
 
-def add_reranking(answers: Sequence[ScoredSpan], scores: Sequence[float], weights: Combination) -> list[ScoredSpan]:
-    """The answers, the first ``len(scores)`` of them in the order that the re-ranker's ``scores`` and their own give."""
+def add_reranking(
+    answers: Sequence[ScoredSpan], scores: Sequence[float], weights: Combination, kind: str = RERANKER
+) -> list[ScoredSpan]:
+    """The answers, the first ``len(scores)`` of them in the order that the cross-encoder's ``scores`` and their own give.
+
+    A re-ranker's scores are compared among these answers (the log of their softmax); a classifier's are log-odds, each by
+    itself, of which log p counts. The other answers follow, as if they had the lowest of the scores.
+    """
     if not len(scores):
         return list(answers)
-    logs = np.asarray(scores, float) - float(np.logaddexp.reduce(np.asarray(scores, float)))
+    values = np.asarray(scores, float)
+    total = float(np.logaddexp.reduce(values)) if kind == RERANKER else np.logaddexp(0, values)
     reranked = []
-    for answer, log in zip(answers, logs, strict=False):
+    for answer, score, log in zip(answers, values.tolist(), (values - total).tolist(), strict=False):
         before = 0.0 if weights.alone else answer.score
         weight = 1.0 if weights.alone else weights.reranking
-        parts = {**answer.parts, "merged": answer.score, "reranking": float(log)}
-        reranked.append(replace(answer, score=before + weight * float(log), parts=parts))
-    reranked.sort(key=lambda scored: -scored.score)
-    return reranked + list(answers[len(reranked) :])
+        parts = {**answer.parts, "merged": answer.score, "reranking": log}
+        if kind == CLASSIFIER:
+            parts["odds"] = score
+        reranked.append(replace(answer, score=before + weight * log, parts=parts))
+    names = [name for name in ("reranking", "odds") if name in reranked[0].parts]
+    lowest = {name: min(answer.parts[name] for answer in reranked) for name in names}
+    others = [replace(answer, parts={**answer.parts, **lowest}) for answer in answers[len(reranked) :]]
+    return sorted(reranked, key=lambda scored: -scored.score) + others

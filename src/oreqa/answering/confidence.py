@@ -39,7 +39,8 @@ def span_features(answers: Sequence[ScoredSpan], place: int, hits: Sequence[Hit]
 
     Retrieval's features of its passage; the log-probability of its ends; its passage's logit, which is the log-odds
     against there being no answer (the null score of SQuAD 2.0 with its sign turned); the margin over the best other
-    answer (at most ``MAX_MARGIN`` either way); what equal answers elsewhere add; and the re-ranker's log-probability.
+    answer (at most ``MAX_MARGIN`` either way); what equal answers elsewhere add; the re-ranker's or the classifier's
+    log-probability; and the classifier's log-odds, which tell apart what is nearly certain.
     """
     answer = answers[place]
     rival_score = answers[1 if place == 0 else 0].score if len(answers) > 1 else answer.score - MAX_MARGIN
@@ -51,4 +52,5 @@ def span_features(answers: Sequence[ScoredSpan], place: int, hits: Sequence[Hit]
         "margin": min(max(answer.score - rival_score, -MAX_MARGIN), MAX_MARGIN),
         "agreement": answer.parts["agreement"],
         "reranking": max(answer.parts.get("reranking", 0.0), -MAX_MARGIN),
+        "odds": min(max(answer.parts.get("odds", 0.0), -MAX_MARGIN), MAX_MARGIN),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
 from oreqa.core import Passage, Span
 from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.pairs import Candidate
+from oreqa.datasets.pairs import Candidate, passage_candidates
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Fitted
+from oreqa.models.folders import CLASSIFIER
 from oreqa.models.reader.reader import CHUNK, Reader
 
 SPANS_TOP_K = 10
@@ -35,8 +37,8 @@ def read_answers(
     """Every answer that the reader finds in the ``passages`` of each question, best first by the one score.
 
     ``retrieval`` holds the retriever's score of each passage. The ``combination.reranked`` best are reconsidered by the
-    ``reranker``, if there is one (RECONSIDER, Iyer et al. 2021). Without a ``combination`` the weights are those that were
-    fitted for the models.
+    ``reranker``, if there is one: a span re-ranker (RECONSIDER, Iyer et al. 2021) or a classifier. Without a
+    ``combination`` the weights are those that were fitted for the models.
     """
     weights = combination or combination_of(reader, reranker)
     answers: list[list[ScoredSpan]] = []
@@ -46,10 +48,12 @@ def read_answers(
         spans = reader.read(questions[part], texts, SPANS_TOP_K)
         ranked = [merge_equal_spans(*of_question, weights) for of_question in zip(spans, retrieval[part], strict=True)]
         if reranker is not None:
-            scores = rerank_spans(
-                reranker, questions[part], texts, [[c.span for c in best[: weights.reranked]] for best in ranked]
-            )
-            ranked = [add_reranking(best, s.tolist(), weights) for best, s in zip(ranked, scores, strict=True)]
+            best = [[answer.span for answer in of_question[: weights.reranked]] for of_question in ranked]
+            scores = rerank_spans(reranker, questions[part], passages[part], best)
+            kind = reranker.folder.kind
+            ranked = [
+                add_reranking(*pair, weights, kind) for pair in zip(ranked, map(np.ndarray.tolist, scores), strict=True)
+            ]
         answers += ranked
     return answers
 
@@ -57,13 +61,31 @@ def read_answers(
 def rerank_spans(
     reranker: CrossEncoder,
     questions: Sequence[str],
-    passages: Sequence[Sequence[tuple[str, str]]],
+    passages: Sequence[Sequence[Passage]],
     spans: Sequence[Sequence[Span]],
 ) -> list[NDArray[np.float32]]:
-    """RECONSIDER's score of each span, shown in its passage ``(title, text)``: ``[spans]`` a question."""
-    shown = []
-    for texts, of_question in zip(passages, spans, strict=True):
-        shown.append(
-            [Candidate(s.text, texts[s.passage_number][1], texts[s.passage_number][0], s.start) for s in of_question]
-        )
+    """The cross-encoder's score of each span, ``[spans]`` a question: a re-ranker is shown the span in its passage
+    (RECONSIDER), a classifier the sentence that it begins in."""
+    whole = reranker.folder.kind == CLASSIFIER
+    shown = [
+        [
+            _sentence_of(read[span.passage_number], span) if whole else _span_in(read[span.passage_number], span)
+            for span in best
+        ]
+        for read, best in zip(passages, spans, strict=True)
+    ]
     return reranker.score(questions, shown)
+
+
+def sentence_place(passage: Passage, start: int) -> int:
+    """The number of the sentence that holds the character ``start`` of a passage."""
+    starts = [sentence.start - passage.start for sentence in passage.sentences]
+    return max(0, bisect_right(starts, start) - 1)
+
+
+def _span_in(passage: Passage, span: Span) -> Candidate:
+    return Candidate(span.text, passage.text, passage_head(passage.title, passage.heading), span.start)
+
+
+def _sentence_of(passage: Passage, span: Span) -> Candidate:
+    return passage_candidates(passage)[sentence_place(passage, span.start)]

@@ -32,7 +32,6 @@ from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import load_classifier, rerank_hits
-from oreqa.models.folders import RERANKER
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.progress import Advance, Progress, no_progress
@@ -117,7 +116,7 @@ def evaluate_openqa(
         raise InputError("gold passages are one a question, and no encoder searches them: leave passages and model out")
     check_weights_are_used(changes, gold_passages, reranker is None)
     loaded = Reader.load(reader, device)
-    loaded_reranker = None if reranker is None else CrossEncoder.load(reranker, device, kind=RERANKER)
+    loaded_reranker = None if reranker is None else CrossEncoder.load(reranker, device)
     weights = replace(combination_of(loaded, loaded_reranker), **changes)
     scorer = load_classifier(classifier, rerank, device)
     models = _Models(loaded, loaded_reranker, scorer, rerank, passages, weights)

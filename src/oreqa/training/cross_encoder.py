@@ -21,7 +21,7 @@ from oreqa.mining.predictions import load_predictions
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
 from oreqa.models.cross_encoder.module import BertCrossEncoder
-from oreqa.models.folders import CLASSIFIER, RERANKER, find_model
+from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, read_config
 from oreqa.models.graph.weights import find_tokenizer
 from oreqa.models.reader.folder import read_reader_folder
 from oreqa.progress import Advance, Progress, no_progress
@@ -63,8 +63,9 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = n
             rng.shuffle(lists)
         return lists
 
-    count = len(pairs) + len(rejected)
-    record = _train(recipe, find_model(recipe.backbone), settings, draw, count=count, out=out, progress=progress)
+    base, count = find_model(recipe.backbone), len(pairs) + len(rejected)
+    keep_head = (read_config(base).get("oreqa") or {}).get("kind") == CLASSIFIER
+    record = _train(recipe, base, settings, draw, count=count, out=out, progress=progress, keep_head=keep_head)
     return {"pairs": len(pairs), **({"rejected": len(rejected)} if recipe.plausible else {}), **record}
 
 

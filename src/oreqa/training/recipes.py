@@ -153,7 +153,7 @@ class ClassifierRecipe(CrossEncoderRecipe):
     kind: Literal["classifier"]
     """What is trained."""
     backbone: str = DEFAULT_ENCODER
-    """The model to begin with: an encoder or a reader, a name or a folder."""
+    """The model to begin with, a name or a folder: an encoder, a reader, or a classifier, which keeps its head."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
     """Pair files with negatives (oreqa mine negatives)."""
     plausible: tuple[Path, ...] = ()
