@@ -3,7 +3,8 @@
 Run:  python benchmarks/reconsider.py --data ../shared/data --work runs/reconsider --questions 2000
 
 Open: each question is asked of all paragraphs of its set. The reader and the re-ranker run once; every row of the table is
-another way of ordering what they found. The combination is the shipped one, tuned by answers.py on other data.
+another way of ordering what they found. A classifier may take the re-ranker's place. The combination is the one that comes
+with the models, tuned by answers.py on other data.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any
 
 import numpy as np
 from common import report
-from support.answer_rows import COMBINATION, RERANKED, answer_all, is_right, ranked
+from support.answer_rows import RERANKED, answer_all, is_right, ranked
 
 from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.answering.combining import Combination
+from oreqa.answering.reading import combination_of
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
@@ -28,7 +30,7 @@ from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.folders import RERANKER
+from oreqa.models.folders import CLASSIFIER
 from oreqa.models.reader.reader import Reader
 from oreqa.provenance import data_hash
 
@@ -66,18 +68,21 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
     reader = Reader.load(options.reader, options.device)
-    reranker = CrossEncoder.load(options.reranker, options.device, kind=RERANKER)
+    reranker = CrossEncoder.load(options.reranker, options.device)
+    tuned, file = combination_of(reader, reranker), "reconsider"
+    if reranker.folder.kind == CLASSIFIER:
+        file = "reconsider-classifier"
     plain = Combination(selection=1.0, retrieval=0.0, reranking=0.0, aggregate=False)
     untuned = Combination(selection=1.0, retrieval=1.0, reranking=1.0)
     variants = {
         "reader": (plain, False),
         "reader + aggregation": (replace(plain, aggregate=True), False),
         **{f"re-ranker alone, K = {k}": (replace(plain, alone=True, reranked=k), True) for k in (2, 3, 5, RERANKED)},
-        "aggregation, re-ranker alone": (replace(COMBINATION, alone=True), True),
+        "aggregation, re-ranker alone": (replace(tuned, alone=True), True),
         UNTUNED: (untuned, False),
         "all combined, every weight 1": (untuned, True),
-        TUNED: (COMBINATION, False),
-        "all combined, tuned": (COMBINATION, True),
+        TUNED: (tuned, False),
+        "all combined, tuned": (tuned, True),
     }
     result: dict[str, Any] = {}
     for name in options.sets:
@@ -117,7 +122,7 @@ def main() -> None:
                       "broken": int(((base == 1) & (values["right"] == 0)).sum())}  # fmt: skip
             table[label] = entry
         result[name] = table
-        report("reconsider", result)
+        report(file, result)
 
 
 if __name__ == "__main__":

@@ -79,8 +79,9 @@ def fitted_reader(tiny: Path, tiny_reader: Path, tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture(scope="session")
-def fitted_reranker(tiny: Path, tiny_reranker: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_fitted(tiny_reranker, "minilm-reranker", tiny, tmp_path_factory.mktemp("models") / "fitted-reranker")
+def fitted_reranker(tiny: Path, tiny_classifier: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny classifier, with what was fitted for it to reconsider the spans of the tiny reader."""
+    return make_fitted(tiny_classifier, "minilm-classifier", tiny, tmp_path_factory.mktemp("models") / "fitted-reranker")
 
 
 @pytest.fixture

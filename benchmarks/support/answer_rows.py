@@ -8,9 +8,8 @@ from typing import Any
 
 from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
-from oreqa.answering.reading import SPANS_TOP_K, rerank_spans
+from oreqa.answering.reading import read_spans, rerank_spans
 from oreqa.core import Hit, Span
-from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.answers import f1_score
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.squad import Paragraph, readable_title
@@ -45,8 +44,7 @@ def answer_all(
         others = [h for h in hits if h.passage.text != paragraph.text and not (article and h.passage.title == article)]
         read.append((others if apart else hits)[:PASSAGES_TOP_K])
     passages = [[hit.passage for hit in hits] for hits in read]
-    texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
-    spans = reader.read(questions, texts, SPANS_TOP_K)
+    spans = read_spans(reader, questions, passages)
     scores = [[h.score for h in hits] for hits in read]
     best = [[row[i] for i in dict.fromkeys(reconsidered(row, r))] for row, r in zip(spans, scores, strict=True)]
     rescored: list[dict[str, float]] = [{} for _ in questions]

@@ -90,8 +90,8 @@ def test_only_what_load_has_opened_is_closed(answerer: Answerer, tiny_reader: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"reranker": "minilm-reranker", "reader": None, "classifier": "c"}, "name both it and their number"),
-        ({"reader": None, "reranker": "other"}, "a span re-ranker needs a reader"),
+        ({"reranker": "minilm-classifier", "reader": None, "classifier": "c"}, "name both it and their number"),
+        ({"reader": None, "reranker": "other"}, "a re-ranker needs a reader"),
         ({"rerank": 5}, "name both it and their number"),
         ({"classifier": "minilm-classifier"}, "name both it and their number"),
         ({"classifier": "minilm-classifier", "rerank": -1}, "hits to re-rank is -1; it must be a whole number from 1"),
@@ -137,7 +137,8 @@ def test_the_confidence_of_a_span_is_computed_from_every_stage(answerer: Answere
     candidates = [candidate(3.0, 1), candidate(1.5, 0, reading=-40.0), candidate(-20.0, 0, reranking=-40.0)]
     first, second, third = (span_features(candidates, place, hits) for place in range(3))
     of_search = sentence_features(hits[1], hits[1].score)
-    assert first == {**of_search, "reading": -1.0, "passage": 2.0, "margin": 1.5, "agreement": 0.5, "reranking": -0.7}
+    assert first == {**of_search, "reading": -1.0, "passage": 2.0, "margin": 1.5, "agreement": 0.5, "reranking": -0.7,
+                     "odds": 0.0}  # fmt: skip
     assert (second["margin"], second["reading"]) == (-1.5, -MAX_MARGIN)
     assert (third["margin"], third["reranking"]) == (-MAX_MARGIN, -MAX_MARGIN)
     assert span_features(candidates[:1], 0, hits)["margin"] == MAX_MARGIN

@@ -10,6 +10,7 @@ import pytest
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
 from oreqa.core import Span
 from oreqa.models.fitted import COMBINED, Fitted, read_fitted
+from oreqa.models.folders import CLASSIFIER
 
 WEIGHTS = Combination(selection=0.3, retrieval=2.0, reranking=0.7)
 
@@ -116,6 +117,21 @@ def test_reranked_scores_are_those_of_the_slow_sum() -> None:
         assert [c.score for c in again[4:]] == own[4:]
 
 
+def test_a_classifier_judges_each_answer_by_itself() -> None:
+    logits = [2.0, -3.0, 40.0]
+    again = add_reranking(candidates(4.0, 3.0, 2.0, 1.0), logits, WEIGHTS, CLASSIFIER)
+    log_p = [-math.log1p(math.exp(-logit)) for logit in logits]
+    wanted = {text: own + 0.7 * log for text, own, log in zip("abc", (4.0, 3.0, 2.0), log_p, strict=True)}
+    assert {answer.span.text: answer.score for answer in again[:3]} == pytest.approx(wanted)
+    assert [(answer.span.text, answer.parts["odds"]) for answer in again] == [
+        ("a", 2.0),
+        ("c", 40.0),
+        ("b", -3.0),
+        ("d", -3.0),
+    ]
+    assert again[3].parts["reranking"] == pytest.approx(log_p[1])  # no better than the worst that was judged
+
+
 def test_the_re_ranker_alone_decides_by_its_highest_score() -> None:
     again = add_reranking(candidates(5.0, 4.0, 3.0), [-1.0, 2.0, 0.0], replace(WEIGHTS, alone=True))
     assert [c.span.text for c in again] == ["b", "c", "a"]
@@ -132,8 +148,8 @@ def test_weights_come_with_the_models_and_are_plain_without(fitted_reader: Path,
     reader, reranker, plain = read_fitted(fitted_reader), read_fitted(fitted_reranker), Fitted()
     assert fitted_combination(plain, plain) == fitted_combination(plain) == Combination(1, 1, 1, reranked=5)
     assert fitted_combination(reader) == Combination(selection=0.25, retrieval=4.0)
-    assert fitted_combination(reader, reranker) == Combination(0.25, 4.0, 0.5)
-    assert fitted_combination(plain, reranker) == Combination(reranking=0.5)
+    assert fitted_combination(reader, reranker) == Combination(0.25, 4.0, 1.0)
+    assert fitted_combination(plain, reranker) == Combination(reranking=1.0)
 
 
 def test_all_that_a_file_may_set_is_a_weight_of_the_combination() -> None:

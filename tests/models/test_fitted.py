@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import ModelError
 from oreqa.index.scores import SCORES
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
@@ -65,15 +65,13 @@ def test_the_shipped_models_were_fitted_together() -> None:
     encoder = encoder_fitted(DEFAULT_ENCODER, stamp)
     assert encoder == encoder_fitted("a copy of it under another name", stamp) != Fitted()
     reader = read_reader_folder(find_model(DEFAULT_READER)).fitted
-    reranker = read_cross_encoder_folder(find_model(DEFAULT_RERANKER)).fitted
     classifier = read_cross_encoder_folder(find_model(DEFAULT_CLASSIFIER)).fitted
-    assert {fitted.encoder for fitted in (encoder, reader, reranker, classifier)} == {stamp}
+    assert {fitted.encoder for fitted in (encoder, reader, classifier)} == {stamp}
     for unit in ("sentence", "passage"):
         assert encoder.fusion[unit].keys() <= SCORES.keys()
-    assert encoder.calibration is not None
-    assert reader.calibration is not None
+    assert all(fitted.calibration is not None for fitted in (encoder, reader, classifier))
     assert reader.combination.keys() == {"selection", "retrieval", "aggregate"}
-    assert reranker.combination.keys() == {"reranking", "reranked"}
+    assert classifier.combination.keys() == {"reranking", "reranked"}
     assert classifier.rerank_weight == 0.3
 
 

@@ -277,7 +277,7 @@ class Answerer:
 def _check_stages(reader: object, reranker: object, classifier: object, rerank: int) -> None:
     """Raise InputError for a model or a number that no stage would use."""
     if reranker is not None and reader is None:
-        raise InputError("a span re-ranker needs a reader whose spans it compares")
+        raise InputError("a re-ranker needs a reader whose spans it reconsiders")
     if (classifier is None) != (rerank == 0):
         raise InputError("a classifier re-ranks the first hits of the search: name both it and their number (rerank)")
     if rerank:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
 from oreqa.core import Passage, Span
+from oreqa.corpus.rows import row_cells
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import Candidate, passage_candidates
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -44,8 +46,7 @@ def read_answers(
     answers: list[list[ScoredSpan]] = []
     for begin in range(0, len(questions), CHUNK):
         part = slice(begin, begin + CHUNK)
-        texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages[part]]
-        spans = reader.read(questions[part], texts, SPANS_TOP_K)
+        spans = read_spans(reader, questions[part], passages[part])
         ranked = [merge_equal_spans(*of_question, weights) for of_question in zip(spans, retrieval[part], strict=True)]
         if reranker is not None:
             best = [[answer.span for answer in of_question[: weights.reranked]] for of_question in ranked]
@@ -56,6 +57,24 @@ def read_answers(
             ]
         answers += ranked
     return answers
+
+
+def read_spans(reader: Reader, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[Span]]:
+    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first; in the row of a table whole cells."""
+    texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
+    spans = reader.read(questions, texts, SPANS_TOP_K)
+    return [
+        [_whole_cell(span, read[span.passage_number].text) for span in of_question]
+        for of_question, read in zip(spans, passages, strict=True)
+    ]
+
+
+def _whole_cell(span: Span, text: str) -> Span:
+    """The cell that a span begins in, if it begins in the row of a table: of a column's name, its value."""
+    for (begin, _), (start, end) in row_cells(text, span.start):
+        if begin <= span.start < end:
+            return replace(span, text=text[start:end], start=start, end=end)
+    return span
 
 
 def rerank_spans(

@@ -211,5 +211,6 @@ _STAGES = {
     "agreement": "added by equal answers elsewhere",
     "occurrences": "spans with this answer",
     "merged": "score before re-ranking",
-    "reranking": "re-ranker: log-probability among the best answers",
+    "reranking": "re-ranker: log-probability of the answer's sentence, or of the span among the best",
+    "odds": "classifier: log-odds that the answer's sentence answers",
 }

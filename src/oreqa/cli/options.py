@@ -38,7 +38,9 @@ PrecisionOption = Annotated[
 ModelOption = Annotated[str, typer.Option(help="Encoder: a name or a folder.")]
 NewModelOption = Annotated[str | None, typer.Option(help="Encoder: a name or a folder.", show_default=DEFAULT_ENCODER)]
 ReaderOption = Annotated[str, typer.Option(help="Reader: a name (`oreqa models` lists them) or a folder.")]
-RerankerOption = Annotated[str, typer.Option(help="Span re-ranker: a name, a folder, or none.")]
+RerankerOption = Annotated[
+    str, typer.Option(help="Classifier or span re-ranker of the best spans: a name, a folder, or none.")
+]
 DecodingOption = Annotated[
     Literal["greedy", "beam", "nucleus"],
     typer.Option(help="How questions are written: the likeliest token, a beam search, or draws from the likeliest tokens."),

@@ -109,6 +109,13 @@ def test_rows_with_plain_columns_name_them(tmp_path: Path) -> None:
     assert (row.key.rsplit("#")[-1], row.title, row.text) == ("7", "Tent", "id: 7; name: Tent; price: 80")
 
 
+def test_a_column_of_numbers_is_no_text_whatever_its_name(tmp_path: Path) -> None:
+    cow, pig = read(tmp_path / "a.csv", "Animal,body,brain\nCow,465,423\nGuinea pig,1.04,5.5\n")
+    assert (cow.title, cow.text) == ("Cow", "Animal: Cow; body: 465; brain: 423")
+    assert pig.text == "Animal: Guinea pig; body: 1.04; brain: 5.5"
+    assert [row.text for row in read_documents(tmp_path / "a.csv", Fields("body"))] == ["465", "1.04"]
+
+
 def test_long_values_stand_on_lines_of_their_own(tmp_path: Path) -> None:
     (row,) = read(tmp_path / "a.csv", f"day,remark\n2024-01-05,{'It rained. ' * 12}\n")
     assert row.text == "day: 2024-01-05\nremark: " + ("It rained. " * 12).strip()

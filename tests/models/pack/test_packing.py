@@ -56,8 +56,7 @@ def test_several_models_are_packed_as_their_mean(tiny_reader: Path, tiny: Path, 
 def test_models_are_listed_with_what_they_are_for() -> None:
     found = {model.name: model for model in list_models()}
     assert {name: found[name].kind for name in found} == {
-        "all-minilm-l6-v2": "encoder", "minilm-reader": "reader", "minilm-reranker": "reranker",
-        "minilm-classifier": "classifier",
+        "all-minilm-l6-v2": "encoder", "minilm-reader": "reader", "minilm-classifier": "classifier",
     }  # fmt: skip
     own = [model for name, model in found.items() if name.startswith("minilm")]
     assert sum(model.bytes for model in own) <= 40e6

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from oreqa.core import MISSING, PageWords
 from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.rows import row_text
 
 _LONGEST_NAME = 60
 
@@ -53,7 +54,7 @@ class Sheet:
         elif self._header:
             self._pending_header = None
             named = [(self._header.get(column), cell.text) for column, cell in filled]
-            self._block(number, "; ".join(f"{name}: {text}" if name else text for name, text in named))
+            self._block(number, row_text(named))
         else:
             self._block(number, " | ".join(cell.text for _, cell in filled))
 

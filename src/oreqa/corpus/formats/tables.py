@@ -22,6 +22,7 @@ from typing import IO, Any, cast
 from oreqa.core import Document
 from oreqa.corpus import limits
 from oreqa.corpus.decode import detect_encoding
+from oreqa.corpus.rows import row_text
 from oreqa.errors import DocumentError
 
 TEXT_FIELDS = ("text", "content", "contents", "page_content", "body", "passage", "context", "paragraph")
@@ -80,8 +81,8 @@ def pick_fields(
 ) -> FieldNames:
     """Return a row's fields of these names, or by default those with common names."""
     body = _pick(row, text, TEXT_FIELDS)
-    if body is not None and text is None and not field_text(row[body]).strip():
-        body = None  # use the other columns
+    if body is not None and text is None and not any(map(str.isalpha, field_text(row[body]))):
+        body = None  # no text, as in a table of body weights: use all columns
     return FieldNames(body, _pick(row, title, TITLE_FIELDS), _pick(row, key, ID_FIELDS))
 
 
@@ -113,7 +114,7 @@ def _named_columns(row: Mapping[str, Any]) -> str:
     values = [(name.strip(), _value(value)) for name, value in row.items()]
     filled = [(name, value) for name, value in values if value]
     gap = "\n" if any(len(value) > _LONG_VALUE or "\n" in value for _, value in filled) else "; "
-    return gap.join(f"{name}: {value}" if name else value for name, value in filled)
+    return row_text(filled, gap)
 
 
 def _value(value: Any) -> str:

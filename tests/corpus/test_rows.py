@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oreqa.corpus.rows import row_cells, row_text
+
+NAMES = st.text("abcXYZ _.-", min_size=1, max_size=60)
+VALUES = st.text("abc 0123.,-|", min_size=1, max_size=80)
+
+
+@given(
+    st.lists(st.tuples(NAMES, VALUES), min_size=2, max_size=8), st.sampled_from(["", "A line.\n", "a: b; c: d\n"]), st.data()
+)
+def test_the_cells_of_a_row_are_what_it_was_made_of(cells: list[tuple[str, str]], before: str, data: st.DataObject) -> None:
+    row = row_text(cells)
+    text = f"{before}{row}\nAnother line; it is no row."
+    found = row_cells(text, len(before) + data.draw(st.integers(0, len(row) - 1)))
+    assert [(text[a:b], text[c:d]) for (a, b), (c, d) in found] == cells
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "country: Bhutan",
+        "country: Bhutan; Thimphu",
+        "Bhutan | Thimphu",
+        "It has two parts: a head; and a tail.",
+        "a: b; note: " + "x" * 81,
+        "a: b; " + "x" * 61 + ": c",
+        "a: b; c: d: e; f",
+        "a: ; b: c",
+        "\n\n",
+    ],
+)
+def test_other_lines_have_no_cells(text: str) -> None:
+    assert row_cells(text, 0) == []
+
+
+def test_cells_without_a_name_and_other_gaps() -> None:
+    assert row_text([("a", "1"), (None, "2"), ("", "3")]) == "a: 1; 2; 3"
+    assert row_text([("a", "1"), ("b", "2")], "\n") == "a: 1\nb: 2"
