@@ -2,9 +2,9 @@
 
 Run:  python benchmarks/answers.py --data ../shared/data --work runs/answers      (keeps what it has read in --work)
 
-Every question of the held-out articles is asked twice: of all paragraphs, and of all but those of its own article, which
-cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. SQuAD dev is only
-measured on.
+Every question of the held-out articles is asked twice: of a collection that holds its paragraph, and of the same without its
+article, which cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. The
+collections have 20 to 1,500 paragraphs. SQuAD dev and Reddit are only measured on.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from support.calibration import Features, best_threshold, fit, probabilities, su
 
 from oreqa.answering.combining import Combination
 from oreqa.answering.confidence import span_features
-from oreqa.core import Hit
+from oreqa.core import LIKELY, SURE, Hit
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
-from oreqa.evaluation.metrics import mean_metrics
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -36,7 +35,13 @@ from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, fingerprint
 from oreqa.models.reader.reader import Reader
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
-COLLECTION = 1500
+TESTED = ("squad-v2.0-dev", "squadshifts-reddit")
+SIZES = (1500, 200, 50, 20)
+"""Paragraphs of the collections that are asked."""
+
+MAX_DRAWS = 20
+RIGHT = 0.5
+"""The F1 from which an answer counts as right: at most its ends differ from an annotator's."""
 FEATURES = (
     "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "reading", "passage", "margin",
     "agreement",
@@ -48,25 +53,36 @@ RERANKED = {RERANKER: ("reranking",), CLASSIFIER: ("odds",)}
 def collect(
     name: str, path: Path, options: argparse.Namespace, reader: Reader, reranker: CrossEncoder | None
 ) -> list[dict[str, Any]]:
-    """Rows of one data set: each question with the spans that were read, and what the search and the re-ranker said."""
+    """Rows of one data set: each question with the spans that were read, and what the search and the re-ranker said.
+
+    An equal share of the questions is asked of a collection of each of ``SIZES``; of a set to test on, three times as many
+    of all its paragraphs in place of the largest. A small collection is drawn as many times as its questions take.
+    """
     saved = options.work / f"{name}.json"
     if saved.is_file():
         return list(read_json(saved))
     paragraphs = load_paragraphs(path)
-    test = name.startswith("squad-v2")
-    asked = paragraphs if test else split_articles(paragraphs)[1]
-    rng = random.Random(0)
-    chosen = [(p, q) for p in asked for q in p.questions]
-    chosen = rng.sample(chosen, min(options.questions * (5 if test else 1), len(chosen)))
-    rest = [p for p in paragraphs if p not in asked]
-    collection = list(asked) + rng.sample(rest, min(len(rest), max(0, COLLECTION - len(asked))))
-    index = index_passages(options.work / "index" / name, whole_passages(collection), device=options.device)
-    if test:  # SQuAD 2.0 has its own unanswerable questions
-        rows = answer_all(index, reader, reranker, chosen, apart=False)
-    else:
-        rows = answer_all(index, reader, reranker, chosen, apart=False) + answer_all(
-            index, reader, reranker, chosen, apart=True
-        )
+    test = name in TESTED
+    asked = [p for p in (paragraphs if test else split_articles(paragraphs)[1]) if p.questions]
+    held = {id(p) for p in asked}
+    rest = [p for p in paragraphs if id(p) not in held]
+    rows = []
+    shares: dict[int | None, int] = dict.fromkeys(SIZES, options.questions // len(SIZES))
+    if test:
+        shares = {None: 3 * options.questions, **{size: shares[size] for size in SIZES[1:]}}
+    for size, share in shares.items():
+        rng, wanted, draws = random.Random(size), share, 0
+        while wanted > 0 and draws < MAX_DRAWS:
+            about = asked if size is None or size > len(asked) else rng.sample(asked, size)
+            beside = rng.sample(rest, min(len(rest), max(0, (size or 0) - len(about))))
+            chosen = [(p, q) for p in about for q in p.questions]
+            chosen = rng.sample(chosen, min(wanted, len(chosen)))
+            place = options.work / "index" / f"{name}-{size}-{draws}"
+            index = index_passages(place, whole_passages([*about, *beside]), device=options.device)
+            for apart in (False,) if name == "squad-v2.0-dev" else (False, True):  # which has its own unanswerable questions
+                of_size = answer_all(index, reader, reranker, chosen, apart)
+                rows += [{**row, "size": size} for row in of_size]
+            wanted, draws = wanted - len(chosen), draws + 1
     write_json(saved, rows)
     return rows
 
@@ -102,7 +118,7 @@ def features(rows: list[dict[str, Any]], weights: Combination, again: bool, name
         hits = [Hit(score, None, None, 0, 0, parts) for score, parts in row["hits"]]  # type: ignore[arg-type]
         found = span_features(candidates, 0, hits)
         x.append([found[name] for name in names])
-        right.append(bool(is_right(row, candidates)))
+        right.append(is_right(row, candidates, "f1") >= RIGHT)
         answerable.append(row["answerable"])
     return {"x": np.array(x), "right": np.array(right), "answerable": np.array(answerable)}
 
@@ -135,80 +151,87 @@ def curves(p: np.ndarray, right: np.ndarray, path: Path) -> dict[str, list[list[
     }
 
 
+def band_shares(p: np.ndarray, right: np.ndarray) -> dict[str, list[float]]:
+    """For each word for an answer's certainty: the share of answers, and how many of them are right, in percent."""
+    bands = {"sure": p >= SURE, "likely": (p >= LIKELY) & (p < SURE), "weak": p < LIKELY}
+    return {
+        name: [round(100 * float(of.mean()), 1), round(100 * float(right[of].mean()), 1) if of.any() else 0.0]
+        for name, of in bands.items()
+    }
+
+
+def calibrate(
+    sets: dict[str, list[dict[str, Any]]], tests: dict[str, list[dict[str, Any]]], kind: str | None, figure: Path | None
+) -> tuple[Calibration, dict[str, Any]]:
+    """The calibration of answers that a cross-encoder of this ``kind`` has reconsidered, or none, and what it is worth.
+
+    Each set is measured with what was fitted on the others, each test with what was fitted on all sets.
+    """
+    names = FEATURES + (RERANKED[kind] if kind else ())
+    fitted = {name: features(rows, COMBINATION, kind is not None, names) for name, rows in sets.items()}
+    worth: dict[str, Any] = {}
+    for name, held_out in fitted.items():
+        others = [s for other, s in fitted.items() if other != name]
+        w, b = fit(others)
+        p = probabilities(held_out, w, b)
+        worth[name] = {**summary(p, held_out, best_threshold(others, w, b)), **band_shares(p, held_out["right"])}
+    w, b = fit(list(fitted.values()))
+    threshold = best_threshold(list(fitted.values()), w, b)
+    shipped = Calibration({n: round(float(v), 3) for n, v in zip(names, w, strict=True)}, round(b, 3), threshold)
+    for name, rows in tests.items():
+        for size in dict.fromkeys(row["size"] for row in rows):
+            test = features([row for row in rows if row["size"] == size], COMBINATION, kind is not None, names)
+            p = probabilities(test, np.array([shipped.weights[n] for n in names]), shipped.bias)
+            entry = {**summary(p, test, threshold), **band_shares(p, test["right"])}
+            if size is None and name == TESTED[0] and figure:
+                entry |= curves(p, test["right"], figure)
+            worth[f"{name}, {size or 'all'} paragraphs"] = entry
+    return shipped, worth
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/answers"))
-    parser.add_argument(
-        "--questions", type=int, default=200, help="questions of every set (five times as many of SQuAD 2.0)"
-    )
+    parser.add_argument("--questions", type=int, default=200, help="questions of every set")
     parser.add_argument("--reader", default=DEFAULT_READER)
     parser.add_argument("--reranker", default=DEFAULT_RERANKER)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument(
-        "--write", action="store_true", help="keep the calibration with the re-ranker, or the reader, in its fitted.json"
-    )
+    parser.add_argument("--write", action="store_true", help="keep the calibrations with the models, in their fitted.json")
     options = parser.parse_args()
     reader = Reader.load(options.reader, options.device)
-    reranker = None if options.reranker == "none" else CrossEncoder.load(options.reranker, options.device)
-    sets = {}
+    reranker = CrossEncoder.load(options.reranker, options.device)
+    sets, tests = {}, {}
     for name in TUNED:
         sets[name] = collect(name, options.data / "extractive" / f"{name}.json.gz", options, reader, reranker)
         print(name, len(sets[name]), flush=True)
-    again = reranker is not None
-    plain, plain_em = best_weights(sets, False, replace(COMBINATION, aggregate=False))
-    result: dict[str, Any] = {"questions": {name: len(rows) // 2 for name, rows in sets.items()}}
+    for name, folder in zip(TESTED, ("squad", "shift"), strict=True):
+        tests[name] = collect(name, options.data / folder / f"{name}.json.gz", options, reader, reranker)
+        print(name, len(tests[name]), flush=True)
+    plain, _ = best_weights(sets, False, replace(COMBINATION, aggregate=False))
+    best, _ = best_weights(sets, True, replace(plain, reranking=1.0))
+    rows_of_em = {
+        "span alone": (Combination(0, 0, 0, aggregate=False), False),
+        "tuned, no re-ranking": (plain, False),
+        "tuned, re-ranked": (best, True),
+        "re-ranker alone": (replace(best, alone=True), True),
+        "shipped": (COMBINATION, True),
+    }
+    result: dict[str, Any] = {"questions": {name: len(rows) for name, rows in {**sets, **tests}.items()}}
     result["em"] = {
-        "span alone": {
-            name: round(em(rows, Combination(0, 0, 0, aggregate=False), False), 2) for name, rows in sets.items()
-        },
-        "tuned, no re-ranking": {name: round(em(rows, plain, False), 2) for name, rows in sets.items()},
+        label: {name: round(em(rows, weights, again), 2) for name, rows in {**sets, **tests}.items()}
+        for label, (weights, again) in rows_of_em.items()
     }
-    best, tuned = plain, plain_em
-    shipped_em = {name: round(em(rows, COMBINATION, again), 2) for name, rows in sets.items()}
-    if again:
-        best, tuned = best_weights(sets, True, replace(plain, reranking=1.0))
-        result["em"]["tuned, re-ranked"] = {name: round(em(rows, best, True), 2) for name, rows in sets.items()}
-        result["em"]["re-ranker alone"] = {
-            name: round(em(rows, replace(best, alone=True), True), 2) for name, rows in sets.items()
-        }
-        result["em"]["shipped"] = shipped_em
-    print(plain, plain_em, "\n", best, tuned, "\n", COMBINATION, shipped_em, flush=True)
-    best = COMBINATION  # the confidence belongs to the weights that are shipped
-    names = FEATURES + (RERANKED[reranker.folder.kind] if reranker else ())
-    fitted = {name: features(rows, best, again, names) for name, rows in sets.items()}
-    result["left_out"] = {}
-    for name in sets:
-        others = [s for other, s in fitted.items() if other != name]
-        w, b = fit(others)
-        result["left_out"][name] = summary(probabilities(fitted[name], w, b), fitted[name], best_threshold(others, w, b))
-    w, b = fit(list(fitted.values()))
-    shipped = Calibration(
-        {n: round(float(v), 3) for n, v in zip(names, w, strict=True)},
-        round(b, 3),
-        best_threshold(list(fitted.values()), w, b),
-    )
-    print(shipped)
-    result["combination"] = {n: getattr(best, n) for n in best.__slots__}
-    result["calibration"] = {"weights": dict(shipped.weights), "bias": shipped.bias, "threshold": shipped.threshold}
-    test = features(
-        collect("squad-v2.0-dev", options.data / "squad" / "squad-v2.0-dev.json.gz", options, reader, reranker),
-        best,
-        again,
-        names,
-    )
-    p = probabilities(test, np.array([shipped.weights[n] for n in names]), shipped.bias)
-    pages = Path(__file__).parent.parent / "docs" / "results"
-    result["squad-v2.0-dev"] = {
-        **summary(p, test, shipped.threshold),
-        **mean_metrics([{"em": float(r)} for r, a in zip(test["right"], test["answerable"], strict=True) if a]),
-        **curves(p, test["right"], pages / "abstention.svg"),
-    }
+    result["tuned"] = {label: {n: getattr(w, n) for n in w.__slots__} for label, (w, _) in rows_of_em.items()}
+    figure = Path(__file__).parent.parent / "docs" / "results" / "abstention.svg"
+    encoder = fingerprint(find_model(DEFAULT_ENCODER))
+    for model, kind in ((options.reader, None), (options.reranker, reranker.folder.kind)):
+        shipped, worth = calibrate(sets, tests, kind, figure if kind else None)
+        calibration = {"weights": dict(shipped.weights), "bias": shipped.bias, "threshold": shipped.threshold}
+        result["re-ranked" if kind else "not re-ranked"] = {"calibration": calibration, **worth}
+        if options.write:
+            write_fitted(fitted_file(model), encoder=encoder, calibration=calibration)
     report("answers", result)
-    if options.write:
-        encoder = fingerprint(find_model(DEFAULT_ENCODER))
-        last = options.reader if reranker is None else options.reranker
-        write_fitted(fitted_file(last), encoder=encoder, calibration=result["calibration"])
 
 
 if __name__ == "__main__":

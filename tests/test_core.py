@@ -10,13 +10,29 @@ PASSAGE = Passage("octopus.md", "Octopus", "", SENTENCE.text * 50, 40, 40 + 28 *
 
 def test_answers_and_hits_print_their_sentence_and_place() -> None:
     answer = Answer("three", 55, 60, 0.934, SENTENCE, PASSAGE, 2.0, {})
-    assert str(answer) == "three (93%)\n  An octopus has three hearts.\n  octopus.md:3"
-    assert repr(answer) == "Answer('three', 93%, 'An octopus has three hearts.', 'octopus.md:3')"
+    assert str(answer) == "three (sure, 93%)\n  An octopus has three hearts.\n  octopus.md:3"
+    assert repr(answer) == "Answer('three', sure, 93%, 'An octopus has three hearts.', 'octopus.md:3')"
     whole = Answer(SENTENCE.text, 40, 68, None, SENTENCE, PASSAGE, 2.0, {})
     assert str(whole) == "An octopus has three hearts. (not calibrated)\n  octopus.md:3"
     hit = Hit(0.5, PASSAGE, SENTENCE, 1, 1, {"sentence_cosine": 0.4})
     assert str(hit) == "0.500  An octopus has three hearts.\n  octopus.md:3"
     assert repr([hit]) == "[Hit(0.500, 'An octopus has three hearts.', 'octopus.md:3')]"
+
+
+@pytest.mark.parametrize(
+    ("confidence", "certainty"),
+    [
+        (1.0, "sure"),
+        (0.7, "sure"),
+        (0.699, "likely"),
+        (0.4, "likely"),
+        (0.399, "weak"),
+        (0.0, "weak"),
+        (None, "not calibrated"),
+    ],
+)
+def test_how_sure_an_answer_is_in_a_word(confidence: float | None, certainty: str) -> None:
+    assert Answer("three", 55, 60, confidence, SENTENCE, PASSAGE, 2.0, {}).certainty == certainty
 
 
 def test_no_more_is_printed_than_a_few_lines() -> None:

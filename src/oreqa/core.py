@@ -186,19 +186,23 @@ class Span:
         return f"Span({_shown(self.text)!r}, {place}, score={self.score:.3f})"
 
 
+SURE, LIKELY = 0.7, 0.4
+"""The confidence from which an answer is sure, and from which it is likely; below, it is weak."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer and its evidence. ``confidence`` is the probability, in 0..1, that it answers the question; None where the
     models that found it are not calibrated.
 
     Offsets are characters of the document's text: ``document.text[start:end] == text``. ``parts`` holds the score of each
-    stage that took part. Printed, it is the text, the confidence, the sentence and the place.
+    stage that took part. Printed, it is the text, how sure it is, the sentence and the place.
 
     Examples:
         >>> sentence = Sentence("An octopus has three hearts.", 0, 28)
         >>> passage = Passage("octopus.md", "Octopus", "", sentence.text, 0, 28, (sentence,), places=(Place(0, line=3),))
         >>> print(Answer("three", 15, 20, 0.934, sentence, passage, score=2.1, parts={}))
-        three (93%)
+        three (sure, 93%)
           An octopus has three hearts.
           octopus.md:3
     """
@@ -221,8 +225,15 @@ class Answer:
         place = self.passage.address(self.start)
         return f"Answer({_shown(self.text)!r}, {self._sure()}, {_shown(self.sentence.text)!r}, {place!r})"
 
+    @property
+    def certainty(self) -> str:
+        """The confidence in a word: sure, likely or weak; "not calibrated" where there is none."""
+        if self.confidence is None:
+            return "not calibrated"
+        return "sure" if self.confidence >= SURE else "likely" if self.confidence >= LIKELY else "weak"
+
     def _sure(self) -> str:
-        return "not calibrated" if self.confidence is None else f"{self.confidence:.0%}"
+        return self.certainty if self.confidence is None else f"{self.certainty}, {self.confidence:.0%}"
 
 
 _SHOWN_CHARACTERS = 120

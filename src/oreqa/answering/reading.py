@@ -85,15 +85,14 @@ def rerank_spans(
 ) -> list[NDArray[np.float32]]:
     """The cross-encoder's score of each span, ``[spans]`` a question: a re-ranker is shown the span in its passage
     (RECONSIDER), a classifier the sentence that it begins in."""
-    whole = reranker.folder.kind == CLASSIFIER
-    shown = [
-        [
-            _sentence_of(read[span.passage_number], span) if whole else _span_in(read[span.passage_number], span)
-            for span in best
-        ]
-        for read, best in zip(passages, spans, strict=True)
+    show = _sentence_of if reranker.folder.kind == CLASSIFIER else _span_in
+    shown = [[show(read[span.passage_number], span) for span in best] for read, best in zip(passages, spans, strict=True)]
+    distinct = [list(dict.fromkeys(candidates)) for candidates in shown]  # answers of one sentence are scored once
+    scores = reranker.score(questions, distinct)
+    return [
+        of_question[[places.index(candidate) for candidate in candidates]] if candidates else of_question
+        for of_question, places, candidates in zip(scores, distinct, shown, strict=True)
     ]
-    return reranker.score(questions, shown)
 
 
 def sentence_place(passage: Passage, start: int) -> int:

@@ -116,6 +116,8 @@ def _print_reply(reply: Reply, explain: bool) -> None:
             console.print("The nearest passages, which do not seem to hold one:", style="dim")
         for hit in reply.nearest:
             console.print(render_near(hit), crop=False)
+        if reply.nearest:
+            console.print("Ask in the documents' words, or see the best guesses with --threshold 0.", style="dim")
     for number, answer in enumerate(reply.answers):
         console.print(render_answer(answer, whole=number == 0), crop=False)
         if explain:
@@ -141,6 +143,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "start": answer.start,
         "end": answer.end,
         "confidence": None if answer.confidence is None else round(answer.confidence, 4),
+        "certainty": answer.certainty,
         "score": round(answer.score, 4),
         "document": passage.document_key,
         "title": passage.title,
@@ -163,9 +166,9 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     from rich.text import Text
 
     passage, sentence = answer.passage, answer.sentence
-    sure = Text("not calibrated", "dim")
+    sure = Text(answer.certainty, _STYLES[answer.certainty])
     if answer.confidence is not None:
-        sure = Text(f"{answer.confidence:4.0%}", "bold green" if answer.confidence >= 0.5 else "bold yellow")
+        sure.append(f" {answer.confidence:.0%}")
     head = Table.grid(padding=(0, 1))
     head.add_row(sure, Text(one_line(answer.text), "bold"))
     parts: list[RenderableType] = [head]
@@ -196,6 +199,8 @@ def render_stages(answer: Answer) -> RenderableType:
     table.add_row("score", f"{answer.score:.3f}", "the answers' order")
     return Padding(table, (0, 0, 1, 5))
 
+
+_STYLES = {"sure": "bold green", "likely": "bold yellow", "weak": "bold red", "not calibrated": "dim"}
 
 _STAGES = {
     "sentence_cosine": "search: similarity of question and sentence",
