@@ -3,9 +3,9 @@
 Run:  python recipes/pack.py --data ../shared/data --work runs/pack      (a quarter of an hour on an H100, a day or two on
 two cores; goes on when interrupted)
 
-Trains two readers, keeps the mean of their weights as a difference from their backbone, mines its predictions, trains the
-re-ranker on them and keeps it as a difference from the reader; draws negatives, trains two classifiers on them and keeps
-their mean the same way; all under src/oreqa/models/pack. The cards there (README.md) are written by hand.
+Trains two readers and keeps the mean of their weights as a difference from their backbone; draws negatives, trains two
+classifiers on them, trains their mean on with SQuAD 2.0's plausible answers, and keeps the mean of before and after as a
+difference from the reader; all under src/oreqa/models/pack. The cards there (README.md) are written by hand.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.models.pack.packing import pack_model
 
 ROOT = Path(__file__).parent.parent
 PACK = ROOT / "src" / "oreqa" / "models" / "pack"
 READERS = ("reader.toml", "reader-negatives.toml")
 CLASSIFIERS: tuple[tuple[str, ...], ...] = ((), ("optimiser.learning_rate=2e-4", "dropout=0.1"))
-MINED = (("squad-train-pieces", 4500), ("squad-train-more", 4500), ("qed-nq-train", 2500))
 JUDGED = ("squad-train-pieces", "squad-train-more", "qed-nq-train")
 DRAWS = (0, 1)
+KEPT = (("squad-train-pieces", 2900), ("squad-train-more", 2500), ("qed-nq-train", 1500), ("afriqa-en", 700))
+"""Questions that the classifier sees again while it learns from plausible answers."""
 LICENCE = "CC BY-SA 4.0"
 
 
@@ -38,6 +39,12 @@ def oreqa(*arguments: object) -> None:
 def train(kind: str, recipe: Path, settings: Sequence[str], out: Path) -> None:
     if not (out / "run.json").is_file():
         oreqa("train", kind, "--recipe", recipe, *(part for text in settings for part in ("--set", text)), "--out", out)
+
+
+def mine(data: Path, out: Path, *options: object) -> None:
+    if not out.is_file():
+        work = out.parent / f"{data.name.split('.')[0]}.index"
+        oreqa("mine", "negatives", "--data", data, "--work", work, "--out", out, *options)
 
 
 def main() -> None:
@@ -51,23 +58,29 @@ def main() -> None:
     for recipe, out in zip(READERS, readers, strict=True):
         train("reader", small / recipe, [f"data_root={options.data}"], out)
     pack_model(readers, "reader", DEFAULT_ENCODER, PACK / DEFAULT_READER, LICENCE)
-    mined, reranker = options.work / "predictions.jsonl", options.work / "reranker"
-    for name, questions in MINED:
-        file = options.data / "extractive" / f"{name}.json.gz"
-        oreqa("mine", "predictions", "--data", file, "--questions", questions, "-k", 40, "--out", mined, *device)
-    train("reranker", small / "reranker.toml", [f"predictions={mined}"], reranker)
-    pack_model(reranker, "reranker", DEFAULT_READER, PACK / DEFAULT_RERANKER, LICENCE)
     pairs = [f"{name}-{draw}.jsonl" for name in JUDGED for draw in DRAWS]
     for name, draw in product(JUDGED, DRAWS):
         file, out = options.data / "extractive" / f"{name}.json.gz", options.work / f"{name}-{draw}.jsonl"
-        if not out.is_file():
-            work = options.work / f"{name}.index"
-            oreqa("mine", "negatives", "--data", file, "--seed", draw, "--work", work, "--out", out, *device)
+        mine(file, out, "--seed", draw, *device)
     classifiers = [options.work / f"classifier-{number}" for number in range(len(CLASSIFIERS))]
     for settings, out in zip(CLASSIFIERS, classifiers, strict=True):
         given = [f"data_root={options.work}", f"data={json.dumps(pairs)}", *settings]
         train("classifier", small / "classifier.toml", given, out)
-    pack_model(classifiers, "classifier", DEFAULT_READER, PACK / DEFAULT_CLASSIFIER, LICENCE)
+    before, after = options.work / "classifier-mean", options.work / "classifier-plausible"
+    pack_model(classifiers, "classifier", DEFAULT_READER, before, LICENCE)
+    for name, questions in KEPT:
+        mine(
+            options.data / "extractive" / f"{name}.json.gz",
+            options.work / f"{name}-kept.jsonl",
+            "--draw",
+            questions,
+            *device,
+        )
+    kept = json.dumps([str(options.work / f"{name}-kept.jsonl") for name, _ in KEPT])
+    plausible = json.dumps([str(options.data / "extractive" / "squad2-train-part.json.gz")])
+    settings = (f"backbone={before}", f"data={kept}", f"plausible={plausible}")
+    train("classifier", small / "classifier-plausible.toml", settings, after)
+    pack_model([before, after], "classifier", DEFAULT_READER, PACK / DEFAULT_CLASSIFIER, LICENCE)
 
 
 if __name__ == "__main__":
