@@ -176,11 +176,15 @@ def collect(task: ReqaTask, name: str, work: Path) -> dict[str, Any]:
 
 
 def joined(name: str, result: dict[str, Any]) -> dict[str, Any]:
-    """The result, with what runs on the same pairs that are not in --work left in the published one."""
+    """The result, with what runs on the same pairs that are not in --work left in the published one, and their commits."""
     file = RESULTS / f"{name}.json"
     earlier = json.loads(file.read_text()) if file.is_file() else {}
     if any(earlier.get(key) != result[key] for key in ("pairs_sha256", "asked", "candidates")):
         return result
+    commits = earlier.get("commits", {})
+    kept = [name for name in earlier["rows"] if name not in result["rows"]]
+    if kept:
+        result["commits"] = {name: commits.get(name, earlier.get("commit")) for name in kept}
     for table in ("rows", "mrr_differences"):
         result[table] = earlier[table] | result[table]
     often = result["answers_with_questions"]

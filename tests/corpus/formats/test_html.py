@@ -177,6 +177,23 @@ def test_text_that_looks_like_navigation_is_kept(page: str) -> None:
     assert 20 * count_words(PLAIN) > PLAIN_WORDS
 
 
+def test_permalinks_that_hold_a_heading_or_the_name_of_an_option_are_text() -> None:
+    document = read(
+        """<h1 id=o><a class=permalink href="#o">OPTIONS</a></h1><dl><dt id=n><a class=permalink href="#n"><code>-n</code></a>
+        <dd>Show it.<dt id=x><a class=permalink href="#x">--1</a><dd>Keep it.</dl>
+        <h2><a class="header-anchor" href="#e"><span>Exit status</span></a></h2><p>It is 0."""
+    )
+    assert document.title == "OPTIONS"
+    assert parts(document) == [("", "-n\nShow it.\n\n--1\nKeep it."), ("Exit status", "It is 0.")]
+    assert not document.pages[0].left_out
+
+
+@pytest.mark.parametrize("mark", ["¶", "#", " § ", "", "Permalink", "Link to this heading", "Copy link", "Anchor", "🔗"])
+def test_permalinks_that_only_mark_a_heading_are_no_text(mark: str) -> None:
+    document = read(f"<h1>A</h1><p>a<h2>B<a class=headerlink href='#b'>{mark}</a></h2><p>b")
+    assert [heading for heading, _ in parts(document)] == ["", "B"]
+
+
 def test_a_page_of_nothing_but_contents_is_read() -> None:
     assert body("<nav>Bar</nav><h1>Book</h1><div class=toc><ul><li>One<li>Two</ul></div>") == "- One\n- Two"
     assert body("<nav>Home</nav>") == "Home"

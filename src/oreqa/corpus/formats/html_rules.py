@@ -104,6 +104,8 @@ PLAIN_WORDS = 150
 
 _NAVIGATION = frozenset(("navigation", "contents", "header", "footer"))
 _TO_THE_TOP = ("#top", "#page-header", "#__top", "#pagetop")
+_PERMALINKS = frozenset(("headerlink", "permalink", "copiable-link", "copiable-anchor", "header-anchor", "anchor-link"))
+_PERMALINK_MARK = re.compile(r"\W*(?:(?:permalink|permanent|direct link|copy|link|anchor|source)\b.*)?", re.I | re.S)
 _NEVER = frozenset(("html", "body", "main", "article"))
 _ANY_TAG = re.compile(r"<[A-Za-z/!][^<>]*>")
 _BOOK_LINKS = re.compile(r"\W*(?:Node|Next|Previous|Prev|Up|Back|Home|Top|Forward)\b")
@@ -159,6 +161,14 @@ def _skip_reason_by_attributes(tag: str, attributes: Mapping[str, str], page_lev
 def is_text(reason: str, unlinked: str) -> bool:
     """Return whether an element that looks like navigation is text, as it has much text outside links, ``unlinked``."""
     return reason in _NAVIGATION and len(unlinked) > PLAIN_WORDS and count_words(unlinked) > PLAIN_WORDS
+
+
+def is_linked_text(names: str, text: str) -> bool:
+    """Return whether a permalink, by the ``names`` of its class, holds the text that it leads to.
+
+    Manual pages have the names of options in such links, and some sites their headings.
+    """
+    return not _PERMALINKS.isdisjoint(names.lower().split()) and not _PERMALINK_MARK.fullmatch(text)
 
 
 def without_tags(markup: str) -> str:

@@ -55,5 +55,5 @@ class SkippedElement:
 
     @property
     def is_text(self) -> bool:
-        """Whether the element holds so much text outside links that it should not have been left out."""
-        return rules.is_text(self.reason, "".join(self._unlinked))
+        """Whether the element holds so much text outside links that it should not have been left out, or is text itself."""
+        return rules.is_text(self.reason, "".join(self._unlinked)) or rules.is_linked_text(self.key[1], self.text)
