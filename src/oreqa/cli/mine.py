@@ -14,6 +14,7 @@ from oreqa.cli.options import (
     DeviceOption,
     DrawOption,
     HeldOutFlag,
+    IndexOption,
     JsonFlag,
     ModelOption,
     ModeOption,
@@ -233,3 +234,25 @@ def cloze(
         print_json({"pairs": count, "out": str(out)})
     else:
         say(f"{count:,} pairs in {out}")
+
+
+@mine.command()
+def definitions(
+    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File to write: pairs (.jsonl) or SQuAD (.json).")],
+    index: IndexOption,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make questions from lists of options, settings and commands: each description asks for its name.
+
+    No model is needed. The pairs train a retriever, the SQuAD file a reader, for manuals like those of the index.
+
+    [bold]oreqa mine definitions --index kb --out runs/definitions.json[/bold]
+    """
+    from oreqa.generation import mine_definitions
+
+    count = mine_definitions(out, index=index, seed=seed, progress=progress_bar)
+    if as_json:
+        print_json({"questions": count, "out": str(out)})
+    else:
+        say(f"{count:,} questions in {out}")
