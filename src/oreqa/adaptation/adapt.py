@@ -7,11 +7,12 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from oreqa.adaptation.questions import build_tasks, heading_pairs, keyword_pairs
+from oreqa.adaptation.questions import build_tasks, definition_pairs, heading_pairs, keyword_pairs
 from oreqa.arguments import as_path, count, text_list
 from oreqa.core import Passage
 from oreqa.datasets.pairs import load_pairs, pair_row
@@ -132,10 +133,10 @@ def adapt_index(
     """Train the encoder of an index on questions generated from its passages, and re-encode the index if that is better.
 
     Of ``draw`` passages the ``generator`` asks about up to ``answers`` spans each (``generate_questions``). With queries of
-    keywords and headings, and hard negatives, they train the encoder; the mean of its weights and those before is measured
-    on questions about held-out documents, and published if it finds their sentences better (p < 0.05). ``questions`` of
-    your own, a list as for ``evaluate_openqa``, are answered before and after, too; nothing is published if fewer answers
-    are right then (p < 0.05). ``settings`` change the training's recipe.
+    keywords and headings, questions about definitions, and hard negatives, they train the encoder. The mean of its weights
+    and those before is measured on questions about held-out documents, and published if it finds their sentences better
+    (p < 0.05). ``questions`` of your own, a list as for ``evaluate_openqa``, are answered before and after, too; nothing is
+    published if fewer answers are right then (p < 0.05). ``settings`` change the training's recipe.
 
     The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
     resumes when it is started again, unless the documents have changed. Raises InputError for documents from which too few
@@ -182,7 +183,7 @@ def _adapt(
 ) -> AdaptationReport:
     """Train on the questions in ``work``, encode a copy of the index there, and measure it before and after."""
     folder, passages = opened.folder, list(opened.passages())
-    train, held_out = _tasks(passages, work / "questions.jsonl", opened.settings.language)
+    train, held_out = _tasks(passages, work / "questions.jsonl", opened.settings.language, seed)
     if not (work / "pairs.jsonl").is_file():
         with progress("drawing negatives", len(train.questions)) as advance:
             write_jsonl(work / "pairs.jsonl", map(pair_row, draw_negatives(train, opened, seed, advance)))
@@ -247,10 +248,11 @@ def _begin(place: Path, stamp: str) -> Path:
     return work
 
 
-def _tasks(passages: Sequence[Passage], questions: Path, language: str) -> tuple[ReqaTask, ReqaTask]:
+def _tasks(passages: Sequence[Passage], questions: Path, language: str, seed: int) -> tuple[ReqaTask, ReqaTask]:
     """Tasks to train on and to measure by. Only generated questions measure: people ask more than words and headings."""
     generated = list(load_pairs(questions))
-    train = build_tasks(passages, [*generated, *keyword_pairs(generated, passages, language), *heading_pairs(passages)])[0]
+    by_rule = keyword_pairs(generated, passages, language), heading_pairs(passages), definition_pairs(passages, seed)
+    train = build_tasks(passages, chain(generated, *by_rule))[0]
     held_out = build_tasks(passages, generated)[1]
     if len(held_out.questions) < FEWEST:
         raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,6 +11,8 @@ from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import SILVER, Candidate, Pair, passage_candidates
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.datasets.splits import HELD_OUT, is_held_out_name
+from oreqa.generation.definitions import definition_drafts
+from oreqa.generation.output import answer_sentence
 from oreqa.index.lexical import words
 
 KEYWORDS = 4
@@ -43,6 +46,12 @@ def keyword_pairs(pairs: Sequence[Pair], passages: Iterable[Passage], language: 
         rare = sorted(of_stem, key=lambda stem: frequencies[stem])[:KEYWORDS]
         if len(rare) > 1:
             yield Pair(" ".join(word for stem, word in of_stem.items() if stem in rare), pair.positive, source=SILVER)
+
+
+def definition_pairs(passages: Sequence[Passage], seed: int) -> Iterator[Pair]:
+    """Questions for the options, settings and commands that the passages define, with the sentences that name them."""
+    for draft in definition_drafts(passages, random.Random(seed)):
+        yield Pair(draft.question, answer_sentence(passages[draft.passage], draft), source=SILVER)
 
 
 def build_tasks(passages: Sequence[Passage], pairs: Iterable[Pair]) -> tuple[ReqaTask, ReqaTask]:
