@@ -53,6 +53,20 @@ def test_several_models_are_packed_as_their_mean(tiny_reader: Path, tiny: Path, 
     assert json.loads((tmp_path / "mean" / "run.json").read_text()) == {"mean_of": [{"seed": 1}]}
 
 
+@pytest.mark.parametrize("packed_first", [False, True])
+def test_a_packed_model_has_a_mean_with_one_that_is_whole(
+    tiny_classifier: Path, tiny_reader: Path, tmp_path: Path, packed_first: bool
+) -> None:
+    pack_model(tiny_classifier, "classifier", str(tiny_reader), tmp_path / "packed", "CC0")
+    packed = load_weights(tmp_path / "packed")
+    assert "qa_outputs.weight" in packed  # of the reader, which the classifier is stored as a difference from
+    folders = [tmp_path / "packed", tiny_classifier]
+    pack_model(folders if packed_first else folders[::-1], "classifier", str(tiny_reader), tmp_path / "mean", "CC0")
+    mean, whole = load_weights(tmp_path / "mean"), load_weights(tiny_classifier)
+    for name, value in whole.items():
+        assert np.allclose(mean[name], (value + packed[name]) / 2, atol=0.02)
+
+
 def test_models_are_listed_with_what_they_are_for() -> None:
     found = {model.name: model for model in list_models()}
     assert {name: found[name].kind for name in found} == {

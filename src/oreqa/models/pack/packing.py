@@ -42,4 +42,6 @@ def _weights(folder: Path, kind: str) -> Weights:
 
 
 def _mean(models: Sequence[Weights]) -> Weights:
-    return {name: np.mean([weights[name] for weights in models], axis=0, dtype=np.float32) for name in models[0]}
+    """The mean of what the models share: one that is packed itself also has the heads of its base, which are none of its."""
+    shared = [name for name in models[0] if all(name in weights for weights in models)]
+    return {name: np.mean([weights[name] for weights in models], axis=0, dtype=np.float32) for name in shared}
