@@ -57,14 +57,19 @@ def test_several_models_are_packed_as_their_mean(tiny_reader: Path, tiny: Path, 
 def test_a_packed_model_has_a_mean_with_one_that_is_whole(
     tiny_classifier: Path, tiny_reader: Path, tmp_path: Path, packed_first: bool
 ) -> None:
-    pack_model(tiny_classifier, "classifier", str(tiny_reader), tmp_path / "packed", "CC0")
+    trained = shutil.copytree(tiny_classifier, tmp_path / "trained")
+    base = load_weights(tiny_reader)
+    weights = {name: base[name] + 0.1 if name in base else v for name, v in load_weights(tiny_classifier).items()}
+    save_file(weights, trained / "model.safetensors")
+    pack_model(trained, "classifier", str(tiny_reader), tmp_path / "packed", "CC0")
     packed = load_weights(tmp_path / "packed")
     assert "qa_outputs.weight" in packed  # of the reader, which the classifier is stored as a difference from
-    folders = [tmp_path / "packed", tiny_classifier]
+    save_file({name: value + 0.1 for name, value in weights.items()}, trained / "model.safetensors")
+    folders = [tmp_path / "packed", trained]
     pack_model(folders if packed_first else folders[::-1], "classifier", str(tiny_reader), tmp_path / "mean", "CC0")
-    mean, whole = load_weights(tmp_path / "mean"), load_weights(tiny_classifier)
-    for name, value in whole.items():
-        assert np.allclose(mean[name], (value + packed[name]) / 2, atol=0.02)
+    mean = load_weights(tmp_path / "mean")
+    for name, value in weights.items():
+        assert np.allclose(mean[name], value + 0.05, atol=0.01)
 
 
 def test_models_are_listed_with_what_they_are_for() -> None:
