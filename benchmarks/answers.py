@@ -26,7 +26,7 @@ from oreqa.core import LIKELY, SURE, Hit
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -40,6 +40,12 @@ SIZES = (1500, 200, 50, 20)
 """Paragraphs of the collections that are asked."""
 
 MAX_DRAWS = 20
+ADVERSARIAL = "squad2-train-part"
+"""The set with questions that were written so that their own paragraph seems to answer them."""
+
+ADVERSARIAL_WEIGHT = 4
+"""It weighs as much as the other sets together: people ask documents what they nearly answer."""
+
 RIGHT = 0.5
 """The F1 from which an answer counts as right: at most its ends differ from an annotator's."""
 FEATURES = (
@@ -79,7 +85,7 @@ def collect(
             chosen = rng.sample(chosen, min(wanted, len(chosen)))
             place = options.work / "index" / f"{name}-{size}-{draws}"
             index = index_passages(place, whole_passages([*about, *beside]), device=options.device)
-            for apart in (False,) if name == "squad-v2.0-dev" else (False, True):  # which has its own unanswerable questions
+            for apart in (False,) if test else (False, True):  # one has unanswerable questions, the other a single article
                 of_size = answer_all(index, reader, reranker, chosen, apart)
                 rows += [{**row, "size": size} for row in of_size]
             wanted, draws = wanted - len(chosen), draws + 1
@@ -160,6 +166,11 @@ def band_shares(p: np.ndarray, right: np.ndarray) -> dict[str, list[float]]:
     }
 
 
+def weighted(sets: dict[str, Features]) -> list[Features]:
+    """The sets, one of them as often as it weighs."""
+    return [s for name, s in sets.items() for _ in range(ADVERSARIAL_WEIGHT if name == ADVERSARIAL else 1)]
+
+
 def calibrate(
     sets: dict[str, list[dict[str, Any]]], tests: dict[str, list[dict[str, Any]]], kind: str | None, figure: Path | None
 ) -> tuple[Calibration, dict[str, Any]]:
@@ -171,12 +182,13 @@ def calibrate(
     fitted = {name: features(rows, COMBINATION, kind is not None, names) for name, rows in sets.items()}
     worth: dict[str, Any] = {}
     for name, held_out in fitted.items():
-        others = [s for other, s in fitted.items() if other != name]
+        others = weighted({other: s for other, s in fitted.items() if other != name})
         w, b = fit(others)
         p = probabilities(held_out, w, b)
-        worth[name] = {**summary(p, held_out, best_threshold(others, w, b)), **band_shares(p, held_out["right"])}
-    w, b = fit(list(fitted.values()))
-    threshold = best_threshold(list(fitted.values()), w, b)
+        worth[name] = {**summary(p, held_out, best_threshold(others, w, b, "right")), **band_shares(p, held_out["right"])}
+    every = weighted(fitted)
+    w, b = fit(every)
+    threshold = best_threshold(every, w, b, "right")
     shipped = Calibration({n: round(float(v), 3) for n, v in zip(names, w, strict=True)}, round(b, 3), threshold)
     for name, rows in tests.items():
         for size in dict.fromkeys(row["size"] for row in rows):
@@ -195,7 +207,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/answers"))
     parser.add_argument("--questions", type=int, default=200, help="questions of every set")
     parser.add_argument("--reader", default=DEFAULT_READER)
-    parser.add_argument("--reranker", default=DEFAULT_RERANKER)
+    parser.add_argument("--reranker", default=DEFAULT_CLASSIFIER)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--write", action="store_true", help="keep the calibrations with the models, in their fitted.json")
     options = parser.parse_args()

@@ -25,7 +25,7 @@ from oreqa.answering.reading import combination_of
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=2000)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
     parser.add_argument("--reader", default=DEFAULT_READER)
-    parser.add_argument("--reranker", default=DEFAULT_RERANKER)
+    parser.add_argument("--reranker", default=DEFAULT_CLASSIFIER)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
     reader = Reader.load(options.reader, options.device)

@@ -13,7 +13,7 @@ from oreqa.core import Hit, Span
 from oreqa.datasets.answers import f1_score
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.squad import Paragraph, readable_title
-from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
 from oreqa.evaluation.answers import exact_match
 from oreqa.evaluation.open_scores import has_answer
 from oreqa.index.search import Index
@@ -23,7 +23,7 @@ from oreqa.models.folders import RERANKER
 from oreqa.models.reader.reader import Reader
 
 COMBINATION = fitted_combination(
-    read_fitted(fitted_file(DEFAULT_READER).parent), read_fitted(fitted_file(DEFAULT_RERANKER).parent)
+    read_fitted(fitted_file(DEFAULT_READER).parent), read_fitted(fitted_file(DEFAULT_CLASSIFIER).parent)
 )
 """The weights of the shipped models."""
 

@@ -36,10 +36,16 @@ def probabilities(s: Features, w: Floats, b: float) -> Floats:
     return p
 
 
+def area(p: Floats, wanted: NDArray[Any]) -> float:
+    """AUC: how often what is ``wanted`` has the higher probability of two, in percent; 50 where there is no choice."""
+    yes, no = p[wanted], p[~wanted]
+    if not len(yes) or not len(no):
+        return 50.0
+    return round(100 * float(np.mean([(np.mean(v > no) + 0.5 * np.mean(v == no)) for v in yes])), 2)
+
+
 def summary(p: Floats, s: Features, threshold: float) -> dict[str, float]:
     """AUC of telling answerable from not, calibration error, and what the threshold does, in percent."""
-    yes, no = p[s["answerable"]], p[~s["answerable"]]
-    auc = float(np.mean([(np.mean(v > no) + 0.5 * np.mean(v == no)) for v in yes])) if len(no) and len(yes) else 0.0
     edges = np.quantile(p, np.linspace(0, 1, 11))
     bins = np.clip(np.searchsorted(edges, p, "right") - 1, 0, 9)
     ece = sum(
@@ -48,20 +54,24 @@ def summary(p: Floats, s: Features, threshold: float) -> dict[str, float]:
     given = p >= threshold
     return {
         "questions": len(p),
-        "auc answerable": round(100 * auc, 2),
+        "auc answerable": area(p, s["answerable"]),
+        "auc right": area(p, s["right"]),
         "expected calibration error": round(100 * float(ece), 2),
-        "abstains, unanswerable": round(100 * float(np.mean(~given[~s["answerable"]])), 2),
+        "abstains, unanswerable": 0.0 if s["answerable"].all() else round(100 * float(np.mean(~given[~s["answerable"]])), 2),
         "answers, answerable": round(100 * float(np.mean(given[s["answerable"]])), 2),
         "right of answerable, all": round(100 * float(np.mean(s["right"][s["answerable"]])), 2),
         "right of given": round(100 * float(np.mean(s["right"][given])), 2),
     }
 
 
-def best_threshold(sets: list[Features], w: Floats, b: float) -> float:
-    """The threshold with the best mean of: answering the answerable, abstaining on the others."""
+def best_threshold(sets: list[Features], w: Floats, b: float, wanted: str = "answerable") -> float:
+    """The threshold with the best mean of two shares: answers that are ``wanted`` and given, others that are withheld.
+
+    Wanted are those to ``answerable`` questions, or those that are ``right``.
+    """
     grid = np.linspace(0.01, 0.8, 80)
     score = np.zeros(len(grid))
     for s in sets:
         p = probabilities(s, w, b)
-        score += [np.mean(p[s["answerable"]] >= t) + np.mean(p[~s["answerable"]] < t) for t in grid]
+        score += [np.mean(p[s[wanted]] >= t) + np.mean(p[~s[wanted]] < t) for t in grid]
     return round(float(grid[np.argmax(score)]), 3)

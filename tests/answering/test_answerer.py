@@ -90,7 +90,7 @@ def test_only_what_load_has_opened_is_closed(answerer: Answerer, tiny_reader: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"reranker": "minilm-classifier", "reader": None, "classifier": "c"}, "name both it and their number"),
+        ({"reader": None, "classifier": "c"}, "name both it and their number"),
         ({"reader": None, "reranker": "other"}, "a re-ranker needs a reader"),
         ({"rerank": 5}, "name both it and their number"),
         ({"classifier": "minilm-classifier"}, "name both it and their number"),

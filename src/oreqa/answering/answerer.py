@@ -13,7 +13,7 @@ from oreqa.answering.confidence import sentence_features, span_features
 from oreqa.answering.reading import combination_of, read_answers, sentence_place
 from oreqa.arguments import Where, count, kind_of, share, text_list
 from oreqa.core import Answer, Hit, Unit
-from oreqa.defaults import DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -112,7 +112,7 @@ class Answerer:
         folder: str | Path,
         device: str = "cpu",
         reader: str | Path | None = DEFAULT_READER,
-        reranker: str | Path | None = DEFAULT_RERANKER,
+        reranker: str | Path | None = None,
         classifier: str | Path | None = None,
         rerank: int = 0,
     ) -> Answerer:
@@ -125,8 +125,6 @@ class Answerer:
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
         model or a number that no stage would use.
         """
-        if reader is None and reranker == DEFAULT_RERANKER:
-            reranker = None
         _check_stages(reader, reranker, classifier, rerank)
         index = Index.open(folder, device)
         # The models are compiled side by side: a question asked alone waits for little else.

@@ -31,7 +31,7 @@ from oreqa.cli.output import (
 )
 from oreqa.cli.places import SourceLine, names_of, place_json, place_text
 from oreqa.cli.progress import progress_bar
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ def ask(
     reader: Annotated[
         str, typer.Option(help="Reader: a name, a folder, or none to answer with sentences.")
     ] = DEFAULT_READER,
-    reranker: RerankerOption = DEFAULT_RERANKER,
+    reranker: RerankerOption = None,
     rerank: RerankOption = 0,
     classifier: ClassifierOption = DEFAULT_CLASSIFIER,
     explain: Annotated[bool, typer.Option("--explain", help="Show each stage's score.")] = False,

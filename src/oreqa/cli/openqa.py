@@ -26,7 +26,7 @@ from oreqa.cli.options import (
 from oreqa.cli.output import model_or_none, print_json, say, visible
 from oreqa.cli.progress import progress_bar
 from oreqa.cli.runs import print_run
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import InputError
 
 
@@ -39,7 +39,7 @@ def openqa(
     ] = False,
     passages: Annotated[int, typer.Option(min=1, max=100, help="Passages read for each question.")] = 5,
     reader: ReaderOption = DEFAULT_READER,
-    reranker: RerankerOption = DEFAULT_RERANKER,
+    reranker: RerankerOption = None,
     rerank: RerankOption = 0,
     classifier: ClassifierOption = DEFAULT_CLASSIFIER,
     null: Annotated[

@@ -39,7 +39,7 @@ ModelOption = Annotated[str, typer.Option(help="Encoder: a name or a folder.")]
 NewModelOption = Annotated[str | None, typer.Option(help="Encoder: a name or a folder.", show_default=DEFAULT_ENCODER)]
 ReaderOption = Annotated[str, typer.Option(help="Reader: a name (`oreqa models` lists them) or a folder.")]
 RerankerOption = Annotated[
-    str, typer.Option(help="Classifier or span re-ranker of the best spans: a name, a folder, or none.")
+    str | None, typer.Option(help="Classifier or span re-ranker of the best spans: a name or a folder.", show_default="none")
 ]
 DecodingOption = Annotated[
     Literal["greedy", "beam", "nucleus"],

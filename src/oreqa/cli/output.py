@@ -106,7 +106,7 @@ def questions_of(question: str | None, file: Path | None) -> list[str]:
     return [question or ""]
 
 
-def model_or_none(name: str) -> str | None:
+def model_or_none(name: str | None) -> str | None:
     """A model's name as it is written on the command line, where ``none`` stands for no model."""
     return None if name == "none" else name
 

@@ -19,7 +19,7 @@ from oreqa.core import Passage
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.questions import OpenQuestion, is_question_list
 from oreqa.datasets.reqa import load_paragraphs
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_RERANKER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.evaluation.open_scores import Prediction, load_open_questions, reranking_analysis, score_predictions
 from oreqa.evaluation.refusals import DEPTH, expect_refusals, grouped_metrics, refusal_metrics, score_replies
@@ -69,7 +69,7 @@ def evaluate_openqa(
     gold_passages: bool = False,
     passages: int = PASSAGES,
     reader: str | Path = DEFAULT_READER,
-    reranker: str | Path | None = DEFAULT_RERANKER,
+    reranker: str | Path | None = None,
     rerank: int = 0,
     classifier: str | Path = DEFAULT_CLASSIFIER,
     null: float | None = None,
