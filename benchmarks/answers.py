@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from common import report
 from support.answer_rows import COMBINATION, RETRIEVAL, SELECTION, answer_all, is_right, ranked
-from support.calibration import Features, best_threshold, fit, probabilities, summary
+from support.calibration import Features, fit, probabilities, right_threshold, summary
 
 from oreqa.answering.combining import Combination
 from oreqa.answering.confidence import span_features
@@ -182,13 +182,15 @@ def calibrate(
     fitted = {name: features(rows, COMBINATION, kind is not None, names) for name, rows in sets.items()}
     worth: dict[str, Any] = {}
     for name, held_out in fitted.items():
-        others = weighted({other: s for other, s in fitted.items() if other != name})
-        w, b = fit(others)
+        others = {other: s for other, s in fitted.items() if other != name}
+        w, b = fit(weighted(others))
         p = probabilities(held_out, w, b)
-        worth[name] = {**summary(p, held_out, best_threshold(others, w, b, "right")), **band_shares(p, held_out["right"])}
-    every = weighted(fitted)
-    w, b = fit(every)
-    threshold = best_threshold(every, w, b, "right")
+        worth[name] = {
+            **summary(p, held_out, right_threshold(list(others.values()), w, b)),
+            **band_shares(p, held_out["right"]),
+        }
+    w, b = fit(weighted(fitted))
+    threshold = right_threshold(list(fitted.values()), w, b)
     shipped = Calibration({n: round(float(v), 3) for n, v in zip(names, w, strict=True)}, round(b, 3), threshold)
     for name, rows in tests.items():
         for size in dict.fromkeys(row["size"] for row in rows):

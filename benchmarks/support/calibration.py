@@ -10,6 +10,12 @@ from scipy.optimize import minimize
 
 Floats = NDArray[np.float64]
 
+GRID = np.linspace(0.01, 0.8, 80)
+"""Thresholds that are tried."""
+
+TIE = 0.005
+"""Half a point of the mean of two shares: less than chance makes of it."""
+
 Features = dict[str, NDArray[Any]]
 """Features of every question's best answer, ``x``; whether it is ``right``; whether the question is ``answerable``."""
 
@@ -64,14 +70,24 @@ def summary(p: Floats, s: Features, threshold: float) -> dict[str, float]:
     }
 
 
-def best_threshold(sets: list[Features], w: Floats, b: float, wanted: str = "answerable") -> float:
-    """The threshold with the best mean of two shares: answers that are ``wanted`` and given, others that are withheld.
+def best_threshold(sets: list[Features], w: Floats, b: float) -> float:
+    """The threshold with the best mean of: answering the answerable, abstaining on the others."""
+    return round(float(GRID[np.argmax(_shares(sets, w, b, "answerable"))]), 3)
 
-    Wanted are those to ``answerable`` questions, or those that are ``right``.
+
+def right_threshold(sets: list[Features], w: Floats, b: float) -> float:
+    """The threshold with the best mean of: giving right answers, withholding the others.
+
+    Of thresholds that are as good within ``TIE``, the highest: a wrong answer costs more than a missing one.
     """
-    grid = np.linspace(0.01, 0.8, 80)
-    score = np.zeros(len(grid))
+    shares = _shares(sets, w, b, "right")
+    return round(float(GRID[shares >= shares.max() - TIE].max()), 3)
+
+
+def _shares(sets: list[Features], w: Floats, b: float, wanted: str) -> Floats:
+    """For each threshold of ``GRID`` the mean of two shares: of what is ``wanted`` above it, and of the others below."""
+    score = np.zeros(len(GRID))
     for s in sets:
         p = probabilities(s, w, b)
-        score += [np.mean(p[s[wanted]] >= t) + np.mean(p[~s[wanted]] < t) for t in grid]
-    return round(float(grid[np.argmax(score)]), 3)
+        score += [(np.mean(p[s[wanted]] >= t) + np.mean(p[~s[wanted]] < t)) / 2 for t in GRID]
+    return score / len(sets)
