@@ -229,7 +229,8 @@ def main() -> None:
         "tuned, no re-ranking": (plain, False),
         "tuned, re-ranked": (best, True),
         "re-ranker alone": (replace(best, alone=True), True),
-        "shipped": (COMBINATION, True),
+        "shipped weights": (COMBINATION, False),
+        "shipped weights, re-ranked": (COMBINATION, True),
     }
     result: dict[str, Any] = {"questions": {name: len(rows) for name, rows in {**sets, **tests}.items()}}
     result["em"] = {
@@ -240,7 +241,7 @@ def main() -> None:
     figure = Path(__file__).parent.parent / "docs" / "results" / "abstention.svg"
     encoder = fingerprint(find_model(DEFAULT_ENCODER))
     for model, kind in ((options.reader, None), (options.reranker, reranker.folder.kind)):
-        shipped, worth = calibrate(sets, tests, kind, figure if kind else None)
+        shipped, worth = calibrate(sets, tests, kind, None if kind else figure)
         calibration = {"weights": dict(shipped.weights), "bias": shipped.bias, "threshold": shipped.threshold}
         result["re-ranked" if kind else "not re-ranked"] = {"calibration": calibration, **worth}
         if options.write:

@@ -103,7 +103,7 @@ def test_print(replies: list[tuple[str, Reply]], width: int, monkeypatch: pytest
             assert rest[0].startswith("     nearest: demo/library/")
         else:
             text, document = expected
-            assert re.fullmatch(rf" *\d+% {re.escape(text)}", second)
+            assert re.fullmatch(rf"(sure|likely) \d+% {re.escape(text)}", second)
             assert text in " ".join(" ".join(rest).split())
             assert re.match(rf"     {re.escape(document)}:\d+  ", rest[-1])
 
