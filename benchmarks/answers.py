@@ -52,7 +52,7 @@ FEATURES = (
     "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "reading", "passage", "margin",
     "agreement",
 )  # fmt: skip
-RERANKED = {RERANKER: ("reranking",), CLASSIFIER: ("odds",)}
+RERANKER_FEATURES = {RERANKER: ("reranking",), CLASSIFIER: ("odds",)}
 """What a re-ranker, and a classifier, adds to the features."""
 
 
@@ -178,7 +178,7 @@ def calibrate(
 
     Each set is measured with what was fitted on the others, each test with what was fitted on all sets.
     """
-    names = FEATURES + (RERANKED[kind] if kind else ())
+    names = FEATURES + (RERANKER_FEATURES[kind] if kind else ())
     fitted = {name: features(rows, COMBINATION, kind is not None, names) for name, rows in sets.items()}
     worth: dict[str, Any] = {}
     for name, held_out in fitted.items():

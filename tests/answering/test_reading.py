@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oreqa.answering.combining import Combination
-from oreqa.answering.reading import read_answers, read_spans, rerank_spans, sentence_place
+from oreqa.answering.reading import read_answers, read_spans, rerank_spans
 from oreqa.core import Document, Passage, Span
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.pairs import Candidate
@@ -23,12 +23,6 @@ BEE = paragraph_passage(Document("bee", "", "bees dance. they sting"))
 def span(passage: Passage, number: int, text: str) -> Span:
     start = passage.text.index(text)
     return Span(text, start, start + len(text), number, 0.0, {})
-
-
-def test_the_sentence_that_holds_a_character() -> None:
-    text = FOX.text
-    places = [sentence_place(FOX, text.index(word)) for word in ("a fox", "runs", "it eats", "bone", "then", "sleeps")]
-    assert places == [0, 0, 1, 1, 2, 2]
 
 
 def test_a_re_ranker_is_shown_the_span_and_a_classifier_its_sentence(tiny_reranker: Path, tiny_classifier: Path) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oreqa.core import Document, Place, Section
-from oreqa.corpus.splitter import paragraph_passage, split_passages
+from oreqa.corpus.splitter import paragraph_passage, sentence_at, split_passages
 
 
 def count(texts: Sequence[str]) -> list[int]:
@@ -124,3 +124,12 @@ def test_passages_have_the_places_of_their_text() -> None:
     (passage,) = split_passages(Document("d", "", text, places=pages), count, 50)
     assert [passage.place(offset).name for offset in (0, 4, 5, 18)] == ["page 1", "page 1", "page 2", "page 2"]  # type: ignore[union-attr]
     assert split_passages(Document("d", "", "a"), count, 5)[0].place(0) is None
+
+
+def test_the_sentence_at_a_character_of_a_passage() -> None:
+    *_, passage = split_passages(Document("d", "", "Owls hoot.\n\n" + "We ran. They hid.  Then all left."), count, 8)
+    assert passage.start > 0
+    for place in range(len(passage.text)):
+        begun = [n for n, sentence in enumerate(passage.sentences) if sentence.start - passage.start <= place]
+        assert sentence_at(passage, place) == begun[-1]
+    assert sentence_at(passage, -5) == 0

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
@@ -135,12 +135,12 @@ def adapt_index(
     Of ``draw`` passages the ``generator`` asks about up to ``answers`` spans each (``generate_questions``). With queries of
     keywords and headings, questions about definitions, and hard negatives, they train the encoder. The mean of its weights
     and those before is measured on questions about held-out documents, and published if it finds their sentences better
-    (p < 0.05). ``questions`` of your own, a list as for ``evaluate_openqa``, are answered before and after, too; nothing is
-    published if fewer answers are right then (p < 0.05). ``settings`` change the training's recipe.
+    (p < 0.05). Your own ``questions``, a list as for ``evaluate_openqa``, are answered before and after, too; the encoder is
+    not published if significantly fewer answers are right (p < 0.05). ``settings`` change the training's recipe.
 
     The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
-    resumes when it is started again, unless the documents have changed. Raises InputError for documents from which too few
-    questions can be made, IndexStateError if another process adapts the index, and what generation and training raise.
+    resumes when it is started again, unless the documents have changed. Raises InputError if the documents yield too few
+    questions, IndexStateError if another process is adapting the index, and whatever generation and training raise.
     """
     need_torch()
     folder = as_path(index, "an index's folder")
@@ -168,8 +168,7 @@ def adapt_index(
                 device=device,
                 progress=progress,
             )
-        report = _adapt(opened, work, asked, settings, seed, device, progress)
-        report = replace(report, seconds=round(perf_counter() - begin, 1))
+        report = _adapt(opened, work, asked, settings, seed, device, progress, begin)
         write_json(work / MEASURED, asdict(report))
         if report.published:
             take_encodings(work / TRIAL, folder)
@@ -179,9 +178,19 @@ def adapt_index(
 
 
 def _adapt(
-    opened: Index, work: Path, asked: Path | None, settings: Sequence[str], seed: int, device: str, progress: Progress
+    opened: Index,
+    work: Path,
+    asked: Path | None,
+    settings: Sequence[str],
+    seed: int,
+    device: str,
+    progress: Progress,
+    begin: float,
 ) -> AdaptationReport:
-    """Train on the questions in ``work``, encode a copy of the index there, and measure it before and after."""
+    """Train on the questions in ``work``, encode a copy of the index there, and measure it before and after.
+
+    ``begin`` is when the run began, in seconds.
+    """
     folder, passages = opened.folder, list(opened.passages())
     train, held_out = _tasks(passages, work / "questions.jsonl", opened.settings.language, seed)
     if not (work / "pairs.jsonl").is_file():
@@ -210,7 +219,7 @@ def _adapt(
         held_out=gain,
         user=of_user,
         published=_is_certain(gain.difference) and not _is_worse(of_user),
-        seconds=0.0,
+        seconds=round(perf_counter() - begin, 1),
     )
 
 

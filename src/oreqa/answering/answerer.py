@@ -10,9 +10,10 @@ from typing import overload
 
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import sentence_features, span_features
-from oreqa.answering.reading import combination_of, read_answers, sentence_place
+from oreqa.answering.reading import combination_of, read_answers
 from oreqa.arguments import Where, count, kind_of, share, text_list
 from oreqa.core import Answer, Hit, Unit
+from oreqa.corpus.splitter import sentence_at
 from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.index.search import Index
@@ -264,7 +265,7 @@ class Answerer:
             if any(a.passage is hit.passage and a.start < end and start < a.end for a in answers):
                 continue
             confidence = self.calibration.probability(span_features(candidates, place, hits)) if self.calibration else None
-            sentence = hit.passage.sentences[sentence_place(hit.passage, span.start)]
+            sentence = hit.passage.sentences[sentence_at(hit.passage, span.start)]
             parts = {**hit.parts, **candidate.parts}
             answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, candidate.score, parts))
             if len(answers) == k:

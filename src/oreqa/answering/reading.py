@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
 from oreqa.core import Passage, Span
 from oreqa.corpus.rows import row_cells
-from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.pairs import Candidate, passage_candidates
+from oreqa.corpus.splitter import passage_head, sentence_at
+from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Fitted
 from oreqa.models.folders import CLASSIFIER
@@ -39,8 +38,8 @@ def read_answers(
     """Every answer that the reader finds in the ``passages`` of each question, best first by the one score.
 
     ``retrieval`` holds the retriever's score of each passage. The ``combination.reranked`` best are reconsidered by the
-    ``reranker``, if there is one: a span re-ranker (RECONSIDER, Iyer et al. 2021) or a classifier. Without a
-    ``combination`` the weights are those that were fitted for the models.
+    ``reranker``, if any: a span re-ranker (RECONSIDER, Iyer et al. 2021) or a classifier. The weights are those fitted for
+    the models unless a ``combination`` is given.
     """
     weights = combination or combination_of(reader, reranker)
     answers: list[list[ScoredSpan]] = []
@@ -95,15 +94,9 @@ def rerank_spans(
     ]
 
 
-def sentence_place(passage: Passage, start: int) -> int:
-    """The number of the sentence that holds the character ``start`` of a passage."""
-    starts = [sentence.start - passage.start for sentence in passage.sentences]
-    return max(0, bisect_right(starts, start) - 1)
-
-
 def _span_in(passage: Passage, span: Span) -> Candidate:
     return Candidate(span.text, passage.text, passage_head(passage.title, passage.heading), span.start)
 
 
 def _sentence_of(passage: Passage, span: Span) -> Candidate:
-    return passage_candidates(passage)[sentence_place(passage, span.start)]
+    return sentence_candidate(passage, passage.sentences[sentence_at(passage, span.start)])

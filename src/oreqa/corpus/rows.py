@@ -13,7 +13,7 @@ _PART = re.compile(r"([^:;]{1,60}): (.{1,80})")
 
 
 def row_text(cells: Iterable[tuple[str | None, str]], gap: str = "; ") -> str:
-    """Return the text of cells with the names of their columns, if they have one: ``country: Bhutan; capital: Thimphu``."""
+    """Return the text of cells, each after its column's name if it has one: ``country: Bhutan; capital: Thimphu``."""
     return gap.join(f"{name}: {value}" if name else value for name, value in cells)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
 from oreqa.core import Document, Passage, Section, Sentence
@@ -46,6 +47,14 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
 def passage_head(title: str, heading: str) -> str:
     """Return the "title: heading" that models read before a passage's text."""
     return ": ".join(part for part in (title, heading) if part)
+
+
+def sentence_at(passage: Passage, place: int) -> int:
+    """Return the number of the sentence at the character ``place`` of a passage's text: the last that begins by then.
+
+    Places before the first sentence belong to it.
+    """
+    return max(0, bisect_right(passage.sentences, place + passage.start, key=lambda sentence: sentence.start) - 1)
 
 
 def paragraph_passage(document: Document, language: str = "en", sentences: Sequence[Range] | None = None) -> Passage:

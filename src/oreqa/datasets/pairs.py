@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
-from oreqa.core import Passage
+from oreqa.core import Passage, Sentence
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.errors import InputError
@@ -174,8 +174,13 @@ def _whole(candidate: Candidate) -> Candidate:
 
 def passage_candidates(passage: Passage) -> list[Candidate]:
     """The sentences of a passage as candidates, under what encoders read before it: its title and heading."""
+    return [sentence_candidate(passage, sentence) for sentence in passage.sentences]
+
+
+def sentence_candidate(passage: Passage, sentence: Sentence) -> Candidate:
+    """One of a passage's sentences as a candidate."""
     head = passage_head(passage.title, passage.heading)
-    return [Candidate(s.text, passage.text, head, s.start - passage.start) for s in passage.sentences]
+    return Candidate(sentence.text, passage.text, head, sentence.start - passage.start)
 
 
 def task_candidates(task: ReqaTask) -> list[Candidate]:

@@ -6,14 +6,13 @@ sentences in which one of its answers starts; identical questions are merged.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from oreqa.core import Document, Passage
-from oreqa.corpus.splitter import paragraph_passage
+from oreqa.corpus.splitter import paragraph_passage, sentence_at
 from oreqa.datasets.mrqa import load_mrqa
 from oreqa.datasets.squad import Paragraph, load_squad, readable_title
 from oreqa.errors import InputError
@@ -72,14 +71,13 @@ def build_reqa(
             sentences = None if boundaries is None else _paragraph_boundaries(boundaries, title, number, paragraph)
             document = Document(f"{title}#{number}#{len(passages)}", readable_title(title), paragraph.text)
             passage = paragraph_passage(document, language, sentences)
-            starts = [sentence.start for sentence in passage.sentences]
             for question in paragraph.questions:
                 # An answer that starts between two sentences counts for the first of them.
-                golds = {first + max(0, bisect_right(starts, gold.start) - 1) for gold in question.answers if starts}
+                golds = {first + sentence_at(passage, gold.start) for gold in question.answers if passage.sentences}
                 if golds:
                     questions.setdefault(question.text, set()).update(golds)
             passages.append(passage)
-            first += len(starts)
+            first += len(passage.sentences)
     gold = tuple(tuple(sorted(numbers)) for numbers in questions.values())
     return ReqaTask(tuple(passages), tuple(questions), gold)
 

@@ -24,7 +24,7 @@ class Gold:
 class Question:
     """A question about a paragraph; without answers it is unanswerable from that paragraph.
 
-    ``plausible`` are what looks like answers to an unanswerable one, and is none (SQuAD 2.0).
+    ``plausible`` spans look like answers to an unanswerable question but are not (SQuAD 2.0).
     """
 
     id: str

@@ -35,7 +35,7 @@ LONGEST_TERM = 80
 _PARAGRAPH = re.compile(r"[^\n](?:[^\n]|\n(?![ \t]*\n))*")
 _OPTION = re.compile(r"(?<![\w-])--?[A-Za-z0-9][\w-]*")
 _NAME = re.compile(r"[A-Za-z]\w*(?:[-_.:/]\w+)+|[A-Za-z]*[a-z][A-Z]\w*|[A-Z][A-Z0-9]{2,}")
-"""A word that is no English one: with a hyphen, an underscore or a capital inside, or of capitals alone."""
+"""A word that looks like an identifier: with a hyphen, an underscore or a capital inside, or all in capitals."""
 
 _SENTENCE = re.compile(r"(.+?)(?:[:;](?:\s|$)|[.](?:\s+[A-Z(\[]|$))")
 _REMARK = re.compile(r"\s*\([^()]*\)")

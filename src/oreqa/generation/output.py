@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
 from oreqa.core import Passage
-from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.pairs import SILVER, Candidate, Pair, pair_row
+from oreqa.corpus.splitter import passage_head, sentence_at
+from oreqa.datasets.pairs import SILVER, Candidate, Pair, pair_row, sentence_candidate
 from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad
 from oreqa.errors import InputError
 from oreqa.files import need_writable, write_jsonl
@@ -43,9 +42,9 @@ def sentence_ranges(passage: Passage) -> list[tuple[int, int]]:
 
 def answer_sentence(passage: Passage, draft: Draft) -> Candidate:
     """The sentence in which the answer begins; the whole passage if it has no sentences."""
-    ranges = sentence_ranges(passage) or [(0, len(passage.text))]
-    start, end = ranges[max(0, bisect_right([first for first, _ in ranges], draft.start) - 1)]
-    return Candidate(passage.text[start:end], passage.text, passage_head(passage.title, passage.heading), start)
+    if passage.sentences:
+        return sentence_candidate(passage, passage.sentences[sentence_at(passage, draft.start)])
+    return Candidate(passage.text, passage.text, passage_head(passage.title, passage.heading))
 
 
 def write_questions(out: Path, passages: Sequence[Passage], drafts: Sequence[Draft]) -> None:

@@ -4,7 +4,6 @@ predictions."""
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor
 
 from oreqa.core import Document
-from oreqa.corpus.splitter import paragraph_passage
+from oreqa.corpus.splitter import paragraph_passage, sentence_at
 from oreqa.datasets.pairs import Candidate, Pair, passage_candidates
 from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.mining.predictions import ReaderPredictions
@@ -63,11 +62,11 @@ def plausible_candidates(paragraphs: Sequence[Paragraph]) -> list[tuple[str, Can
         if not asked:
             continue
         document = Document(str(number), readable_title(paragraph.title), paragraph.text)
-        candidates = passage_candidates(paragraph_passage(document))
-        starts = [candidate.start for candidate in candidates]
+        passage = paragraph_passage(document)
+        candidates = passage_candidates(passage)
         for question in asked:
-            places = {max(0, bisect_right(starts, gold.start) - 1) for gold in question.plausible}
-            pairs += [(question.text, candidates[place]) for place in sorted(places) if candidates]
+            places = sorted({sentence_at(passage, gold.start) for gold in question.plausible})
+            pairs += [(question.text, candidates[place]) for place in places if candidates]
     return pairs
 
 

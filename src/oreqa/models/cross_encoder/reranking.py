@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.core import Hit
-from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.pairs import Candidate
+from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.defaults import DEFAULT_CLASSIFIER
 from oreqa.errors import InputError
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -79,9 +78,7 @@ def rerank_scores(scores: Floats, best: NDArray[np.intp], logits: NDArray[np.flo
 
 def hit_candidate(hit: Hit) -> Candidate:
     """Return the candidate for a hit: its sentence, in its passage."""
-    sentence, passage = hit.sentence, hit.passage
-    head = passage_head(passage.title, passage.heading)
-    return Candidate(sentence.text, passage.text, head, sentence.start - passage.start)
+    return sentence_candidate(hit.passage, hit.sentence)
 
 
 def log_probability(logits: NDArray[np.float32]) -> NDArray[np.float32]:

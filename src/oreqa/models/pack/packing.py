@@ -42,6 +42,6 @@ def _weights(folder: Path, kind: str) -> Weights:
 
 
 def _mean(models: Sequence[Weights]) -> Weights:
-    """The mean of what the models share: one that is packed itself also has the heads of its base, which are none of its."""
+    """The mean of the tensors that all models have: a packed model also loads the heads of its base, which are left out."""
     shared = [name for name in models[0] if all(name in weights for weights in models)]
     return {name: np.mean([weights[name] for weights in models], axis=0, dtype=np.float32) for name in shared}
