@@ -55,6 +55,21 @@ def test_headings_that_nothing_stands_under(builder: TextBuilder) -> None:
     assert document.places == (Place(0, "#bare"),)
 
 
+def test_a_heading_that_names_something_is_text_too(builder: TextBuilder) -> None:
+    builder.start_page("", 9)
+    builder.add_heading(1, "OPTIONS")
+    builder.add_heading(2, "--dry-run, -n", "line 2")
+    builder.add_block("Shows what would be deleted.", "line 4")
+    builder.add_block("Deletes nothing.")
+    builder.add_heading(2, "Other options")
+    builder.add_block("None.")
+    document = builder.document()
+    assert document.text == "--dry-run, -n\nShows what would be deleted.\n\nDeletes nothing.\n\nNone."
+    assert [section.heading for section in document.sections] == ["OPTIONS > --dry-run, -n", "OPTIONS > Other options"]
+    assert [(place.start, place.name) for place in document.places] == [(0, "line 2"), (14, "line 4")]
+    assert document.pages[0].read == 14
+
+
 def test_words_of_pages(builder: TextBuilder) -> None:
     builder.start_page("slide 1", 12)
     builder.add_title("A Book")

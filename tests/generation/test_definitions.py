@@ -58,6 +58,15 @@ def test_entries_are_paragraphs_that_begin_with_a_name() -> None:
     assert entries[0].description == "Show what would be deleted. Nothing is deleted."
 
 
+def test_a_name_may_stand_in_a_paragraph_of_its_own() -> None:
+    text = "-I, --no-filename\n\nNever print the path of a file.\n\nIt is the default.\n\n--all\n\n--no-ignore\nSearch every file there is."
+    entries = [(entry.name, entry.description) for entry in find_entries(text)]
+    assert entries == [
+        ("--no-filename", "Never print the path of a file."),
+        ("--no-ignore", "Search every file there is."),
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

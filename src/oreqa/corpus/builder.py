@@ -11,6 +11,7 @@ from pathlib import Path
 
 from oreqa.core import Document, PageWords, Place, Section, place_after
 from oreqa.corpus import limits
+from oreqa.corpus.names import is_name
 from oreqa.errors import DocumentError
 
 GAP = "\n\n"
@@ -36,8 +37,8 @@ class TextBuilder:
     """Assembles a document's text in file order.
 
     Blocks are separated by a blank line. A block that continues or explains the previous one is ``joined`` to it by a
-    single newline, which keeps both in one paragraph. Each heading starts a section. Raises DocumentError when a limit
-    is exceeded.
+    single newline, which keeps both in one paragraph. Each heading starts a section; one that names an option or a
+    function is also the first line of its text. Raises DocumentError when a limit is exceeded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -110,7 +111,11 @@ class TextBuilder:
         stripped = text.strip()
         if not stripped:
             return
+        heading = self._unused[-1] if self._unused else None
         self._unused.clear()
+        if heading and is_name(heading[1]):  # "--verbose" above what it does: an answer, which only text can be
+            self._append(heading[1], heading[2], joined=False)
+            joined = True
         self._read += 0 if added else count_words(stripped)
         skipped = text[: len(text) - len(text.lstrip())]
         self._append(f"{mark} {stripped}" if mark else stripped, place, joined, skipped)

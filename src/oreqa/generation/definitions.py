@@ -14,6 +14,7 @@ from pathlib import Path
 
 from oreqa.arguments import as_path, count
 from oreqa.core import Passage
+from oreqa.corpus.names import names_in
 from oreqa.errors import InputError
 from oreqa.generation.drafts import Draft
 from oreqa.generation.output import check_out, write_questions
@@ -29,14 +30,7 @@ FORMS = 2
 WORDS = range(4, 21)
 """Words of a description that makes a question."""
 
-LONGEST_TERM = 80
-"""Characters of the line that names an entry, at most."""
-
 _PARAGRAPH = re.compile(r"[^\n](?:[^\n]|\n(?![ \t]*\n))*")
-_OPTION = re.compile(r"(?<![\w-])--?[A-Za-z0-9][\w-]*")
-_NAME = re.compile(r"[A-Za-z]\w*(?:[-_.:/]\w+)+|[A-Za-z]*[a-z][A-Z]\w*|[A-Z][A-Z0-9]{2,}")
-"""A word that looks like an identifier: with a hyphen, an underscore or a capital inside, or all in capitals."""
-
 _SENTENCE = re.compile(r"(.+?)(?:[:;](?:\s|$)|[.](?:\s+[A-Z(\[]|$))")
 _REMARK = re.compile(r"\s*\([^()]*\)")
 _DEFAULT = re.compile(
@@ -138,34 +132,22 @@ def definition_drafts(passages: Sequence[Passage], rng: random.Random) -> list[D
 
 
 def find_entries(text: str) -> Iterator[Entry]:
-    """The entries of a passage: paragraphs that begin with a line that names something, and go on with what it does."""
+    """The entries of a passage: lines that name something, and what it does, in the same paragraph or in the next."""
+    above: list[tuple[str, int]] = []
     for paragraph in _PARAGRAPH.finditer(text):
         names: list[tuple[str, int]] = []
         place = paragraph.start()
         for line in paragraph.group().split("\n"):
-            matches = _names(line)
+            matches = names_in(line)
             if not matches:
                 break
             names += [(name, place + start) for name, start in matches]
             place += len(line) + 1
-        description = text[place : paragraph.end()]
+        names, description = names or above, text[place : paragraph.end()]
         if names and len(description.split()) >= WORDS.start:
             long = [pair for pair in names if pair[0].startswith("--")]
             yield Entry(*(long or names)[0], description, place)
-
-
-def _names(line: str) -> list[tuple[str, int]]:
-    """The names in a line that begins with one and is no sentence, with their first characters; none in another line."""
-    words = line.split()
-    if not words or len(line) > LONGEST_TERM or line.rstrip()[-1] in ".:;?!":
-        return []
-    options = [(match.group(), match.start()) for match in _OPTION.finditer(line)]
-    if options and words[0].startswith("-"):
-        return options
-    match = _NAME.match(line)
-    if match is None or len(words) > 4 or line[match.end() : match.end() + 1] not in ("", " ", "=", "(", "["):
-        return []
-    return [(match.group(), 0)]
+        above = [] if description else names
 
 
 def entry_questions(entry: Entry, rng: random.Random) -> list[tuple[str, str, int]]:

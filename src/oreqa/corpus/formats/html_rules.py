@@ -49,7 +49,7 @@ _ROLES = {
 _EVERYWHERE = {
     "navigation": (
         # permalinks of headings, skip links, buttons
-        "headerlink permalink copiable-link copiable-anchor anchorjs-link header-anchor anchor-link viewcode-link"
+        "headerlink permalink copiable-link copiable-anchor anchorjs-link header-anchor anchor-link a.mark viewcode-link"
         " viewcode-back"
         " linkback skip-link skiplink skipnav skip-to-content mw-jump-link mw-editsection noprint copybtn copy-button"
         # Sphinx
@@ -104,7 +104,9 @@ PLAIN_WORDS = 150
 
 _NAVIGATION = frozenset(("navigation", "contents", "header", "footer"))
 _TO_THE_TOP = ("#top", "#page-header", "#__top", "#pagetop")
-_PERMALINKS = frozenset(("headerlink", "permalink", "copiable-link", "copiable-anchor", "header-anchor", "anchor-link"))
+_PERMALINKS = frozenset(
+    ("headerlink", "permalink", "copiable-link", "copiable-anchor", "header-anchor", "anchor-link", "mark")
+)
 _PERMALINK_MARK = re.compile(r"\W*(?:(?:permalink|permanent|direct link|copy|link|anchor|source)\b.*)?", re.I | re.S)
 _NEVER = frozenset(("html", "body", "main", "article"))
 _ANY_TAG = re.compile(r"<[A-Za-z/!][^<>]*>")
