@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from oreqa.models.folders import find_model  # noqa: E402
 from oreqa.models.graph.weights import load_weights  # noqa: E402
 from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
+from oreqa.progress import Advance  # noqa: E402
 from oreqa.training.cross_encoder import train_reranker  # noqa: E402
 from oreqa.training.cross_encoder_examples import prediction_lists  # noqa: E402
 from oreqa.training.initial import start_from  # noqa: E402
@@ -206,7 +209,16 @@ def test_an_interrupted_training_ends_as_an_uninterrupted_one(
     if torn:  # interrupted while it wrote: these two are passed over
         (checkpoints / "checkpoint-6" / "trainer_state.json").write_text('{"epo')
         (checkpoints / "checkpoint-7").mkdir()
-    assert train_reader(recipe, tmp_path / "cut")["seconds_since_step"] == 3
+    stages: dict[str, list[int | None]] = {}
+
+    @contextmanager
+    def progress(name: str, total: int | None) -> Iterator[Advance]:
+        stages[name] = [total]
+        yield stages[name].append
+
+    assert train_reader(recipe, tmp_path / "cut", progress)["seconds_since_step"] == 3
+    total, *steps = stages["training from step 3"]
+    assert steps == [1] * (total or 0)  # the time of earlier steps is not known, so they would spoil the rate
     whole, cut = (load_file(tmp_path / n / "model.safetensors") for n in ("whole", "cut"))
     assert all((whole[name] == cut[name]).all() for name in whole)
 

@@ -133,9 +133,10 @@ def fit(
         data_collator=collate,
         rounds=rounds,
     )
-    with progress("training", steps) as advance:
-        trainer.add_callback(_Advance(advance))
-        last = _last_whole_checkpoint(checkpoints)
+    last = _last_whole_checkpoint(checkpoints)
+    resumed = 0 if last is None else int(last.rpartition("-")[2])
+    with progress(f"training from step {resumed:,}" if resumed else "training", steps - resumed) as advance:
+        trainer.add_callback(_Advance(advance, resumed))
         if last is None and trainer.is_world_process_zero():  # the rounds begin anew, too
             shutil.rmtree(checkpoints, ignore_errors=True)
         try:
@@ -160,7 +161,7 @@ def fit(
     }
     if early_stopping is not None:
         record["dev"] = [[row["step"], row["eval_dev"]] for row in history if "eval_dev" in row]
-    return record if last is None else {**record, "seconds_since_step": int(last.rpartition("-")[2])}
+    return {**record, "seconds_since_step": resumed} if resumed else record
 
 
 class DivergedError(InputError):
@@ -238,10 +239,10 @@ _EARLY_STOPPING = {
 
 
 class _Advance(TrainerCallback):  # type: ignore[misc]
-    """Reports steps; those of an earlier, interrupted run at once."""
+    """Reports steps, but those of an earlier, interrupted run, whose time is not known."""
 
-    def __init__(self, advance: Advance) -> None:
-        self._advance, self._reported = advance, 0
+    def __init__(self, advance: Advance, resumed: int) -> None:
+        self._advance, self._reported = advance, resumed
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._advance(state.global_step - self._reported)
