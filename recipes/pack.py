@@ -3,9 +3,10 @@
 Run:  python recipes/pack.py --data ../shared/data --work runs/pack      (a quarter of an hour on an H100, a day or two on
 two cores; goes on when interrupted)
 
-Trains two readers and keeps the mean of their weights as a difference from their backbone; draws negatives, trains two
-classifiers on them, trains their mean on with SQuAD 2.0's plausible answers, and keeps the mean of before and after as a
-difference from the reader; all under src/oreqa/models/pack. The cards there (README.md) are written by hand.
+Trains a question generator, which it keeps as a difference from its backbone, and two readers, of which it keeps the mean of
+the weights in the same way; draws negatives, trains two classifiers on them, trains their mean on with SQuAD 2.0's plausible
+answers, and keeps the mean of before and after as a difference from the reader; all under src/oreqa/models/pack. The cards there
+(README.md) are written by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.models.pack.packing import pack_model
 
 ROOT = Path(__file__).parent.parent
@@ -54,6 +55,9 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where the miners' models run")
     options = parser.parse_args()
     small, device = ROOT / "recipes" / "small", ("--device", options.device)
+    generator = options.work / "generator"
+    train("generator", small / "generator.toml", [f"data_root={options.data}"], generator)
+    pack_model(generator, "generator", DEFAULT_ENCODER, PACK / DEFAULT_GENERATOR, LICENCE)
     readers = [options.work / f"reader-{number}" for number in range(len(READERS))]
     for recipe, out in zip(READERS, readers, strict=True):
         train("reader", small / recipe, [f"data_root={options.data}"], out)

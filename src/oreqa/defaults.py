@@ -5,6 +5,7 @@ from __future__ import annotations
 DEFAULT_ENCODER = "all-minilm-l6-v2"
 DEFAULT_READER = "minilm-reader"
 DEFAULT_CLASSIFIER = "minilm-classifier"
+DEFAULT_GENERATOR = "minilm-generator"
 
 PASSAGE_TOKENS = 256
 LANGUAGE = "en"

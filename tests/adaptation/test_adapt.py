@@ -65,6 +65,8 @@ def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypat
         assert index.settings.model == "adapted/1/retriever" != before
         assert index.search("books about bees", mode="dense")
         assert index.fitted.fusion
+        assert index.fitted.replaced
+        assert index.fitted.calibration
     assert report.train_questions > report.held_out_questions > 0
     work = kb / "adapted" / "1"
     assert {path.name for path in work.iterdir()} == {

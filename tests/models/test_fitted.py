@@ -10,7 +10,15 @@ from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import ModelError
 from oreqa.index.scores import SCORES
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
-from oreqa.models.fitted import Calibration, Fitted, encoder_fitted, fitted_file, read_fitted, write_fitted
+from oreqa.models.fitted import (
+    Calibration,
+    Fitted,
+    ReplacedEncoder,
+    encoder_fitted,
+    fitted_file,
+    read_fitted,
+    write_fitted,
+)
 from oreqa.models.folders import find_model, fingerprint
 from oreqa.models.reader.folder import read_reader_folder
 
@@ -20,6 +28,24 @@ SUM = Calibration({"sentence_cosine": 1.0, "margin": 2.0}, -0.5, 0.4)
 def test_probability_is_logistic() -> None:
     assert SUM.probability({"sentence_cosine": 0.3, "margin": 0.6}) == pytest.approx(1 / (1 + math.exp(-1.0)))
     assert SUM.probability({"sentence_cosine": -1e6, "margin": 0}) == 0
+
+
+def test_a_calibration_of_other_features() -> None:
+    moved = SUM.rescaled({"sentence_cosine": 0.5}, {"sentence_cosine": 0.2})
+    before = SUM.probability({"sentence_cosine": 0.5 * 0.7 + 0.2, "margin": 0.1})
+    assert moved.probability({"sentence_cosine": 0.7, "margin": 0.1}) == pytest.approx(before)
+    assert moved.threshold == SUM.threshold
+    assert SUM.rescaled({}, {}) == SUM
+
+
+def test_an_encoder_that_replaced_one_that_had_replaced_another() -> None:
+    first = ReplacedEncoder("a", {"sentence_cosine": 2, "passage_cosine": 1}, {"sentence_cosine": 0.1, "passage_cosine": 0})
+    second = ReplacedEncoder("b", {"sentence_cosine": 3, "passage_cosine": 4}, {"sentence_cosine": 0.5, "passage_cosine": 1})
+    both = second.replacing(first)
+    assert both.encoder == "a"
+    assert both.scales == {"sentence_cosine": 6, "passage_cosine": 4}
+    assert both.offsets == pytest.approx({"sentence_cosine": 2 * 0.5 + 0.1, "passage_cosine": 1})
+    assert second.replacing(None) == second
 
 
 def test_a_model_without_the_file_has_nothing_fitted(tiny_reader: Path, tiny_classifier: Path) -> None:
@@ -39,6 +65,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     write_fitted(path, fusion={"sentence": {"a": 1}, "passage": {"b": 2.5}}, encoder="f00")
     assert read_fitted(tmp_path).fusion == {"sentence": {"a": 1}, "passage": {"b": 2.5}}
     assert read_fitted(tmp_path).encoder == "f00"
+    numbers = {"sentence_cosine": 1.5, "passage_cosine": -2}
+    write_fitted(path, replaced={"encoder": "e", "scales": numbers, "offsets": numbers})
+    assert read_fitted(tmp_path).replaced == ReplacedEncoder("e", numbers, numbers)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +81,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         {"combination": 3},
         {"combination": {"luck": 1.0}},
         {"rerank_weight": "0.3"},
+        {"replaced": {"encoder": "e", "scales": {"sentence_cosine": 1}, "offsets": {}}},
     ],
 )
 def test_damaged_files_are_named(tmp_path: Path, settings: object) -> None:

@@ -12,12 +12,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from oreqa.adaptation.cosines import compare_cosines
 from oreqa.adaptation.questions import build_tasks, definition_pairs, heading_pairs, keyword_pairs
 from oreqa.arguments import as_path, count, text_list
 from oreqa.core import Passage
 from oreqa.datasets.pairs import load_pairs, pair_row
 from oreqa.datasets.questions import load_question_list
 from oreqa.datasets.reqa import ReqaTask
+from oreqa.defaults import DEFAULT_GENERATOR
 from oreqa.errors import InputError
 from oreqa.evaluation.openqa import evaluate_openqa
 from oreqa.evaluation.ranking import rank_sentences
@@ -30,6 +32,7 @@ from oreqa.index.locking import write_lock
 from oreqa.index.search import Index
 from oreqa.index.store import model_place
 from oreqa.mining.negatives import draw_negatives
+from oreqa.models.fitted import write_fitted
 from oreqa.models.folders import FITTED
 from oreqa.models.mixing import mix_weights
 from oreqa.progress import Progress, no_progress
@@ -119,7 +122,7 @@ class AdaptationReport:
 def adapt_index(
     index: str | Path,
     *,
-    generator: str | Path,
+    generator: str | Path = DEFAULT_GENERATOR,
     extractor: str | Path | None = None,
     questions: str | Path | None = None,
     draw: int = 2000,
@@ -207,6 +210,7 @@ def _adapt(
             with progress("encoding passages", len(passages)) as advance:
                 change_encoder(trial, retriever, device, advance)
         after = _ranks(held_out, adapted, "measuring the encoder after", progress)
+        _keep_calibration(retriever, opened, adapted, held_out.questions)
     gain, of_user = Gain.of_questions(before, after, seed), {}
     if asked is not None:
         _answer(asked, trial, work / AFTER, seed, device, progress)
@@ -286,6 +290,14 @@ def _train(work: Path, model: str, seed: int, settings: Sequence[str], progress:
             out.mkdir(exist_ok=True)
             shutil.copyfile(trained / FITTED, out / FITTED)
         mix_weights(trained, model, SHARE, out)
+
+
+def _keep_calibration(retriever: Path, before: Index, after: Index, questions: Sequence[str]) -> None:
+    """Write to the new encoder's folder what makes its scores probabilities, as the encoder before has it."""
+    replaced, fitted = compare_cosines(before, after, questions), before.fitted
+    calibration = fitted.calibration and fitted.calibration.rescaled(replaced.scales, replaced.offsets)
+    changes = {} if calibration is None else {"calibration": asdict(calibration)}
+    write_fitted(retriever / FITTED, replaced=asdict(replaced.replacing(fitted.replaced)), **changes)
 
 
 def _answer(questions: Path, index: Path, out: Path, seed: int, device: str, progress: Progress) -> None:

@@ -286,9 +286,16 @@ def _check_stages(reader: object, reranker: object, classifier: object, rerank: 
 def fitted_calibration(index: Index, reader: Reader | None, reranker: CrossEncoder | None) -> Calibration | None:
     """What makes probabilities of the scores; None where one of the models was not fitted together with the index's encoder.
 
-    It comes with the last of the models: the re-ranker, the reader, or the encoder.
+    It comes with the last of the models: the re-ranker, the reader, or the encoder. An encoder that an adaptation trained
+    stands for the one before.
     """
+    fitted = index.fitted
     if reader is None:
-        return index.fitted.calibration
-    together = all(model.folder.fitted.encoder == index.fingerprint for model in (reader, reranker) if model)
-    return (reranker or reader).folder.fitted.calibration if together and index.fitted.fusion else None
+        return fitted.calibration
+    calibration = (reranker or reader).folder.fitted.calibration
+    if calibration is None or not fitted.fusion:
+        return None
+    encoders = {model.folder.fitted.encoder for model in (reader, reranker) if model}
+    if fitted.replaced and encoders == {fitted.replaced.encoder}:
+        return calibration.rescaled(fitted.replaced.scales, fitted.replaced.offsets)
+    return calibration if encoders == {index.fingerprint} else None

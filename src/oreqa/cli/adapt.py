@@ -12,12 +12,13 @@ from oreqa.cli.application import app
 from oreqa.cli.options import DeviceOption, GeneratorOption, IndexOption, JsonFlag, PrecisionOption, SeedOption
 from oreqa.cli.output import print_json, say
 from oreqa.cli.progress import progress_bar
+from oreqa.defaults import DEFAULT_GENERATOR
 
 
 @app.command()
 def adapt(
     index: IndexOption,
-    generator: GeneratorOption,
+    generator: GeneratorOption = DEFAULT_GENERATOR,
     extractor: Annotated[
         str | None, typer.Option(help="Extractor of answers: a name or a folder.", show_default="rules alone")
     ] = None,
@@ -43,7 +44,7 @@ def adapt(
     Questions are generated from the passages, the encoder learns from them, and questions about held-out documents measure
     it. The index answers as before until all is done; an interrupted run resumes when it is started again.
 
-    [bold]oreqa adapt --index kb --generator runs/generator[/bold]
+    [bold]oreqa adapt --index kb[/bold]
     """
     from oreqa.adaptation import adapt_index
 

@@ -13,6 +13,10 @@ from oreqa.cli.options import JsonFlag
 from oreqa.cli.output import one_line, print_json, say, visible
 
 _SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1", "right", "refused")
+"""The metrics that are shown of runs that have any of these; of others all are."""
+
+_QUESTION = 200
+"""Characters that are shown of a question."""
 
 
 @app.command()
@@ -57,18 +61,17 @@ def compare(
             table.add_column(
                 name, justify="left" if name == "metric" else "right", overflow="fold", no_wrap=name == "95% interval"
             )
-        for name in _SHOWN:
-            if name in c.differences:
-                d = c.differences[name]
-                table.add_row(
-                    name,
-                    f"{first.summary[name]:.2f}",
-                    f"{other.summary[name]:.2f}",
-                    f"{100 * d.mean:+.2f}",
-                    f"{100 * d.low:+.2f} .. {100 * d.high:+.2f}",
-                    f"{d.p:.4f}",
-                    style="bold" if d.p < 0.05 else "",
-                )
+        for name in [name for name in _SHOWN if name in c.differences] or c.differences:
+            d = c.differences[name]
+            table.add_row(
+                name,
+                f"{first.summary[name]:.2f}",
+                f"{other.summary[name]:.2f}",
+                f"{100 * d.mean:+.2f}",
+                f"{100 * d.low:+.2f} .. {100 * d.high:+.2f}",
+                f"{d.p:.4f}",
+                style="bold" if d.p < 0.05 else "",
+            )
         console.print(table)
         places = {"both": "both", "only_a": f"only in {a}", "only_b": f"only in {b}", "neither": "in neither"}
         if c.errors:
@@ -76,6 +79,8 @@ def compare(
             console.print(f"wrong in {', '.join(shares)}")
         for title, rows in (("won", c.won), ("lost", c.lost)):
             for row in rows[:5]:
-                console.print(f"  {title}: {one_line(row['question'])}", style="green" if title == "won" else "red")
+                console.print(
+                    f"  {title}: {one_line(row['question'], _QUESTION)}", style="green" if title == "won" else "red"
+                )
     if out is not None:
         say(f"written to {out}: comparison.json, report.html")

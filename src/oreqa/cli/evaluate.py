@@ -28,7 +28,7 @@ from oreqa.cli.options import (
 from oreqa.cli.output import print_json, read_lines, say
 from oreqa.cli.progress import progress_bar
 from oreqa.cli.runs import print_run
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR
 
 evaluate = typer.Typer(no_args_is_help=True, help="Measure a task.")
 app.add_typer(evaluate, name="eval")
@@ -143,7 +143,7 @@ def classifier_command(
 def generator_command(
     data: Annotated[Path, typer.Option(help="SQuAD (.json) or MRQA (.jsonl) file, plain or gzipped.")],
     out: OutOption,
-    generator: GeneratorOption,
+    generator: GeneratorOption = DEFAULT_GENERATOR,
     style: Annotated[str | None, typer.Option(help="Kind of questions.", show_default="the generator's first")] = None,
     decoding: DecodingOption = "greedy",
     held_out: HeldOutFlag = False,
@@ -155,7 +155,7 @@ def generator_command(
 ) -> None:
     """Compare generated questions with those that people asked about the same answers: ROUGE-L and BLEU-4.
 
-    [bold]oreqa eval generator --data dev.json --generator runs/generator --out runs/generated[/bold]
+    [bold]oreqa eval generator --data dev.json --out runs/generated[/bold]
     """
     from oreqa.evaluation import evaluate_generator
 

@@ -21,13 +21,13 @@ from oreqa.cli.options import (
 )
 from oreqa.cli.output import counted, print_json, say
 from oreqa.cli.progress import progress_bar
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, DEFAULT_READER
 
 
 @app.command()
 def generate(
     out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File to write: pairs (.jsonl) or SQuAD (.json).")],
-    generator: GeneratorOption,
+    generator: GeneratorOption = DEFAULT_GENERATOR,
     index: Annotated[Path | None, typer.Option("--index", help="Index of the documents.", show_default=False)] = None,
     data: Annotated[
         Path | None,
@@ -68,10 +68,10 @@ def generate(
 ) -> None:
     """Make questions with answers from documents, as training data that people can read and edit.
 
-    A generator (oreqa train generator) writes a question about each likely answer span. A question is kept if the reader
+    The generator writes a question about each likely answer span. A question is kept if the reader
     finds its answer again among all documents. An interrupted run resumes when it is started again.
 
-    [bold]oreqa generate --index kb --generator runs/generator --out questions.jsonl[/bold]
+    [bold]oreqa generate --index kb --out questions.jsonl[/bold]
     """
     from oreqa.generation import generate_questions
     from oreqa.generation.filters import REASONS

@@ -45,9 +45,7 @@ DecodingOption = Annotated[
     Literal["greedy", "beam", "nucleus"],
     typer.Option(help="How questions are written: the likeliest token, a beam search, or draws from the likeliest tokens."),
 ]
-GeneratorOption = Annotated[
-    str, typer.Option(help="Question generator: a folder (oreqa train generator).", show_default=False)
-]
+GeneratorOption = Annotated[str, typer.Option(help="Question generator: a name or a folder.")]
 ClassifierOption = Annotated[str, typer.Option(help="Classifier: a name or a folder.")]
 RerankOption = Annotated[
     int, typer.Option("--rerank", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none.")

@@ -17,6 +17,7 @@ from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import placed_answers, readable_title
+from oreqa.defaults import DEFAULT_GENERATOR
 from oreqa.errors import InputError
 from oreqa.evaluation.figures import histogram
 from oreqa.evaluation.runs import QuestionResult
@@ -35,7 +36,7 @@ def evaluate_generator(
     data: str | Path,
     out: str | Path,
     *,
-    generator: str | Path,
+    generator: str | Path = DEFAULT_GENERATOR,
     style: str | None = None,
     decoding: Decoding | str = "greedy",
     held_out: bool = False,

@@ -15,7 +15,7 @@ from typing import Any
 from oreqa.arguments import as_path, choice, count, share, text_list
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.files import resume_rows
 from oreqa.generation.candidates import answer_candidates
@@ -71,7 +71,7 @@ def generate_questions(
     *,
     index: str | Path | None = None,
     data: str | Path | None = None,
-    generator: str | Path,
+    generator: str | Path = DEFAULT_GENERATOR,
     extractor: str | Path | None = None,
     entities: str | None = None,
     answers: int = 5,

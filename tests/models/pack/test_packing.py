@@ -45,12 +45,17 @@ def test_several_models_are_packed_as_their_mean(tiny_reader: Path, tiny: Path, 
     weights = load_file(tiny_reader / "model.safetensors")
     moved = {name: value + 0.1 if value.ndim == 1 else value for name, value in weights.items()}
     save_file(moved, other / "model.safetensors")
-    write_json(other / "run.json", {"seed": 1})
+    hashes = {"/data/sets/a.json": "1f", "/tmp/b.json": "2e"}
+    write_json(other / "run.json", {"recipe": {"data_root": "/data", "backbone": "runs/a"}, "data_sha256": hashes})
     pack_model([tiny_reader, other], "reader", str(tiny), tmp_path / "mean", "CC0")
     mean, first = load_weights(tmp_path / "mean"), load_weights(tiny_reader)
     for name, value in first.items():
         assert np.allclose(mean[name], value + 0.05 if value.ndim == 1 else value, atol=0.02 if value.ndim > 1 else 1e-6)
-    assert json.loads((tmp_path / "mean" / "run.json").read_text()) == {"mean_of": [{"seed": 1}]}
+    assert json.loads((tmp_path / "mean" / "run.json").read_text()) == {
+        "mean_of": [
+            {"recipe": {"data_root": ".", "backbone": "runs/a"}, "data_sha256": {"sets/a.json": "1f", "b.json": "2e"}}
+        ]
+    }  # and not where they were on the machine
 
 
 @pytest.mark.parametrize("packed_first", [False, True])
@@ -76,6 +81,7 @@ def test_models_are_listed_with_what_they_are_for() -> None:
     found = {model.name: model for model in list_models()}
     assert {name: found[name].kind for name in found} == {
         "all-minilm-l6-v2": "encoder", "minilm-reader": "reader", "minilm-classifier": "classifier",
+        "minilm-generator": "generator",
     }  # fmt: skip
     own = [model for name, model in found.items() if name.startswith("minilm")]
     assert sum(model.bytes for model in own) <= 40e6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import save
@@ -15,7 +16,7 @@ from oreqa.models.pack.differences import pack_difference
 
 
 def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, licence: str) -> int:
-    """Write a trained reader, re-ranker or classifier to ``out`` as its difference from ``base``; return its size in bytes.
+    """Write a trained model to ``out`` as its difference from ``base``; return its size in bytes.
 
     The weights of several ``folders``, trained from the same base, are averaged (model soups, Wortsman et al. 2022).
     ``out`` gets config.json, difference.safetensors and run.json; and fitted.json if there is one folder, since values
@@ -29,10 +30,23 @@ def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, 
     write_json(out / "config.json", config)
     if len(trained) == 1 and (trained[0] / FITTED).is_file():
         write_json(out / FITTED, read_json(trained[0] / FITTED))
-    records = [read_json(folder / "run.json") for folder in trained if (folder / "run.json").is_file()]
+    records = [_portable(read_json(folder / "run.json")) for folder in trained if (folder / "run.json").is_file()]
     if records:
         write_json(out / "run.json", records[0] if len(trained) == 1 else {"mean_of": records})
     return sum(file.stat().st_size for file in out.iterdir())
+
+
+def _portable(record: Any, root: str = "") -> Any:
+    """A training's record without the folders of the machine: absolute paths begin at the data's root, or are names."""
+    if isinstance(record, dict):
+        root = record.get("recipe", {}).get("data_root", root)
+        return {_portable(key, root): _portable(value, root) for key, value in record.items()}
+    if isinstance(record, list):
+        return [_portable(value, root) for value in record]
+    if not isinstance(record, str) or not record.startswith("/"):
+        return record
+    path = Path(record)
+    return str(path.relative_to(root)) if root and path.is_relative_to(root) else path.name
 
 
 def _weights(folder: Path, kind: str) -> Weights:
