@@ -5,8 +5,8 @@ two cores; goes on when interrupted)
 
 Trains a question generator, which it keeps as a difference from its backbone, and two readers, of which it keeps the mean of
 the weights in the same way; draws negatives, trains two classifiers on them, trains their mean on with SQuAD 2.0's plausible
-answers, and keeps the mean of before and after as a difference from the reader; all under src/oreqa/models/pack. The cards there
-(README.md) are written by hand.
+answers, and keeps the mean of before and after as a difference from the reader; all under src/oreqa/models/pack. The cards
+there (README.md) are written by hand.
 """
 
 from __future__ import annotations
