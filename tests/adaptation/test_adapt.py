@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner
@@ -11,6 +12,7 @@ pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.adaptation import adapt, adapt_index  # noqa: E402
+from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
 from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
 from oreqa.errors import IndexStateError, InputError  # noqa: E402
@@ -23,6 +25,11 @@ from oreqa.index.search import Index  # noqa: E402
 
 NAMES = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy Noether", "Mary Somerville", "Kurt Goedel", "Rosa Parks")
 SETTINGS = ["max_tokens=48", "optimiser.batch=8", "optimiser.checkpoint_steps=2", "optimiser.learning_rate=1e-3"]
+STAGES = [GENERATE, NEGATIVES, TRAIN, ENCODE, MEASURE]
+
+
+class Disk(NamedTuple):
+    free: int
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +66,11 @@ def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypat
     monkeypatch.setattr(adapt, "paired_difference", better)
     with Index.open(kb) as index:
         before = index.settings.model
-        report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+        estimates: list[Estimate] = []
+        report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, announce=estimates.append)
         assert report.published
+        assert [*estimates[0].seconds] == STAGES
+        assert report.seconds.keys() == set(STAGES)
         assert report.folder == "adapted/1"
         assert index.settings.model == "adapted/1/retriever" != before
         assert index.search("books about bees", mode="dense")
@@ -83,6 +93,7 @@ def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Pat
     result = CliRunner().invoke(app, ["adapt", "--index", str(kb), "--generator", str(tiny_generator), *options])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["published"] is False
+    assert "this will take about" in result.stderr
     assert newest_generation(kb) == generation
 
 
@@ -111,6 +122,13 @@ def test_questions_of_the_user(
         adapt_index(kb, generator=tiny_generator, questions=own)
     with pytest.raises(InputError, match=r"questions\.jsonl, line 1"):
         adapt_index(kb, generator=tiny_generator, questions=kb / "adapted" / "1" / "questions.jsonl")
+
+
+def test_a_full_disk_is_told_before_the_work(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapt, "generate_questions", None)
+    monkeypatch.setattr(adapt.shutil, "disk_usage", lambda path: Disk(free=100))
+    with pytest.raises(InputError, match="MB of disk are needed, and 0 MB are free"):
+        adapt_index(kb, generator=tiny_generator, settings=SETTINGS)
 
 
 def test_other_questions_of_the_user_are_answered_anew(kb: Path, tmp_path: Path) -> None:

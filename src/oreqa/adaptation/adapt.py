@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from oreqa.adaptation.cosines import compare_cosines
-from oreqa.adaptation.questions import build_tasks, definition_pairs, heading_pairs, keyword_pairs
+from oreqa.adaptation.questions import KEYWORD_SHARE, build_tasks, definition_pairs, heading_pairs, keyword_pairs
+from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate, Stages, estimate
 from oreqa.arguments import as_path, count, text_list
 from oreqa.core import Passage
 from oreqa.datasets.pairs import load_pairs, pair_row
@@ -28,6 +28,8 @@ from oreqa.evaluation.significance import Difference, paired_difference
 from oreqa.files import read_json, write_json, write_jsonl, write_text
 from oreqa.generation import generate_questions
 from oreqa.index.change_encoder import change_encoder, copy_generation, take_encodings
+from oreqa.index.encodings import ENCODINGS
+from oreqa.index.generations import require_generation
 from oreqa.index.locking import write_lock
 from oreqa.index.search import Index
 from oreqa.index.store import model_place
@@ -44,6 +46,9 @@ FOLDER = "adapted"
 
 REPORT, MEASURED = "report.json", "measured.json"
 """What a finished adaptation gained, and the same of one that is not published yet."""
+
+QUESTIONS, PAIRS, RETRIEVER, SECONDS = "questions.jsonl", "pairs.jsonl", "retriever", "seconds.json"
+"""What was generated, what is trained on, the new encoder, and what the stages took."""
 
 TRIAL = "index"
 """The copy of the index that the new encoder is tried with."""
@@ -106,7 +111,7 @@ class AdaptationReport:
 
     ``held_out`` is the MRR of generated questions about held-out documents, by hybrid search over all sentences;
     ``user`` the metrics of the user's questions, if there are any. ``published`` says whether the index uses the new
-    encoder, which lies in ``folder`` inside the index's.
+    encoder, which lies in ``folder`` inside the index's. ``seconds`` is what each stage took, interrupted runs included.
     """
 
     folder: str
@@ -116,7 +121,7 @@ class AdaptationReport:
     held_out: Gain
     user: Mapping[str, Gain]
     published: bool
-    seconds: float
+    seconds: Mapping[str, float]
 
 
 def adapt_index(
@@ -131,6 +136,7 @@ def adapt_index(
     seed: int = 0,
     device: str = "cpu",
     settings: str | Iterable[str] = (),
+    announce: Callable[[Estimate], None] | None = None,
     progress: Progress = no_progress,
 ) -> AdaptationReport:
     """Train the encoder of an index on questions generated from its passages, and re-encode the index if that is better.
@@ -140,10 +146,12 @@ def adapt_index(
     and those before is measured on questions about held-out documents, and published if it finds their sentences better
     (p < 0.05). Your own ``questions``, a list as for ``evaluate_openqa``, are answered before and after, too; the encoder is
     not published if significantly fewer answers are right (p < 0.05). ``settings`` change the training's recipe.
+    ``announce`` is called before the work with an estimate of its time and disk.
 
     The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
     resumes when it is started again, unless the documents have changed. Raises InputError if the documents yield too few
-    questions, IndexStateError if another process is adapting the index, and whatever generation and training raise.
+    questions or the disk is too full, IndexStateError if another process is adapting the index, and whatever generation and
+    training raise.
     """
     need_torch()
     folder = as_path(index, "an index's folder")
@@ -157,21 +165,29 @@ def adapt_index(
             return report
         decisive = [opened.content_stamp, str(generator), str(extractor), draw, answers, round_trip, seed, settings]
         work = _begin(folder / FOLDER, hashlib.sha256(json.dumps(decisive).encode()).hexdigest())
-        begin, generated = perf_counter(), work / "questions.jsonl"
-        if not generated.is_file():
-            generate_questions(
-                generated,
-                index=folder,
-                generator=generator,
-                extractor=extractor,
-                answers=answers,
-                round_trip=round_trip,
-                draw=draw,
-                seed=seed,
-                device=device,
-                progress=progress,
-            )
-        report = _adapt(opened, work, asked, settings, seed, device, progress, begin)
+        passages = list(opened.passages())
+        expected = _estimate(opened, passages, work, min(draw, len(passages)) * answers, round_trip > 0, seed)
+        if announce is not None:
+            announce(expected)
+        if expected.bytes > (free := shutil.disk_usage(work).free):
+            need = f"about {expected.bytes / 1e6:,.0f} MB of disk are needed, and {free / 1e6:,.0f} MB are free"
+            raise InputError(f"{folder}: {need}: free some, or move the index")
+        stages = Stages(work / SECONDS)
+        if not (generated := work / QUESTIONS).is_file():
+            with stages(GENERATE):
+                generate_questions(
+                    generated,
+                    index=folder,
+                    generator=generator,
+                    extractor=extractor,
+                    answers=answers,
+                    round_trip=round_trip,
+                    draw=draw,
+                    seed=seed,
+                    device=device,
+                    progress=progress,
+                )
+        report = _adapt(opened, passages, work, asked, settings, seed, device, progress, stages)
         write_json(work / MEASURED, asdict(report))
         if report.published:
             take_encodings(work / TRIAL, folder)
@@ -182,39 +198,39 @@ def adapt_index(
 
 def _adapt(
     opened: Index,
+    passages: Sequence[Passage],
     work: Path,
     asked: Path | None,
     settings: Sequence[str],
     seed: int,
     device: str,
     progress: Progress,
-    begin: float,
+    stages: Stages,
 ) -> AdaptationReport:
-    """Train on the questions in ``work``, encode a copy of the index there, and measure it before and after.
-
-    ``begin`` is when the run began, in seconds.
-    """
-    folder, passages = opened.folder, list(opened.passages())
-    train, held_out = _tasks(passages, work / "questions.jsonl", opened.settings.language, seed)
-    if not (work / "pairs.jsonl").is_file():
-        with progress("drawing negatives", len(train.questions)) as advance:
-            write_jsonl(work / "pairs.jsonl", map(pair_row, draw_negatives(train, opened, seed, advance)))
-    _train(work, model_place(folder, opened.settings.model), seed, settings, progress)
-    before = _ranks(held_out, opened, "measuring the encoder before", progress)
-    if asked is not None:
-        _answer(asked, folder, work / BEFORE, seed, device, progress)
-    trial, retriever = work / TRIAL, work / "retriever"
+    """Train on the questions in ``work``, encode a copy of the index there, and measure it before and after."""
+    folder = opened.folder
+    train, held_out = _tasks(passages, work / QUESTIONS, opened.settings.language, seed)
+    if not (work / PAIRS).is_file():
+        with stages(NEGATIVES), progress(NEGATIVES, len(train.questions)) as advance:
+            write_jsonl(work / PAIRS, map(pair_row, draw_negatives(train, opened, seed, advance)))
+    with stages(TRAIN):
+        _train(work, model_place(folder, opened.settings.model), seed, settings, progress)
+    with stages(MEASURE):
+        before = _ranks(held_out, opened, "measuring the encoder before", progress)
+        if asked is not None:
+            _answer(asked, folder, work / BEFORE, seed, device, progress)
+    trial, retriever = work / TRIAL, work / RETRIEVER
     copy_generation(folder, trial)
     with Index.open(trial, device) as adapted:
         if adapted.settings.model != str(retriever):
-            with progress("encoding passages", len(passages)) as advance:
+            with stages(ENCODE), progress(ENCODE, len(passages)) as advance:
                 change_encoder(trial, retriever, device, advance)
-        after = _ranks(held_out, adapted, "measuring the encoder after", progress)
-        _keep_calibration(retriever, opened, adapted, held_out.questions)
-    gain, of_user = Gain.of_questions(before, after, seed), {}
-    if asked is not None:
-        _answer(asked, trial, work / AFTER, seed, device, progress)
-        of_user = _user_gains(work, seed)
+        with stages(MEASURE):
+            after = _ranks(held_out, adapted, "measuring the encoder after", progress)
+            _keep_calibration(retriever, opened, adapted, held_out.questions)
+            if asked is not None:
+                _answer(asked, trial, work / AFTER, seed, device, progress)
+    gain, of_user = Gain.of_questions(before, after, seed), {} if asked is None else _user_gains(work, seed)
     return AdaptationReport(
         folder=str(work.relative_to(folder)),
         passages=len(passages),
@@ -223,14 +239,30 @@ def _adapt(
         held_out=gain,
         user=of_user,
         published=_is_certain(gain.difference) and not _is_worse(of_user),
-        seconds=round(perf_counter() - begin, 1),
+        seconds=stages.seconds,
     )
+
+
+def _estimate(
+    opened: Index, passages: Sequence[Passage], work: Path, questions: int, round_trip: bool, seed: int
+) -> Estimate:
+    """What is left of an adaptation in ``work`` that asks so many ``questions``."""
+    by_rule = sum(1 for _ in chain(heading_pairs(passages), definition_pairs(passages, seed)))
+    others = questions // KEYWORD_SHARE + by_rule
+    searched = [path.stat().st_size for path in require_generation(opened.folder).rglob("*")]
+    encoded = [path.stat().st_size for path in opened.folder.glob(f"{ENCODINGS}*")]
+    size = 2 * sum(searched) + sum(encoded)  # the trial's files and the next generation's are there at once
+    whole = estimate(opened.encoder, passages, questions, others, round_trip, size)
+    results = {GENERATE: QUESTIONS, NEGATIVES: PAIRS, TRAIN: f"{RETRIEVER}/model.safetensors"}
+    done = {stage for stage, name in results.items() if (work / name).is_file()}
+    return replace(whole, seconds={stage: time for stage, time in whole.seconds.items() if stage not in done})
 
 
 def _finish(work: Path) -> None:
     """Remove what only the adaptation itself needed, and file its report, last."""
     for finished in (TRIAL, "trained"):
         shutil.rmtree(work / finished, ignore_errors=True)
+    (work / SECONDS).unlink(missing_ok=True)
     (work / MEASURED).rename(work / REPORT)
 
 
@@ -279,10 +311,10 @@ def _train(work: Path, model: str, seed: int, settings: Sequence[str], progress:
     """Train ``work/trained``, and mix it into ``work/retriever``, unless they are there."""
     from oreqa.training import train_model
 
-    trained, out = work / "trained", work / "retriever"
+    trained, out = work / "trained", work / RETRIEVER
     if not (out / "model.safetensors").is_file():
         if not (trained / "run.json").is_file():
-            recipe = RECIPE.format(backbone=json.dumps(model), pairs=json.dumps(str(work / "pairs.jsonl")), seed=seed)
+            recipe = RECIPE.format(backbone=json.dumps(model), pairs=json.dumps(str(work / PAIRS)), seed=seed)
             write_text(work / "retriever.toml", recipe)
             train_model("retriever", work / "retriever.toml", trained, settings, progress)
         # The weights of the retrieval scores fit a mix as they fit the trained model: cosines keep their scale.

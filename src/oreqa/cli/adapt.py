@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from oreqa.cli.application import app
 from oreqa.cli.options import DeviceOption, GeneratorOption, IndexOption, JsonFlag, PrecisionOption, SeedOption
 from oreqa.cli.output import print_json, say
-from oreqa.cli.progress import progress_bar
+from oreqa.cli.progress import duration, progress_bar
 from oreqa.defaults import DEFAULT_GENERATOR
+
+if TYPE_CHECKING:
+    from oreqa.adaptation.stages import Estimate
 
 
 @app.command()
@@ -59,12 +63,14 @@ def adapt(
         settings=settings or (),
         seed=seed,
         device=device,
+        announce=_announce,
         progress=progress_bar,
     )
     if as_json:
         print_json(asdict(report))
         return
-    say(f"learned from {report.train_questions:,} questions about {report.passages:,} passages, {report.seconds:,.0f} s")
+    say(f"learned from {report.train_questions:,} questions about {report.passages:,} passages")
+    say(f"took {_stages(report.seconds)}")
     rows = {f"MRR of {report.held_out_questions:,} generated questions about held-out documents": report.held_out}
     for name, gain in {**rows, **{f"{metric} of your questions": gain for metric, gain in report.user.items()}}.items():
         middle, low, high = (f"{100 * x:+.1f}" for x in (gain.difference.mean, gain.difference.low, gain.difference.high))
@@ -74,3 +80,12 @@ def adapt(
         say(f"{index} uses {report.folder}/retriever from now on")
     else:
         say(f"{index} keeps its encoder: no gain that chance would not explain, or a loss on your questions")
+
+
+def _announce(estimate: Estimate) -> None:
+    say(f"this will take about {_stages(estimate.seconds)}; {estimate.bytes / 1e6:,.0f} MB of disk", err=True)
+
+
+def _stages(seconds: Mapping[str, float]) -> str:
+    """The sum, and the stages that it is of."""
+    return f"{duration(sum(seconds.values()))}: " + ", ".join(f"{name} {duration(time)}" for name, time in seconds.items())

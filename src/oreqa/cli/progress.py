@@ -70,7 +70,7 @@ class ProgressBar:
             if self.total is None:
                 parts[0] += f" ({share:.0%} of the files)"
             if 0.01 < share < 1:
-                parts.append(f"{_duration(spent * (1 - share) / share)} left")
+                parts.append(f"{duration(spent * (1 - share) / share)} left")
         return ", ".join([*parts, one_line(self._file, 40)] if self._file else parts)
 
     def _show(self) -> None:
@@ -95,7 +95,8 @@ def progress_bar(what: str, total: int | None = None) -> Iterator[ProgressBar]:
         bar.close()
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """As ``40 s``, ``12 min`` or ``1.6 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

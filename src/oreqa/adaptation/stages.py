@@ -1,0 +1,84 @@
+"""How long the stages of an adaptation take: estimated before, measured as they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from oreqa.core import Passage
+from oreqa.files import read_json, write_json
+from oreqa.index.encodings import encoder_input
+from oreqa.models.encoder.encoder import Encoder
+
+GENERATE, NEGATIVES, TRAIN, ENCODE, MEASURE = (
+    "generating questions", "drawing negatives", "training", "encoding passages", "measuring",
+)  # fmt: skip
+"""The stages, in their order; measuring comes before and after encoding."""
+
+SAMPLE = 64
+"""Passages whose encoding is timed."""
+
+ASKING, READING, TRAINING = 3.0, 8.0, 14.0
+"""What it takes to generate a question, to read five passages for it, and to learn from it: in encodings of a passage."""
+
+CHECKPOINTS, MODELS = 6, 2
+"""Disk in sizes of the encoder's weights: two checkpoints with the optimiser's state, and the trained and the mixed model."""
+
+KEPT = 0.3
+"""Share of the generated questions that filters keep, about."""
+
+
+class Stages:
+    """The seconds that each stage took, kept in a ``file``: a resumed run adds to those of the runs before it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.seconds: dict[str, float] = read_json(file) if file.is_file() else {}
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        begin = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(self.seconds.get(name, 0) + perf_counter() - begin, 1)
+            write_json(self._file, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What an adaptation takes: ``seconds`` for each stage that is left, and ``bytes`` of disk at its peak.
+
+    Twice as long, or half, is possible: it assumes one epoch of training on a CPU.
+    """
+
+    seconds: Mapping[str, float]
+    bytes: int
+
+
+def estimate(
+    encoder: Encoder, passages: Sequence[Passage], questions: int, other_pairs: int, round_trip: bool, index_bytes: int
+) -> Estimate:
+    """Estimate an adaptation from the time that the ``encoder`` takes for some of the ``passages``.
+
+    ``questions`` will be generated, and read for if there is a ``round_trip``; training has ``other_pairs``, too.
+    ``index_bytes`` is what copies of the index will take.
+    """
+    sample = [encoder_input(passage) for passage in passages[:: -(-len(passages) // SAMPLE)]]
+    encoder.encode_passages(sample[:1])  # the first call compiles the model
+    begin = perf_counter()
+    encoder.encode_passages(sample)
+    each = (perf_counter() - begin) / len(sample)
+    pairs = KEPT * questions + other_pairs
+    seconds = {
+        GENERATE: questions * (ASKING + READING * round_trip) * each,
+        NEGATIVES: 1.5 * pairs * each,
+        TRAIN: pairs * TRAINING * each,
+        ENCODE: len(passages) * each,
+        MEASURE: 0.2 * questions * each,
+    }
+    weights = sum(file.stat().st_size for file in encoder.folder.path.glob("*.safetensors"))
+    return Estimate(seconds, max(CHECKPOINTS * weights, MODELS * weights + index_bytes))
