@@ -10,10 +10,16 @@ from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import SILVER, Candidate, Pair, passage_candidates
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.datasets.splits import HELD_OUT, is_held_out_name
+from oreqa.datasets.splits import is_held_out_name
 from oreqa.generation.definitions import definition_drafts
 from oreqa.generation.output import answer_sentence
 from oreqa.index.lexical import words
+
+HELD_OUT = 4
+"""One document in so many is held out. With fewer questions, adaptation's usual gain could not be told from chance."""
+
+DOCUMENTS = 20
+"""Below so many documents passages are held out instead."""
 
 KEYWORDS = 4
 """Words of a keyword query, at most."""
@@ -57,8 +63,8 @@ def definition_pairs(passages: Sequence[Passage], seed: int) -> Iterator[Pair]:
 def build_tasks(passages: Sequence[Passage], pairs: Iterable[Pair]) -> tuple[ReqaTask, ReqaTask]:
     """The pairs as two tasks over all ``passages``: to train on, and of held-out documents, to measure by.
 
-    A tenth of the documents is held out, or a tenth of the passages where there are too few documents for that. Pairs that
-    stand in no passage, as after an edit, are left out.
+    A quarter of the documents is held out, or a quarter of the passages where there are too few documents for that. Pairs
+    that stand in no passage, as after an edit, are left out.
     """
     places: dict[Candidate, int] = {}
     documents: list[str] = []
@@ -68,13 +74,13 @@ def build_tasks(passages: Sequence[Passage], pairs: Iterable[Pair]) -> tuple[Req
             documents.append(passage.document_key)
     heads = [passage_head(passage.title, passage.heading) for passage in passages]
     texts = [f"{head}\n{passage.text}" for head, passage in zip(heads, passages, strict=True)]
-    if len(set(documents)) < 2 * HELD_OUT:
+    if len(set(documents)) < DOCUMENTS:
         documents = [text for text, passage in zip(texts, passages, strict=True) for _ in passage.sentences]
     golds: tuple[dict[str, set[int]], dict[str, set[int]]] = (defaultdict(set), defaultdict(set))
     for pair in pairs:
         place = places.get(pair.positive)
         if place is not None:
-            golds[is_held_out_name(documents[place])][pair.question].add(place)
+            golds[is_held_out_name(documents[place], HELD_OUT)][pair.question].add(place)
     train, held_out = (
         ReqaTask(tuple(passages), tuple(of_split), tuple(tuple(sorted(places)) for places in of_split.values()))
         for of_split in golds

@@ -25,7 +25,7 @@ ASKING, READING, TRAINING = 3.0, 8.0, 14.0
 """What it takes to generate a question, to read five passages for it, and to learn from it: in encodings of a passage."""
 
 CHECKPOINTS, MODELS = 6, 2
-"""Disk in sizes of the encoder's weights: two checkpoints with the optimiser's state, and the trained and the mixed model."""
+"""Disk in sizes of the encoder's weights: two checkpoints with the optimiser's state, and the trained and mixed models."""
 
 KEPT = 0.3
 """Share of the generated questions that filters keep, about."""

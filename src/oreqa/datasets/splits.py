@@ -16,9 +16,9 @@ def is_held_out(paragraph: Paragraph) -> bool:
     return is_held_out_name(readable_title(paragraph.title) or paragraph.text)
 
 
-def is_held_out_name(name: str) -> bool:
-    """Return whether the article of this title, or the untitled paragraph of this text, is held out."""
-    return int.from_bytes(hashlib.sha1(name.encode()).digest()[:8]) % HELD_OUT == 0
+def is_held_out_name(name: str, of: int = HELD_OUT) -> bool:
+    """Return whether the article of this title, or the untitled paragraph of this text, is held out: one in ``of``."""
+    return int.from_bytes(hashlib.sha1(name.encode()).digest()[:8]) % of == 0
 
 
 def split_articles(paragraphs: Iterable[Paragraph]) -> tuple[list[Paragraph], list[Paragraph]]:
