@@ -27,3 +27,12 @@ def test_metrics_of_a_kind_of_their_own_are_shown(tmp_path: Path) -> None:
     assert [figure in row for figure in ("37.50", "62.50", "+25.00")] == [True] * 3
     assert "words" not in shown  # no question has it
     assert shown.count("Where?") < 30  # a question may be a whole paragraph with its answer marked
+
+
+def test_runs_are_named_without_what_their_paths_have_in_common(tmp_path: Path) -> None:
+    first, second = tmp_path / ("long" * 20) / "x" / "run", tmp_path / ("long" * 20) / "y" / "run"
+    for folder in (first, second):
+        folder.parent.mkdir(parents=True)
+        finished_run(folder, [0.5], "Where?")
+    shown = CliRunner().invoke(app, ["compare", str(first), str(second)]).stdout
+    assert shown.startswith("y/run against x/run: 1 questions")

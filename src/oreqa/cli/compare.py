@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -53,8 +55,8 @@ def compare(
 
     console = Console()
     first = loaded[0]
-    for other, c in zip(loaded[1:], comparisons, strict=True):
-        a, b = visible(c.a), visible(c.b)
+    a, *others = _short_names(runs)
+    for b, other, c in zip(others, loaded[1:], comparisons, strict=True):
         table = Table(title=f"{b} against {a}: {c.questions:,} questions", title_justify="left")
         for name in ("metric", a, b, "difference", "95% interval", "p"):
             # The names of runs often differ in their ends only: they are folded, never cut short.
@@ -84,3 +86,10 @@ def compare(
                 )
     if out is not None:
         say(f"written to {out}: comparison.json, report.html")
+
+
+def _short_names(folders: Sequence[Path]) -> list[str]:
+    """The folders without the part of their paths that all have in common, which would only wrap in a table's head."""
+    paths = [folder.absolute() for folder in folders]
+    common = os.path.commonpath([path.parent for path in paths])
+    return [visible(str(path.relative_to(common))) for path in paths]
