@@ -6,22 +6,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tiny_models import make_model
 from typer.testing import CliRunner
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.adaptation import adapt, adapt_index  # noqa: E402
+from oreqa.adaptation import report as report_module  # noqa: E402
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
 from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
 from oreqa.errors import IndexStateError, InputError  # noqa: E402
 from oreqa.evaluation.significance import Difference  # noqa: E402
 from oreqa.generation import generate  # noqa: E402
+from oreqa.index.change_encoder import change_encoder  # noqa: E402
 from oreqa.index.generations import newest_generation  # noqa: E402
 from oreqa.index.in_memory import index_documents  # noqa: E402
 from oreqa.index.locking import write_lock  # noqa: E402
 from oreqa.index.search import Index  # noqa: E402
+from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
+from oreqa.models.folders import fingerprint  # noqa: E402
 
 NAMES = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy Noether", "Mary Somerville", "Kurt Goedel", "Rosa Parks")
 SETTINGS = ["max_tokens=48", "optimiser.batch=8", "optimiser.checkpoint_steps=2", "optimiser.learning_rate=1e-3"]
@@ -63,7 +68,7 @@ def worse(before: object, after: object, seed: int) -> Difference:
 
 
 def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapt, "paired_difference", better)
+    monkeypatch.setattr(report_module, "paired_difference", better)
     with Index.open(kb) as index:
         before = index.settings.model
         estimates: list[Estimate] = []
@@ -87,7 +92,7 @@ def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypat
 
 
 def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapt, "paired_difference", worse)
+    monkeypatch.setattr(report_module, "paired_difference", worse)
     generation = newest_generation(kb)
     options = ["--round-trip", "0", "--json", *(part for text in SETTINGS for part in ("--set", text))]
     result = CliRunner().invoke(app, ["adapt", "--index", str(kb), "--generator", str(tiny_generator), *options])
@@ -110,7 +115,7 @@ def test_questions_of_the_user(
         calls.append(1)
         return better(before, after, seed) if len(calls) == 1 or not loses else worse(before, after, seed)
 
-    monkeypatch.setattr(adapt, "paired_difference", of_call)
+    monkeypatch.setattr(report_module, "paired_difference", of_call)
     report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, questions=own)
     assert report.user.keys() == {"em", "f1", "acc@1", "acc@5"}
     assert report.published is not loses
@@ -142,11 +147,11 @@ def test_other_questions_of_the_user_are_answered_anew(kb: Path, tmp_path: Path)
     assert answered[1] == answered[2] != answered[0]
 
 
-@pytest.mark.parametrize("stage", ["draw_negatives", "mix_weights", "change_encoder", "paired_difference", "take_encodings"])
+@pytest.mark.parametrize("stage", ["draw_negatives", "mix_weights", "change_encoder", "_keep_calibration", "take_encodings"])
 def test_an_interrupted_adaptation_resumes(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
-    monkeypatch.setattr(adapt, "paired_difference", better)
+    monkeypatch.setattr(report_module, "paired_difference", better)
     stages = {"generate_questions": 0, "mix_weights": 0, "take_encodings": 0}
     for name in stages:
         function = getattr(adapt, name)
@@ -176,7 +181,7 @@ def test_an_interrupted_adaptation_resumes(
 def test_one_that_was_interrupted_while_publishing_resumes(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapt, "paired_difference", better)
+    monkeypatch.setattr(report_module, "paired_difference", better)
     change, changed = adapt.change_encoder, []
 
     def second_time(folder: Path, *arguments: object) -> int:
@@ -197,16 +202,99 @@ def test_one_that_was_interrupted_while_publishing_resumes(
 def test_one_that_was_killed_after_publishing_is_finished(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapt, "paired_difference", better)
+    monkeypatch.setattr(report_module, "paired_difference", better)
     first = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
     work = kb / "adapted" / "1"
     (work / "report.json").rename(work / "measured.json")
     assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS) == first
     assert (work / "report.json").is_file()
+    (work / "report.json").rename(work / "measured.json")
+    other = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, seed=7)
+    assert (other.folder, (work / "report.json").is_file()) == ("adapted/2", True)
+
+
+def test_documents_that_come_meanwhile_are_published_too(
+    kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_module, "paired_difference", better)
+    mix = adapt.mix_weights
+    with Index.open(kb) as index:
+        passages = index.counts()["passages"]
+
+    def updated(*arguments: object) -> None:
+        index_documents(kb, [Document("new", "More", "Walruses whistle to tell the others where the mussels are.")])
+        mix(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(adapt, "mix_weights", updated)
+    report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    assert (report.published, report.passages) == (True, passages)
+    with Index.open(kb) as index:
+        assert index.settings.model == "adapted/1/retriever"
+        assert index.search("walruses whistle", k=1)[0].passage.document_key == "new"
+
+
+def test_a_wrong_setting_is_refused_before_the_work_and_another_keeps_the_questions(
+    kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_module, "paired_difference", better)
+    generated, generate_questions = [], adapt.generate_questions
+
+    def counted(*arguments: object, **options: object) -> object:
+        generated.append(arguments)
+        return generate_questions(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(adapt, "generate_questions", counted)
+    with pytest.raises(InputError, match="the setting optimizer: there is no key optimizer; did you mean optimiser"):
+        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=["optimizer.batch=8"])
+    assert generated == []
+    with monkeypatch.context() as broken:
+        broken.setattr(adapt, "_keep_calibration", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    work = kb / "adapted" / "1"
+    first = fingerprint(work / "retriever")
+    assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=[*SETTINGS, "seed=3"]).published
+    assert len(generated) == 1
+    assert fingerprint(work / "retriever") != first
+    with Index.open(kb) as index:
+        assert index.search("books about bees", mode="dense")  # vectors and encoder belong together
+
+
+def test_the_encoder_stays_what_it_is(
+    tmp_path: Path, kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_module, "paired_difference", better)
+    change_encoder(kb, make_model(tmp_path / "cls", pooling="cls", normalise=False))
+    report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    folder = read_encoder_folder(kb / report.folder / "retriever")
+    assert (folder.pooling, folder.context, folder.normalise) == ("cls", "none", False)
+
+
+def test_an_encoder_with_other_layers_is_refused_before_the_work(tmp_path: Path, kb: Path, tiny_generator: Path) -> None:
+    change_encoder(kb, make_model(tmp_path / "dense", dense=True))
+    with pytest.raises(InputError, match="dense: only one BERT with its pooling can be adapted"):
+        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+
+
+def test_an_empty_index(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
+    index_documents(tmp_path / "empty", [])
+    with pytest.raises(InputError, match="it holds no text to ask about; add some with: oreqa index PATH"):
+        adapt_index(tmp_path / "empty", generator=tiny_generator)
+    assert list((tmp_path / "empty" / "adapted").glob("[0-9]*")) == []
+
+
+def test_what_a_kill_leaves_half_copied_is_no_hindrance(
+    kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_module, "paired_difference", better)
+    for name in ("before-index", "index"):
+        (kb / "adapted" / "1" / name / "search-000001").mkdir(parents=True)
+    (kb / "adapted" / "2.bak").mkdir()
+    assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS).folder == "adapted/1"
 
 
 def test_other_documents_begin_anew(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapt, "paired_difference", better)
+    monkeypatch.setattr(report_module, "paired_difference", better)
     with monkeypatch.context() as broken:
         broken.setattr(adapt, "mix_weights", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):

@@ -63,5 +63,15 @@ def test_passages_are_held_out_where_documents_are_few() -> None:
     passages = [passage("one", f"Text {number}. More of {number}.") for number in range(60)]
     pairs = [Pair(f"question {number}", passage_candidates(row)[0]) for number, row in enumerate(passages)]
     train, held_out = build_tasks(passages, pairs)
-    assert train.questions
-    assert held_out.questions
+    assert not set(train.questions) & set(held_out.questions)
+    assert len(train.questions) + len(held_out.questions) == 60
+    assert 60 / HELD_OUT / 2 < len(held_out.questions) < 60 / HELD_OUT * 2
+
+
+def test_each_copy_of_a_passage_answers_what_is_held_out() -> None:
+    texts = [f"Text {number}. More of {number}." for number in range(60)]
+    passages = [passage(f"d{number}", texts[number % 60]) for number in range(120)]
+    pairs = [Pair(f"question {number}", passage_candidates(passages[number])[1]) for number in range(60)]
+    train, held_out = build_tasks(passages, pairs)
+    assert {len(golds) for golds in train.gold} == {1}
+    assert {(second - first) for first, second in held_out.gold} == {120}  # sixty passages of two sentences further on

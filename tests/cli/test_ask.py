@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
+from oreqa.index.in_memory import index_documents
 
 
 def run(*arguments: object, given: str | None = None) -> Result:
@@ -90,3 +91,13 @@ def test_models_that_are_not_calibrated_say_so(kb: Path) -> None:
     refused = run(*asked, "--threshold", 0.5)
     assert refused.exit_code == 2
     assert refused.stderr.startswith("error: the threshold is 0.5, but these models are not calibrated")
+
+
+@pytest.mark.slow
+def test_an_empty_index_is_named(tmp_path: Path) -> None:
+    index_documents(tmp_path / "empty", [])
+    nothing = run("ask", "Where?", "--index", tmp_path / "empty")
+    assert (nothing.stdout, nothing.exit_code) == ("no answer found\n", 0)
+    assert (
+        nothing.stderr == f"{tmp_path}/empty holds no documents; add some with: oreqa index PATH --index {tmp_path}/empty\n"
+    )

@@ -28,7 +28,15 @@ def test_names_in_a_line(line: str, names: list[tuple[str, int]]) -> None:
 
 
 def test_headings_that_are_names() -> None:
-    for heading in ("--pids-limit=limit", "-v", "http.request(url[, options])", "file_size", "maxAge=seconds"):
+    for heading in (
+        "--pids-limit=limit",
+        "-v",
+        "http.request(url[, options])",
+        "file_size",
+        "maxAge=seconds",
+        "ConnectTimeout",
+    ):
         assert is_name(heading), heading
-    for heading in ("OPTIONS", "SEE ALSO", "Options", "Built-in functions", "JavaScript modules", "1. Installing", ""):
+    for heading in ("OPTIONS", "SEE ALSO", "Options", "Built-in functions", "JavaScript modules", "1. Installing", "",
+                    "Wi-Fi", "Check-in", "-5 degrees", "- see --help"):  # fmt: skip
         assert not is_name(heading), heading

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,8 @@ from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, ModelError
 from oreqa.index import change_encoder as module
-from oreqa.index.change_encoder import NEXT, change_encoder
-from oreqa.index.encodings import Encodings
+from oreqa.index.change_encoder import change_encoder, copy_generation, take_encodings
+from oreqa.index.encodings import NEXT, Encodings
 from oreqa.index.generations import newest_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
@@ -99,3 +101,39 @@ def test_a_model_in_the_folder_of_the_index_moves_with_it(tmp_path: Path, librar
         assert index.fitted.fusion
     (library / "bees.txt").write_text("Bees buzz.\n")
     assert index_files(moved, [library]).encoded == 1
+
+
+def test_what_was_encoded_is_kept_if_it_is_killed_after_publishing(
+    kb: Path, library: Path, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(module, "replace_encodings", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            change_encoder(kb, other)
+    with Index.open(kb) as index:
+        assert index.settings.model == str(other)
+    (library / "bees.txt").write_text("Bees buzz.\n")
+    assert index_files(kb, [library]).encoded == 1
+    assert not (kb / NEXT).exists()
+
+
+def test_a_log_that_a_kill_left_is_not_taken_for_that_of_another_memo(tmp_path: Path, kb: Path, other: Path) -> None:
+    copy_generation(kb, tmp_path / "trial")
+    change_encoder(tmp_path / "trial", other)
+    (kb / f"{NEXT}-wal").write_bytes(b"left by a process that was killed")
+    take_encodings(tmp_path / "trial", kb)
+    encoded: list[int] = []
+    change_encoder(kb, other, progress=encoded.append)
+    assert encoded == [8]  # all were there
+
+
+def test_damaged_encodings_are_computed_again(kb: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(module, "build_search_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            change_encoder(kb, other)
+    with closing(sqlite3.connect(kb / NEXT)) as database, database:
+        database.execute("UPDATE encodings SET crc = crc + 1 WHERE hash = (SELECT MIN(hash) FROM encodings)")
+    change_encoder(kb, other)
+    with Index.open(kb) as index:
+        assert index.search("how many hearts", mode="dense")

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from oreqa.adaptation.cosines import compare_cosines
-from oreqa.adaptation.questions import KEYWORD_SHARE, build_tasks, definition_pairs, heading_pairs, keyword_pairs
+from oreqa.adaptation.questions import build_tasks, definition_pairs, heading_pairs, keyword_pairs
+from oreqa.adaptation.report import AdaptationReport, Gain
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate, Stages, estimate
+from oreqa.adaptation.work import (
+    AFTER,
+    BEFORE,
+    FOLDER,
+    MEASURED,
+    ORIGINAL,
+    PAIRS,
+    QUESTIONS,
+    RECIPE,
+    RETRIEVER,
+    SECONDS,
+    TRAINED,
+    TRIAL,
+    begin,
+    finish,
+    report_of_killed,
+)  # fmt: skip
 from oreqa.arguments import as_path, count, text_list
 from oreqa.core import Passage
 from oreqa.datasets.pairs import load_pairs, pair_row
@@ -24,104 +40,29 @@ from oreqa.errors import InputError
 from oreqa.evaluation.openqa import evaluate_openqa
 from oreqa.evaluation.ranking import rank_sentences
 from oreqa.evaluation.runs import load_run
-from oreqa.evaluation.significance import Difference, paired_difference
-from oreqa.files import read_json, write_json, write_jsonl, write_text
+from oreqa.files import write_json, write_jsonl
 from oreqa.generation import generate_questions
-from oreqa.index.change_encoder import change_encoder, copy_generation, take_encodings
+from oreqa.index.change_encoder import change_encoder, take_encodings
 from oreqa.index.encodings import ENCODINGS
 from oreqa.index.generations import require_generation
 from oreqa.index.locking import write_lock
 from oreqa.index.search import Index
-from oreqa.index.store import model_place
 from oreqa.mining.negatives import draw_negatives
 from oreqa.models.fitted import write_fitted
-from oreqa.models.folders import FITTED
+from oreqa.models.folders import FITTED, fingerprint
 from oreqa.models.mixing import mix_weights
 from oreqa.progress import Progress, no_progress
 from oreqa.provenance import data_hash
 from oreqa.training import need_torch
 
-FOLDER = "adapted"
-"""Where an index keeps its adaptations: a folder for each, numbered."""
-
-REPORT, MEASURED = "report.json", "measured.json"
-"""What a finished adaptation gained, and the same of one that is not published yet."""
-
-QUESTIONS, PAIRS, RETRIEVER, SECONDS = "questions.jsonl", "pairs.jsonl", "retriever", "seconds.json"
-"""What was generated, what is trained on, the new encoder, and what the stages took."""
-
-TRIAL = "index"
-"""The copy of the index that the new encoder is tried with."""
-
-BEFORE, AFTER = "before", "after"
-"""Folders of the answers to the user's questions."""
-
 METRICS = ("em", "f1", "acc@1", "acc@5")
-"""What is measured of them, where answers are short enough to tell: exact match, F1, and retrieval."""
+"""What is measured of the user's questions, where answers are short enough to tell: exact match, F1, and retrieval."""
 
 SHARE = 0.5
 """Share of the trained weights in the mix with those before."""
 
-P_VALUE = 0.05
-"""The encoder is replaced if chance explains its gain with less than this probability."""
-
-RECIPE = """kind = "retriever"
-backbone = {backbone}
-data = [{pairs}]
-scale = 20.0
-negatives = 3
-batches = "distinct"
-chunk = 64
-dropout = 0.0
-seed = {seed}
-
-[optimiser]
-learning_rate = 5e-5
-batch = 64
-checkpoint_steps = 50
-"""
-
 FEWEST = 30
 """Held-out questions without which no gain could be told from chance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """A metric of the same questions by the encoder ``before`` and ``after``, in percent, and the paired ``difference``."""
-
-    before: float
-    after: float
-    difference: Difference
-
-    @classmethod
-    def of_questions(cls, before: Sequence[float], after: Sequence[float], seed: int) -> Gain:
-        """From each question's value, 0 to 1."""
-        first, second = (100 * sum(values) / len(values) for values in (before, after))
-        return cls(first, second, paired_difference(before, after, seed))
-
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Gain:
-        """From what ``asdict`` made of one."""
-        return cls(row["before"], row["after"], Difference(**row["difference"]))
-
-
-@dataclass(frozen=True, slots=True)
-class AdaptationReport:
-    """What an adaptation learned from, and what it gained.
-
-    ``held_out`` is the MRR of generated questions about held-out documents, by hybrid search over all sentences;
-    ``user`` the metrics of the user's questions, if there are any. ``published`` says whether the index uses the new
-    encoder, which lies in ``folder`` inside the index's. ``seconds`` is what each stage took, interrupted runs included.
-    """
-
-    folder: str
-    passages: int
-    train_questions: int
-    held_out_questions: int
-    held_out: Gain
-    user: Mapping[str, Gain]
-    published: bool
-    seconds: Mapping[str, float]
 
 
 def adapt_index(
@@ -149,9 +90,10 @@ def adapt_index(
     ``announce`` is called before the work with an estimate of its time and disk.
 
     The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
-    resumes when it is started again, unless the documents have changed. Raises InputError if the documents yield too few
-    questions or the disk is too full, IndexStateError if another process is adapting the index, and whatever generation and
-    training raise.
+    resumes when it is started again, unless the documents have changed; with other ``settings`` it keeps the questions.
+    Documents that are added while it runs get the new encoder's vectors, too. Raises InputError if the documents yield too
+    few questions, the disk is too full or the encoder has more than one transformer and its pooling, IndexStateError if
+    another process is adapting the index, and whatever generation and training raise.
     """
     need_torch()
     folder = as_path(index, "an index's folder")
@@ -160,137 +102,91 @@ def adapt_index(
     asked = None if questions is None else as_path(questions, "questions")
     if asked is not None:
         load_question_list(asked)  # a mistake in it must not show after hours
-    with Index.open(folder, device) as opened, write_lock(folder / FOLDER, "adapting this index"):
-        if report := _report_of_killed(folder, opened.settings.model):
+    arguments = {"generator": str(generator), "extractor": extractor and str(extractor), "draw": draw, "answers": answers,
+                 "round_trip": float(round_trip), "seed": seed}  # fmt: skip
+    require_generation(folder)
+    with write_lock(folder / FOLDER, "adapting this index"):
+        if report := report_of_killed(folder, arguments, settings, asked):
             return report
-        decisive = [opened.content_stamp, str(generator), str(extractor), draw, answers, round_trip, seed, settings]
-        work = _begin(folder / FOLDER, hashlib.sha256(json.dumps(decisive).encode()).hexdigest())
-        passages = list(opened.passages())
-        expected = _estimate(opened, passages, work, min(draw, len(passages)) * answers, round_trip > 0, seed)
-        if announce is not None:
-            announce(expected)
-        if expected.bytes > (free := shutil.disk_usage(work).free):
-            need = f"about {expected.bytes / 1e6:,.0f} MB of disk are needed, and {free / 1e6:,.0f} MB are free"
-            raise InputError(f"{folder}: {need}: free some, or move the index")
-        stages = Stages(work / SECONDS)
-        if not (generated := work / QUESTIONS).is_file():
-            with stages(GENERATE):
-                generate_questions(
-                    generated,
-                    index=folder,
-                    generator=generator,
-                    extractor=extractor,
-                    answers=answers,
-                    round_trip=round_trip,
-                    draw=draw,
-                    seed=seed,
-                    device=device,
-                    progress=progress,
-                )
-        report = _adapt(opened, passages, work, asked, settings, seed, device, progress, stages)
+        work = begin(folder, arguments, settings, seed)
+        with Index.open(work / ORIGINAL, device) as original:
+            report = _adapt(original, work, arguments, asked, settings, device, announce, progress)
         write_json(work / MEASURED, asdict(report))
         if report.published:
             take_encodings(work / TRIAL, folder)
-            change_encoder(folder, f"{report.folder}/retriever", device)
-        _finish(work)
+            change_encoder(folder, f"{report.folder}/{RETRIEVER}", device)
+        finish(work)
         return report
 
 
 def _adapt(
-    opened: Index,
-    passages: Sequence[Passage],
+    original: Index,
     work: Path,
+    arguments: Mapping[str, Any],
     asked: Path | None,
     settings: Sequence[str],
-    seed: int,
     device: str,
+    announce: Callable[[Estimate], None] | None,
     progress: Progress,
-    stages: Stages,
 ) -> AdaptationReport:
-    """Train on the questions in ``work``, encode a copy of the index there, and measure it before and after."""
-    folder = opened.folder
-    train, held_out = _tasks(passages, work / QUESTIONS, opened.settings.language, seed)
+    """Generate questions, train on them, encode a copy of the index, and measure it before and after."""
+    passages, seed = list(original.passages()), arguments["seed"]
+    expected = _estimate(original, passages, work, arguments)
+    if announce is not None:
+        announce(expected)
+    if expected.bytes > (free := shutil.disk_usage(work).free):
+        need = f"about {expected.bytes / 1e6:,.0f} MB of disk are needed, and {free / 1e6:,.0f} MB are free"
+        raise InputError(f"{work}: {need}: free some, or move the index")
+    stages = Stages(work / SECONDS)
+    if not (work / QUESTIONS).is_file():
+        with stages(GENERATE):
+            generate_questions(work / QUESTIONS, index=original.folder, device=device, progress=progress, **arguments)
+    train, held_out = _tasks(passages, work / QUESTIONS, original.settings.language, seed)
     if not (work / PAIRS).is_file():
         with stages(NEGATIVES), progress(NEGATIVES, len(train.questions)) as advance:
-            write_jsonl(work / PAIRS, map(pair_row, draw_negatives(train, opened, seed, advance)))
+            write_jsonl(work / PAIRS, map(pair_row, draw_negatives(train, original, seed, advance)))
     with stages(TRAIN):
-        _train(work, model_place(folder, opened.settings.model), seed, settings, progress)
+        _train(work, original.settings.model, settings, progress)
     with stages(MEASURE):
-        before = _ranks(held_out, opened, "measuring the encoder before", progress)
+        before = _ranks(held_out, original, "measuring the encoder before", progress)
         if asked is not None:
-            _answer(asked, folder, work / BEFORE, seed, device, progress)
+            _answer(asked, original.folder, work / BEFORE, seed, device, progress)
     trial, retriever = work / TRIAL, work / RETRIEVER
-    copy_generation(folder, trial)
     with Index.open(trial, device) as adapted:
-        if adapted.settings.model != str(retriever):
+        if adapted.fingerprint != fingerprint(retriever):
             with stages(ENCODE), progress(ENCODE, len(passages)) as advance:
                 change_encoder(trial, retriever, device, advance)
         with stages(MEASURE):
             after = _ranks(held_out, adapted, "measuring the encoder after", progress)
-            _keep_calibration(retriever, opened, adapted, held_out.questions)
+            _keep_calibration(retriever, original, adapted, held_out.questions)
             if asked is not None:
                 _answer(asked, trial, work / AFTER, seed, device, progress)
     gain, of_user = Gain.of_questions(before, after, seed), {} if asked is None else _user_gains(work, seed)
     return AdaptationReport(
-        folder=str(work.relative_to(folder)),
+        folder=f"{FOLDER}/{work.name}",
         passages=len(passages),
         train_questions=len(train.questions),
         held_out_questions=len(held_out.questions),
         held_out=gain,
         user=of_user,
-        published=_is_certain(gain.difference) and not _is_worse(of_user),
+        published=gain.is_certain and not any(gain.is_loss for gain in of_user.values()),
         seconds=stages.seconds,
     )
 
 
-def _estimate(
-    opened: Index, passages: Sequence[Passage], work: Path, questions: int, round_trip: bool, seed: int
-) -> Estimate:
-    """What is left of an adaptation in ``work`` that asks so many ``questions``."""
-    by_rule = sum(1 for _ in chain(heading_pairs(passages), definition_pairs(passages, seed)))
-    others = questions // KEYWORD_SHARE + by_rule
-    searched = [path.stat().st_size for path in require_generation(opened.folder).rglob("*")]
-    encoded = [path.stat().st_size for path in opened.folder.glob(f"{ENCODINGS}*")]
+def _estimate(original: Index, passages: Sequence[Passage], work: Path, arguments: Mapping[str, Any]) -> Estimate:
+    """What is left of an adaptation in ``work``."""
+    questions = min(arguments["draw"], len(passages)) * arguments["answers"]
+    by_rule = sum(1 for _ in chain(heading_pairs(passages), definition_pairs(passages, arguments["seed"])))
+    index = work.parents[1]
+    searched = [path.stat().st_size for path in require_generation(index).rglob("*")]
+    encoded = [path.stat().st_size for path in index.glob(f"{ENCODINGS}*")]
     size = 2 * sum(searched) + sum(encoded)  # the trial's files and the next generation's are there at once
-    whole = estimate(opened.encoder, passages, questions, others, round_trip, size)
+    whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, size)
     results = {GENERATE: QUESTIONS, NEGATIVES: PAIRS, TRAIN: f"{RETRIEVER}/model.safetensors"}
-    done = {stage for stage, name in results.items() if (work / name).is_file()}
-    return replace(whole, seconds={stage: time for stage, time in whole.seconds.items() if stage not in done})
-
-
-def _finish(work: Path) -> None:
-    """Remove what only the adaptation itself needed, and file its report, last."""
-    for finished in (TRIAL, "trained"):
-        shutil.rmtree(work / finished, ignore_errors=True)
-    (work / SECONDS).unlink(missing_ok=True)
-    (work / MEASURED).rename(work / REPORT)
-
-
-def _report_of_killed(folder: Path, model: str) -> AdaptationReport | None:
-    """The report of an adaptation that was killed when its encoder had been published; None if there is none."""
-    work = folder / Path(model).parent
-    if Path(model).parts[0] != FOLDER or not (work / MEASURED).is_file():
-        return None
-    content = read_json(work / MEASURED)
-    _finish(work)
-    user = {name: Gain.of_row(row) for name, row in content["user"].items()}
-    return AdaptationReport(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user})
-
-
-def _begin(place: Path, stamp: str) -> Path:
-    """The folder of an adaptation: that of an unfinished one of the same documents and settings, or the next."""
-    numbers = sorted(int(path.name) for path in place.glob("[0-9]*")) if place.is_dir() else []
-    last = place / str(numbers[-1]) if numbers else None
-    if last is not None and not (last / REPORT).is_file():
-        started = read_json(last / "started.json") if (last / "started.json").is_file() else {}
-        if started.get("stamp") == stamp:
-            return last
-        shutil.rmtree(last)
-        numbers.pop()
-    work = place / str(numbers[-1] + 1 if numbers else 1)
-    work.mkdir(parents=True)
-    write_json(work / "started.json", {"stamp": stamp})
-    return work
+    left = {stage: time for stage, time in whole.seconds.items() if not (work / results.get(stage, MEASURED)).is_file()}
+    files = [path.stat() for path in work.rglob("*") if path.is_file()]
+    return Estimate(left, max(0, whole.bytes - sum(file.st_size for file in files if file.st_nlink == 1)))
 
 
 def _tasks(passages: Sequence[Passage], questions: Path, language: str, seed: int) -> tuple[ReqaTask, ReqaTask]:
@@ -307,16 +203,14 @@ def _tasks(passages: Sequence[Passage], questions: Path, language: str, seed: in
     return train, held_out
 
 
-def _train(work: Path, model: str, seed: int, settings: Sequence[str], progress: Progress) -> None:
+def _train(work: Path, model: str, settings: Sequence[str], progress: Progress) -> None:
     """Train ``work/trained``, and mix it into ``work/retriever``, unless they are there."""
     from oreqa.training import train_model
 
-    trained, out = work / "trained", work / RETRIEVER
+    trained, out = work / TRAINED, work / RETRIEVER
     if not (out / "model.safetensors").is_file():
         if not (trained / "run.json").is_file():
-            recipe = RECIPE.format(backbone=json.dumps(model), pairs=json.dumps(str(work / PAIRS)), seed=seed)
-            write_text(work / "retriever.toml", recipe)
-            train_model("retriever", work / "retriever.toml", trained, settings, progress)
+            train_model("retriever", work / RECIPE, trained, settings, progress)
         # The weights of the retrieval scores fit a mix as they fit the trained model: cosines keep their scale.
         if (trained / FITTED).is_file():
             out.mkdir(exist_ok=True)
@@ -346,15 +240,6 @@ def _user_gains(work: Path, seed: int) -> dict[str, Gain]:
         for metric in METRICS
         if all(metric in row for row in (*before, *after))
     }
-
-
-def _is_certain(difference: Difference) -> bool:
-    """Whether chance would hardly explain a gain."""
-    return difference.mean > 0 and difference.p < P_VALUE
-
-
-def _is_worse(gains: Mapping[str, Gain]) -> bool:
-    return any(gain.difference.mean < 0 and gain.difference.p < P_VALUE for gain in gains.values())
 
 
 def _ranks(task: ReqaTask, index: Index, name: str, progress: Progress) -> list[float]:

@@ -64,13 +64,13 @@ def build_tasks(passages: Sequence[Passage], pairs: Iterable[Pair]) -> tuple[Req
     """The pairs as two tasks over all ``passages``: to train on, and of held-out documents, to measure by.
 
     A quarter of the documents is held out, or a quarter of the passages where there are too few documents for that. Pairs
-    that stand in no passage, as after an edit, are left out.
+    that stand in no passage, as after an edit, are left out. Of equal passages, each answers a held-out question.
     """
-    places: dict[Candidate, int] = {}
+    places: dict[Candidate, list[int]] = defaultdict(list)
     documents: list[str] = []
     for passage in passages:
         for candidate in passage_candidates(passage):
-            places.setdefault(candidate, len(documents))
+            places[candidate].append(len(documents))
             documents.append(passage.document_key)
     heads = [passage_head(passage.title, passage.heading) for passage in passages]
     texts = [f"{head}\n{passage.text}" for head, passage in zip(heads, passages, strict=True)]
@@ -78,9 +78,9 @@ def build_tasks(passages: Sequence[Passage], pairs: Iterable[Pair]) -> tuple[Req
         documents = [text for text, passage in zip(texts, passages, strict=True) for _ in passage.sentences]
     golds: tuple[dict[str, set[int]], dict[str, set[int]]] = (defaultdict(set), defaultdict(set))
     for pair in pairs:
-        place = places.get(pair.positive)
-        if place is not None:
-            golds[is_held_out_name(documents[place], HELD_OUT)][pair.question].add(place)
+        if copies := places.get(pair.positive):
+            held = is_held_out_name(documents[copies[0]], HELD_OUT)
+            golds[held][pair.question].update(copies if held else copies[:1])
     train, held_out = (
         ReqaTask(tuple(passages), tuple(of_split), tuple(tuple(sorted(places)) for places in of_split.values()))
         for of_split in golds

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+from oreqa.adaptation.questions import HELD_OUT, KEYWORD_SHARE
 from oreqa.core import Passage
+from oreqa.errors import InputError
 from oreqa.files import read_json, write_json
 from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.encoder import Encoder
@@ -45,7 +47,8 @@ class Stages:
             yield
         finally:
             self.seconds[name] = round(self.seconds.get(name, 0) + perf_counter() - begin, 1)
-            write_json(self._file, self.seconds)
+            with suppress(InputError):  # a full disk, say: what failed for it says so
+                write_json(self._file, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,11 @@ class Estimate:
 
 
 def estimate(
-    encoder: Encoder, passages: Sequence[Passage], questions: int, other_pairs: int, round_trip: bool, index_bytes: int
+    encoder: Encoder, passages: Sequence[Passage], questions: int, by_rule: int, round_trip: bool, index_bytes: int
 ) -> Estimate:
     """Estimate an adaptation from the time that the ``encoder`` takes for some of the ``passages``.
 
-    ``questions`` will be generated, and read for if there is a ``round_trip``; training has ``other_pairs``, too.
+    ``questions`` will be generated, and read for if there is a ``round_trip``; training has pairs ``by_rule``, too.
     ``index_bytes`` is what copies of the index will take.
     """
     sample = [encoder_input(passage) for passage in passages[:: -(-len(passages) // SAMPLE)]]
@@ -72,7 +75,7 @@ def estimate(
     begin = perf_counter()
     encoder.encode_passages(sample)
     each = (perf_counter() - begin) / len(sample)
-    pairs = KEPT * questions + other_pairs
+    pairs = (KEPT * questions * (1 + 1 / KEYWORD_SHARE) + by_rule) * (1 - 1 / HELD_OUT)
     seconds = {
         GENERATE: questions * (ASKING + READING * round_trip) * each,
         NEGATIVES: 1.5 * pairs * each,

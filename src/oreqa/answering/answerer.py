@@ -89,7 +89,7 @@ class Answerer:
         self.reader, self.reranker = reader, reranker
         self.combination = combination or combination_of(reader, reranker)
         self.passages = PASSAGES_TOP_K if passages is None else count(passages, "the number of passages to read")
-        self.calibration = calibration or fitted_calibration(index, reader, reranker)
+        self._calibration = calibration
         self._opened_index = False
 
     def __enter__(self) -> Answerer:
@@ -97,6 +97,14 @@ class Answerer:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What makes probabilities of the scores: what the answerer was made with, or what was fitted for its models.
+
+        It changes with the encoder of the index, when an adaptation replaces that.
+        """
+        return self._calibration or fitted_calibration(self.index, self.reader, self.reranker)
 
     def __repr__(self) -> str:
         models = [model for model in (self.reader, self.reranker, self.classifier) if model is not None]

@@ -106,8 +106,9 @@ def _described(error: Exception) -> tuple[str, str, int]:
         return "", "interrupted; finished work is kept: run the same command again to continue", 130
     if hasattr(error, "format_message"):  # a usage error; their class has no public name in every typer
         message, context = one_line(error.format_message()).replace("Value error, ", ""), getattr(error, "ctx", None)
-        command = f"; {context.command_path} --help explains" if context and message else ""
-        return "error: ", message.removesuffix(".") + command, 2
+        message = message.removesuffix(".")
+        pause = " " if message.endswith("?") else "; "
+        return "error: ", message + (f"{pause}{context.command_path} --help explains" if context and message else ""), 2
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return "error: ", f"{place}{error.strerror}", 2 if error.errno == errno.ENAMETOOLONG else 1

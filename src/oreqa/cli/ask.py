@@ -81,6 +81,8 @@ def ask(
     replies = _replies(answerer, texts, k, conditions, threshold)
     if where and not any(reply.hits for reply in replies):
         say(f"no document matches --where {' --where '.join(where)}", err=True)
+    elif not answerer.index.counts()["passages"]:
+        say(f"{index} holds no documents; add some with: oreqa index PATH --index {index}", err=True)
     if as_json:
         rows = [reply_json(text, reply) for text, reply in zip(texts, replies, strict=True)]
         print_json(rows[0] if questions is None else rows)

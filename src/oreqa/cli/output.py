@@ -89,7 +89,7 @@ def read_lines(path: Path) -> list[str]:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         lines = [line.strip() for line in data.decode("utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{name}: it cannot be read ({error})") from error
+        raise InputError(f"{name}: it cannot be read ({getattr(error, 'strerror', None) or error})") from error
     if not lines:
         raise InputError(f"{name}: it holds no question")
     return lines

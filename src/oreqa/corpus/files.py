@@ -144,7 +144,7 @@ class _Walk:
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            self._leave_out(path, False, f"it is a broken link: {_reason(error)}")
+            self._leave_out(path, not path.suffix, f"it is a broken link: {_reason(error)}")
             return
         is_folder = stat.S_ISDIR(mode)
         if not (os.path.realpath(path) + os.sep).startswith(real):

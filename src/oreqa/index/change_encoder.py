@@ -11,29 +11,22 @@ from oreqa.arguments import as_path, choice
 from oreqa.errors import IndexStateError
 from oreqa.index import store
 from oreqa.index.documents import read_passages
-from oreqa.index.encodings import ENCODINGS, Encodings
+from oreqa.index.encodings import ENCODINGS, NEXT, Encodings, replace_encodings
 from oreqa.index.generations import (
     DOCUMENTS,
     DRAFT,
-    MANIFEST,
     damage_message,
     damaged_files,
     generation_folder,
-    link_file,
-    newest_generation,
     publish_draft,
-    read_manifest,
     require_generation,
     write_manifest,
 )
 from oreqa.index.locking import name_write_errors, write_lock
-from oreqa.index.publish import build_search_files, content_hash
+from oreqa.index.publish import MissingEncodingsError, build_search_files, content_hash, link_search_files
 from oreqa.index.writer import BATCH_PASSAGES
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
-
-NEXT = f"next-{ENCODINGS}"
-"""The memo of what the new encoder has encoded; it replaces that of the old one at the end."""
 
 
 def change_encoder(
@@ -62,9 +55,7 @@ def change_encoder(
             publish_draft(folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        for file in folder.glob(f"{ENCODINGS}*"):
-            file.unlink()
-        (folder / NEXT).rename(folder / ENCODINGS)
+        replace_encodings(folder / NEXT, folder / ENCODINGS)
     return passages
 
 
@@ -75,17 +66,26 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Callable
         settings = store.read_settings(database)
         with closing(Encodings(folder, encoder.fingerprint, settings.language, NEXT)) as encodings:
             rows = database.execute("SELECT encoding, MIN(id) FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
-            missing = {number: digest for digest, number in rows if digest not in encodings}
+
+            def encode(digests: set[bytes], progress: Callable[[int], None] | None) -> None:
+                numbers = {number: digest for digest, number in rows if digest in digests}
+                for batch in store.chunks(numbers, BATCH_PASSAGES):
+                    passages = read_passages(database, batch)
+                    encodings.encode({numbers[number]: passages[number][0] for number in batch}, encoder, progress)
+
+            missing = {digest for digest, _ in rows if digest not in encodings}
             if progress:
                 progress(len(rows) - len(missing))
-            for batch in store.chunks(missing, BATCH_PASSAGES):
-                passages = read_passages(database, batch)
-                encodings.encode({missing[number]: passages[number][0] for number in batch}, encoder, progress)
+            encode(missing, progress)
             with store.transaction(database):
                 store.write_setting(database, "model", model)
                 store.write_setting(database, "fingerprint", encoder.fingerprint)
                 store.write_setting(database, "content", content_hash(database))
-            build_search_files(database, draft, settings.factory, encodings)
+            try:
+                build_search_files(database, draft, settings.factory, encodings)
+            except MissingEncodingsError as damaged:
+                encode(damaged.hashes, None)
+                build_search_files(database, draft, settings.factory, encodings)
             encodings.forget_unused(digest for digest, _ in rows)
         (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()
     write_manifest(draft, {})
@@ -93,15 +93,18 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Callable
 
 
 def copy_generation(folder: Path, out: Path) -> None:
-    """Make an index in ``out`` of the newest generation of another, to try another encoder with.
+    """Make an index in ``out`` of the newest generation of another, which then stays as it is, or tries another encoder.
 
-    An index that was made there of the same generation stays as it is, with its encoder.
+    What is in ``out`` is replaced. The two share the search files.
     """
+    shutil.rmtree(out, ignore_errors=True)
     generation, target = require_generation(folder), generation_folder(out, 1)
-    if newest_generation(out) is None or read_manifest(target) != read_manifest(generation):
-        shutil.rmtree(out, ignore_errors=True)
-        for name in (*read_manifest(generation), MANIFEST):
-            link_file(generation / name, target / name)
+    target.mkdir(parents=True)
+    shutil.copyfile(generation / DOCUMENTS, target / DOCUMENTS)
+    with closing(store.open_draft(target)) as database, store.transaction(database):
+        model = store.read_setting(database, "model")  # where it is, said from the other folder
+        store.write_setting(database, "model", store.model_place(folder.absolute(), model))
+    write_manifest(target, link_search_files(generation, target))
 
 
 def take_encodings(source: Path, folder: Path) -> None:
@@ -110,4 +113,4 @@ def take_encodings(source: Path, folder: Path) -> None:
     What was moved before is there already.
     """
     if (source / ENCODINGS).is_file():
-        (source / ENCODINGS).replace(folder / NEXT)
+        replace_encodings(source / ENCODINGS, folder / NEXT)

@@ -11,7 +11,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -26,6 +26,9 @@ from oreqa.index.store import chunks, read_setting, transaction, write_setting
 from oreqa.models.encoder.encoder import Encoder
 
 ENCODINGS = "encodings.db"
+
+NEXT = f"next-{ENCODINGS}"
+"""The memo of an encoder that an index is being changed to (``change_encoder``)."""
 
 KEPT_UPDATES = 10
 """For how many further updates the encodings of an interrupted update are kept."""
@@ -66,6 +69,8 @@ class Encodings:
         self._path = folder / name
         self._language = language
         self._made_for = f"{_VERSION} {fingerprint} {language}"
+        if name == ENCODINGS and _made_for(folder / NEXT) == self._made_for != _made_for(self._path):
+            replace_encodings(folder / NEXT, self._path)  # a change of the encoder was killed at its end
         try:
             self._load()
         except sqlite3.OperationalError:  # for example a full disk: keep the memo
@@ -159,6 +164,26 @@ class Encodings:
                 "AND hash NOT IN (SELECT hash FROM unpublished)"
             )
             run("DELETE FROM used")
+
+
+def replace_encodings(source: Path, target: Path) -> None:
+    """Put a memo in the place of another, with what its log still holds."""
+    with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(source, isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode = DELETE")  # a log would be lost, or be taken for the other file's
+    for path in target.parent.glob(f"{target.name}*"):
+        path.unlink()
+    source.rename(target)
+
+
+def _made_for(path: Path) -> str | None:
+    """What a memo was made for; None if there is none, or it cannot be read."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            return read_setting(database, "made_for")
+    except sqlite3.DatabaseError:
+        return None
 
 
 def encoder_input(passage: Passage) -> tuple[str, str, list[tuple[int, int]]]:

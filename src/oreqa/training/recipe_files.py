@@ -42,8 +42,9 @@ def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] =
     except ValidationError as error:
         unknown = next((row["loc"] for row in error.errors() if row["type"] == "extra_forbidden"), None)
         if unknown is not None:
-            is_set = any(setting.partition("=")[0] == ".".join(map(str, unknown)) for setting in changes)
-            place = f"the setting {'.'.join(map(str, unknown))}" if is_set else str(path)
+            key = ".".join(map(str, unknown))
+            is_set = any(f"{setting.partition('=')[0]}.".startswith(f"{key}.") for setting in changes)
+            place = f"the setting {key}" if is_set else str(path)
             raise InputError(f"{place}: {_unknown_key(kind, unknown)}") from None
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the recipe"

@@ -188,6 +188,12 @@ def test_permalinks_that_hold_a_heading_or_the_name_of_an_option_are_text() -> N
     assert not document.pages[0].left_out
 
 
+@pytest.mark.parametrize("heading", ["Source code", "Copy a file", "Link types", "Anchor elements", "Permanent redirects"])
+def test_headings_that_begin_like_a_mark_are_text(heading: str) -> None:
+    document = read(f"<h1>A</h1><p>a<h2><a class=header-anchor href='#b'>{heading}</a></h2><p>b")
+    assert [heading for heading, _ in parts(document)] == ["", heading]
+
+
 @pytest.mark.parametrize("mark", ["¶", "#", " § ", "", "Permalink", "Link to this heading", "Copy link", "Anchor", "🔗"])
 def test_permalinks_that_only_mark_a_heading_are_no_text(mark: str) -> None:
     document = read(f"<h1>A</h1><p>a<h2>B<a class=headerlink href='#b'>{mark}</a></h2><p>b")

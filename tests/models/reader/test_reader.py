@@ -36,6 +36,13 @@ def test_every_span_slices_to_its_text(tiny_reader: Path) -> None:
     assert [span.score for span in spans] == sorted((span.score for span in spans), reverse=True)
 
 
+def test_no_span_runs_into_the_next_paragraph(tiny_reader: Path) -> None:
+    text = "The fox jumps.\n\nThe dog sleeps.\n \nIt snores."
+    spans = Reader.load(tiny_reader).read("who sleeps", [text], top=1000)
+    assert {part for span in spans for part in ("fox", "dog", "snores") if part in span.text} == {"fox", "dog", "snores"}
+    assert not any("\n" in span.text for span in spans)
+
+
 def test_batches_change_nothing(tiny_reader: Path) -> None:
     reader = exact(tiny_reader)
     questions = [f"q{i} fox" for i in range(70)]  # more than a chunk
@@ -114,7 +121,9 @@ def test_our_folder_loads_as_transformers_question_answering(tiny_reader: Path) 
 
     part = slice(window.first, window.last)
     ends = out.start_logits[0, part].numpy(), out.end_logits[0, part].numpy()
-    best = best_spans([WindowLogits(0, 0, *ends, 0.0, *passage.edges(0, len(passage.ids)))], 1, True)
+    best = best_spans(
+        [WindowLogits(0, 0, *ends, 0.0, *passage.edges(0, len(passage.ids)), np.zeros(len(passage.ids), int))], 1, True
+    )
     assert best[0].span == pytest.approx(spans[0].score, abs=1e-3)
 
 

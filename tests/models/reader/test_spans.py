@@ -9,8 +9,9 @@ from oreqa.models.reader.spans import WindowLogits, best_spans
 def logit(passage: int, begin: int, start: list[float], end: list[float], selection: float = 0.0) -> WindowLogits:
     anywhere = np.ones(len(start), bool)
     return WindowLogits(
-        passage, begin, np.array(start, np.float32), np.array(end, np.float32), selection, anywhere, anywhere
-    )
+        passage, begin, np.array(start, np.float32), np.array(end, np.float32), selection, anywhere, anywhere,
+        np.zeros(len(start), np.intp),
+    )  # fmt: skip
 
 
 def slow_spans(windows: list[WindowLogits], top: int, shared: bool, most: int) -> list[tuple[int, int, int, float]]:
@@ -21,7 +22,7 @@ def slow_spans(windows: list[WindowLogits], top: int, shared: bool, most: int) -
         total = sum(np.log(sum(np.exp(float(v)) for w in rivals for v in getattr(w, side))) for side in ("start", "end"))
         for i in range(len(window.start)):
             for j in range(i, min(i + most, len(window.end))):
-                if not (window.opens[i] and window.closes[j]):
+                if not (window.opens[i] and window.closes[j]) or window.paragraphs[i] != window.paragraphs[j]:
                     continue
                 key = (window.passage_number, window.begin + i, window.begin + j)
                 best[key] = max(best.get(key, -np.inf), float(window.start[i]) + float(window.end[j]) - total)
@@ -38,7 +39,12 @@ def test_best_spans_equal_the_slow_search(shared: bool, top: int, most: int) -> 
     rng = np.random.default_rng(top)
     windows = [
         WindowLogits(
-            passage, begin, *rng.normal(size=(2, n)).astype(np.float32), float(passage), *(rng.random((2, n)) < 0.8)
+            passage,
+            begin,
+            *rng.normal(size=(2, n)).astype(np.float32),
+            float(passage),
+            *(rng.random((2, n)) < 0.8),
+            (np.arange(begin, begin + n) >= 5).astype(np.intp),
         )
         for passage, begin, n in ((0, 0, 7), (0, 4, 6), (1, 0, 1), (2, 0, 12))
     ]

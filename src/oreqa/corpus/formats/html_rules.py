@@ -107,7 +107,10 @@ _TO_THE_TOP = ("#top", "#page-header", "#__top", "#pagetop")
 _PERMALINKS = frozenset(
     ("headerlink", "permalink", "copiable-link", "copiable-anchor", "header-anchor", "anchor-link", "mark")
 )
-_PERMALINK_MARK = re.compile(r"\W*(?:(?:permalink|permanent|direct link|copy|link|anchor|source)\b.*)?", re.I | re.S)
+_PERMALINK_MARK = re.compile(
+    r"\W*(?:(?:permalink|(?:permanent|direct|copy|anchor)?\W*link|anchor)(?:\W+(?:to|for)\b.*)?|copy to clipboard)?\W*",
+    re.I | re.S,
+)
 _NEVER = frozenset(("html", "body", "main", "article"))
 _ANY_TAG = re.compile(r"<[A-Za-z/!][^<>]*>")
 _BOOK_LINKS = re.compile(r"\W*(?:Node|Next|Previous|Prev|Up|Back|Home|Top|Forward)\b")

@@ -1,4 +1,4 @@
-"""Store a fine-tuned model as its difference from the base model, in four bits: a twentieth of the size.
+"""Store a fine-tuned model as its difference from the base model, in four bits: an eighth of the size.
 
 The differences of a matrix are small: four bits with one scale per row err by about a seventh of the difference, which in a
 reader is itself a sixth of the weights. Tensors that did not change are left out; vectors are stored as float32 differences,

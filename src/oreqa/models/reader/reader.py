@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import overload
+
+import numpy as np
 
 from oreqa.arguments import count, is_list, kind_of, text_list, title_and_text
 from oreqa.core import Span
@@ -19,6 +22,8 @@ from oreqa.models.reader.spans import TokenSpan, WindowLogits, best_spans
 
 CHUNK = 64
 """Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
+
+_BLANK_LINE = re.compile(r"\n\s*\n")
 
 Text = tuple[str, str]
 """A passage's title and text."""
@@ -76,7 +81,8 @@ class Reader:
         One question takes a list of passages, and a list of questions a list of such lists. A passage is its text, or its
         ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the
         passage's logit as ``selection``. Offsets are characters of the passage's text. Spans hold whole words, identifiers
-        and paths among them (``whole_words``); several may become the same. Raises InputError for anything else.
+        and paths among them (``whole_words``), and lie in one paragraph; several may become the same. Raises InputError for
+        anything else.
         """
         top = count(top, "top")
         texts = text_list(questions, "questions")
@@ -93,6 +99,7 @@ class Reader:
     def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], top: int) -> list[list[Span]]:
         texts = {text for group in passages for passage in group for text in passage}
         tokens = self._inputs.tokenize(sorted({*questions, *texts}))
+        breaks = {text: [gap.start() for gap in _BLANK_LINE.finditer(text)] for group in passages for _, text in group}
         owners: list[tuple[int, int]] = []
         windows: list[Window] = []
         for number, (question, group) in enumerate(zip(questions, passages, strict=True)):
@@ -108,9 +115,11 @@ class Reader:
             for row, window_number in enumerate(batch.numbers):
                 window, (number, place) = windows[window_number], owners[window_number]
                 inside = slice(window.first, window.last)
-                edges = tokens[passages[number][place][1]].edges(window.begin, window.begin + window.last - window.first)
+                text, until = passages[number][place][1], window.begin + window.last - window.first
+                edges = tokens[text].edges(window.begin, until)
+                paragraphs = np.searchsorted(breaks[text], tokens[text].offsets[window.begin : until, 0])
                 ends = start[row, inside].copy(), end[row, inside].copy()
-                logits[number].append(WindowLogits(place, window.begin, *ends, float(selection[row]), *edges))
+                logits[number].append(WindowLogits(place, window.begin, *ends, float(selection[row]), *edges, paragraphs))
         spans = []
         for group, of_question in zip(passages, logits, strict=True):
             of_question.sort(key=lambda window: (window.passage_number, window.begin))

@@ -1,0 +1,71 @@
+"""What an adaptation gained: the report that it returns, and keeps as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oreqa.evaluation.significance import Difference, paired_difference
+from oreqa.files import read_json
+
+P_VALUE = 0.05
+"""The encoder is replaced if chance explains its gain with less than this probability."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A metric of the same questions by the encoder ``before`` and ``after``, in percent, and the paired ``difference``."""
+
+    before: float
+    after: float
+    difference: Difference
+
+    @classmethod
+    def of_questions(cls, before: Sequence[float], after: Sequence[float], seed: int) -> Gain:
+        """From each question's value, 0 to 1."""
+        first, second = (100 * sum(values) / len(values) for values in (before, after))
+        return cls(first, second, paired_difference(before, after, seed))
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Gain:
+        """From what ``asdict`` made of one."""
+        return cls(row["before"], row["after"], Difference(**row["difference"]))
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether chance would hardly explain the gain."""
+        return self.difference.mean > 0 and self.difference.p < P_VALUE
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether it is a loss, and chance would hardly explain that."""
+        return self.difference.mean < 0 and self.difference.p < P_VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptationReport:
+    """What an adaptation learned from, and what it gained.
+
+    ``held_out`` is the MRR of generated questions about held-out documents, by hybrid search over all sentences;
+    ``user`` the metrics of the user's questions, if there are any. ``published`` says whether the index uses the new
+    encoder, which lies in ``folder`` inside the index's. ``seconds`` is what each stage took, in all runs
+    that were not killed in the middle of it.
+    """
+
+    folder: str
+    passages: int
+    train_questions: int
+    held_out_questions: int
+    held_out: Gain
+    user: Mapping[str, Gain]
+    published: bool
+    seconds: Mapping[str, float]
+
+    @classmethod
+    def load(cls, file: Path) -> AdaptationReport:
+        """From the JSON that was made of one."""
+        content: dict[str, Any] = read_json(file)
+        user = {name: Gain.of_row(row) for name, row in content["user"].items()}
+        return cls(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user})

@@ -1,0 +1,171 @@
+"""The folder of an adaptation, inside the index's: what lies in it, how it is begun, found again and finished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from oreqa.adaptation.report import AdaptationReport
+from oreqa.adaptation.stages import GENERATE, NEGATIVES
+from oreqa.errors import InputError
+from oreqa.evaluation.runs import load_run
+from oreqa.files import read_json, write_json, write_text
+from oreqa.index.change_encoder import copy_generation
+from oreqa.index.encodings import passage_hash
+from oreqa.index.search import Index
+from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
+from oreqa.models.folders import find_model
+from oreqa.provenance import data_hash
+from oreqa.training.recipe_files import load_recipe
+from oreqa.training.retriever_recipe import RetrieverRecipe
+
+FOLDER = "adapted"
+"""Where an index keeps its adaptations: a folder for each, numbered."""
+
+STARTED, MEASURED, REPORT = "started.json", "measured.json", "report.json"
+"""What an adaptation was started with, what it gained while it is not published yet, and the same when it is finished."""
+
+ORIGINAL, TRIAL = "before-index", "index"
+"""Copies of the index: as it was at the beginning, and to try the new encoder with."""
+
+QUESTIONS, PAIRS, RECIPE, TRAINED, RETRIEVER, SECONDS = (
+    "questions.jsonl", "pairs.jsonl", "retriever.toml", "trained", "retriever", "seconds.json",
+)  # fmt: skip
+"""What was generated, what is trained on and how, the trained encoder, its mix with the old one, and the stages' times."""
+
+BEFORE, AFTER = "before", "after"
+"""Folders of the answers to the user's questions."""
+
+_RECIPE = """kind = "retriever"
+backbone = {backbone}
+data = [{pairs}]
+context = "{encoder.context}"
+pooling = "{encoder.pooling}"
+similarity = "{similarity}"
+input_types = {input_types}
+max_tokens = {encoder.max_tokens}
+scale = {scale}
+negatives = 3
+batches = "distinct"
+chunk = 64
+dropout = 0.0
+seed = {seed}
+
+[optimiser]
+learning_rate = 5e-5
+batch = 64
+checkpoint_steps = 50
+"""
+
+
+def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], seed: int) -> Path:
+    """The folder of an adaptation: that of an unfinished one of the same documents and arguments, or the next.
+
+    In it are copies of the index, so that updates of the index do not disturb, and the training's recipe. Of an unfinished
+    one with other ``settings`` of the training, what was generated is kept. Raises InputError for an index that is empty or
+    has an encoder that cannot be adapted, and for settings that do not fit.
+    """
+    place = index / FOLDER
+    numbers = sorted(int(path.name) for path in place.iterdir() if path.name.isdecimal())
+    work = place / str(numbers[-1] if numbers else 1)
+    if (work / REPORT).is_file():
+        work = place / str(numbers[-1] + 1)
+    copy_generation(index, work / ORIGINAL)
+    with Index.open(work / ORIGINAL) as original:
+        if not original.counts()["passages"]:
+            shutil.rmtree(work)
+            raise InputError(f"{index}: it holds no text to ask about; add some with: oreqa index PATH --index {index}")
+        wanted = {"documents": _documents(original), "encoder": original.fingerprint, "arguments": arguments}
+        model = original.settings.model
+    started = read_json(work / STARTED) if (work / STARTED).is_file() else {}
+    if {key: started.get(key) for key in wanted} != wanted:
+        for path in work.iterdir():
+            if path.name != ORIGINAL:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+    elif started["settings"] != settings:
+        _forget_training(work)
+    _write_recipe(work, model, seed, settings)
+    if not (work / STARTED).is_file():
+        copy_generation(index, work / TRIAL)
+    write_json(work / STARTED, {**wanted, "settings": settings})
+    return work
+
+
+def finish(work: Path) -> None:
+    """Remove what only the adaptation itself needed, and file its report, last."""
+    for name in (ORIGINAL, TRIAL, TRAINED):
+        shutil.rmtree(work / name, ignore_errors=True)
+    (work / SECONDS).unlink(missing_ok=True)
+    (work / MEASURED).rename(work / REPORT)
+
+
+def report_of_killed(
+    index: Path, arguments: Mapping[str, Any], settings: Sequence[str], questions: Path | None
+) -> AdaptationReport | None:
+    """The report of the same adaptation that was killed when its encoder had been published; None if there is none.
+
+    One of other documents or arguments is finished, too.
+    """
+    with Index.open(index) as current:
+        model, documents = Path(current.settings.model), _documents(current)
+    work = index / model.parent
+    if model.parts[0] != FOLDER or not (work / MEASURED).is_file():
+        return None
+    started = read_json(work / STARTED)
+    asked = load_run(work / BEFORE).summary["data_sha256"] if (work / BEFORE / "metrics.json").is_file() else None
+    is_same = (
+        [started.get(key) for key in ("documents", "arguments", "settings")] == [documents, arguments, settings]
+        and asked == (None if questions is None else data_hash([questions]))
+    )  # fmt: skip
+    finish(work)
+    return AdaptationReport.load(work / REPORT) if is_same else None
+
+
+def _documents(index: Index) -> str:
+    """A hash of an index's passages, whatever its encoder."""
+    digest = hashlib.sha256()
+    for passage in index.passages():
+        digest.update(passage_hash(passage))
+    return digest.hexdigest()
+
+
+def _forget_training(work: Path) -> None:
+    for name in (TRAINED, RETRIEVER, AFTER):
+        shutil.rmtree(work / name, ignore_errors=True)
+    (work / MEASURED).unlink(missing_ok=True)
+    if (work / SECONDS).is_file():
+        seconds = read_json(work / SECONDS)
+        write_json(work / SECONDS, {stage: seconds[stage] for stage in (GENERATE, NEGATIVES) if stage in seconds})
+
+
+def _write_recipe(work: Path, model: str, seed: int, settings: Sequence[str]) -> None:
+    """Write how the encoder is trained on, as what it is."""
+    encoder = _plain_encoder(model)
+    backbone, pairs = (json.dumps(str(path), ensure_ascii=False) for path in (model, work / PAIRS))
+    similarity, scale = ("cosine", 20.0) if encoder.normalise else ("dot", 1.0)
+    recipe = _RECIPE.format(
+        backbone=backbone,
+        pairs=pairs,
+        encoder=encoder,
+        similarity=similarity,
+        scale=scale,
+        input_types=json.dumps(bool(encoder.query_token_type)),
+        seed=seed,
+    )
+    write_text(work / RECIPE, recipe)
+    load_recipe(RetrieverRecipe, work / RECIPE, settings)
+
+
+def _plain_encoder(model: str) -> EncoderFolder:
+    """The settings of an index's encoder. Raises InputError if it has layers that cannot be mixed with trained ones."""
+    folder = read_encoder_folder(find_model(model))
+    if folder.questions or folder.dense or folder.attention or folder.cell:
+        raise InputError(
+            f"{model}: only one BERT with its pooling can be adapted, and this encoder has other layers, or is two: "
+            "index with another model"
+        )
+    return folder
