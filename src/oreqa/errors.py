@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+INSTALL_TRAIN = "in oreqa's folder, run: pip install -c constraints.txt '.[train]'"
+"""How the training extra is installed; the constraints choose torch's build for the CPU."""
+
 
 class OreqaError(Exception):
     """Base class of the errors that oreqa raises on purpose; the command line prints them without a traceback."""

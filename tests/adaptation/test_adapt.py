@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +39,8 @@ class Disk(NamedTuple):
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiny encoder reads letters: its passages have few words."""
-    monkeypatch.setattr(generate, "MIN_WORDS", 5)
+    for module in (generate, adapt):
+        monkeypatch.setattr(module, "MIN_WORDS", 5)
     monkeypatch.setattr(adapt, "FEWEST", 1)
 
 
@@ -308,9 +308,12 @@ def test_other_documents_begin_anew(kb: Path, tiny_generator: Path, monkeypatch:
 
 def test_too_few_questions(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapt, "FEWEST", 1000)
-    with pytest.raises(InputError, match="at least 1000 are needed: index more documents"):
+    with pytest.raises(InputError, match=r"would be asked about, which gives \d+ questions .* 1000 are needed: index more"):
         adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
-    shutil.rmtree(kb / "adapted")
+    assert not (kb / "adapted" / "1" / "questions.jsonl").exists()
+    monkeypatch.setattr(adapt, "KEPT_AT_BEST", 1000)
+    with pytest.raises(InputError, match="are held out to measure by; at least 1000 are needed: index more documents"):
+        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
 
 
 def test_one_process_at_a_time_adapts_an_index(kb: Path, tiny_generator: Path) -> None:

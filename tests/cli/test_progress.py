@@ -61,8 +61,16 @@ def test_a_bar_on_a_terminal(clock: list[float], monkeypatch: pytest.MonkeyPatch
         assert out.getvalue() == ""
         clock[0] += 3
         advance(4)
-        assert advance.figures() == "5 of 10, 1.7/s, 3 s left"
+        assert advance.figures() == "5 of 10, 1.3/s, 4 s left"
     assert "reading" in out.getvalue()
+
+
+def test_what_an_earlier_run_did_makes_no_rate(clock: list[float]) -> None:
+    with progress_bar("training", 100) as advance:
+        advance(60)
+        clock[0] += 60
+        advance(4)
+        assert advance.figures() == "64 of 100, 15 s each, 9 min left"
 
 
 def test_nothing_to_do() -> None:

@@ -55,3 +55,8 @@ def test_an_endless_sentence_is_cut_between_words() -> None:
     assert len(pieces) > 1
     assert set(" ".join(pieces).split()) == {"word"}
     assert [c for piece in texts("x" * 20_000) for c in piece] == ["x"] * 20_000
+
+
+def test_section_numbers_belong_to_their_headings() -> None:
+    text = "8.1. Does it run on Solaris?\n8.2. Does it run on Windows?\n8.2.1. Which one?"
+    assert [text[start:end] for start, end in split_sentences(text)] == text.split("\n")

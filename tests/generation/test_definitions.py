@@ -125,6 +125,32 @@ def test_defaults_are_asked_for_where_they_stand() -> None:
         assert entry_questions(Entry("--x", 0, text, 0), random.Random(0)) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("The default is /etc/rsyncd.conf unless the daemon runs as a user.", None),
+        ("Reads it. The default is /etc/rsyncd.conf.", "/etc/rsyncd.conf"),
+        ("It defaults to using blocking I/O.", None),
+        ("The default is 30 seconds.", "30"),
+        ("The limit (default: 'stdin')", "stdin"),
+        ("Size of the buffer (default: 0=no buffer)", None),
+    ],
+)
+def test_a_default_is_whole(text: str, value: str | None) -> None:
+    answers = [answer for _, answer, _ in entry_questions(Entry("--x", 0, text, 0), random.Random(0)) if answer != "--x"]
+    assert answers == ([] if value is None else [value])
+
+
+def test_an_entry_ends_where_the_next_begins() -> None:
+    table = "BORG_LOGGING_CONF\nWhere the logging is set up from.\nBORG_REMOTE_PATH\nDefault is borg.\n-c SECONDS | default: 1800"
+    (entry,) = find_entries(table)
+    assert entry.description == "Where the logging is set up from."
+    assert (
+        list(find_entries("--stdin-name\nNAME | use it in the archive (default: 'stdin')\n--stdin-group | default: 'wheel'"))
+        == []
+    )
+
+
 def test_no_question_is_asked_twice() -> None:
     copies = [paragraph_passage(Document(str(number), "", TEXT)) for number in range(3)]
     questions = [draft.question for draft in definition_drafts(copies, random.Random(0))]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.adaptation.cosines import compare_cosines
-from oreqa.adaptation.questions import build_tasks, definition_pairs, heading_pairs, keyword_pairs
+from oreqa.adaptation.questions import HELD_OUT, build_tasks, definition_pairs, heading_pairs, keyword_pairs
 from oreqa.adaptation.report import AdaptationReport, Gain
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate, Stages, estimate
 from oreqa.adaptation.work import (
@@ -40,8 +40,10 @@ from oreqa.errors import InputError
 from oreqa.evaluation.openqa import evaluate_openqa
 from oreqa.evaluation.ranking import rank_sentences
 from oreqa.evaluation.runs import load_run
-from oreqa.files import write_json, write_jsonl
+from oreqa.files import byte_lines, write_json, write_jsonl
 from oreqa.generation import generate_questions
+from oreqa.generation.filters import MIN_WORDS
+from oreqa.generation.output import partial_file
 from oreqa.index.change_encoder import change_encoder, take_encodings
 from oreqa.index.encodings import ENCODINGS
 from oreqa.index.generations import require_generation
@@ -63,6 +65,11 @@ SHARE = 0.5
 
 FEWEST = 30
 """Held-out questions without which no gain could be told from chance."""
+
+KEPT_AT_BEST = 0.5
+"""More of the generated questions than the filters ever kept."""
+
+_MORE = "index more documents, or set draw (while there are passages left) or answers higher"
 
 
 def adapt_index(
@@ -131,7 +138,13 @@ def _adapt(
 ) -> AdaptationReport:
     """Generate questions, train on them, encode a copy of the index, and measure it before and after."""
     passages, seed = list(original.passages()), arguments["seed"]
-    expected = _estimate(original, passages, work, arguments)
+    asked_about = min(arguments["draw"], sum(len(passage.text.split()) >= MIN_WORDS for passage in passages))
+    if (measured := round(KEPT_AT_BEST * asked_about * arguments["answers"] / HELD_OUT)) < FEWEST:
+        raise InputError(
+            f"{work.parents[1]}: {asked_about} passages of at least {MIN_WORDS} words would be asked about, which gives "
+            f"{measured} questions to measure by at best; at least {FEWEST} are needed: {_MORE}"
+        )
+    expected = _estimate(original, passages, work, arguments, asked_about)
     if announce is not None:
         announce(expected)
     if expected.bytes > (free := shutil.disk_usage(work).free):
@@ -174,9 +187,11 @@ def _adapt(
     )
 
 
-def _estimate(original: Index, passages: Sequence[Passage], work: Path, arguments: Mapping[str, Any]) -> Estimate:
-    """What is left of an adaptation in ``work``."""
-    questions = min(arguments["draw"], len(passages)) * arguments["answers"]
+def _estimate(
+    original: Index, passages: Sequence[Passage], work: Path, arguments: Mapping[str, Any], asked_about: int
+) -> Estimate:
+    """What is left of an adaptation in ``work`` that asks about so many passages."""
+    questions = asked_about * arguments["answers"]
     by_rule = sum(1 for _ in chain(heading_pairs(passages), definition_pairs(passages, arguments["seed"])))
     index = work.parents[1]
     searched = [path.stat().st_size for path in require_generation(index).rglob("*")]
@@ -185,20 +200,21 @@ def _estimate(original: Index, passages: Sequence[Passage], work: Path, argument
     whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, size)
     results = {GENERATE: QUESTIONS, NEGATIVES: PAIRS, TRAIN: f"{RETRIEVER}/model.safetensors"}
     left = {stage: time for stage, time in whole.seconds.items() if not (work / results.get(stage, MEASURED)).is_file()}
+    if GENERATE in left and (partial := partial_file(work / QUESTIONS)).is_file():
+        left[GENERATE] *= max(0.0, 1 - sum(1 for _ in byte_lines(partial)) / asked_about)
     files = [path.stat() for path in work.rglob("*") if path.is_file()]
     return Estimate(left, max(0, whole.bytes - sum(file.st_size for file in files if file.st_nlink == 1)))
 
 
 def _tasks(passages: Sequence[Passage], questions: Path, language: str, seed: int) -> tuple[ReqaTask, ReqaTask]:
-    """Tasks to train on and to measure by. Only generated questions measure: people ask more than words and headings."""
+    """Tasks to train on and to measure by."""
     generated = list(load_pairs(questions))
     by_rule = keyword_pairs(generated, passages, language), heading_pairs(passages), definition_pairs(passages, seed)
-    train = build_tasks(passages, chain(generated, *by_rule))[0]
-    held_out = build_tasks(passages, generated)[1]
+    train, held_out = build_tasks(passages, generated, chain(*by_rule))
     if len(held_out.questions) < FEWEST:
         raise InputError(
             f"{questions}: {len(held_out.questions)} of its {len(generated)} questions are held out to measure by; at least "
-            f"{FEWEST} are needed: index more documents, or set draw or answers higher"
+            f"{FEWEST} are needed: {_MORE}"
         )
     return train, held_out
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
 
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
@@ -19,7 +20,7 @@ HELD_OUT = 4
 """One document in so many is held out. With fewer questions, adaptation's usual gain could not be told from chance."""
 
 DOCUMENTS = 20
-"""Below so many documents passages are held out instead."""
+"""Where questions are about fewer documents, passages are held out instead."""
 
 KEYWORDS = 4
 """Words of a keyword query, at most."""
@@ -60,11 +61,14 @@ def definition_pairs(passages: Sequence[Passage], seed: int) -> Iterator[Pair]:
         yield Pair(draft.question, answer_sentence(passages[draft.passage], draft), source=SILVER)
 
 
-def build_tasks(passages: Sequence[Passage], pairs: Iterable[Pair]) -> tuple[ReqaTask, ReqaTask]:
+def build_tasks(
+    passages: Sequence[Passage], generated: Sequence[Pair], by_rule: Iterable[Pair] = ()
+) -> tuple[ReqaTask, ReqaTask]:
     """The pairs as two tasks over all ``passages``: to train on, and of held-out documents, to measure by.
 
-    A quarter of the documents is held out, or a quarter of the passages where there are too few documents for that. Pairs
-    that stand in no passage, as after an edit, are left out. Of equal passages, each answers a held-out question.
+    Pairs made ``by_rule`` are only trained on: people ask more than words and headings. A quarter of the documents is held
+    out, or a quarter of the passages where questions were generated about few documents. Pairs that stand in no passage, as
+    after an edit, are left out. Of equal passages, each answers a held-out question.
     """
     places: dict[Candidate, list[int]] = defaultdict(list)
     documents: list[str] = []
@@ -74,13 +78,14 @@ def build_tasks(passages: Sequence[Passage], pairs: Iterable[Pair]) -> tuple[Req
             documents.append(passage.document_key)
     heads = [passage_head(passage.title, passage.heading) for passage in passages]
     texts = [f"{head}\n{passage.text}" for head, passage in zip(heads, passages, strict=True)]
-    if len(set(documents)) < DOCUMENTS:
+    if len({documents[place] for pair in generated for place in places.get(pair.positive, ())[:1]}) < DOCUMENTS:
         documents = [text for text, passage in zip(texts, passages, strict=True) for _ in passage.sentences]
     golds: tuple[dict[str, set[int]], dict[str, set[int]]] = (defaultdict(set), defaultdict(set))
-    for pair in pairs:
+    for pair, is_generated in chain(zip(generated, repeat(True)), zip(by_rule, repeat(False))):
         if copies := places.get(pair.positive):
             held = is_held_out_name(documents[copies[0]], HELD_OUT)
-            golds[held][pair.question].update(copies if held else copies[:1])
+            if is_generated or not held:
+                golds[held][pair.question].update(copies if held else copies[:1])
     train, held_out = (
         ReqaTask(tuple(passages), tuple(of_split), tuple(tuple(sorted(places)) for places in of_split.values()))
         for of_split in golds

@@ -55,7 +55,7 @@ class Stages:
 class Estimate:
     """What an adaptation takes: ``seconds`` for each stage that is left, and ``bytes`` of disk at its peak.
 
-    Twice as long, or half, is possible: it assumes one epoch of training on a CPU.
+    It is rough, and assumes one epoch of training on a CPU.
     """
 
     seconds: Mapping[str, float]

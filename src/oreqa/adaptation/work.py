@@ -58,7 +58,7 @@ seed = {seed}
 [optimiser]
 learning_rate = 5e-5
 batch = 64
-checkpoint_steps = 50
+checkpoint_steps = 10
 """
 
 

@@ -16,6 +16,7 @@ from oreqa.cli.progress import duration, progress_bar
 from oreqa.defaults import DEFAULT_GENERATOR
 
 if TYPE_CHECKING:
+    from oreqa.adaptation.report import AdaptationReport
     from oreqa.adaptation.stages import Estimate
 
 
@@ -79,7 +80,14 @@ def adapt(
     if report.published:
         say(f"{index} uses {report.folder}/retriever from now on")
     else:
-        say(f"{index} keeps its encoder: no gain that chance would not explain, or a loss on your questions")
+        say(f"{index} keeps its encoder: {_why_kept(report)}; the trained one is in {index}/{report.folder}")
+
+
+def _why_kept(report: AdaptationReport) -> str:
+    if lost := [name for name, gain in report.user.items() if gain.is_loss]:
+        return f"the other loses in {', '.join(lost)} of your questions"
+    gain = report.held_out.difference
+    return f"the gain of the other may be chance (p = {gain.p:.2f})" if gain.mean > 0 else "the other gains nothing"
 
 
 def _announce(estimate: Estimate) -> None:

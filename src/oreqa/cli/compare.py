@@ -82,7 +82,8 @@ def compare(
         for title, rows in (("won", c.won), ("lost", c.lost)):
             for row in rows[:5]:
                 console.print(
-                    f"  {title}: {one_line(row['question'], _QUESTION)}", style="green" if title == "won" else "red"
+                    f"  {title}: {one_line(row['question'] or row['id'], _QUESTION)}",
+                    style="green" if title == "won" else "red",
                 )
     if out is not None:
         say(f"written to {out}: comparison.json, report.html")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SHOWN_AFTER = 2.0
 """Seconds without a bar: most commands are done by then."""
 
+AT_ONCE = 0.1
+"""Seconds in which only what an earlier run has done is reported: no rate is made of it."""
+
 LINE_EVERY = 30.0
 """Seconds between two lines where there is no terminal."""
 
@@ -30,7 +33,7 @@ class ProgressBar:
         from oreqa.cli.console import Console
 
         self.what, self.total = what, total
-        self.done = 0
+        self.done = self._before = 0
         self._share: float | None = None
         self._file = ""
         self._begun = self._said = time.monotonic()
@@ -47,6 +50,8 @@ class ProgressBar:
 
     def __call__(self, steps: int) -> None:
         """So many steps more are done."""
+        if not self.done and time.monotonic() - self._begun < AT_ONCE:
+            self._before = steps
         self.done += steps
         self._show()
 
@@ -63,9 +68,9 @@ class ProgressBar:
         """As ``1,200 of 5,000, 96/s, 40 s left, manual.pdf``."""
         spent = time.monotonic() - self._begun
         count = f"{self.done:,}" if self.total is None else f"{self.done:,} of {self.total:,}"
-        rate = self.done / max(spent, 1e-9)
-        parts = [count, f"{rate:,.1f}/s" if 0 < rate < 9.5 else f"{rate:,.0f}/s"]
-        share = self._share if self.total is None else self.done / max(1, self.total)
+        rate = (self.done - self._before) / max(spent, 1e-9)
+        parts = [count, f"{1 / rate:,.0f} s each" if 0 < rate < 0.1 else f"{rate:,.{1 if 0 < rate < 9.5 else 0}f}/s"]
+        share = self._share if self.total is None else (self.done - self._before) / max(1, self.total - self._before)
         if share is not None:
             if self.total is None:
                 parts[0] += f" ({share:.0%} of the files)"

@@ -12,6 +12,7 @@ from oreqa.cli.application import app
 from oreqa.cli.options import JsonFlag
 from oreqa.cli.output import print_json, say
 from oreqa.cli.progress import progress_bar
+from oreqa.errors import INSTALL_TRAIN
 
 train = typer.Typer(no_args_is_help=True, help="Train a model by a recipe (needs the train extra).")
 app.add_typer(train, name="train")
@@ -33,7 +34,7 @@ class _Training(TyperCommand):
             from oreqa.training.recipe_keys import recipe_tables
             from oreqa.training.recipes import RECIPES
         except ImportError:  # the base install has no pydantic
-            say("The keys of the recipe are listed here once the train extra is installed: pip install 'oreqa[train]'")
+            say(f"The keys of the recipe are listed here once the train extra is installed; {INSTALL_TRAIN}")
             return
         from oreqa.cli.console import Console
         from oreqa.cli.recipe_table import recipe_table

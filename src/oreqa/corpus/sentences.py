@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 # Line breaks before a list item or table row, and after a table row.
-_ROW = re.compile(r"\n(?=[ \t]*(?:[-*+•‣◦]|\d{1,3}[.)])[ \t]+\S|[ \t]*\|)|(?<=\|)[ \t]*\n")
-_NUMBER = re.compile(r"[ \t]*\d{1,3}[.)]")
+_ROW = re.compile(r"\n(?=[ \t]*(?:[-*+•‣◦]|\d{1,3}(?:\.\d{1,3})*[.)])[ \t]+\S|[ \t]*\|)|(?<=\|)[ \t]*\n")
+_NUMBER = re.compile(r"[ \t]*\d{1,3}(?:\.\d{1,3})*[.)]")
 _WORD = re.compile(r"\w")
 _BLOCK = 5000
 
@@ -50,7 +50,7 @@ def _append(sentences: list[tuple[int, int]], text: str, start: int, end: int) -
     stripped = piece.strip()
     if stripped:
         start += len(piece) - len(piece.lstrip())
-        if sentences and _ends_in_number(text, *sentences[-1]):  # a list item's number belongs to the item
+        if sentences and _ends_in_number(text, *sentences[-1]):  # a list item's number, as 2. or 8.2., belongs to the item
             start = sentences.pop()[0]
         sentences.append((start, end - len(piece) + len(piece.rstrip())))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.errors import InputError
+from oreqa.errors import INSTALL_TRAIN, InputError
 from oreqa.evaluation.figures import new_figure, png
 
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ def tsne(vectors: Floats, seed: int) -> Floats:
     try:
         from sklearn.manifold import TSNE
     except ImportError as error:
-        raise InputError("t-SNE needs scikit-learn: pip install 'oreqa[train]'") from error
+        raise InputError(f"t-SNE needs scikit-learn: {INSTALL_TRAIN}") from error
     # The exact method gives the same numbers however many threads there are.
     settings = {"perplexity": perplexity(len(vectors)), "metric": "cosine", "init": "pca", "method": "exact"}
     return np.asarray(TSNE(random_state=seed, **settings).fit_transform(vectors), np.float64)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from oreqa.errors import InputError
+from oreqa.errors import INSTALL_TRAIN, InputError
 
 
 def rouge_l(predictions: Sequence[str], references: Sequence[str]) -> list[float]:
@@ -57,4 +57,4 @@ def _import(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise InputError(f"{name.partition('.')[0]} is not installed: pip install 'oreqa[train]'") from error
+        raise InputError(f"{name.partition('.')[0]} is not installed: {INSTALL_TRAIN}") from error

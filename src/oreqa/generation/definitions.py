@@ -34,8 +34,11 @@ _PARAGRAPH = re.compile(r"[^\n](?:[^\n]|\n(?![ \t]*\n))*")
 _SENTENCE = re.compile(r"(.+?)(?:[:;](?:\s|$)|[.](?:\s+[A-Z(\[]|$))")
 _REMARK = re.compile(r"\s*\([^()]*\)")
 _DEFAULT = re.compile(
-    r"[Dd]efault(?: value| setting)?(?: is set to| is|s to| =|:)\s+[\"'“`]?([^\s.;,()\"'”`]+)(?=[.;,)\"'”`]|\s|$)"
+    r"[Dd]efault(?: value| setting)?(?: is set to| is|s to| =|:)\s+[\"'“`]?"
+    r"(\d[\w%]*(?=[;,)\"'”`\s]|\.(?:\s|$)|$)|[^\s;,()\"'”`]*[^\s;,()\"'”`.](?=[;,)\"'”`]|\.(?:\s|$)|$))"
 )
+"""A default: a number, or what ends at a mark or with the sentence."""
+
 _NO_VALUES = {"a", "an", "the", "to", "that", "this", "not", "in", "for", "of", "only", "used", "set", "usually"}
 """Words that follow "the default is" and are no value."""
 
@@ -143,11 +146,18 @@ def find_entries(text: str) -> Iterator[Entry]:
                 break
             names += [(name, place + start) for name, start in matches]
             place += len(line) + 1
-        names, description = names or above, text[place : paragraph.end()]
+        names, description = names or above, _description(text[place : paragraph.end()])
         if names and len(description.split()) >= WORDS.start:
             long = [pair for pair in names if pair[0].startswith("--")]
             yield Entry(*(long or names)[0], description, place)
         above = [] if description else names
+
+
+def _description(text: str) -> str:
+    """The text up to the line that begins the next entry, as in a table whose rows have no blank lines between them."""
+    lines = text.split("\n")
+    ends = (place for place, line in enumerate(lines) if place and (line.startswith("-") or " | " in line or names_in(line)))
+    return "\n".join(lines[: next(ends, len(lines))]) if " | " not in lines[0] else ""
 
 
 def entry_questions(entry: Entry, rng: random.Random) -> list[tuple[str, str, int]]:

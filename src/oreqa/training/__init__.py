@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from oreqa.errors import ModelError
+from oreqa.errors import INSTALL_TRAIN, ModelError
 
 if TYPE_CHECKING:
     from oreqa.training.train import train_model
@@ -22,7 +22,7 @@ def need_torch() -> None:
     """Raise ModelError, with the line that mends it, where the training extra is not installed."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise ModelError(f"training needs {', '.join(missing)}: pip install 'oreqa[train]'")
+        raise ModelError(f"training needs {', '.join(missing)}: {INSTALL_TRAIN}")
 
 
 def __getattr__(name: str) -> Any:

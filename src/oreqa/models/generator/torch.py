@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.errors import ModelError, describe
+from oreqa.errors import INSTALL_TRAIN, ModelError, describe
 from oreqa.models.folders import read_config
 from oreqa.models.generator.decoding import Floats
 from oreqa.models.generator.folder import GeneratorFolder, head_weights
@@ -148,7 +148,7 @@ def open_session(folder: GeneratorFolder, precision: str | None, device: str = "
 def open_seq2seq(folder: GeneratorFolder, precision: str | None, device: str) -> TorchDecoders:
     """Return a BART or T5 on ``device`` (always in f32 if that is the CPU)."""
     if find_spec("torch") is None or find_spec("transformers") is None:
-        raise ModelError(f"{folder.path}: a BART or T5 needs torch: pip install 'oreqa[train]'")
+        raise ModelError(f"{folder.path}: a BART or T5 needs torch: {INSTALL_TRAIN}")
     usable_device(device)
     module = load_seq2seq(folder.path)
     return TorchDecoders(module.to(device, torch_precision(device, precision)).eval(), device, Seq2SeqDecoder)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.errors import ModelError
+from oreqa.errors import INSTALL_TRAIN, ModelError
 from oreqa.models.graph.precision import gpu_precision
 from oreqa.models.graph.session import Batch, Outputs
 
@@ -35,7 +35,7 @@ def usable_device(device: str) -> Any:
         import torch
         import transformers  # noqa: F401
     except ImportError as error:
-        raise ModelError("a GPU needs torch: pip install 'oreqa[train]'") from error
+        raise ModelError(f"a GPU needs torch: {INSTALL_TRAIN}") from error
     if device == "cuda" and not torch.cuda.is_available():
         raise ModelError("torch finds no GPU here: use the device cpu")
     skip_cudnn_attention()

@@ -28,6 +28,7 @@ def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, 
     config = read_json_file(trained[0] / "config.json")
     config["oreqa"] |= {"kind": kind, "difference_from": base, "base": base, "licence": licence}
     write_json(out / "config.json", config)
+    (out / FITTED).unlink(missing_ok=True)
     if len(trained) == 1 and (trained[0] / FITTED).is_file():
         write_json(out / FITTED, read_json(trained[0] / FITTED))
     records = [_portable(read_json(folder / "run.json")) for folder in trained if (folder / "run.json").is_file()]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oreqa.arguments import count, is_list, kind_of, text_list, title_and_text
 from oreqa.core import Span
@@ -24,6 +25,7 @@ CHUNK = 64
 """Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
 
 _BLANK_LINE = re.compile(r"\n\s*\n")
+_SECTION_NUMBER = re.compile(r"^[ \t]*\d{1,3}(?:\.\d{1,3})+[.)](?=[ \t])", re.MULTILINE)
 
 Text = tuple[str, str]
 """A passage's title and text."""
@@ -81,8 +83,8 @@ class Reader:
         One question takes a list of passages, and a list of questions a list of such lists. A passage is its text, or its
         ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the
         passage's logit as ``selection``. Offsets are characters of the passage's text. Spans hold whole words, identifiers
-        and paths among them (``whole_words``), and lie in one paragraph; several may become the same. Raises InputError for
-        anything else.
+        and paths among them (``whole_words``), lie in one paragraph, and begin with no section number; several may become
+        the same. Raises InputError for anything else.
         """
         top = count(top, "top")
         texts = text_list(questions, "questions")
@@ -99,7 +101,7 @@ class Reader:
     def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], top: int) -> list[list[Span]]:
         texts = {text for group in passages for passage in group for text in passage}
         tokens = self._inputs.tokenize(sorted({*questions, *texts}))
-        breaks = {text: [gap.start() for gap in _BLANK_LINE.finditer(text)] for group in passages for _, text in group}
+        structure = {text: _structure(text, tokens[text]) for text in {text for group in passages for _, text in group}}
         owners: list[tuple[int, int]] = []
         windows: list[Window] = []
         for number, (question, group) in enumerate(zip(questions, passages, strict=True)):
@@ -117,15 +119,27 @@ class Reader:
                 inside = slice(window.first, window.last)
                 text, until = passages[number][place][1], window.begin + window.last - window.first
                 edges = tokens[text].edges(window.begin, until)
-                paragraphs = np.searchsorted(breaks[text], tokens[text].offsets[window.begin : until, 0])
+                paragraphs, numbering = structure[text]
+                edges = edges[0] & ~numbering[window.begin : until], edges[1]
                 ends = start[row, inside].copy(), end[row, inside].copy()
-                logits[number].append(WindowLogits(place, window.begin, *ends, float(selection[row]), *edges, paragraphs))
+                logits[number].append(
+                    WindowLogits(place, window.begin, *ends, float(selection[row]), *edges, paragraphs[window.begin : until])
+                )
         spans = []
         for group, of_question in zip(passages, logits, strict=True):
             of_question.sort(key=lambda window: (window.passage_number, window.begin))
             best = best_spans(of_question, top, self.folder.shared, self.folder.answer_tokens)
             spans.append(_in_characters(best, [text for _, text in group], tokens))
         return spans
+
+
+def _structure(text: str, tokens: Tokens) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Of each token of a text the number of its paragraph, and whether it is part of a section's number: no answer is."""
+    starts = tokens.offsets[:, 0]
+    numbering = np.zeros(len(starts), bool)
+    for match in _SECTION_NUMBER.finditer(text):
+        numbering[slice(*np.searchsorted(starts, match.span()))] = True
+    return np.searchsorted([gap.start() for gap in _BLANK_LINE.finditer(text)], starts), numbering
 
 
 def _passage_lists(groups: object) -> list[list[Text]]:
