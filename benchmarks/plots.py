@@ -221,6 +221,13 @@ def teaching(axes: Axes) -> None:
     axes.set(xlabel="MRR of the answer's sentence", xlim=(0, 100))
 
 
+def adaptation(axes: Axes) -> None:
+    tasks = {"medquad": "MedQuAD, adapted to it", "selqa": "SelQA", "nq": "NQ, held out"}
+    scores = {when: [read(f"adapt-{task}-{when}/metrics.json")["mrr"] for task in tasks] for when in ("before", "after")}
+    paired_bars(axes, list(tasks.values()), scores, "{:.1f}")
+    axes.set(xlabel="MRR of questions that people asked, hybrid search", xlim=(0, 100))
+
+
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
@@ -228,6 +235,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "confidence": (confidence, 3.6),
     "proqa": (candidates, 3.2),
     "endx": (teaching, 3.3),
+    "adapt": (adaptation, 2.6),
     "documents": (documents, 3.6),
     "speed": (speed, 4.4),
 }
