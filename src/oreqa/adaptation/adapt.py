@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -38,7 +39,6 @@ from oreqa.datasets.reqa import ReqaTask
 from oreqa.defaults import DEFAULT_GENERATOR
 from oreqa.errors import InputError
 from oreqa.evaluation.openqa import evaluate_openqa
-from oreqa.evaluation.ranking import rank_sentences
 from oreqa.evaluation.runs import load_run
 from oreqa.files import byte_lines, write_json, write_jsonl
 from oreqa.generation import generate_questions
@@ -66,6 +66,9 @@ SHARE = 0.5
 FEWEST = 30
 """Held-out questions without which no gain could be told from chance."""
 
+DEPTH, BATCH = 100, 64
+"""Passages that are ranked for a held-out question, and questions that are searched together."""
+
 KEPT_AT_BEST = 0.5
 """More of the generated questions than the filters ever kept."""
 
@@ -91,7 +94,7 @@ def adapt_index(
 
     Of ``draw`` passages the ``generator`` asks about up to ``answers`` spans each (``generate_questions``). With queries of
     keywords and headings, questions about definitions, and hard negatives, they train the encoder. The mean of its weights
-    and those before is measured on questions about held-out documents, and published if it finds their sentences better
+    and those before is measured on questions about held-out documents, and published if it finds their passages better
     (p < 0.05). Your own ``questions``, a list as for ``evaluate_openqa``, are answered before and after, too; the encoder is
     not published if significantly fewer answers are right (p < 0.05). ``settings`` change the training's recipe.
     ``announce`` is called before the work with an estimate of its time and disk.
@@ -259,6 +262,17 @@ def _user_gains(work: Path, seed: int) -> dict[str, Gain]:
 
 
 def _ranks(task: ReqaTask, index: Index, name: str, progress: Progress) -> list[float]:
-    """Each question's reciprocal rank, by hybrid search."""
+    """Each question's reciprocal rank: that of the first passage with an answer, by hybrid search; 0 beyond ``DEPTH``."""
+    owners = [passage for passage in task.passages for _ in passage.sentences]
+    ranks = []
     with progress(name, len(task.questions)) as advance:
-        return [1 / min(result.ranks) for result in rank_sentences(task, index, "hybrid", advance)]
+        for begin_at in range(0, len(task.questions), BATCH):
+            batch = task.questions[begin_at : begin_at + BATCH]
+            for golds, hits in zip(task.gold[begin_at:], index.search(batch, DEPTH, "hybrid", "passage"), strict=False):
+                right = {(owners[gold].document_key, owners[gold].start) for gold in golds}
+                places = (
+                    place for place, hit in enumerate(hits, 1) if (hit.passage.document_key, hit.passage.start) in right
+                )
+                ranks.append(1 / next(places, math.inf))
+            advance(len(batch))
+    return ranks

@@ -48,7 +48,7 @@ class Gain:
 class AdaptationReport:
     """What an adaptation learned from, and what it gained.
 
-    ``held_out`` is the MRR of generated questions about held-out documents, by hybrid search over all sentences;
+    ``held_out`` is the MRR of the passages that answer generated questions about held-out documents, by hybrid search;
     ``user`` the metrics of the user's questions, if there are any. ``published`` says whether the index uses the new
     encoder, which lies in ``folder`` inside the index's. ``seconds`` is what each stage took, in all runs
     that were not killed in the middle of it.

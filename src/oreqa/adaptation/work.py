@@ -89,7 +89,7 @@ def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], se
     elif started["settings"] != settings:
         _forget_training(work)
     _write_recipe(work, model, seed, settings)
-    if not (work / STARTED).is_file():
+    if not (work / STARTED).is_file() or not (work / TRIAL).is_dir():
         copy_generation(index, work / TRIAL)
     write_json(work / STARTED, {**wanted, "settings": settings})
     return work
