@@ -16,6 +16,7 @@ from oreqa.adaptation import report as report_module  # noqa: E402
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
 from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
+from oreqa.datasets.reqa import ReqaTask  # noqa: E402
 from oreqa.errors import IndexStateError, InputError  # noqa: E402
 from oreqa.evaluation.significance import Difference  # noqa: E402
 from oreqa.generation import generate  # noqa: E402
@@ -274,6 +275,20 @@ def test_an_encoder_with_other_layers_is_refused_before_the_work(tmp_path: Path,
     change_encoder(kb, make_model(tmp_path / "dense", dense=True))
     with pytest.raises(InputError, match="dense: only one BERT with its pooling can be adapted"):
         adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+
+
+def test_a_question_ranks_the_first_passage_that_answers_it(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapt, "BATCH", 2)
+    with Index.open(kb) as index:
+        passages = list(index.passages())
+        owners = [passage for passage in passages for _ in passage.sentences]
+        sentences = [sentence.text for passage in passages for sentence in passage.sentences]
+        task = ReqaTask(tuple(passages), tuple(sentences), tuple((place,) for place in range(len(sentences))))
+        values = adapt._ranks(task, index, "", adapt.no_progress)
+        for text, owner, value in zip(sentences, owners, values, strict=True):
+            ranked = [hit.passage for hit in index.search(text, adapt.DEPTH, "hybrid", "passage")]
+            assert value == (1 / (1 + ranked.index(owner)) if owner in ranked else 0)
+    assert max(values) == 1.0
 
 
 def test_an_empty_index(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:

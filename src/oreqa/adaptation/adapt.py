@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -270,9 +269,7 @@ def _ranks(task: ReqaTask, index: Index, name: str, progress: Progress) -> list[
             batch = task.questions[begin_at : begin_at + BATCH]
             for golds, hits in zip(task.gold[begin_at:], index.search(batch, DEPTH, "hybrid", "passage"), strict=False):
                 right = {(owners[gold].document_key, owners[gold].start) for gold in golds}
-                places = (
-                    place for place, hit in enumerate(hits, 1) if (hit.passage.document_key, hit.passage.start) in right
-                )
-                ranks.append(1 / next(places, math.inf))
+                ranked = [(hit.passage.document_key, hit.passage.start) in right for hit in hits]
+                ranks.append(1 / (1 + ranked.index(True)) if any(ranked) else 0.0)
             advance(len(batch))
     return ranks
