@@ -29,6 +29,7 @@ from oreqa.adaptation.work import (
     begin,
     finish,
     report_of_killed,
+    unless_generated,
 )  # fmt: skip
 from oreqa.arguments import as_path, count, text_list
 from oreqa.core import Passage
@@ -118,7 +119,7 @@ def adapt_index(
         if report := report_of_killed(folder, arguments, settings, asked):
             return report
         work = begin(folder, arguments, settings, seed)
-        with Index.open(work / ORIGINAL, device) as original:
+        with unless_generated(work), Index.open(work / ORIGINAL, device) as original:
             report = _adapt(original, work, arguments, asked, settings, device, announce, progress)
         write_json(work / MEASURED, asdict(report))
         if report.published:

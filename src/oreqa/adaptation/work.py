@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from oreqa.adaptation.stages import GENERATE, NEGATIVES
 from oreqa.errors import InputError
 from oreqa.evaluation.runs import load_run
 from oreqa.files import read_json, write_json, write_text
+from oreqa.generation.output import partial_file
 from oreqa.index.change_encoder import copy_generation
 from oreqa.index.encodings import passage_hash
 from oreqa.index.search import Index
@@ -75,9 +77,8 @@ def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], se
     if (work / REPORT).is_file():
         work = place / str(numbers[-1] + 1)
     copy_generation(index, work / ORIGINAL)
-    with Index.open(work / ORIGINAL) as original:
+    with unless_generated(work), Index.open(work / ORIGINAL) as original:
         if not original.counts()["passages"]:
-            shutil.rmtree(work)
             raise InputError(f"{index}: it holds no text to ask about; add some with: oreqa index PATH --index {index}")
         wanted = {"documents": _documents(original), "encoder": original.fingerprint, "arguments": arguments}
         model = original.settings.model
@@ -88,11 +89,23 @@ def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], se
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
     elif started["settings"] != settings:
         _forget_training(work)
-    _write_recipe(work, model, seed, settings)
+    with unless_generated(work):
+        _write_recipe(work, model, seed, settings)
     if not (work / STARTED).is_file() or not (work / TRIAL).is_dir():
         copy_generation(index, work / TRIAL)
     write_json(work / STARTED, {**wanted, "settings": settings})
     return work
+
+
+@contextmanager
+def unless_generated(work: Path) -> Iterator[None]:
+    """Remove the folder of an adaptation that is refused, unless questions were generated there."""
+    try:
+        yield
+    except InputError:
+        if not any(path.is_file() for path in (work / QUESTIONS, partial_file(work / QUESTIONS))):
+            shutil.rmtree(work)
+        raise
 
 
 def finish(work: Path) -> None:
