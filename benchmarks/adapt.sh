@@ -4,6 +4,7 @@
 # half of them unanswerable: is an adapted encoder's confidence worth as much?
 set -euo pipefail
 data=$1 work=$2
+export OREQA_PRECISION=${OREQA_PRECISION:-bf16}
 adapted=$work/medquad/adapted/1/retriever
 run() { # name, arguments of oreqa eval
   local name=adapt-$1

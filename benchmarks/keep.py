@@ -14,6 +14,7 @@ from common import RESULTS
 
 from oreqa.evaluation.runs import load_run
 from oreqa.files import write_json, write_jsonl
+from oreqa.models.pack.packing import portable
 
 
 def main() -> None:
@@ -23,7 +24,7 @@ def main() -> None:
         rows = [{"id": key, **{name: value for name, value in row.items() if name in run.summary}}
                 for key, row in run.questions.items()]  # fmt: skip
         write_jsonl(kept / "per_question.jsonl.gz", rows)
-        write_json(kept / "metrics.json", run.summary)
+        write_json(kept / "metrics.json", portable(run.summary, str(folder.absolute().parent)))
         print(f"{kept}: {(kept / 'per_question.jsonl.gz').stat().st_size / 1000:.0f} kB")
 
 

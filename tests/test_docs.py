@@ -151,3 +151,8 @@ def test_the_library_is_large_enough() -> None:
         text = article.read_text()
         assert text.startswith("# ")
         assert len(text.split()) > 60, article
+
+
+def test_results_name_no_folder_of_a_machine() -> None:
+    for file in (ROOT / "results").rglob("*.json"):
+        assert not re.search(r'": "/', file.read_text(encoding="utf-8")), file

@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 from oreqa.adaptation import adapt, adapt_index  # noqa: E402
 from oreqa.adaptation import report as report_module  # noqa: E402
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
+from oreqa.answering import Answerer  # noqa: E402
 from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
 from oreqa.datasets.reqa import ReqaTask  # noqa: E402
@@ -71,7 +72,8 @@ def worse(before: object, after: object, seed: int) -> Difference:
 def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_module, "paired_difference", better)
     with Index.open(kb) as index:
-        before = index.settings.model
+        before, answerer = index.settings.model, Answerer(index)
+        calibration = answerer.calibration
         estimates: list[Estimate] = []
         report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, announce=estimates.append)
         assert report.published
@@ -82,7 +84,9 @@ def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypat
         assert index.search("books about bees", mode="dense")
         assert index.fitted.fusion
         assert index.fitted.replaced
-        assert index.fitted.calibration
+        assert answerer.calibration == index.fitted.calibration != calibration
+        assert calibration
+        assert answerer.calibration
     assert report.train_questions > report.held_out_questions > 0
     work = kb / "adapted" / "1"
     assert {path.name for path in work.iterdir()} == {
@@ -254,6 +258,9 @@ def test_a_wrong_setting_is_refused_before_the_work_and_another_keeps_the_questi
             adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
     work = kb / "adapted" / "1"
     first = fingerprint(work / "retriever")
+    with pytest.raises(InputError, match="the setting optimizer"):
+        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=["optimizer.batch=8"])
+    assert fingerprint(work / "retriever") == first
     assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=[*SETTINGS, "seed=3"]).published
     assert len(generated) == 1
     assert fingerprint(work / "retriever") != first

@@ -62,6 +62,8 @@ def test_links_are_followed_within_the_folder_alone(tree: Path, tmp_path_factory
     (tree / "loop").symlink_to(tree)
     (tree / "round.txt").symlink_to(tree / "round.txt")
     (tree / "gone.txt").symlink_to(tree / "nothing.txt")
+    (tree / "handbook").symlink_to(tree / "no-such-folder")
+    (tree / "gone.py").symlink_to(tree / "nothing.py")
     (tree / "notes.txt").symlink_to(outside / "secret.txt")
     (tree / "notes.py").symlink_to(outside / "secret.txt")
     (tree / "sub" / "folder").symlink_to(outside)
@@ -69,8 +71,9 @@ def test_links_are_followed_within_the_folder_alone(tree: Path, tmp_path_factory
     (tree / ".oreqaignore").write_text("ignored\n")
     assert names(tree) == ["a.md", "b.txt", "inside.txt", "sub/c.md", "sub/drafts/d.md"]
     reasons = left_out(tree)
-    assert sorted(reasons) == ["gone.txt", "notes.txt", "round.txt", "sub/folder"]
+    assert sorted(reasons) == ["gone.txt", "handbook", "notes.txt", "round.txt", "sub/folder"]
     assert "broken link" in reasons["gone.txt"]
+    assert "broken link" in reasons["handbook"]  # it may have led to a folder
     assert "broken link" in reasons["round.txt"]
     assert "out of the folder" in reasons["notes.txt"]
     assert "out of the folder" in reasons["sub/folder"]

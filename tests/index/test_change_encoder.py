@@ -120,7 +120,9 @@ def test_what_was_encoded_is_kept_if_it_is_killed_after_publishing(
 def test_a_log_that_a_kill_left_is_not_taken_for_that_of_another_memo(tmp_path: Path, kb: Path, other: Path) -> None:
     copy_generation(kb, tmp_path / "trial")
     change_encoder(tmp_path / "trial", other)
-    (kb / f"{NEXT}-wal").write_bytes(b"left by a process that was killed")
+    with closing(sqlite3.connect(tmp_path / "other.db")) as database:
+        database.executescript("PRAGMA journal_mode = WAL; CREATE TABLE other(x); INSERT INTO other VALUES (1);")
+        shutil.copyfile(tmp_path / "other.db-wal", kb / f"{NEXT}-wal")  # as a process that was killed leaves it
     take_encodings(tmp_path / "trial", kb)
     encoded: list[int] = []
     change_encoder(kb, other, progress=encoded.append)

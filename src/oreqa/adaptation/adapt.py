@@ -30,7 +30,7 @@ from oreqa.adaptation.work import (
     finish,
     report_of_killed,
     unless_generated,
-)  # fmt: skip
+)
 from oreqa.arguments import as_path, count, text_list
 from oreqa.core import Passage
 from oreqa.datasets.pairs import load_pairs, pair_row

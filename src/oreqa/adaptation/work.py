@@ -37,7 +37,7 @@ ORIGINAL, TRIAL = "before-index", "index"
 QUESTIONS, PAIRS, RECIPE, TRAINED, RETRIEVER, SECONDS = (
     "questions.jsonl", "pairs.jsonl", "retriever.toml", "trained", "retriever", "seconds.json",
 )  # fmt: skip
-"""What was generated, what is trained on and how, the trained encoder, its mix with the old one, and the stages' times."""
+"""Generated questions, the training's pairs and recipe, the trained encoder, its mix with the old one, the stages' times."""
 
 BEFORE, AFTER = "before", "after"
 """Folders of the answers to the user's questions."""
@@ -82,15 +82,15 @@ def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], se
             raise InputError(f"{index}: it holds no text to ask about; add some with: oreqa index PATH --index {index}")
         wanted = {"documents": _documents(original), "encoder": original.fingerprint, "arguments": arguments}
         model = original.settings.model
+    with unless_generated(work):  # before anything is forgotten: a mistake in the settings must cost nothing
+        _write_recipe(work, model, seed, settings)
     started = read_json(work / STARTED) if (work / STARTED).is_file() else {}
     if {key: started.get(key) for key in wanted} != wanted:
         for path in work.iterdir():
-            if path.name != ORIGINAL:
+            if path.name not in (ORIGINAL, RECIPE):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
     elif started["settings"] != settings:
         _forget_training(work)
-    with unless_generated(work):
-        _write_recipe(work, model, seed, settings)
     if not (work / STARTED).is_file() or not (work / TRIAL).is_dir():
         copy_generation(index, work / TRIAL)
     write_json(work / STARTED, {**wanted, "settings": settings})
@@ -124,10 +124,11 @@ def report_of_killed(
     One of other documents or arguments is finished, too.
     """
     with Index.open(index) as current:
-        model, documents = Path(current.settings.model), _documents(current)
-    work = index / model.parent
-    if model.parts[0] != FOLDER or not (work / MEASURED).is_file():
-        return None
+        model = Path(current.settings.model)
+        work = index / model.parent
+        if model.parts[0] != FOLDER or not (work / MEASURED).is_file():
+            return None
+        documents = _documents(current)
     started = read_json(work / STARTED)
     asked = load_run(work / BEFORE).summary["data_sha256"] if (work / BEFORE / "metrics.json").is_file() else None
     is_same = (

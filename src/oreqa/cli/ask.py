@@ -79,10 +79,9 @@ def ask(
     scorer = classifier if rerank or classifier != DEFAULT_CLASSIFIER else None
     answerer = Answerer.load(index, device, model_or_none(reader), model_or_none(reranker), scorer, rerank)
     replies = _replies(answerer, texts, k, conditions, threshold)
-    if where and not any(reply.hits for reply in replies):
-        say(f"no document matches --where {' --where '.join(where)}", err=True)
-    elif not answerer.index.counts()["passages"]:
-        say(f"{index} holds no documents; add some with: oreqa index PATH --index {index}", err=True)
+    if not any(reply.hits for reply in replies):
+        empty = f"{index} holds no documents; add some with: oreqa index PATH --index {index}"
+        say(f"no document matches --where {' --where '.join(where)}" if where else empty, err=True)
     if as_json:
         rows = [reply_json(text, reply) for text, reply in zip(texts, replies, strict=True)]
         print_json(rows[0] if questions is None else rows)

@@ -31,19 +31,20 @@ def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, 
     (out / FITTED).unlink(missing_ok=True)
     if len(trained) == 1 and (trained[0] / FITTED).is_file():
         write_json(out / FITTED, read_json(trained[0] / FITTED))
-    records = [_portable(read_json(folder / "run.json")) for folder in trained if (folder / "run.json").is_file()]
+    records = [portable(read_json(folder / "run.json")) for folder in trained if (folder / "run.json").is_file()]
     if records:
         write_json(out / "run.json", records[0] if len(trained) == 1 else {"mean_of": records})
     return sum(file.stat().st_size for file in out.iterdir())
 
 
-def _portable(record: Any, root: str = "") -> Any:
-    """A training's record without the folders of the machine: absolute paths begin at the data's root, or are names."""
+def portable(record: Any, root: str = "") -> Any:
+    """A run's record without the folders of the machine: absolute paths begin at ``root``, the data's for a training, or are
+    names."""
     if isinstance(record, dict):
         root = record.get("recipe", {}).get("data_root", root)
-        return {_portable(key, root): _portable(value, root) for key, value in record.items()}
+        return {portable(key, root): portable(value, root) for key, value in record.items()}
     if isinstance(record, list):
-        return [_portable(value, root) for value in record]
+        return [portable(value, root) for value in record]
     if not isinstance(record, str) or not record.startswith("/"):
         return record
     path = Path(record)
