@@ -49,6 +49,9 @@ SQUAD = ("extractive/squad-train-pieces.json.gz", "extractive/squad-train-more.j
 SETS = {"squad": SQUAD, "nq": ("extractive/qed-nq-train.json.gz",), "medquad": ("retrieval/medquad",)}
 ENCODERS = ("bert", "gru", "lstm", "transformer", "rnn")
 METRICS = ("mrr", "r@1", "r@5")
+RAW: dict[str, Any] = {"similarity": "dot", "scale": 1.0}
+"""Inner products of vectors of any length, as the paper has them."""
+PRINTED_WEIGHTS = {"alignment.question_question": 1e4, "alignment.answer_answer": 1e4}
 SYSTEMS: dict[str, dict[str, Any]] = {
     "dual": {"alignment": None},
     "endx": {},
@@ -60,13 +63,27 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "endx_without_aq": {"alignment.answer_question": 0.0},
     "endx_attached": {"alignment.detach": False},
     "endx_gaussian": {"alignment.kernel": "gaussian"},
-    "dual_dot": {"alignment": None, "similarity": "dot", "scale": 1.0},
-    "endx_dot": {"similarity": "dot", "scale": 1.0, "alignment.scale": 1.0},
     "mined": {"alignment": None, "negatives": 4},
     "endx_mined": {"negatives": 4},
+    "dual_dot": {"alignment": None, **RAW},
+    "endx_dot": {**RAW, "alignment.scale": 1.0},
+    "endx_dot_without_qq": {**RAW, "alignment.scale": 1.0, "alignment.question_question": 0.0},
+    "endx_dot_without_aa": {**RAW, "alignment.scale": 1.0, "alignment.answer_answer": 0.0},
+    "endx_dot_without_qa": {**RAW, "alignment.scale": 1.0, "alignment.question_answer": 0.0},
+    "endx_dot_without_aq": {**RAW, "alignment.scale": 1.0, "alignment.answer_question": 0.0},
+    "endx_dot_attached": {**RAW, "alignment.scale": 1.0, "alignment.detach": False},
+    "endx_dot_printed": {**RAW, "alignment.scale": 1.0, **PRINTED_WEIGHTS},
 }
-RIVALS = {"endx_mined": "mined", "endx_dot": "dual_dot"}
-"""What a system is compared with, if not with the dual encoder alone."""
+"""What each system changes in the small recipe of its encoder, which is ENDX with unit vectors."""
+
+
+def rival(system: str) -> str:
+    """What a system is compared with: a change of ENDX with ENDX, all others with what they add to."""
+    if system.startswith("endx_dot_"):
+        return "endx_dot"
+    if system.startswith(("endx_without_", "endx_attached", "endx_gaussian")):
+        return "endx"
+    return {"endx_mined": "mined", "endx_dot": "dual_dot"}.get(system, "dual")
 
 
 def load_test(data: Path, name: str, dev: bool) -> ReqaTask:
@@ -162,12 +179,12 @@ def collect(task: ReqaTask, name: str, work: Path) -> dict[str, Any]:
     for key, of_seed in runs.items():
         rows[key] = row(list(of_seed.values())) | {"seeds": len(of_seed), "seconds_a_step": round(min(seconds[key]), 3)}
         encoder, _, system = key.partition(" ")
-        rival = RIVALS.get(system, "dual")
-        common = sorted(set(of_seed) & set(runs.get(f"{encoder} {rival}", {})))
-        if common and system != rival:
-            ours, theirs = ([runs[of][seed] for seed in common] for of in (key, f"{encoder} {rival}"))
+        other = rival(system)
+        common = sorted(set(of_seed) & set(runs.get(f"{encoder} {other}", {})))
+        if common and system != other:
+            ours, theirs = ([runs[of][seed] for seed in common] for of in (key, f"{encoder} {other}"))
             gain = paired_difference(reciprocal(theirs), reciprocal(ours), 0)
-            differences[f"{key} - {rival}"] = asdict(gain) | {"seeds": len(common)}
+            differences[f"{key} - {other}"] = asdict(gain) | {"seeds": len(common)}
         for minimum in (2, 4, 8) if name == "squad" else ():
             if kept := often_asked_numbers(task, minimum):
                 some = row([[run[number] for number in kept] for run in of_seed.values()])
