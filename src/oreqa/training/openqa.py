@@ -147,8 +147,15 @@ def _start_reader(recipe: OpenQARecipe, path: Path) -> BertReader:
         "titles": bool(settings.get("titles", True)),
         "closing": bool(settings.get("closing", True)),
     }
+    rate = recipe.dropout if recipe.attention_dropout is None else recipe.attention_dropout
     reader: BertReader = start_from(
-        BertReader, path, dropout=recipe.dropout, freeze_embeddings=recipe.freeze_embeddings, head=True, oreqa=settings
+        BertReader,
+        path,
+        dropout=recipe.dropout,
+        attention_probs_dropout_prob=rate,
+        freeze_embeddings=recipe.freeze_embeddings,
+        head=True,
+        oreqa=settings,
     )
     if recipe.loss != "shared_rerank":
         reader.qa_classifier.requires_grad_(False)
