@@ -1,14 +1,15 @@
 """ENDX against the dual encoder alone, variational rivals and mined negatives, at equal numbers of seen pairs.
 
-Run:  python benchmarks/endx.py --data ../shared/data --set squad --work runs/endx
-      python benchmarks/endx.py --data ../shared/data --set squad --work runs/endx --encoder gru --system dual --system endx
-      python benchmarks/endx.py ... --dev --variant mild endx alignment.question_question=100
+Run:  python benchmarks/endx.py --data ../shared/data --set squad --work runs/endx --encoder gru --system dual --system endx
+      python benchmarks/endx.py ... --dev --variant late endx alignment.ramp_epochs=4
 
-Each run of an encoder, a system and a seed is trained once, and what --work holds is not trained again. The result has all
-runs there of the data set, and what it had before of the same pairs. Measured are the ranks of each question's right
-sentences among all of the collection: MRR, R@1 and R@5 as Wang et al. (2021, Eq. 14 and 15) define them. The collection is
-ReQA SQuAD dev, the held-out articles of NQ's file, or MedQuAD's test split; with --dev, for choosing settings, the held-out
-articles of SQuAD's training file (MedQuAD's dev split). A --variant is a name, the system that it changes, and settings.
+Measured are the ranks of each question's right sentences among all of the collection: MRR, R@1 and R@5 as Wang et al.
+(2021, Eq. 14 and 15) define them. The collection is ReQA SQuAD dev, the held-out articles of NQ's file, or MedQuAD's test
+split; with --dev, for choosing settings, the held-out articles of SQuAD's training files (MedQuAD's dev split). A --variant
+is a name, the system that it changes and is compared with, and settings.
+
+The ranks of every run are kept in results/endx: what stands there, of the same pairs and the same recipe, is neither trained
+nor measured again. The result has all of them.
 
 Questions are compared with vectors of sentences and nothing else; oreqa eval reqa --mode dense adds a share of the passage's
 vector. All is computed in float32, whatever the processor.
@@ -19,14 +20,16 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import tomllib
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
-from common import RESULTS, report
+import torch
+from common import RESULTS, ROOT, commit, report
 
 from oreqa.datasets.pairs import Pair, pair_row
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
@@ -34,56 +37,66 @@ from oreqa.datasets.tasks import load_task, often_asked_numbers
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.evaluation.metrics import gold_ranks, mean_metrics, question_metrics
 from oreqa.evaluation.significance import paired_difference
-from oreqa.files import write_json, write_jsonl
+from oreqa.files import read_jsonl, write_jsonl
 from oreqa.index.encodings import encoder_input
+from oreqa.losses.alignment import PairVectors, alignment_loss
 from oreqa.mining import mine_negatives
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.provenance import data_hash
 from oreqa.training.data import load_training_pairs
+from oreqa.training.recipe_files import load_recipe
 from oreqa.training.records import train_recorded
 from oreqa.training.retriever import train_retriever
 from oreqa.training.retriever_recipe import RetrieverRecipe
 
 RECIPES = Path(__file__).parents[1] / "recipes" / "small"
+KEPT = RESULTS / "endx"
 SQUAD = ("extractive/squad-train-pieces.json.gz", "extractive/squad-train-more.json.gz")
 SETS = {"squad": SQUAD, "nq": ("extractive/qed-nq-train.json.gz",), "medquad": ("retrieval/medquad",)}
 ENCODERS = ("bert", "gru", "lstm", "transformer", "rnn")
 METRICS = ("mrr", "r@1", "r@5")
-RAW: dict[str, Any] = {"similarity": "dot", "scale": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Settings of an encoder's small recipe, which is ENDX with unit vectors; and the system that it is compared with."""
+
+    rival: str | None
+    settings: tuple[str, ...] = ()
+
+
+ALONE = ("alignment=",)
+RAW = ("similarity=dot", "scale=1.0")
 """Inner products of vectors of any length, as the paper has them."""
-PRINTED_WEIGHTS = {"alignment.question_question": 1e4, "alignment.answer_answer": 1e4}
-SYSTEMS: dict[str, dict[str, Any]] = {
-    "dual": {"alignment": None},
-    "endx": {},
-    "dual_vae": {"alignment": None, "variational": {"kind": "dual"}},
-    "cross_vae": {"alignment": None, "variational": {"kind": "cross"}},
-    "endx_without_qq": {"alignment.question_question": 0.0},
-    "endx_without_aa": {"alignment.answer_answer": 0.0},
-    "endx_without_qa": {"alignment.question_answer": 0.0},
-    "endx_without_aq": {"alignment.answer_question": 0.0},
-    "endx_attached": {"alignment.detach": False},
-    "endx_gaussian": {"alignment.kernel": "gaussian"},
-    "mined": {"alignment": None, "negatives": 4},
-    "endx_mined": {"negatives": 4},
-    "dual_dot": {"alignment": None, **RAW},
-    "endx_dot": {**RAW, "alignment.scale": 1.0},
-    "endx_dot_without_qq": {**RAW, "alignment.scale": 1.0, "alignment.question_question": 0.0},
-    "endx_dot_without_aa": {**RAW, "alignment.scale": 1.0, "alignment.answer_answer": 0.0},
-    "endx_dot_without_qa": {**RAW, "alignment.scale": 1.0, "alignment.question_answer": 0.0},
-    "endx_dot_without_aq": {**RAW, "alignment.scale": 1.0, "alignment.answer_question": 0.0},
-    "endx_dot_attached": {**RAW, "alignment.scale": 1.0, "alignment.detach": False},
-    "endx_dot_printed": {**RAW, "alignment.scale": 1.0, **PRINTED_WEIGHTS},
+SYSTEMS = {
+    "dual": System(None, ALONE),
+    "endx": System("dual"),
+    "dual_vae": System("dual", (*ALONE, "variational.kind=dual")),
+    "cross_vae": System("dual", (*ALONE, "variational.kind=cross")),
+    "mined": System("dual", (*ALONE, "negatives=4")),
+    "endx_mined": System("mined", ("negatives=4",)),
+    "dual_dot": System(None, (*ALONE, *RAW)),
+    "endx_dot": System("dual_dot", RAW),
 }
-"""What each system changes in the small recipe of its encoder, which is ENDX with unit vectors."""
-
-
-def rival(system: str) -> str:
-    """What a system is compared with: a change of ENDX with ENDX, all others with what they add to."""
-    if system.startswith("endx_dot_"):
-        return "endx_dot"
-    if system.startswith(("endx_without_", "endx_attached", "endx_gaussian")):
-        return "endx"
-    return {"endx_mined": "mined", "endx_dot": "dual_dot"}.get(system, "dual")
+CHANGES: dict[str, tuple[str, ...]] = {
+    "without_qq": ("alignment.question_question=0.0",),
+    "without_aa": ("alignment.answer_answer=0.0",),
+    "without_qa": ("alignment.question_answer=0.0",),
+    "without_aq": ("alignment.answer_question=0.0",),
+    "unaligned": ("alignment.share=0.0",),
+    "attached": ("alignment.detach=false",),
+    "gaussian": ("alignment.kernel=gaussian",),
+    "printed": ("alignment.question_question=1e4", "alignment.answer_answer=1e4"),
+    "labels": (),
+}
+"""What is changed in ENDX. ``unaligned`` trains the cross-encoder, but the dual encoder learns nothing from it; ``printed``
+has the paper's weights; in ``labels`` the labels teach instead of the cross-encoder: in all four terms each pair is its own
+and only neighbour."""
+SYSTEMS |= {
+    f"{base}_{name}": System(base, (*SYSTEMS[base].settings, *settings))
+    for base in ("endx", "endx_dot")
+    for name, settings in CHANGES.items()
+}
 
 
 def load_test(data: Path, name: str, dev: bool) -> ReqaTask:
@@ -110,47 +123,66 @@ def draw_pairs(data: Path, name: str, count: int, out: Path) -> list[Pair]:
     return load_training_pairs(out)
 
 
-def make_recipe(encoder: str, changes: dict[str, Any], pairs: Path, seed: int, epochs: int | None) -> RetrieverRecipe:
-    """The small recipe of an encoder with the changes of a system; a value of None removes a table."""
+def make_recipe(encoder: str, system: System, pairs: Path, seed: int, epochs: int | None) -> RetrieverRecipe:
+    """The small recipe of an encoder with the settings of a system."""
     file = RECIPES / ("endx-bert.toml" if encoder == "bert" else "endx-gru.toml")
-    content = tomllib.loads(file.read_text())
-    for key, value in changes.items():
-        table, _, last = key.rpartition(".")
-        place = content.setdefault(table, {}) if table else content
-        if value is None:
-            place.pop(last, None)
-        else:
-            place[last] = value
-    content |= {"data": [str(pairs)], "seed": seed, **({} if epochs is None else {"epochs": epochs})}
-    content["optimiser"]["precision"] = "f32"
-    return RetrieverRecipe.model_validate(content if encoder == "bert" else {**content, "encoder": encoder})
+    settings = [*system.settings, f'data=["{pairs}"]', f"seed={seed}", "optimiser.precision=f32"]
+    settings += [f"encoder={encoder}"] if encoder != "bert" else []
+    return load_recipe(RetrieverRecipe, file, settings + ([f"epochs={epochs}"] if epochs else []))
 
 
-def ranks_of(task: ReqaTask, model: str | Path) -> list[list[float]]:
+@contextmanager
+def labels_teach() -> Iterator[None]:
+    """Lets alignments learn from the labels: each pair's own vectors are its only neighbours."""
+
+    def taught_by_labels(dual: PairVectors, cross: PairVectors, *rest: Any, **named: Any) -> torch.Tensor:
+        own = 100 * torch.eye(len(cross.questions), device=cross.questions.device)
+        return alignment_loss(dual, PairVectors(own, own), *rest, **named)
+
+    with patch("oreqa.training.losses.alignment_loss", taught_by_labels):
+        yield
+
+
+def ranks_of(task: ReqaTask, encoder: Encoder) -> list[list[float]]:
     """For each question the ranks of its right sentences."""
-    encoder = Encoder.load(model, precision="f32")
     vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
     questions = encoder.encode(list(task.questions))
     return [gold_ranks(vectors @ question, gold) for question, gold in zip(questions, task.gold, strict=True)]
 
 
-def measured(task: ReqaTask, recipe: RetrieverRecipe, out: Path, file: Path) -> list[list[float]]:
-    """The ranks of a model, which is trained and measured unless it has been, by the same recipe."""
+def backbone() -> Encoder:
+    """MiniLM before any training, which reads sentences alone, as the trained encoders do."""
+    encoder = Encoder.load(DEFAULT_ENCODER, precision="f32")
+    encoder.folder = replace(encoder.folder, context="none")
+    return encoder
+
+
+def ensure_measured(task: ReqaTask, recipe: RetrieverRecipe, facts: dict[str, Any], out: Path, file: Path) -> None:
+    """Train and measure a model, and keep its ranks in ``file``, unless they are there."""
+    facts = {**facts, "recipe": recipe.model_dump(mode="json", exclude={"data"})}
+    if file.is_file() and facts.items() <= read_kept(file)[0].items():
+        return
     if not (out / "run.json").is_file():
-        train_recorded(train_retriever, recipe, out)
+        with labels_teach() if facts["system"].endswith("_labels") else patch.dict({}):
+            train_recorded(train_retriever, recipe, out)
     record = json.loads((out / "run.json").read_text())
     if record["recipe"] != recipe.model_dump(mode="json"):
         raise SystemExit(f"{out}: it was trained with other settings; name another --work, or remove it")
-    if not file.is_file():
-        of_step = record["seconds"] / (record["steps"] - record.get("seconds_since_step", 0))
-        write_json(file, {"ranks": ranks_of(task, out), "seconds_a_step": of_step, "recipe": record["recipe"]})
-    ranks: list[list[float]] = json.loads(file.read_text())["ranks"]
-    return ranks
+    of_step = record["seconds"] / (record["steps"] - record.get("seconds_since_step", 0))
+    facts |= {"steps": record["steps"], "seconds_a_step": round(of_step, 3), "commit": commit(ROOT / "src")}
+    ranks = ranks_of(task, Encoder.load(out, precision="f32"))
+    write_jsonl(file, [facts, *({"ranks": of_question} for of_question in ranks)])
+
+
+def read_kept(file: Path) -> tuple[dict[str, Any], list[list[float]]]:
+    """The facts of a run, and its ranks."""
+    facts, *rows = (row for _, row in read_jsonl(file))
+    return facts, [row["ranks"] for row in rows]
 
 
 def figures(ranks: Sequence[Sequence[float]]) -> dict[str, float]:
     metrics = mean_metrics([question_metrics(of_question) for of_question in ranks])
-    return {name: metrics[name] for name in METRICS}
+    return {name: round(metrics[name], 2) for name in METRICS}
 
 
 def row(runs: Sequence[Sequence[Sequence[float]]]) -> dict[str, list[float]]:
@@ -165,49 +197,35 @@ def reciprocal(runs: Sequence[Sequence[Sequence[float]]]) -> list[float]:
     return values
 
 
-def collect(task: ReqaTask, name: str, work: Path) -> dict[str, Any]:
-    """The result of all runs in ``work`` of a data set and its pairs."""
-    runs: dict[str, dict[int, list[list[float]]]] = {}
-    seconds: dict[str, list[float]] = {}
-    for file in sorted((work / "ranks").glob(f"{name}-*.json")):
-        encoder, system, seed = file.stem.removeprefix(f"{name}-").split("-")
-        content = json.loads(file.read_text())
-        runs.setdefault(f"{encoder} {system}", {})[int(seed)] = content["ranks"]
-        seconds.setdefault(f"{encoder} {system}", []).append(content["seconds_a_step"])
-    rows: dict[str, Any] = {}
-    differences, often = dict[str, Any](), dict[str, dict[str, Any]]()
-    for key, of_seed in runs.items():
-        rows[key] = row(list(of_seed.values())) | {"seeds": len(of_seed), "seconds_a_step": round(min(seconds[key]), 3)}
-        encoder, _, system = key.partition(" ")
-        other = rival(system)
-        common = sorted(set(of_seed) & set(runs.get(f"{encoder} {other}", {})))
-        if common and system != other:
-            ours, theirs = ([runs[of][seed] for seed in common] for of in (key, f"{encoder} {other}"))
-            gain = paired_difference(reciprocal(theirs), reciprocal(ours), 0)
-            differences[f"{key} - {other}"] = asdict(gain) | {"seeds": len(common)}
+def collect(task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
+    """The rows of all kept runs of a set and its pairs, and the differences of each system and its rival."""
+    runs: dict[tuple[str, str], dict[int, list[list[float]]]] = {}
+    facts: dict[tuple[str, str], dict[str, Any]] = {}
+    for file in sorted(KEPT.glob(f"{name}-*.jsonl.gz")):
+        of_run, ranks = read_kept(file)
+        if of_run["pairs_sha256"] == pairs_sha256:
+            run = of_run["encoder"], of_run["system"]
+            runs.setdefault(run, {})[of_run["seed"]] = ranks
+            facts[run] = of_run
+    rows, differences, often = dict[str, Any](), dict[str, Any](), dict[str, dict[str, Any]]()
+    for (encoder, system), of_seed in runs.items():
+        key, of_run = f"{encoder} {system}", facts[encoder, system]
+        changed = f"{key} - {of_run['rival']}"
+        rows[key] = row(list(of_seed.values())) | {"seeds": len(of_seed), "epochs": of_run["recipe"]["epochs"]}
+        rows[key] |= {name: of_run[name] for name in ("settings", "steps", "seconds_a_step", "commit")}
+        rival = runs.get((encoder, of_run["rival"]), {})
+        common = sorted(set(of_seed) & set(rival))
+        if common:
+            theirs, ours = (reciprocal([of[seed] for seed in common]) for of in (rival, of_seed))
+            differences[changed] = asdict(paired_difference(theirs, ours, 0)) | {"seeds": len(common)}
         for minimum in (2, 4, 8) if name == "squad" else ():
-            if kept := often_asked_numbers(task, minimum):
-                some = row([[run[number] for number in kept] for run in of_seed.values()])
-                often.setdefault(f"at least {minimum}", {"questions": len(kept)})[key] = some
+            numbers = often_asked_numbers(task, minimum)
+            table = often.setdefault(f"at least {minimum}", {"questions": len(numbers)})
+            table[key] = row([[ranks[number] for number in numbers] for ranks in of_seed.values()])
+            if common:
+                gain = paired_difference([theirs[number] for number in numbers], [ours[number] for number in numbers], 0)
+                table[changed] = asdict(gain)
     return {"rows": rows, "mrr_differences": differences, "answers_with_questions": often}
-
-
-def joined(name: str, result: dict[str, Any]) -> dict[str, Any]:
-    """The result, with what runs on the same pairs that are not in --work left in the published one, and their commits."""
-    file = RESULTS / f"{name}.json"
-    earlier = json.loads(file.read_text()) if file.is_file() else {}
-    if any(earlier.get(key) != result[key] for key in ("pairs_sha256", "asked", "candidates")):
-        return result
-    commits = earlier.get("commits", {})
-    kept = [name for name in earlier["rows"] if name not in result["rows"]]
-    if kept:
-        result["commits"] = {name: commits.get(name, earlier.get("commit")) for name in kept}
-    for table in ("rows", "mrr_differences"):
-        result[table] = earlier[table] | result[table]
-    often = result["answers_with_questions"]
-    for minimum, rows in earlier["answers_with_questions"].items():
-        often[minimum] = rows | often.get(minimum, {})
-    return result
 
 
 def main() -> None:
@@ -218,37 +236,38 @@ def main() -> None:
     parser.add_argument("--encoder", action="append", choices=ENCODERS)
     parser.add_argument("--system", action="append", choices=[*SYSTEMS])
     parser.add_argument("--variant", action="append", nargs="+", default=[], help="NAME SYSTEM KEY=VALUE ...")
-    parser.add_argument("--pairs", type=int, default=10_000)
+    parser.add_argument("--pairs", type=int, default=3000)
     parser.add_argument("--epochs", type=int)
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--dev", action="store_true")
     arguments = parser.parse_args()
-    systems = {name: SYSTEMS[name] for name in arguments.system or ([] if arguments.variant else SYSTEMS)}
+    systems = {name: SYSTEMS[name] for name in arguments.system or ()}
     for name, base, *settings in arguments.variant:
-        if "-" in name:
-            parser.error(f"--variant {name}: name it without a hyphen, which parts the names of files")
-        changed = {key: json.loads(value) for key, _, value in (setting.partition("=") for setting in settings)}
-        systems[name] = SYSTEMS[base] | changed
+        if base not in SYSTEMS:
+            parser.error(f"--variant {name} {base}: there is no such system")
+        systems[name] = System(base, (*SYSTEMS[base].settings, *settings))
     work, name = arguments.work, arguments.set + ("_dev" if arguments.dev else "")
-    (work / "ranks").mkdir(parents=True, exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
     mined, plain = (work / f"{kind}-{arguments.set}-{arguments.pairs}.jsonl" for kind in ("with-negatives", "pairs"))
     pairs = draw_pairs(arguments.data, arguments.set, arguments.pairs, mined)
     if not plain.is_file():
         write_jsonl(plain, [pair_row(replace(pair, negatives=())) for pair in pairs])
-    task = load_test(arguments.data, arguments.set, arguments.dev)
-    before = figures(ranks_of(task, DEFAULT_ENCODER))
+    task, pairs_sha256 = load_test(arguments.data, arguments.set, arguments.dev), data_hash([plain])
+    before = figures(ranks_of(task, backbone()))
     print("the backbone as it is", before, flush=True)
-    for encoder in arguments.encoder or ENCODERS[:4]:
-        for seed in range(arguments.seeds):
-            for system, changes in systems.items():
-                kind = mined if "negatives" in changes else plain
-                recipe = make_recipe(encoder, changes, kind, seed, arguments.epochs)
-                out = work / f"{encoder}-{system}-{arguments.set}-{seed}"
-                ranks = measured(task, recipe, out, work / "ranks" / f"{name}-{encoder}-{system}-{seed}.json")
-                print(encoder, system, seed, figures(ranks), flush=True)
+    for encoder in arguments.encoder or ("gru",):
+        for seed in arguments.seed or (0,):
+            for key, system in systems.items():
+                kind = mined if "negatives=4" in system.settings else plain
+                recipe = make_recipe(encoder, system, kind, seed, arguments.epochs)
+                facts = {"encoder": encoder, "system": key, "seed": seed, "pairs_sha256": pairs_sha256}
+                facts |= {"rival": system.rival, "settings": list(system.settings)}
+                file = KEPT / f"{name}-{encoder}-{key}-{seed}.jsonl.gz"
+                ensure_measured(task, recipe, facts, work / f"{encoder}-{key}-{arguments.set}-{seed}", file)
+                print(encoder, key, seed, figures(read_kept(file)[1]), flush=True)
     counts = {"pairs": len(pairs), "asked": len(task.questions), "candidates": task.candidates}
-    counted = {**counts, "pairs_sha256": data_hash([plain]), "backbone": before}
-    report(f"endx-{name}", joined(f"endx-{name}", {**counted, **collect(task, name, work)}))
+    counted = {**counts, "pairs_sha256": pairs_sha256, "backbone": before}
+    report(f"endx-{name}", {**counted, **collect(task, name, pairs_sha256)})
 
 
 if __name__ == "__main__":

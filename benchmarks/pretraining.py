@@ -4,10 +4,11 @@ Run:  oreqa generate --data ../shared/data/squad/squad-v1.1-dev.json.gz --genera
       python benchmarks/pretraining.py --corpus ../shared/data/squad/squad-v1.1-dev.json.gz --questions questions.jsonl \\
           --work runs/pretraining --name squad
 
-The corpus is a SQuAD or MRQA file, or a BEIR folder. What is learned from is generated from its passages alone, and the
-questions that people asked about them are looked at only to measure. For each seed the three trainings take the same number
-of steps. Measured is how deep each question's passage lies among all, by vectors alone: R@5, R@10, R@20 and MRR, the setting
-of ProQA's Table 3 (Xiong et al. 2021). The encoder before any training stands beside them.
+The corpus is a SQuAD or MRQA file, whose paragraphs are the passages, or a BEIR folder, whose documents are split as an
+index splits them. What is learned from is generated from its passages alone, and the questions that people asked about them
+are looked at only to measure. For each seed the three trainings take the same number of steps. Measured is how deep each
+question's passage, or the first of its document, lies among all, by vectors alone: R@5, R@10, R@20 and MRR, the setting of
+ProQA's Table 3 (Xiong et al. 2021). The encoder before any training stands beside them.
 """
 
 from __future__ import annotations
@@ -34,8 +35,11 @@ from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import write_text
+from oreqa.generation.sources import index_data
+from oreqa.index.encodings import encoder_input
 from oreqa.mining import mine_cloze
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.progress import no_progress
 from oreqa.provenance import data_hash
 from oreqa.training import train_model
 
@@ -53,18 +57,23 @@ class Task:
     gold: list[list[int]]
 
 
-def load_task(corpus: Path, split: str, held_out: bool) -> Task:
-    """The task of a SQuAD or MRQA file, equal questions merged, or of a BEIR folder's split.
+def load_task(corpus: Path, index: Path, split: str, held_out: bool) -> Task:
+    """The task of a SQuAD or MRQA file, equal questions merged, or of a BEIR folder's split, which is indexed in ``index``.
 
     With ``held_out`` only questions of held-out articles are measured, among the passages of all.
     """
-    passages, gold = read_passages(corpus), defaultdict[str, list[int]](list)
+    gold = defaultdict[str, list[int]](list)
     if corpus.is_dir():
-        places = {passage.document_key: place for place, passage in enumerate(passages)}
+        with index_data(corpus, index, DEFAULT_ENCODER, "cpu", no_progress) as opened:
+            passages = list(opened.passages())
+        places = defaultdict[str, list[int]](list)
+        for place, passage in enumerate(passages):
+            places[passage.document_key].append(place)
         beir = load_beir(corpus, split)
         for key, grades in beir.qrels.items():
-            gold[beir.queries[key]] += [places[document] for document, grade in grades.items() if grade > 0]
+            gold[beir.queries[key]] += [p for document, grade in grades.items() if grade > 0 for p in places[document]]
     else:
+        passages = read_passages(corpus)
         for place, paragraph in enumerate(load_paragraphs(corpus)):
             for question in paragraph.questions:
                 if question.answers and (not held_out or is_held_out(paragraph)):
@@ -75,7 +84,7 @@ def load_task(corpus: Path, split: str, held_out: bool) -> Task:
 def passage_ranks(task: Task, model: str | Path) -> list[float]:
     """For each question the rank of the first passage that answers it, by the model's vectors of whole passages."""
     encoder = Encoder.load(model)
-    vectors = np.stack([rows[0] for rows in encoder.encode_passages([(p.title, p.text, []) for p in task.passages])])
+    vectors = np.stack([rows[0] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
     ranks = []
     for begin in range(0, len(task.questions), 512):
         scores = encoder.encode(task.questions[begin : begin + 512]) @ vectors.T
@@ -90,6 +99,11 @@ def figures(ranks: Sequence[float]) -> dict[str, float]:
     return {name: round(100 * value, 2) for name, value in metrics.items()}
 
 
+def mean_and_deviation(values: Sequence[float]) -> list[float]:
+    """The mean, and the sample standard deviation, which is 0 for one value."""
+    return [round(float(np.mean(values)), 2), round(float(np.std(values, ddof=1)), 2) if len(values) > 1 else 0.0]
+
+
 def draw_lines(source: Path, count: int, seed: int, out: Path) -> None:
     """Write so many lines of a file to ``out``, all if it has no more."""
     lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -97,10 +111,11 @@ def draw_lines(source: Path, count: int, seed: int, out: Path) -> None:
     write_text(out, "".join(lines[number] for number in kept))
 
 
-def draw_cloze(corpus: Path, passages: int, count: int, seed: int, out: Path) -> None:
+def draw_cloze(corpus: Path, index: Path, passages: int, count: int, seed: int, out: Path) -> None:
     """Write so many pairs of the inverse cloze task to ``out``."""
     every = out.with_name(f"every-{out.name}")
-    mine_cloze(every, data=corpus, draws=-(-count // passages) + 1, seed=seed)
+    data, source = (None, index) if corpus.is_dir() else (corpus, None)
+    mine_cloze(every, data=data, index=source, draws=-(-count // passages) + 1, seed=seed)
     draw_lines(every, count, seed, out)
     every.unlink()
 
@@ -131,18 +146,21 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="a setting of the recipe, for all trainings")
     parser.add_argument("--name", required=True, help="part of the result's name")
     arguments = parser.parse_args()
-    task = load_task(arguments.corpus, arguments.split, arguments.held_out)
+    if arguments.held_out and arguments.corpus.is_dir():
+        parser.error("--held-out is for a file; name a split of a BEIR folder")
     arguments.work.mkdir(parents=True, exist_ok=True)
-    questions = arguments.work / "drawn.jsonl"
+    index = arguments.work / f"{arguments.name}-index"
+    task = load_task(arguments.corpus, index, arguments.split, arguments.held_out)
+    questions = arguments.work / f"{arguments.name}-drawn.jsonl"
     draw_lines(arguments.questions, arguments.pairs, 0, questions)
     pairs = sum(1 for _ in load_pairs(questions))
     ranks: dict[str, list[list[float]]] = {"before": [passage_ranks(task, DEFAULT_ENCODER)]}
     print("before", figures(ranks["before"][0]), flush=True)
     steps: dict[str, int] = {}
     for seed in range(arguments.seeds):
-        cloze = arguments.work / f"cloze-{seed}.jsonl"
+        cloze = arguments.work / f"{arguments.name}-cloze-{pairs}-{seed}.jsonl"
         if not cloze.is_file():
-            draw_cloze(arguments.corpus, len(task.passages), pairs, seed, cloze)
+            draw_cloze(arguments.corpus, index, len(task.passages), pairs, seed, cloze)
         for system in SYSTEMS:
             out = arguments.work / f"{arguments.name}-{system}-{seed}"
             record = train(system, questions, cloze, out, seed, arguments.set)
@@ -151,10 +169,10 @@ def main() -> None:
             print(system, seed, figures(ranks[system][-1]), flush=True)
     if len(set(steps.values())) > 1:
         raise SystemExit(f"the systems took different numbers of steps: {steps}")
-    rows: dict[str, dict[str, list[float]]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for system, runs in ranks.items():
         columns = {name: [figures(run)[name] for run in runs] for name in figures(runs[0])}
-        rows[system] = {name: [round(float(f(values)), 2) for f in (np.mean, np.std)] for name, values in columns.items()}
+        rows[system] = {name: [*mean_and_deviation(values), values] for name, values in columns.items()}
     reciprocal = {system: np.mean([1 / np.array(run) for run in runs], axis=0) for system, runs in ranks.items()}
     differences = {
         f"clusters - {system}": paired_difference(reciprocal[system].tolist(), reciprocal["clusters"].tolist(), 0)

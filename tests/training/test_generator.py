@@ -129,10 +129,11 @@ def test_silver_pairs_and_answers_that_are_not_where_they_should_be_are_passed_o
 def test_a_generator_that_learns_on_keeps_the_tokens_of_its_styles(
     squad_file: Path, tiny_generator: Path, tmp_path: Path
 ) -> None:
-    data = [{"file": str(squad_file), "style": style, "questions": 2} for style in ("poem", "textbook")]
+    data = [{"file": str(squad_file), "style": style, "questions": 2, "titles": False} for style in ("poem", "textbook")]
+    data[1]["titles"] = True
     train_generator(generator_recipe(squad_file, tiny_generator, data=data), tmp_path / "out")
     generator = QuestionGenerator.load(tmp_path / "out")
-    assert generator.styles == ("textbook", "poem")
+    assert (generator.styles, generator.folder.untitled) == (("textbook", "poem"), ("poem",))
 
 
 def test_prefix_and_question_have_to_fit_the_positions(squad_file: Path, tiny_generator: Path, tmp_path: Path) -> None:
@@ -173,6 +174,7 @@ def test_a_generator_learns_and_its_folder_generates(squad_file: Path, tiny_gene
     assert config["oreqa"] == {
         "kind": "generator",
         "styles": ["textbook", "story"],
+        "untitled": [],
         "max_tokens": 40,
         "question_tokens": 20,
     }

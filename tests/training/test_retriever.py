@@ -46,7 +46,8 @@ def prepared(tiny: Path, recipe: RetrieverRecipe, pairs: list[Pair]) -> tuple[li
     """The examples of one epoch in their order, and what makes batches of them."""
     pool, rng = PairPool(recipe, pairs), random.Random(recipe.seed)
     folder = replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens)
-    return by_passage(pool.draw(rng), recipe.optimiser.batch, rng), RetrieverCollator(folder, pairs, pool.answers)
+    batches = by_passage(pool.draw(rng), recipe.optimiser.batch, rng)
+    return [e for rows in batches for e in rows], RetrieverCollator(folder, pairs, pool.answers)
 
 
 @pytest.mark.numeric
@@ -593,7 +594,7 @@ recipe = RetrieverRecipe.model_validate({"kind": "retriever", "backbone": tiny, 
 pairs = load_training_pairs(Path(squad))
 pool = PairPool(recipe, pairs)
 collate = RetrieverCollator(replace(read_encoder_folder(Path(tiny)), max_tokens=48), pairs, pool.answers)
-examples = by_passage(pool.draw(random.Random(0)), 3, random.Random(0))[:6]
+examples = [e for rows in by_passage(pool.draw(random.Random(0)), 3, random.Random(0)) for e in rows][:6]
 size = 6 // world
 torch.manual_seed(0)
 settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None, "towers": towers}

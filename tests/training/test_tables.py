@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate  # noqa: E402
-from oreqa.training.batches import RETRIEVER_ORDERS, by_length, by_passage  # noqa: E402
+from oreqa.training.batches import batches_by_length, by_passage  # noqa: E402
 from oreqa.training.families import TRAINERS  # noqa: E402
 from oreqa.training.generation_recipes import ExtractorLoss  # noqa: E402
 from oreqa.training.losses import (  # noqa: E402
@@ -23,8 +23,9 @@ from oreqa.training.losses import (  # noqa: E402
     CrossEncoderScores,
 )
 from oreqa.training.recipes import RECIPES, CrossEncoderLoss, ReaderLoss  # noqa: E402
+from oreqa.training.retriever import _in_a_row  # noqa: E402
 from oreqa.training.retriever_examples import Example  # noqa: E402
-from oreqa.training.retriever_recipe import RetrieverLoss, RetrieverRecipe, RoundOrder, RunOrder  # noqa: E402
+from oreqa.training.retriever_recipe import RetrieverLoss  # noqa: E402
 
 
 def test_every_name_has_a_row() -> None:
@@ -33,11 +34,8 @@ def test_every_name_has_a_row() -> None:
         (ReaderLoss, READER_LOSSES),
         (CrossEncoderLoss, CROSS_ENCODER_LOSSES),
         (ExtractorLoss, EXTRACTOR_LOSSES),
-        (RunOrder, RETRIEVER_ORDERS),
     ):
         assert set(get_args(names)) == set(table)
-    orders = get_args(RetrieverRecipe.model_fields["batches"].annotation)
-    assert orders == (*get_args(RunOrder), *get_args(RoundOrder))
     assert TRAINERS.keys() == RECIPES.keys()
 
 
@@ -48,30 +46,31 @@ def example(number: int, passage: str) -> Example:
 EXAMPLES = [example(4 * length + q, "x" * (length + 1)) for length in range(40) for q in range(4)]
 
 
-@pytest.mark.parametrize("order", [by_passage, by_length])
-def test_an_order_keeps_every_example_and_follows_the_seed(order) -> None:  # type: ignore[no-untyped-def]
-    drawn = order(EXAMPLES, 8, random.Random(1))
+def test_batches_by_passage_keep_every_example_and_follow_the_seed() -> None:
+    drawn = [e for rows in by_passage(EXAMPLES, 8, random.Random(1)) for e in rows]
     assert sorted(e.question for e in drawn) == sorted(e.question for e in EXAMPLES)
-    assert drawn == order(EXAMPLES, 8, random.Random(1))
-    assert drawn != order(EXAMPLES, 8, random.Random(2))
+    assert by_passage(EXAMPLES, 8, random.Random(1)) == by_passage(EXAMPLES, 8, random.Random(1))
+    assert by_passage(EXAMPLES, 8, random.Random(1)) != by_passage(EXAMPLES, 8, random.Random(2))
 
 
-def passages_of_batches(order) -> float:  # type: ignore[no-untyped-def]
-    drawn = order(EXAMPLES, 8, random.Random(0))
-    batches = [drawn[begin : begin + 8] for begin in range(0, len(drawn), 8)]
-    return sum(len({e.positive.context for e in batch}) for batch in batches) / len(batches)
+def test_questions_of_a_passage_stand_together_by_passage() -> None:
+    batches = by_passage(EXAMPLES, 8, random.Random(0))
+    assert all(len({e.positive.context for e in rows}) == 2 for rows in batches)  # eight questions of four each
 
 
-def test_questions_of_a_passage_stand_together_by_passage_alone() -> None:
-    assert passages_of_batches(by_passage) == 2  # eight questions of four each
-    many = [example(number, "x" * (number % 40 + 1)) for number in range(4000)]
-    drawn = by_length(many, 8, random.Random(0))
-    spreads = [
-        max(lengths) - min(lengths)
-        for b in range(0, 4000, 8)
-        if (lengths := [len(e.positive.context) for e in drawn[b : b + 8]])
-    ]
-    assert sum(spreads) / len(spreads) < 2
+def test_batches_by_length_hold_lengths_that_are_alike() -> None:
+    lengths = [number % 40 for number in range(4000)]
+    batches = batches_by_length(lengths, lambda length: length, 8, random.Random(0))
+    assert sorted(length for rows in batches for length in rows) == sorted(lengths)
+    assert sum(max(rows) - min(rows) for rows in batches) / len(batches) < 2
+
+
+def test_batches_that_are_not_full_shift_no_others() -> None:
+    epochs = [by_passage(EXAMPLES[:20], 8, random.Random(seed)) for seed in range(3)]
+    seen = _in_a_row(epochs, 8)
+    batches = [seen[begin : begin + 8] for begin in range(0, len(seen), 8)]
+    assert batches[:6] == [rows for epoch in epochs for rows in epoch if len(rows) == 8]
+    assert sorted(e.question for e in seen) == sorted(e.question for e in EXAMPLES[:20] * 3)
 
 
 def test_the_cross_encoders_losses_take_singles_and_lists() -> None:

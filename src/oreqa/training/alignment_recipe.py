@@ -24,19 +24,18 @@ class Alignment(Section):
     """How near two vectors are: by their inner product (inner), or by their distance (gaussian)."""
     width: Positive = 1.0
     """The width 2σ² of the Gaussian kernel."""
-    scale: Positive = 1.0
-    """The kernel is multiplied by it before the softmax: the inverse temperature."""
+    scale: Positive | None = None
+    """The kernel is multiplied by it before the softmax: the inverse temperature; without it, the recipe's scale."""
     answer_question: NonNegative = 0.5
     """Weight of the term of the answers around a question."""
     question_answer: NonNegative = 0.5
     """Weight of the term of the questions around an answer."""
     question_question: NonNegative = 0.5
-    """Weight of the term of the questions around a question. The paper's 1e4 goes with inner products of long vectors: each
-    is so much nearer to itself than to any other that the term is almost 0."""
+    """Weight of the term of the questions around a question; the paper's is 1e4."""
     answer_answer: NonNegative = 0.5
     """Weight of the term of the answers around an answer; the paper's is 1e4, too."""
     ramp_epochs: NonNegative = 1.0
-    """Epochs over which the weights of the four terms rise from 0 to their full values; in the paper 5 of 30."""
+    """Epochs over which the weights of the four terms rise from 0 to their full values; in the paper 5."""
     detach: bool = True
     """Keep the alignment from training the cross-encoder, which then is only its target."""
     keep_cross: bool = False
@@ -46,6 +45,11 @@ class Alignment(Section):
     def _no_key_is_ignored(self) -> Self:
         if not self.dual_share + self.cross_share + self.share:
             raise ValueError("dual_share, cross_share and share are all 0: nothing would be learned")
+        terms = self.answer_question + self.question_answer + self.question_question + self.answer_answer
+        if not self.dual_share + self.share * terms:
+            raise ValueError("dual_share and share, or all four terms' weights, are 0: the dual encoder would not learn")
+        if self.detach and not self.cross_share:
+            raise ValueError("cross_share = 0 leaves the cross-encoder as it begins: set it above 0, or detach=false")
         self._refuse_ignored("width", self.kernel == "gaussian", "kernel=gaussian")
         return self
 
@@ -62,3 +66,9 @@ class Variational(Section):
     """Weight of the divergence of the latent vectors from the prior, in nats of a pair."""
     ramp_epochs: NonNegative = 1.0
     """Epochs over which kl_weight rises from 0."""
+
+    @model_validator(mode="after")
+    def _teaches(self) -> Self:
+        if not self.reconstruction_weight + self.kl_weight:
+            raise ValueError("reconstruction_weight and kl_weight are 0: leave [variational] out")
+        return self

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from oreqa.training.retriever_examples import Example
-from oreqa.training.retriever_recipe import RunOrder
 
 T = TypeVar("T")
 
@@ -32,9 +31,9 @@ def batches_by_length(examples: Sequence[T], length: Callable[[T], object], batc
     return _full_ones_shuffled(batches, batch, rng)
 
 
-def by_passage(examples: Sequence[Example], batch: int, rng: random.Random) -> list[Example]:
-    """The questions of a passage together, so that it is encoded once for them; passages at random, near others of like
-    length."""
+def by_passage(examples: Sequence[Example], batch: int, rng: random.Random) -> list[list[Example]]:
+    """Batches of a retriever: the questions of a passage together, so that it is encoded once for them; passages at random,
+    near others of like length. Those that are not full come last."""
     groups: dict[str, list[Example]] = defaultdict(list)
     for example in examples:
         groups[example.positive.context].append(example)
@@ -44,22 +43,7 @@ def by_passage(examples: Sequence[Example], batch: int, rng: random.Random) -> l
     for begin in range(0, len(passages), stretch):
         alike = sorted(passages[begin : begin + stretch], key=lambda group: _length(group[0]))
         batches += _cut([example for group in alike for example in rng.sample(group, len(group))], batch)
-    return [example for rows in _full_ones_shuffled(batches, batch, rng) for example in rows]
-
-
-def by_length(examples: Sequence[Example], batch: int, rng: random.Random) -> list[Example]:
-    """Questions at random, near others whose passages are of similar length."""
-    batches = batches_by_length(rng.sample(examples, len(examples)), _length, batch, rng)
-    return [example for rows in batches for example in rows]
-
-
-RETRIEVER_ORDERS: Mapping[RunOrder, Callable[[Sequence[Example], int, random.Random], list[Example]]] = {
-    "by_passage": by_passage,
-    "by_length": by_length,
-}
-"""Orders of a whole run that ``batches`` of a retriever's recipe can name (``rounds.py`` has the others): a function of an
-epoch's examples, the batch's size and a source of randomness, which returns the examples in the order in which they are
-seen. Each ``batch`` of them in a row is a batch."""
+    return _full_ones_shuffled(batches, batch, rng)
 
 
 def _length(example: Example) -> int:

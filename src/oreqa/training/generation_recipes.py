@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -65,14 +65,27 @@ class GeneratorRecipe(Section):
         return tuple(dict.fromkeys(part.style for part in self.data))
 
     @property
+    def untitled(self) -> tuple[str, ...]:
+        """The styles that are learned without a title in any file."""
+        titled = {part.style for part in self.data if part.titles}
+        return tuple(style for style in self.styles if style not in titled)
+
+    @property
     def files(self) -> list[Path]:
         """What the run learns from."""
         return [self.data_root / part.file for part in self.data]
 
-    def folder_settings(self, styles: Iterable[str]) -> dict[str, Any]:
-        """What the trained model's config.json says of it, for the ``styles`` that it knows."""
-        lengths = {"max_tokens": self.max_tokens, "question_tokens": self.question_tokens}
-        return {"kind": GENERATOR, "styles": list(styles), **lengths}
+    def folder_settings(self, learned: Mapping[str, Any]) -> dict[str, Any]:
+        """What the trained model's config.json says of it: with the styles that it ``learned`` before, by the same
+        settings, which keep their tokens."""
+        untitled = [style for style in learned.get("untitled", []) if style not in self.styles]
+        return {
+            "kind": GENERATOR,
+            "styles": list(dict.fromkeys([*learned.get("styles", []), *self.styles])),
+            "untitled": [*untitled, *self.untitled],
+            "max_tokens": self.max_tokens,
+            "question_tokens": self.question_tokens,
+        }
 
 
 class ExtractorData(Section):

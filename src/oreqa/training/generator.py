@@ -39,9 +39,10 @@ def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_
         model, inputs = start_seq2seq(recipe, backbone)
         pad, loss = seq2seq_collate(model), seq2seq_loss(recipe.label_smoothing)
     else:
-        styles = _styles(recipe, backbone)
-        model = _start(recipe, backbone, styles)
-        inputs = GeneratorInputs(tokenizer, recipe.max_tokens, recipe.question_tokens, styles)
+        settings = recipe.folder_settings(read_config(backbone).get("oreqa", {}))
+        model = _start(recipe, backbone, settings)
+        lengths = recipe.max_tokens, recipe.question_tokens
+        inputs = GeneratorInputs(tokenizer, *lengths, settings["styles"], settings["untitled"])
         pad, loss = collate, _loss(recipe.label_smoothing)
     with progress("preparing questions", None) as advance:
         examples = ordered_examples(recipe, inputs, advance)
@@ -61,13 +62,7 @@ def _loss(smoothing: float) -> Loss:
     return loss
 
 
-def _styles(recipe: GeneratorRecipe, backbone: Path) -> list[str]:
-    """The styles that the backbone learned already, which keep their tokens, and those of the recipe."""
-    learned = read_config(backbone).get("oreqa", {}).get("styles", [])
-    return list(dict.fromkeys([*learned, *recipe.styles]))
-
-
-def _start(recipe: GeneratorRecipe, backbone: Path, styles: list[str]) -> BertGenerator:
+def _start(recipe: GeneratorRecipe, backbone: Path, settings: dict[str, Any]) -> BertGenerator:
     """The backbone with its language model head, or with a new one if it has none."""
     check_positions(backbone, max_tokens=recipe.max_tokens, question_tokens=recipe.question_tokens)
     has_head = "cls.predictions.transform.dense.weight" in load_weights(backbone)
@@ -78,7 +73,7 @@ def _start(recipe: GeneratorRecipe, backbone: Path, styles: list[str]) -> BertGe
         head=has_head,
         attention_probs_dropout_prob=recipe.attention_dropout,
         is_decoder=True,
-        oreqa=recipe.folder_settings(styles),
+        oreqa=settings,
     )
     if not has_head:
         start_head(model)

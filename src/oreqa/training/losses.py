@@ -94,7 +94,7 @@ def aligned_loss(alignment: Alignment, scale: float, dual: Tensor, v: AlignedVec
         v.dual,
         v.cross.detached() if alignment.detach else v.cross,
         weights.times(ramp),
-        Kernel(alignment.kernel, alignment.width, alignment.scale),
+        Kernel(alignment.kernel, alignment.width, scale if alignment.scale is None else alignment.scale),
         anchors=v.anchors,
         anchor_weights=v.weights,
         blank=v.blank,

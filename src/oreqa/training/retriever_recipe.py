@@ -14,8 +14,6 @@ from oreqa.training.sections import Count, NonNegative, Optimiser, Section, Seed
 
 RetrieverLoss = Literal["softmax", "soft_labels"]
 """Names in ``training.losses``."""
-RunOrder = Literal["by_passage", "by_length"]
-"""Names in ``training.batches``."""
 RoundOrder = Literal["distinct", "clusters"]
 """Orders that ``training.rounds`` makes anew for each epoch."""
 
@@ -80,10 +78,10 @@ class RetrieverRecipe(Section):
     """Weight of a passage's own similarity in the score of its sentences (late_chunking, unit=sentence)."""
     negatives: Annotated[int, Field(ge=0)] = 0
     """Hard negatives drawn for each question; with soft labels, further candidates that the classifier scored."""
-    batches: Literal[RunOrder, RoundOrder] = "by_passage"
-    """What stands in a batch: the questions of a passage together, so that it is encoded once (by_passage), or questions at
-    random (by_length), in both with passages of similar length; questions at random, never two of a passage (distinct); or
-    questions of similar passages, from one cluster, never two of a passage, as Xiong et al. do (clusters)."""
+    batches: Literal["by_passage", RoundOrder] = "by_passage"
+    """What stands in a batch: the questions of a passage together, so that it is encoded once, with others of similar length
+    (by_passage); questions at random, never two of a passage (distinct); or questions of similar passages, from one cluster,
+    never two of a passage, as Xiong et al. do (clusters)."""
     clusters: Annotated[int, Field(ge=2)] | None = None
     """Clusters of passages; without it, one for every eight batches of questions, and two at least."""
     cluster_points: Count = 1000
@@ -157,6 +155,8 @@ class RetrieverRecipe(Section):
             raise ValueError("[alignment] and [variational] are rivals: leave one of them out")
         if self.chunk and self.variational:
             raise ValueError("chunk encodes a batch in parts, which [variational] cannot: leave chunk out")
+        if self.optimiser.batch == 1 and not self.negatives and (self.context != "late_chunking" or self.unit == "passage"):
+            raise ValueError("optimiser.batch = 1 has no answer to tell the right one from: set it, or negatives, higher")
         if self.input_types and self.towers == "separate":
             raise ValueError("input_types = True tells one encoder what questions are; set towers=shared, or leave it out")
         return self

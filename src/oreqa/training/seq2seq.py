@@ -23,7 +23,7 @@ def start_seq2seq(recipe: GeneratorRecipe, backbone: Path) -> tuple[Any, Seq2Seq
     """Return the BART or T5 of a folder, and what builds its inputs. Raises InputError for keys that it would ignore."""
     config = read_config(backbone)
     _refuse_ignored(recipe, config["model_type"])
-    settings = recipe.folder_settings(recipe.styles)
+    settings = recipe.folder_settings({})
     folder = read_seq2seq_folder(backbone, {**config, "oreqa": settings})
     rates = {"dropout": recipe.dropout, "attention_dropout": recipe.attention_dropout}
     model = load_seq2seq(backbone, **({"dropout_rate": recipe.dropout} if config["model_type"] == "t5" else rates))

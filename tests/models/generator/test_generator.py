@@ -223,6 +223,8 @@ def test_wrong_folders(tiny_generator: Path, tiny_reader: Path, tmp_path: Path) 
         QuestionGenerator.load(with_settings(tiny_generator, tmp_path / "styles", styles=[]))
     with pytest.raises(ModelError, match=r"has no \[unused4\]"):
         QuestionGenerator.load(with_settings(tiny_generator, tmp_path / "many", styles=["a", "b", "c"]))
+    with pytest.raises(ModelError, match="its setting untitled is"):
+        QuestionGenerator.load(with_settings(tiny_generator, tmp_path / "untitled", untitled=["poem"]))
     folder = with_settings(tiny_generator, tmp_path / "headless")
     weights = load_file(folder / "model.safetensors")
     bias = weights.pop("cls.predictions.bias")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oreqa.corpus.sentences import split_sentences
-from oreqa.models.generator.inputs import GeneratorInputs, mark_answer
+from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
 
 TEXT = "Bees dance. A bee has five eyes. It flies far. Ants do not. They walk."
 
@@ -32,6 +32,13 @@ def test_the_answer_keeps_its_characters(text: str, data: st.DataObject) -> None
     marked = mark_answer("", text, start, end, split_sentences(text))
     assert marked.text == text[start:end]
     assert marked.context in text
+
+
+def test_a_style_that_was_learned_without_titles_sees_none(tiny_generator: Path) -> None:
+    inputs = GeneratorInputs(tiny_generator / "tokenizer.json", 32, 8, ["story", "brief"], ["brief"])
+    titled, bare = MarkedAnswer("t", "a b c", 0, 1), MarkedAnswer("", "a b c", 0, 1)
+    assert inputs.prefixes([titled], ["brief"]) == inputs.prefixes([bare], ["brief"])
+    assert inputs.prefixes([titled], ["story"]) != inputs.prefixes([bare], ["story"])
 
 
 def test_what_is_nearest_to_the_answer_stays(tiny_generator: Path) -> None:

@@ -18,8 +18,9 @@ from oreqa.models.graph.weights import Linear, Weights, find_tokenizer, linear_h
 class GeneratorFolder:
     """The settings of a generator's folder; the weights are not loaded.
 
-    ``styles`` are the kinds of questions that it learned, each from a training set of its own. ``max_tokens`` is the
-    longest prefix (title, context and answer with special tokens), ``question_tokens`` the longest question with [SEP].
+    ``styles`` are the kinds of questions that it learned, each from a training set of its own; it saw no titles with those
+    that are ``untitled``. ``max_tokens`` is the longest prefix (title, context and answer with special tokens),
+    ``question_tokens`` the longest question with [SEP].
     """
 
     path: Path
@@ -28,6 +29,7 @@ class GeneratorFolder:
     styles: tuple[str, ...]
     max_tokens: int
     question_tokens: int
+    untitled: tuple[str, ...] = ()
 
 
 def read_generator_folder(path: Path) -> GeneratorFolder:
@@ -39,6 +41,9 @@ def read_generator_folder(path: Path) -> GeneratorFolder:
         styles = settings.get("styles")
         if not isinstance(styles, list) or not styles or not all(isinstance(style, str) for style in styles):
             raise ModelError(f"{path}: its setting styles is {styles!r}; it must be a list of names")
+        untitled = settings.get("untitled", [])
+        if not isinstance(untitled, list) or not all(style in styles for style in untitled):
+            raise ModelError(f"{path}: its setting untitled is {untitled!r}; it must be a list of its styles")
         positions = whole_number(config, "max_position_embeddings", path, 512, 2 * MIN_TOKENS)
         question_tokens = min(whole_number(settings, "question_tokens", path, 32, 2), positions // 2)
         return GeneratorFolder(
@@ -48,6 +53,7 @@ def read_generator_folder(path: Path) -> GeneratorFolder:
             styles=tuple(styles),
             max_tokens=min(whole_number(settings, "max_tokens", path, 128, MIN_TOKENS), positions - question_tokens),
             question_tokens=question_tokens,
+            untitled=tuple(untitled),
         )
 
 

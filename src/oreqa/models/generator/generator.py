@@ -88,7 +88,8 @@ class QuestionGenerator:
         if is_seq2seq(folder.config):
             self._inputs = Seq2SeqInputs(folder)
         else:
-            self._inputs = GeneratorInputs(folder.tokenizer, folder.max_tokens, folder.question_tokens, folder.styles)
+            lengths = folder.max_tokens, folder.question_tokens
+            self._inputs = GeneratorInputs(folder.tokenizer, *lengths, folder.styles, folder.untitled)
         self._ending = self._inputs.ending(folder.path)
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ markers are vocabulary entries that BERT does not use.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,16 +53,18 @@ def mark_answer(title: str, text: str, start: int, end: int, sentences: Sequence
 class GeneratorInputs(WindowInputs):
     """Builds the prefixes and questions of one generator.
 
-    ``max_tokens`` and ``question_tokens`` are those of ``GeneratorFolder``; style number i is the vocabulary entry
-    ``[unused{i + 2}]``. Raises ModelError for a tokenizer that is damaged or not BERT's, or has too few unused entries.
+    ``max_tokens``, ``question_tokens`` and ``untitled`` are those of ``GeneratorFolder``; style number i is the vocabulary
+    entry ``[unused{i + 2}]``. Raises ModelError for a tokenizer that is damaged or not BERT's, or lacks unused entries.
     """
 
     reads_passages = False
     """Contexts are the answer's sentence and its neighbours."""
 
-    def __init__(self, tokenizer: Path, max_tokens: int, question_tokens: int, styles: Sequence[str]) -> None:
+    def __init__(
+        self, tokenizer: Path, max_tokens: int, question_tokens: int, styles: Sequence[str], untitled: Collection[str] = ()
+    ) -> None:
         super().__init__(tokenizer, max_tokens, titles=True, closing=True)
-        self.question_tokens = question_tokens
+        self.question_tokens, self._untitled = question_tokens, untitled
         self.opens, self.closes = self.token_id(ANSWER_OPENS), self.token_id(ANSWER_CLOSES)
         self._styles = {style: self.token_id(f"[unused{i}]") for i, style in enumerate(styles, _FIRST_STYLE)}
         self.end = self._sep
@@ -85,11 +87,12 @@ class GeneratorInputs(WindowInputs):
         return [*head, *ids[: inside.start], self.opens, *ids[inside], self.closes, *ids[inside.stop :], self.end]
 
     def prefixes(self, answers: Sequence[MarkedAnswer], styles: Sequence[str]) -> list[list[int] | None]:
-        """Return the prefix of each answer, in the style for it, as ``prefix``."""
-        tokens = self.tokenize(text for answer in answers for text in (answer.title, answer.context))
+        """Return the prefix of each answer, in the style for it, as ``prefix``; without the title if it is untitled."""
+        titles = ["" if style in self._untitled else a.title for a, style in zip(answers, styles, strict=True)]
+        tokens = self.tokenize([*titles, *(answer.context for answer in answers)])
         return [
-            self.prefix(tokens[answer.title], tokens[answer.context], answer.start, answer.end, style)
-            for answer, style in zip(answers, styles, strict=True)
+            self.prefix(tokens[title], tokens[answer.context], answer.start, answer.end, style)
+            for title, answer, style in zip(titles, answers, styles, strict=True)
         ]
 
     def ending(self, path: Path) -> Ending:
