@@ -29,6 +29,15 @@ def test_metrics_of_a_kind_of_their_own_are_shown(tmp_path: Path) -> None:
     assert shown.count("Where?") < 30  # a question may be a whole paragraph with its answer marked
 
 
+def test_runs_of_different_questions_are_compared_on_those_that_both_have(tmp_path: Path) -> None:
+    a = finished_run(tmp_path / "a", [0.0, 0.0, 1.0, 1.0], "Where?")
+    b = finished_run(tmp_path / "b", [0.5, 0.5], "Where?")
+    shown = CliRunner().invoke(app, ["compare", str(a), str(b)]).stdout
+    row = next(line for line in shown.splitlines() if "rouge_l" in line)
+    assert [figure in row for figure in ("0.00", "50.00", "+50.00")] == [True] * 3
+    assert "2 questions that both asked, of 4" in shown
+
+
 def test_runs_are_named_without_what_their_paths_have_in_common(tmp_path: Path) -> None:
     first, second = tmp_path / ("long" * 20) / "x" / "run", tmp_path / ("long" * 20) / "y" / "run"
     for folder in (first, second):

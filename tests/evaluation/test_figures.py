@@ -88,7 +88,7 @@ def test_questions_that_turn_are_shown_before_those_that_gain_more() -> None:
 def test_a_comparison_as_files(tmp_path: Path) -> None:
     row = {"id": "7", "question": "a < b & $x$?", "a": 0.0, "b": 1.0}
     comparison = Comparison(
-        "runs/<a>", "runs/$b$", 10, {"em": Difference(0.1, -0.1, 0.3, 0.25)},
+        "runs/<a>", "runs/$b$", 10, {"em": (40.0, 50.0)}, {"em": Difference(0.1, -0.1, 0.3, 0.25)},
         {"both": 4, "only_a": 2, "only_b": 1, "neither": 3}, {"both": 40, "only_a": 20, "only_b": 10, "neither": 30}, (row,), (),
     )  # fmt: skip
     write_comparison(tmp_path / "out", [comparison, comparison])

@@ -117,8 +117,12 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path) -> None:
     questions, answers = random_vectors(2)
     nan = np.where(np.arange(8) == 3, np.nan, questions)
     for groups, vectors, of_answers, message in (
-        (GROUPS[:1], {"m": questions[:3]}, {}, "^groups are two answers or more, each with two questions or more$"),
-        ([*GROUPS, ("x", ["?"])], {"m": questions}, {}, "each with two questions or more"),
+        (GROUPS[:1], {"m": questions[:3]}, {}, "^groups are two answers or more, each a pair of its text and a list"),
+        ([("a", "qr"), ("b", "st")], {"m": questions[:4]}, {}, "^groups are two answers or more"),
+        ([("a", ["q", "r"]), ("b", ["s", 1])], {"m": questions[:4]}, {}, "^groups are two answers or more"),
+        (7, {"m": questions}, {}, "^groups are two answers or more"),
+        (GROUPS, [questions], {}, "^vectors are a mapping from an encoder's name"),
+        ([*GROUPS, ("x", ["?"])], {"m": questions}, {}, "^groups are two answers or more"),
         (GROUPS, {}, {}, "vectors is empty: name an encoder"),
         (GROUPS, {"m": questions}, {"n": answers}, "answers has vectors of 'n', of which there are none of the questions"),
         (GROUPS, {"m": questions[1:]}, {}, r"^the vectors of m's questions have the shape \[9, 8\], not \[10, dim\]$"),

@@ -322,6 +322,42 @@ def test_separate_passages_are_summed_over(squad_file: Path, tiny: Path, tiny_re
     assert OPENQA_LOSSES["separate"](recipe, scores).item() == pytest.approx(expected.item(), abs=1e-5)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_each_window_has_the_probability_of_its_passage(
+    squad_file: Path, tiny: Path, tiny_reader: Path, shared: bool
+) -> None:
+    """Three windows, the second and the third of the second passage: -log of the sum of P(passage) P(span | passage)."""
+    recipe = openqa_recipe(tiny, tiny_reader, squad_file, loss="shared_joint" if shared else "joint")
+    generator = torch.Generator().manual_seed(0)
+    start, end = (torch.randn(1, 3, 4, generator=generator) for _ in range(2))
+    retrieval = torch.tensor([[2.0, 1.0, -1.0]])
+    scores = OpenQAScores(
+        retrieval=retrieval,
+        holds=torch.zeros(1, 3, dtype=torch.bool),  # nothing for the early loss
+        start=start,
+        end=end,
+        selection=torch.zeros(1, 3),
+        tokens=torch.ones(1, 3, 4, dtype=torch.bool),
+        spans=torch.tensor([[[[0, 1]], [[-1, -1]], [[2, 3]]]]),
+        present=torch.ones(1, 3, dtype=torch.bool),
+        ranks=torch.tensor([[0, 1, 1]]),
+    )
+    p = torch.softmax(retrieval.double(), -1)[0]
+    p_start, p_end = (
+        torch.softmax(logits.double().flatten(1) if shared else logits.double(), -1).reshape(3, 4) for logits in (start, end)
+    )
+    expected = -torch.log(p[0] * p_start[0, 0] * p_end[0, 1] + p[1] * p_start[2, 2] * p_end[2, 3])
+    assert OPENQA_LOSSES[recipe.loss](recipe, scores).item() == pytest.approx(expected.item(), abs=1e-5)
+
+
+def test_the_readers_attention_has_its_own_dropout(squad_file: Path, tiny: Path, tiny_reader: Path) -> None:
+    for changes, rates in (({}, (0.2, 0.2)), ({"attention_dropout": 0.0}, (0.2, 0.0))):
+        config = openqa._start_reader(
+            openqa_recipe(tiny, tiny_reader, squad_file, dropout=0.2, **changes), tiny_reader
+        ).config
+        assert (config.hidden_dropout_prob, config.attention_probs_dropout_prob) == rates
+
+
 @pytest.mark.parametrize(("loss", "part"), [("shared", "retrieval"), ("shared_rerank", "selection")])
 def test_lambda_is_the_smallest_of_those_that_answer_most(
     squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: str, part: str

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate  # noqa: E402
-from oreqa.training.batches import batches_by_length, by_passage  # noqa: E402
+from oreqa.training.batches import batches_by_length, by_passage, in_a_row  # noqa: E402
 from oreqa.training.families import TRAINERS  # noqa: E402
 from oreqa.training.generation_recipes import ExtractorLoss  # noqa: E402
 from oreqa.training.losses import (  # noqa: E402
@@ -23,7 +23,6 @@ from oreqa.training.losses import (  # noqa: E402
     CrossEncoderScores,
 )
 from oreqa.training.recipes import RECIPES, CrossEncoderLoss, ReaderLoss  # noqa: E402
-from oreqa.training.retriever import _in_a_row  # noqa: E402
 from oreqa.training.retriever_examples import Example  # noqa: E402
 from oreqa.training.retriever_recipe import RetrieverLoss  # noqa: E402
 
@@ -67,7 +66,7 @@ def test_batches_by_length_hold_lengths_that_are_alike() -> None:
 
 def test_batches_that_are_not_full_shift_no_others() -> None:
     epochs = [by_passage(EXAMPLES[:20], 8, random.Random(seed)) for seed in range(3)]
-    seen = _in_a_row(epochs, 8)
+    seen = in_a_row(epochs, 8)
     batches = [seen[begin : begin + 8] for begin in range(0, len(seen), 8)]
     assert batches[:6] == [rows for epoch in epochs for rows in epoch if len(rows) == 8]
     assert sorted(e.question for e in seen) == sorted(e.question for e in EXAMPLES[:20] * 3)

@@ -543,3 +543,10 @@ def test_settings_change_a_recipe() -> None:
     path = Path(__file__).parents[2] / "recipes" / "small" / "reader.toml"
     recipe = load_recipe(ReaderRecipe, path, ["optimiser.batch=8", "backbone=some/folder", "loss=dpr"])
     assert (recipe.optimiser.batch, recipe.backbone, recipe.loss) == (8, "some/folder", "dpr")
+
+
+def test_a_reader_of_held_out_articles_alone_is_refused(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "manual.json"
+    save_squad(file, [Paragraph("Admin Manual", "It listens on port 9.", (Question("1", "Which port?", (Gold("9", 19),)),))])
+    with pytest.raises(InputError, match=r"there is nothing to learn from: .* all of its articles are held out"):
+        train_reader(reader_recipe(file, tiny), tmp_path / "out")

@@ -57,7 +57,9 @@ def compare(
     first = loaded[0]
     a, *others = _short_names(runs)
     for b, other, c in zip(others, loaded[1:], comparisons, strict=True):
-        table = Table(title=f"{b} against {a}: {c.questions:,} questions", title_justify="left")
+        asked = max(len(run.questions) for run in (first, other))
+        of_all = "" if asked == c.questions else f" that both asked, of {asked:,}"
+        table = Table(title=f"{b} against {a}: {c.questions:,} questions{of_all}", title_justify="left")
         for name in ("metric", a, b, "difference", "95% interval", "p"):
             # The names of runs often differ in their ends only: they are folded, never cut short.
             table.add_column(
@@ -67,8 +69,7 @@ def compare(
             d = c.differences[name]
             table.add_row(
                 name,
-                f"{first.summary[name]:.2f}",
-                f"{other.summary[name]:.2f}",
+                *(f"{mean:.2f}" for mean in c.means[name]),
                 f"{100 * d.mean:+.2f}",
                 f"{100 * d.low:+.2f} .. {100 * d.high:+.2f}",
                 f"{d.p:.4f}",

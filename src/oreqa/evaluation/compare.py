@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from oreqa.evaluation.significance import Difference, paired_difference
 class Comparison:
     """``b`` against ``a``: differences by metric, questions by who fails them, and the questions won and lost.
 
+    ``means`` are the two runs' values of each metric, in percent, on the ``questions`` that both have: a run that asked more
+    of them has others in its metrics.json.
+
     A question fails when no gold is on top (``p@1`` of 0, or ``em`` where a run has it). ``errors`` are the numbers of
     questions that ``both`` fail, ``only_a``, ``only_b`` or ``neither``; ``error_shares`` are the same in percent of all.
     Both are empty for runs that score by degrees alone, as those of generators; their questions are won and lost by gain.
@@ -23,6 +26,7 @@ class Comparison:
     a: str
     b: str
     questions: int
+    means: Mapping[str, tuple[float, float]]
     differences: Mapping[str, Difference]
     errors: Mapping[str, int]
     error_shares: Mapping[str, float]
@@ -49,10 +53,9 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
         )
     first, second = a.questions[ids[0]], b.questions[ids[0]]
     metrics = [name for name, value in first.items() if name in second and _is_metric(name, value, a, b)]
-    differences = {
-        name: paired_difference([a.questions[i][name] for i in ids], [b.questions[i][name] for i in ids], seed)
-        for name in metrics
-    }
+    values = {name: [[run.questions[i][name] for i in ids] for run in (a, b)] for name in metrics}
+    means = {name: (_percent(of_a), _percent(of_b)) for name, (of_a, of_b) in values.items()}
+    differences = {name: paired_difference(of_a, of_b, seed) for name, (of_a, of_b) in values.items()}
     right = next((name for name in ("em", "p@1") if name in metrics), None)
     fails_a, fails_b = ({i for i in ids if right and not run.questions[i][right]} for run in (a, b))
     errors = {
@@ -66,18 +69,21 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
     gains = {i: b.questions[i][key] - a.questions[i][key] for i in ids} if key else {}
     by_gain = sorted(gains, key=gains.__getitem__)
 
-    def turns(i: str, fails: Set[str], passes: Set[str], gain: float) -> bool:
-        """Whether a question is wrong in one run and right in the other; without wrong and right, whether it gains."""
-        return i in fails - passes if right else gain > 0
-
     def row(i: str) -> dict[str, Any]:
         question = a.questions[i].get("question", "")
         return {"id": i, "question": question, "a": a.questions[i].get(key), "b": b.questions[i].get(key)}
 
-    won = tuple(row(i) for i in reversed(by_gain) if turns(i, fails_a, fails_b, gains[i]))[:10]
-    lost = tuple(row(i) for i in by_gain if turns(i, fails_b, fails_a, -gains[i]))[:10]
+    # Without right and wrong a question is won by any gain.
+    turned_right = fails_a - fails_b if right else {i for i in gains if gains[i] > 0}
+    turned_wrong = fails_b - fails_a if right else {i for i in gains if gains[i] < 0}
+    won = tuple(row(i) for i in reversed(by_gain) if i in turned_right)[:10]
+    lost = tuple(row(i) for i in by_gain if i in turned_wrong)[:10]
     shares = {who: round(100 * count / len(ids), 2) for who, count in errors.items()}
-    return Comparison(a.name, b.name, len(ids), differences, errors, shares, won, lost)
+    return Comparison(a.name, b.name, len(ids), means, differences, errors, shares, won, lost)
+
+
+def _percent(values: Sequence[float]) -> float:
+    return 100 * sum(values) / len(values)
 
 
 def _is_metric(name: str, value: object, a: Run, b: Run) -> bool:

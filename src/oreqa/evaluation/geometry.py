@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from oreqa.arguments import count
+from oreqa.arguments import count, kind_of, text_list
 from oreqa.errors import InputError
 from oreqa.evaluation.geometry_figures import perplexity, similarity_figure, tsne, tsne_figure
 from oreqa.evaluation.report import write_page
@@ -55,7 +55,7 @@ def pair_separation(similarities: Floats, shared: NDArray[np.bool_]) -> Separati
 
 def write_geometry(
     out: str | Path,
-    groups: Sequence[AnswerGroup],
+    groups: Iterable[AnswerGroup],
     vectors: Mapping[str, ArrayLike],
     answers: Mapping[str, ArrayLike] | None = None,
     *,
@@ -76,13 +76,17 @@ def write_geometry(
     train extra brings, is not installed.
     """
     out, seed = Path(out), count(seed, "seed", 0)
-    sizes = _sizes(groups)
+    groups = _checked(groups)
+    sizes = [len(questions) for _, questions in groups]
     owners = np.repeat(np.arange(len(sizes)), sizes)
-    if not vectors:
-        raise InputError("vectors is empty: name an encoder")
     answers = answers or {}
+    for name, by_encoder in (("vectors", vectors), ("answers", answers)):
+        if not isinstance(by_encoder, Mapping):
+            raise InputError(f"{name} are a mapping from an encoder's name to its vectors, not {kind_of(by_encoder)}")
     if unknown := sorted(set(answers) - set(vectors)):
         raise InputError(f"answers has vectors of {unknown[0]!r}, of which there are none of the questions")
+    if not vectors:
+        raise InputError("vectors is empty: name an encoder")
     models: dict[str, dict[str, Any]] = {}
     matrices: dict[str, Floats] = {}
     planes: dict[str, tuple[Floats, Floats | None]] = {}
@@ -102,7 +106,7 @@ def write_geometry(
         "questions": len(owners),
         "models": models,
         "seed": seed,
-        "groups": [{"answer": answer, "questions": list(questions)} for answer, questions in groups],
+        "groups": [{"answer": answer, "questions": questions} for answer, questions in groups],
         "versions": versions(),
     }
     similarity_picture, tsne_picture = similarity_figure(matrices, sizes), tsne_figure(planes, sizes)
@@ -114,12 +118,16 @@ def write_geometry(
     return summary
 
 
-def _sizes(groups: Sequence[AnswerGroup]) -> list[int]:
-    """The number of questions of each answer, checked."""
-    sizes = [len(questions) for _, questions in groups]
-    if len(sizes) < 2 or min(sizes) < 2:
-        raise InputError("groups are two answers or more, each with two questions or more")
-    return sizes
+def _checked(groups: Iterable[AnswerGroup]) -> list[tuple[str, list[str]]]:
+    """The answers with their questions."""
+    wrong = InputError("groups are two answers or more, each a pair of its text and a list of its questions, two or more")
+    try:
+        checked = [(answer, text_list(questions, "questions")) for answer, questions in groups]
+    except (TypeError, ValueError, InputError):
+        raise wrong from None
+    if len(checked) < 2 or not all(isinstance(answer, str) and len(questions) > 1 for answer, questions in checked):
+        raise wrong
+    return checked
 
 
 def _matrix(rows: ArrayLike, expected: int, what: str) -> Floats:

@@ -30,7 +30,8 @@ _ORDINAL = (
     r"|(?:thir|four|fif|six|seven|eigh|nine)teenth|twentieth|twenty-first)"
 )
 _DATE = regex.compile(
-    rf"(?<![\w$€£¥.,-])(?:{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s\d{{3,4}})?{_ERA}?"
+    rf"(?<![\w$€£¥.,/-])(?:{_YEAR}-\d{{2}}-\d{{2}}|\d{{1,2}}([/.])\d{{1,2}}\1(?:\d{{4}}|\d{{2}})"
+    rf"|{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s\d{{3,4}})?{_ERA}?"
     rf"|{_MONTH}\s{_DAY}(?!\d)(?:,?\s\d{{3,4}}(?!\d))?"
     rf"|{_MONTH},?\s(?:of\s)?\d{{4}}"
     rf"|(?:(?:early|mid|late)[-\s])?{_ORDINAL}[-\s](?:century|centuries|millennium){_ERA}?"
@@ -39,7 +40,7 @@ _DATE = regex.compile(
     rf"|\d{{1,4}}{_ERA}"
     rf"|AD\s\d{{1,4}}"
     rf"|{_YEAR}"
-    r")(?![\w%]|[.,]\d)"
+    r")(?![\w%]|[.,/-]\d)"
 )
 
 _SCALE = r"(?:hundred|thousand|million|billion|trillion)"

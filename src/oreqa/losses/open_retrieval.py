@@ -34,22 +34,14 @@ def rerank_loss(selection: Tensor, present: Tensor, holds: Tensor) -> Tensor:
     return selection_loss(selection.float(), present, holds, null=False)
 
 
-def passage_log_probabilities(scores: Tensor, present: Tensor, read: int) -> Tensor:
-    """Log-probabilities ``[G, read]`` of the first passages, by the softmax over all ``C`` that were retrieved.
-
-    ``scores`` are inner products ``[G, C]``, best first; ``present`` (bool) marks real passages. Those of blanks are large
-    negative numbers. What is read is a part of what was retrieved, so that these probabilities need not sum to 1.
-    """
-    return scores.float().masked_fill(~present, -1e9).log_softmax(-1)[:, :read]
-
-
 def joint_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, passages: Tensor, shared: bool) -> Tensor:
     """``-log sum p(passage) p(span | passage)`` over all spans of the answer, averaged over questions.
 
-    The passage is a latent variable: ``passages`` are log-probabilities ``[G, P]`` of those that are read, whose gradient
-    reaches the question encoder. The reader's arguments are those of ``span_loss``. With ``shared`` a span's probability is
-    normalised over all passages that are read, as in the second row of the paper's Table 4, else inside its own passage, as
-    in the fourth; with log-probabilities of 0 that is the fifth row, which leaves the passages' probabilities out.
+    The passage is a latent variable: ``passages`` are log-probabilities ``[G, P]`` of those that are read, by a softmax over
+    all that were retrieved, so that they need not sum to 1; their gradient reaches the question encoder. The reader's
+    arguments are those of ``span_loss``. With ``shared`` a span's probability is normalised over all passages that are read,
+    as in the second row of the paper's Table 4, else inside its own passage, as in the fourth; with log-probabilities of 0
+    that is the fifth row, which leaves the passages' probabilities out.
     """
     likelihood = (passages.float() + span_log_likelihoods(start, end, tokens, spans, shared)).logsumexp(-1)
     answered = (spans[..., 0] >= 0).any(-1).any(-1)

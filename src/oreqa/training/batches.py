@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from oreqa.training.retriever_examples import Example
@@ -44,6 +44,14 @@ def by_passage(examples: Sequence[Example], batch: int, rng: random.Random) -> l
         alike = sorted(passages[begin : begin + stretch], key=lambda group: _length(group[0]))
         batches += _cut([example for group in alike for example in rng.sample(group, len(group))], batch)
     return _full_ones_shuffled(batches, batch, rng)
+
+
+def in_a_row(epochs: Iterable[Sequence[list[T]]], batch: int) -> list[T]:
+    """The examples of all batches of all epochs; each ``batch`` of them are one. What does not fill a batch comes last: in
+    between it would shift all that follow."""
+    batches = [rows for epoch in epochs for rows in epoch]
+    full, rest = ([rows for rows in batches if (len(rows) == batch) == is_full] for is_full in (True, False))
+    return [example for rows in full + rest for example in rows]
 
 
 def _length(example: Example) -> int:

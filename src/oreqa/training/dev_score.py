@@ -7,6 +7,7 @@ import torch
 
 from oreqa.core import Unit
 from oreqa.datasets.reqa import ReqaTask
+from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.module import DualEncoder
 from oreqa.training.encoding import current_encoder
@@ -18,7 +19,7 @@ def dev_mrr(
     """MRR, in percent, of the task's questions over all its sentences, or passages; ``passage_weight`` as in
     RetrieverRecipe. The layers compute in bfloat16 if the training does."""
     encoder = current_encoder(folder, model)
-    passages = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in task.passages]
+    passages = [encoder_input(passage) for passage in task.passages]
     with torch.autocast(next(model.parameters()).device.type, torch.bfloat16, enabled=bf16):
         encodings, questions = encoder.encode_passages(passages), encoder.encode(task.questions)
     if unit == "passage":

@@ -14,7 +14,7 @@ from oreqa.datasets.squad import Paragraph, placed_answers, readable_title
 from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.graph.windows import Tokens, Window, padded_windows, token_span
 from oreqa.progress import Advance, ignore
-from oreqa.training.batches import batches_by_length
+from oreqa.training.batches import batches_by_length, in_a_row
 from oreqa.training.generation_recipes import ExtractorData, ExtractorRecipe
 from oreqa.training.trainer import Batch
 
@@ -58,7 +58,7 @@ def ordered_examples(recipe: ExtractorRecipe, inputs: ExtractorInputs, advance: 
             if of_passage := example_windows(inputs, title, tokens[passage.text], passage.answers, recipe.answer_tokens):
                 windows[id(passage.part)].append(of_passage)
         advance(len(block))
-    ordered = []
+    epochs = []
     for epoch in range(max(part.epochs for part in recipe.data)):
         rng = random.Random(f"{recipe.seed} {epoch}")
         drawn: list[Example] = []
@@ -67,9 +67,8 @@ def ordered_examples(recipe: ExtractorRecipe, inputs: ExtractorInputs, advance: 
             sampled = rng.sample(of_part, min(part.passages or len(of_part), len(of_part)))
             drawn += [rng.choice(of_passage) for of_passage in sampled]
         rng.shuffle(drawn)
-        batches = batches_by_length(drawn, lambda example: len(example.window.ids), recipe.optimiser.batch, rng)
-        ordered += [example for rows in batches for example in rows]
-    return ordered
+        epochs.append(batches_by_length(drawn, lambda example: len(example.window.ids), recipe.optimiser.batch, rng))
+    return in_a_row(epochs, recipe.optimiser.batch)
 
 
 def load_passages(recipe: ExtractorRecipe) -> list[_Passage]:

@@ -18,7 +18,7 @@ from oreqa.datasets.tasks import is_pair_file
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
 from oreqa.models.generator.seq2seq import Seq2SeqInputs
 from oreqa.progress import Advance, ignore
-from oreqa.training.batches import batches_by_length
+from oreqa.training.batches import batches_by_length, in_a_row
 from oreqa.training.generation_recipes import GeneratorData, GeneratorRecipe
 from oreqa.training.trainer import Batch
 
@@ -40,7 +40,7 @@ def ordered_examples(recipe: GeneratorRecipe, inputs: Inputs, advance: Advance =
     """All examples of a run in the order in which they are seen, in batches of similar length."""
     paragraphs, held_out = _paragraphs(recipe)
     files = [_load(part, recipe, inputs, paragraphs, held_out, advance) for part in recipe.data]
-    ordered = []
+    epochs = []
     for epoch in range(max(part.epochs for part in recipe.data)):
         rng = random.Random(f"{recipe.seed} {epoch}")
         drawn = [
@@ -50,9 +50,8 @@ def ordered_examples(recipe: GeneratorRecipe, inputs: Inputs, advance: Advance =
             for example in rng.sample(examples, min(part.questions or len(examples), len(examples)))
         ]
         rng.shuffle(drawn)
-        batches = batches_by_length(drawn, lambda e: len(e.prefix) + len(e.question), recipe.optimiser.batch, rng)
-        ordered += [example for rows in batches for example in rows]
-    return ordered
+        epochs.append(batches_by_length(drawn, lambda e: len(e.prefix) + len(e.question), recipe.optimiser.batch, rng))
+    return in_a_row(epochs, recipe.optimiser.batch)
 
 
 def _paragraphs(recipe: GeneratorRecipe) -> tuple[dict[Path, list[Paragraph]], set[str]]:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignment_loss
 from oreqa.losses.extraction import span_cross_entropy, span_softmax
-from oreqa.losses.open_retrieval import early_loss, joint_loss, passage_log_probabilities, rerank_loss
+from oreqa.losses.open_retrieval import early_loss, joint_loss, rerank_loss
 from oreqa.losses.reading import selection_loss, span_loss
 from oreqa.losses.reranking import listwise_softmax, weighted_cross_entropy
 from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
@@ -171,7 +171,7 @@ def _openqa_separate(s: OpenQAScores) -> Tensor:
 
 
 def _openqa_joint(s: OpenQAScores, shared: bool) -> Tensor:
-    passages = passage_log_probabilities(s.retrieval, torch.ones_like(s.holds), s.retrieval.shape[1]).gather(-1, s.ranks)
+    passages = s.retrieval.float().log_softmax(-1).gather(-1, s.ranks)
     return joint_loss(s.start, s.end, s.tokens, s.spans, passages, shared)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from oreqa.errors import InputError
 from oreqa.models.folders import READER, find_model
 from oreqa.models.graph.weights import find_tokenizer, load_weights
 from oreqa.models.reader.inputs import ReaderInputs
@@ -25,7 +26,7 @@ from oreqa.training.trainer import Batch, copy_tokenizer, fit, silence_transform
 def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
     """Train a reader and save it to ``out``; returns what run.json holds.
 
-    Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be read.
+    Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be learned from.
     """
     backbone = find_model(recipe.backbone)
     torch.manual_seed(recipe.seed)
@@ -36,6 +37,11 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
     inputs = ReaderInputs(find_tokenizer(backbone), recipe.max_tokens, recipe.overlap)
     with progress("preparing questions", None) as advance:
         groups = reader_groups(recipe, inputs, advance)
+    if not groups:
+        raise InputError(
+            "there is nothing to learn from: the data asks nothing, no answer stands where it says, or all of its articles "
+            "are held out, as a tenth is by title"
+        )
 
     def loss(model: BertReader, batch: Batch) -> Tensor:
         start, end, selection = read_groups(model, batch)

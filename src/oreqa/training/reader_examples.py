@@ -15,7 +15,7 @@ from oreqa.mining.passages import bm25_passages
 from oreqa.models.graph.windows import Tokens, Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.progress import Advance, ignore
-from oreqa.training.batches import batches_by_length
+from oreqa.training.batches import batches_by_length, in_a_row
 from oreqa.training.recipes import DataPart, ReaderRecipe
 
 Span = tuple[int, int]
@@ -39,19 +39,18 @@ def reader_groups(recipe: ReaderRecipe, inputs: ReaderInputs, advance: Advance =
     """All groups of a run in the order in which they are seen: those of one epoch after those of another."""
     files = [DataFile(part, recipe, inputs) for part in recipe.data]
     epochs = range(max(part.epochs for part in recipe.data))
-    return [group for epoch in epochs for group in epoch_groups(recipe, files, epoch, advance)]
+    return in_a_row((epoch_batches(recipe, files, epoch, advance) for epoch in epochs), recipe.optimiser.batch)
 
 
-def epoch_groups(recipe: ReaderRecipe, files: Sequence[DataFile], epoch: int, advance: Advance = ignore) -> list[Group]:
-    """The groups of one epoch, drawn by the recipe's seed and the epoch's number alone.
-
-    Groups of similar length stand together, in runs of one batch; the runs are in random order.
-    """
+def epoch_batches(
+    recipe: ReaderRecipe, files: Sequence[DataFile], epoch: int, advance: Advance = ignore
+) -> list[list[Group]]:
+    """The groups of one epoch, drawn by the recipe's seed and the epoch's number alone, in batches of similar length, which
+    are in random order."""
     rng = random.Random(f"{recipe.seed} {epoch}")
     drawn = [group for file in files if epoch < file.data.epochs for group in file.draw(rng, advance)]
     rng.shuffle(drawn)
-    batches = batches_by_length(drawn, lambda group: (group.tokens, len(group.windows)), recipe.optimiser.batch, rng)
-    return [group for rows in batches for group in rows]
+    return batches_by_length(drawn, lambda group: (group.tokens, len(group.windows)), recipe.optimiser.batch, rng)
 
 
 class DataFile:
@@ -81,7 +80,8 @@ class DataFile:
         asked_alone = [rng.random() < recipe.unanswerable for _ in drawn]
         beside = [int(negatives) + (rng.random() < negatives % 1) for _ in drawn]  # wrong passages beside the right one
         searched = [i for i in range(count) if asked_alone[i] or beside[i] or recipe.supervision == "distant"]
-        lists = bm25_passages([drawn[i][1].text for i in searched], [p.text for p in self.paragraphs], recipe.depth)
+        questions, texts = [drawn[i][1].text for i in searched], [p.text for p in self.paragraphs]
+        lists = bm25_passages(questions, texts, recipe.depth) if questions else []
         retrieved = {i: list(map(int, best)) for i, best in zip(searched, lists, strict=True)}
         groups = []
         for i, (place, question, tokens) in enumerate(drawn):

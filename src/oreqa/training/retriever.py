@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder
 from oreqa.models.folders import find_model
 from oreqa.progress import Progress, no_progress
-from oreqa.training.batches import by_passage
+from oreqa.training.batches import by_passage, in_a_row
 from oreqa.training.clusters import PassageClusters
 from oreqa.training.cross_side import save_cross
 from oreqa.training.data import load_training_pairs
@@ -131,7 +130,7 @@ def _examples(
             f"{recipe.min_probability} takes no silver one; lower min_probability, or set silver=positives"
         )
     if recipe.batches == "by_passage":
-        return _in_a_row([by_passage(pool.draw(rng), batch, rng) for _ in range(recipe.epochs)], batch), 0
+        return in_a_row((by_passage(pool.draw(rng), batch, rng) for _ in range(recipe.epochs)), batch), 0
     passages = list(dict.fromkeys(example.source for example in examples))
     number = _cluster_count(recipe, len(examples), len(passages)) if recipe.batches == "clusters" else 0
     clusters = PassageClusters(
@@ -144,13 +143,6 @@ def _examples(
         folder=checkpoints_of(out),
     )
     return RetrieverRounds(recipe.batches, recipe.epochs, batch, recipe.seed, pool.draw, clusters.of_round), number
-
-
-def _in_a_row(epochs: Sequence[Sequence[Sequence[Example]]], batch: int) -> list[Example]:
-    """The examples of all batches of all epochs, each ``batch`` of which are a batch. What does not fill one comes last:
-    in between it would shift all that follow."""
-    full = [example for batches in epochs for rows in batches if len(rows) == batch for example in rows]
-    return full + [example for batches in epochs for rows in batches if len(rows) < batch for example in rows]
 
 
 def _cluster_count(recipe: RetrieverRecipe, pairs: int, passages: int) -> int:

@@ -11,6 +11,7 @@ from tiny_models import make_model
 
 from oreqa.errors import InputError, ModelError
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.graph import session as module
 
 TEXTS = ["the fox", "a much longer text about a fox and the dog that it did not see", "", "éàü 😀", "fox"]
@@ -326,3 +327,16 @@ def test_incomplete_weights_are_refused(tiny: Path, tmp_path: Path) -> None:
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(ModelError, match=r"lack encoder.layer.1.output.dense.bias"):
         Encoder.load(folder)
+
+
+@pytest.mark.train
+def test_torch_refuses_incomplete_weights(tiny: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from oreqa.models.encoder.torch import open_session
+
+    folder = shutil.copytree(tiny, tmp_path / "m")
+    weights = load_file(folder / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.bias"]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError, match=r"lack encoder.layer.1.output.dense.bias"):
+        open_session(read_encoder_folder(folder), "f32", "cpu")

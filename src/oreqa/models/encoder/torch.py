@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import EncoderFolder, Layer, load_dense
 from oreqa.models.graph.torch import TorchSession, torch_precision, usable_device
 
 
 def open_session(folder: EncoderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
-    """Return a session with the same outputs as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
+    """Return a session with the same outputs as OpenVINO's, on ``device`` (always in f32 if that is the CPU).
+
+    Raises ModelError if weights are missing.
+    """
     torch = usable_device(device)
     from transformers import AutoModel
 
@@ -17,7 +21,11 @@ def open_session(folder: EncoderFolder, precision: str | None, device: str = "cu
     bert: Any
     attention = None
     if folder.cell is None:
-        bert = AutoModel.from_pretrained(folder.transformer, dtype=dtype, local_files_only=True)
+        bert, loaded = AutoModel.from_pretrained(
+            folder.transformer, dtype=dtype, local_files_only=True, output_loading_info=True
+        )
+        if missing := sorted(name for name in loaded["missing_keys"] if not name.startswith("pooler.")):
+            raise ModelError(f"{folder.transformer}: the model's weights lack {missing[0]}")
     else:
         from oreqa.models.encoder.module import load_tokens
 
