@@ -4,14 +4,16 @@ Run:  python benchmarks/endx_relevance.py --data ../shared/data --model gru=runs
 
 The model is one that was trained with alignment.keep_cross. From held-out articles of SQuAD's training file, batches of 64
 questions are drawn, no two about one sentence, and each question is paired with its answer, or with the next question's.
-Measured is how often a question's vector is nearest to the answer that it was paired with. The dual encoder, which sees
-question and answer apart, can only do so if the answer is right; the cross-encoder sees the pair.
+Measured is how often a question's vector is nearest to its right answer in either case, and how often to the wrong one that
+it was paired with. The dual encoder sees question and answer apart; what the cross-encoder knows of pairs alone draws it
+from the right answer to the one that it was paired with.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,9 +49,9 @@ def draw_batches(task: ReqaTask, count: int) -> list[list[tuple[str, Answer]]]:
     return batches[:count]
 
 
-def accuracy(questions: np.ndarray, answers: np.ndarray) -> float:
-    """How often, in percent, a question's vector is nearest to the answer beside it."""
-    return 100 * float(((questions @ answers.T).argmax(1) == np.arange(len(questions))).mean())
+def nearest(questions: np.ndarray, answers: np.ndarray, shift: int = 0) -> float:
+    """How often, in percent, a question's vector is nearest to the answer ``shift`` places before the one beside it."""
+    return 100 * float(((questions @ answers.T).argmax(1) == (np.arange(len(questions)) - shift) % len(answers)).mean())
 
 
 def main() -> None:
@@ -66,11 +68,15 @@ def main() -> None:
         measures: dict[str, list[float]] = {}
         for batch in batches:
             questions, answers = [[question] for question, _ in batch], [answer for _, answer in batch]
-            for kind, paired in (("right", answers), ("next question's", [*answers[1:], answers[0]])):
-                dual = encoder_vectors(encoder, questions, paired)
-                both = cross_vectors(read_encoder_folder(folder), cross, questions, paired)
-                measures.setdefault(f"dual, {kind}", []).append(accuracy(*dual))
-                measures.setdefault(f"cross, {kind}", []).append(accuracy(*both))
+            shifted = [*answers[1:], answers[0]]
+            for system, embed in (
+                ("dual", partial(encoder_vectors, encoder)),
+                ("cross", partial(cross_vectors, read_encoder_folder(folder), cross)),
+            ):
+                right, wrong = embed(questions, answers), embed(questions, shifted)
+                measures.setdefault(f"{system}, paired right: right", []).append(nearest(*right))
+                measures.setdefault(f"{system}, paired wrong: right", []).append(nearest(*wrong, shift=1))
+                measures.setdefault(f"{system}, paired wrong: wrong", []).append(nearest(*wrong))
         rows[name] = {kind: round(float(np.mean(values)), 2) for kind, values in measures.items()}
         print(name, rows[name], flush=True)
     report("endx_relevance", {"batch": BATCH, "batches": len(batches), "accuracy": rows})

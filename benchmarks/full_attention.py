@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from common import report
 from numpy.typing import NDArray
+from support.pair_vectors import named_model
 
 from oreqa.datasets.pairs import Candidate
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
@@ -72,14 +73,10 @@ def measure(task: ReqaTask, score: Score) -> dict[str, float]:
     return {name: metrics[name] for name in ("mrr", "r@1", "r@5")} | {"ms": round(1000 * seconds / len(scores), 2)}
 
 
-def named(texts: Sequence[str]) -> list[tuple[str, str]]:
-    return [(name, place) for name, _, place in (text.partition("=") for text in texts)]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--model", action="append", default=[], metavar="NAME=DIR")
+    parser.add_argument("--model", type=named_model, action="append", default=[], metavar="NAME=DIR")
     parser.add_argument("--classifier", default=DEFAULT_CLASSIFIER)
     parser.add_argument("--passages", type=int, default=27)
     parser.add_argument("--seed", type=int, default=0)
@@ -89,7 +86,7 @@ def main() -> None:
     task = draw_task(
         build_reqa(load_paragraphs(squad / "squad-v1.1-dev.json.gz"), boundaries), arguments.passages, arguments.seed
     )
-    rows = {name: measure(task, by_vectors(task, place)) for name, place in named(arguments.model)}
+    rows = {name: measure(task, by_vectors(task, place)) for name, place in arguments.model}
     rows["full cross-attention"] = measure(task, by_attention(task, arguments.classifier))
     counts = {"passages": len(task.passages), "questions": len(task.questions), "candidates": task.candidates}
     report("full_attention", {**counts, "rows": rows})
