@@ -68,15 +68,17 @@ class System:
 ALONE = ("alignment=",)
 RAW = ("similarity=dot", "scale=1.0")
 """Inner products of vectors of any length, as the paper has them."""
+KEEP_CROSS = ("alignment.keep_cross=true",)
+"""For benchmarks/geometry.py and endx_relevance.py."""
 SYSTEMS = {
     "dual": System(None, ALONE),
-    "endx": System("dual"),
+    "endx": System("dual", KEEP_CROSS),
     "dual_vae": System("dual", (*ALONE, "variational.kind=dual")),
     "cross_vae": System("dual", (*ALONE, "variational.kind=cross")),
     "mined": System("dual", (*ALONE, "negatives=4")),
     "endx_mined": System("mined", ("negatives=4",)),
     "dual_dot": System(None, (*ALONE, *RAW)),
-    "endx_dot": System("dual_dot", RAW),
+    "endx_dot": System("dual_dot", (*RAW, *KEEP_CROSS)),
 }
 CHANGES: dict[str, tuple[str, ...]] = {
     "without_qq": ("alignment.question_question=0.0",),
