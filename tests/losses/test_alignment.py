@@ -137,7 +137,11 @@ def test_it_is_computed_in_float32_whatever_the_vectors_are() -> None:
 def test_large_inner_products_stay_finite() -> None:
     dual = PairVectors(*(1e3 * part for part in (pairs(5, 0).questions, pairs(5, 0).answers)))
     cross = PairVectors(*(-1e3 * part for part in (pairs(5, 1).questions, pairs(5, 1).answers)))
-    assert math.isfinite(alignment_loss(dual, cross, PRINTED, INNER).item())
+    learned = [part.requires_grad_() for part in (dual.questions, dual.answers, cross.questions, cross.answers)]
+    loss = alignment_loss(dual, cross, PRINTED, INNER)
+    loss.backward()
+    assert math.isfinite(loss.item())
+    assert all(part.grad is not None and part.grad.isfinite().all() for part in learned)
 
 
 def test_a_share_of_the_weights() -> None:

@@ -306,35 +306,30 @@ def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: di
     assert all(torch.allclose(whole[name], cached[name], atol=1e-4, rtol=1e-3) for name in whole)
 
 
+@pytest.mark.parametrize("keys", [{}, {"alignment": {"ramp_epochs": 0}}], ids=["alone", "alignment"])
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, device: str) -> None:
+def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, device: str, keys: dict[str, object]) -> None:
     from oreqa.training.encoder_start import start_from
 
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU here")
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
-    pairs, recipe = load_training_pairs(squad_file), retriever_recipe(squad_file, tiny, chunk=2)
+    pairs, recipe = load_training_pairs(squad_file), retriever_recipe(squad_file, tiny, chunk=2, **keys)
     examples, collate = prepared(tiny, recipe, pairs)
     batch = {name: value.to(device) for name, value in collate(examples[:6]).items()}
-    caching = RetrievalLoss(recipe, start_model(start_from(tiny, settings, 0.3), recipe), 1)
 
-    def slowly(model: torch.nn.Module) -> torch.Tensor:
+    def slowly(loss: RetrievalLoss, model: torch.nn.Module) -> torch.Tensor:
         """Chunk after chunk, so that dropout is the same, with all that they leave behind kept."""
-        vectors = []
-        for side in ("question", "passage"):
-            names = ("input_ids", "attention_mask", "token_type_ids", "pool")
-            rows = []
-            for begin in range(0, len(batch[f"{side}_input_ids"]), 2):
-                longest = int(batch[f"{side}_attention_mask"][begin : begin + 2].sum(1).max())
-                rows.append(model(**{n: batch[f"{side}_{n}"][begin : begin + 2, ..., :longest] for n in names}))
-            vectors.append(torch.cat(rows))
-        return caching.of_vectors(dict(zip(("questions", "passages"), vectors, strict=True)), batch)
+        calls = loss._calls(batch, 2)
+        assert all(len(chunks) > 1 for chunks in calls.values())
+        return loss.of_vectors({side: torch.cat([model(**chunk) for chunk in calls[side]]) for side in calls}, batch)
 
     results = []
-    for run in (slowly, lambda model: caching(model, batch)):
-        model = start_from(tiny, settings, 0.3).train().to(device)
+    for run in (slowly, lambda loss, model: loss(model, batch)):
+        torch.manual_seed(3)
+        model = start_model(start_from(tiny, settings, 0.3), recipe).train().to(device)
         torch.manual_seed(7)
-        loss = run(model)
+        loss = run(RetrievalLoss(recipe, model, 1), model)
         loss.backward()
         gradients = {n: p.grad.cpu() for n, p in model.named_parameters() if p.grad is not None}
         results.append((float(loss.detach()), gradients, torch.rand(1, device=device).item()))
