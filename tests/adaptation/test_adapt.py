@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from lives import LIVES, NAMES
 from tiny_models import make_model
 from typer.testing import CliRunner
 
@@ -29,7 +30,6 @@ from oreqa.index.search import Index  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.folders import fingerprint  # noqa: E402
 
-NAMES = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy Noether", "Mary Somerville", "Kurt Goedel", "Rosa Parks")
 SETTINGS = ["max_tokens=48", "optimiser.batch=8", "optimiser.checkpoint_steps=2", "optimiser.learning_rate=1e-3"]
 STAGES = [GENERATE, NEGATIVES, TRAIN, ENCODE, MEASURE]
 
@@ -48,16 +48,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def kb(fitted: Path, tmp_path: Path) -> Path:
-    documents = [
-        Document(
-            f"d{number}",
-            f"The life of {name}",
-            f"In {1800 + number} {name} moved to the city of Paris with {number + 2} friends. "
-            f"There {name} read {number + 30} books about bees, and wrote the Book of Stars in {1900 + number}.",
-        )
-        for number, name in enumerate(NAMES)
-    ]
-    index_documents(tmp_path / "kb", documents, model=fitted)
+    index_documents(tmp_path / "kb", LIVES, model=fitted)
     return tmp_path / "kb"
 
 

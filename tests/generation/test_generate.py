@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import typer.main
+from lives import LIVES
 from tiny_models import make_seq2seq
 from typer.testing import CliRunner
 
@@ -29,8 +30,6 @@ from oreqa.models.generator.decoding import BeamSearch, Nucleus
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer
 
-NAMES = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy Noether", "Mary Somerville", "Kurt Goedel", "Rosa Parks")
-
 
 @pytest.fixture(autouse=True)
 def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,16 +40,7 @@ def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def kb(tiny: Path, tmp_path: Path) -> Path:
     """An index of seven long documents and a short one."""
-    documents = [
-        Document(
-            f"d{number}",
-            f"The life of {name}",
-            f"In {1800 + number} {name} moved to the city of Paris with {number + 2} friends. "
-            f"There {name} read {number + 30} books about bees, and wrote the Book of Stars in {1900 + number}.",
-        )
-        for number, name in enumerate(NAMES)
-    ]
-    index_documents(tmp_path / "kb", [*documents, Document("short", "", "Bees dance.")], model=tiny)
+    index_documents(tmp_path / "kb", [*LIVES, Document("short", "", "Bees dance.")], model=tiny)
     return tmp_path / "kb"
 
 

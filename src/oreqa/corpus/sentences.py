@@ -3,29 +3,57 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 # Line breaks before a list item or table row, and after a table row.
 _ROW = re.compile(r"\n(?=[ \t]*(?:[-*+•‣◦]|\d{1,3}(?:\.\d{1,3})*[.)])[ \t]+\S|[ \t]*\|)|(?<=\|)[ \t]*\n")
 _NUMBER = re.compile(r"[ \t]*\d{1,3}(?:\.\d{1,3})*[.)]")
 _WORD = re.compile(r"\w")
+_BLANK_LINES = re.compile(r"\n[ \t\r]*\n\s*")
+_LINES, _WIDTH = 3, 60
+"""The fewest lines of a list, and the narrowest column that text is thought to be wrapped to."""
 _BLOCK = 5000
 
 
 def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
     """Return the offsets ``(start, end)`` of the sentences of ``text``, in order, without surrounding white space.
 
-    List items and table rows are sentences of their own. Text without sentence punctuation is one sentence; white space
-    alone has none. Sentences without a letter or digit are dropped, unless the text has no others: then the first is kept.
+    List items, table rows, and lines that are no wrapped prose are sentences of their own. Text without sentence punctuation
+    is one sentence; white space alone has none. Sentences without a letter or digit are dropped, unless the text has no
+    others: then the first is kept.
     ``language`` is an ISO 639-1 code.
     """
     sentences: list[tuple[int, int]] = []
     line_start = 0
-    for line_end in [match.end() for match in _ROW.finditer(text)] + [len(text)]:
+    for line_end in sorted({match.end() for match in _ROW.finditer(text)}.union(_line_ends(text), [len(text)])):
         for start, end in _boundaries(text, line_start, line_end, language):
             _append(sentences, text, start, end)
         line_start = line_end
     return [sentence for sentence in sentences if _WORD.search(text, *sentence)] or sentences[:1]
+
+
+def _line_ends(text: str) -> Iterator[int]:
+    """Yield the ends of the lines of each block that lists things line by line, as addresses, opening hours or settings.
+
+    Prose is wrapped where the next word would not fit. In a list every next word would have fitted, and no line goes on with
+    a small letter.
+    """
+    start = 0
+    for gap_start, gap_end in [match.span() for match in _BLANK_LINES.finditer(text)] + [(len(text), len(text))]:
+        lines = text[start:gap_start].split("\n")
+        if len(lines) >= _LINES and _is_list(lines):
+            for line in lines[:-1]:
+                start += len(line) + 1
+                yield start
+        start = gap_end
+
+
+def _is_list(lines: Sequence[str]) -> bool:
+    width = max(_WIDTH, *(len(line.rstrip()) for line in lines))
+    words = [line.split(maxsplit=1)[:1] for line in lines]
+    if not all(words) or any(word[0].islower() for (word,) in words):
+        return False
+    return all(len(line.rstrip()) + 1 + len(word) <= width for line, (word,) in zip(lines, words[1:], strict=False))
 
 
 def _boundaries(text: str, begin: int, end: int, language: str) -> Iterator[tuple[int, int]]:
