@@ -111,18 +111,21 @@ def load_test(data: Path, name: str, dev: bool) -> ReqaTask:
     return build_reqa(load_paragraphs(data / "squad" / "squad-v1.1-dev.json.gz"), boundaries)
 
 
-def draw_pairs(data: Path, name: str, count: int, out: Path) -> list[Pair]:
-    """So many pairs of question and answer, all if there are fewer, each with hard negatives; written to ``out``, too."""
-    if not out.is_file():
-        pairs: list[Pair] = []
-        for part in SETS[name]:
-            mined = out.with_name(f"mined-{name}-{Path(part).name.partition('.')[0]}.jsonl")
-            if not mined.is_file():
-                mine_negatives(data / part, mined)
-            pairs += load_training_pairs(mined)
-        kept = sorted(random.Random(0).sample(range(len(pairs)), min(count, len(pairs))))
-        write_jsonl(out, [pair_row(pairs[number]) for number in kept])
-    return load_training_pairs(out)
+def draw_pairs(data: Path, name: str, count: int) -> list[Pair]:
+    """So many pairs of question and answer, all if there are fewer."""
+    pairs = [pair for part in SETS[name] for pair in load_training_pairs(data / part)]
+    return [pairs[number] for number in sorted(random.Random(0).sample(range(len(pairs)), min(count, len(pairs))))]
+
+
+def with_negatives(data: Path, name: str, pairs: Sequence[Pair], work: Path) -> list[Pair]:
+    """The pairs with hard negatives."""
+    negatives: dict[tuple[str, str], Any] = {}
+    for part in SETS[name]:
+        mined = work / f"mined-{name}-{Path(part).name.partition('.')[0]}.jsonl"
+        if not mined.is_file():
+            mine_negatives(data / part, mined)
+        negatives |= {(pair.question, pair.positive.answer): pair.negatives for pair in load_training_pairs(mined)}
+    return [replace(pair, negatives=negatives[pair.question, pair.positive.answer]) for pair in pairs]
 
 
 def make_recipe(encoder: str, system: System, pairs: Path, seed: int, epochs: int | None) -> RetrieverRecipe:
@@ -251,9 +254,10 @@ def main() -> None:
     work, name = arguments.work, arguments.set + ("_dev" if arguments.dev else "")
     work.mkdir(parents=True, exist_ok=True)
     mined, plain = (work / f"{kind}-{arguments.set}-{arguments.pairs}.jsonl" for kind in ("with-negatives", "pairs"))
-    pairs = draw_pairs(arguments.data, arguments.set, arguments.pairs, mined)
-    if not plain.is_file():
-        write_jsonl(plain, [pair_row(replace(pair, negatives=())) for pair in pairs])
+    pairs = draw_pairs(arguments.data, arguments.set, arguments.pairs)
+    write_jsonl(plain, map(pair_row, pairs))
+    if any("negatives=4" in system.settings for system in systems.values()) and not mined.is_file():
+        write_jsonl(mined, map(pair_row, with_negatives(arguments.data, arguments.set, pairs, work)))
     task, pairs_sha256 = load_test(arguments.data, arguments.set, arguments.dev), data_hash([plain])
     before = figures(ranks_of(task, backbone()))
     print("the backbone as it is", before, flush=True)
