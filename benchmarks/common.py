@@ -93,6 +93,11 @@ def paired(a: Callable[[], float], b: Callable[[], float], rounds: int) -> dict[
     }
 
 
+def mean_and_deviation(values: Sequence[float]) -> list[float]:
+    """The mean, and the sample standard deviation, which is 0 for one value."""
+    return [round(statistics.mean(values), 2), round(statistics.stdev(values), 2) if len(values) > 1 else 0.0]
+
+
 def commit(*folders: Path) -> str:
     """The commit of the checkout that holds the folders, with "-dirty" if files in them differ from it."""
     git = ["git", "-C", str(folders[0])]

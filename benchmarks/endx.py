@@ -29,7 +29,7 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from common import RESULTS, ROOT, commit, report
+from common import RESULTS, ROOT, commit, mean_and_deviation, report
 
 from oreqa.datasets.pairs import Pair, pair_row
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
@@ -193,7 +193,7 @@ def figures(ranks: Sequence[Sequence[float]]) -> dict[str, float]:
 def row(runs: Sequence[Sequence[Sequence[float]]]) -> dict[str, list[float]]:
     """Mean and standard deviation over seeds."""
     of_runs = [figures(run) for run in runs]
-    return {name: [round(float(f([of_run[name] for of_run in of_runs])), 2) for f in (np.mean, np.std)] for name in METRICS}
+    return {name: mean_and_deviation([of_run[name] for of_run in of_runs]) for name in METRICS}
 
 
 def reciprocal(runs: Sequence[Sequence[Sequence[float]]]) -> list[float]:

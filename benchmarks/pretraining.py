@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import report
+from common import mean_and_deviation, report
 
 from oreqa.core import Passage
 from oreqa.datasets.beir import load_beir
@@ -97,11 +97,6 @@ def figures(ranks: Sequence[float]) -> dict[str, float]:
     best = np.array(ranks)
     metrics = {f"r@{n}": float(np.mean(best <= n)) for n in (1, 5, 10, 20)} | {"mrr": float(np.mean(1 / best))}
     return {name: round(100 * value, 2) for name, value in metrics.items()}
-
-
-def mean_and_deviation(values: Sequence[float]) -> list[float]:
-    """The mean, and the sample standard deviation, which is 0 for one value."""
-    return [round(float(np.mean(values)), 2), round(float(np.std(values, ddof=1)), 2) if len(values) > 1 else 0.0]
 
 
 def draw_lines(source: Path, count: int, seed: int, out: Path) -> None:

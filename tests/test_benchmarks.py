@@ -60,3 +60,41 @@ def test_a_result_names_its_commit(tmp_path: Path) -> None:
     head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=BENCHMARKS, capture_output=True, text=True)
     assert result["a"] == 1
     assert result["commit"].removesuffix("-dirty") == (head.stdout.strip() or "unknown")
+
+
+COLLECT = """
+import json, sys
+from pathlib import Path
+
+import endx
+from oreqa.datasets.reqa import ReqaTask
+from oreqa.files import write_jsonl
+
+endx.KEPT = Path(sys.argv[1])
+for system, rival, seed, pairs, ranks in (
+    ("dual", None, 0, "a", [1, 2]), ("dual", None, 1, "a", [1, 4]), ("endx", "dual", 0, "a", [1, 1]), ("mined", "dual", 0, "b", [9, 9]),
+):
+    facts = {"encoder": "gru", "system": system, "rival": rival, "seed": seed, "pairs_sha256": pairs, "recipe": {"epochs": 4}}
+    facts |= {"settings": [], "steps": 3, "seconds_a_step": 1.0, "commit": "c"}
+    rows = [facts, *({"ranks": [float(rank)]} for rank in ranks)]
+    write_jsonl(endx.KEPT / f"nq-gru-{system}-{seed}.jsonl.gz", rows)
+print(json.dumps(endx.collect(ReqaTask((), ("q", "r"), ((0,), (1,))), "nq", "a")))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.train
+def test_endx_compares_kept_runs_of_the_same_pairs_and_seeds(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    done = subprocess.run([sys.executable, "-c", COLLECT, tmp_path], cwd=BENCHMARKS, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["rows"].keys() == {"gru dual", "gru endx"}
+    assert result["rows"]["gru dual"]["mrr"] == [68.75, 8.84]  # of 75 and 62.5
+    assert result["rows"]["gru endx"] == {
+        "mrr": [100.0, 0.0], "r@1": [100.0, 0.0], "r@5": [100.0, 0.0], "seeds": 1, "epochs": 4, "settings": [],
+        "steps": 3, "seconds_a_step": 1.0, "commit": "c",
+    }  # fmt: skip
+    (difference,) = result["mrr_differences"].items()
+    assert difference[0] == "gru endx - dual"
+    assert (difference[1]["mean"], difference[1]["seeds"]) == (0.25, 1)  # against the dual encoder of the same seed
