@@ -18,10 +18,9 @@ _BLOCK = 5000
 def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
     """Return the offsets ``(start, end)`` of the sentences of ``text``, in order, without surrounding white space.
 
-    List items, table rows, and lines that are no wrapped prose are sentences of their own. Text without sentence punctuation
-    is one sentence; white space alone has none. Sentences without a letter or digit are dropped, unless the text has no
-    others: then the first is kept.
-    ``language`` is an ISO 639-1 code.
+    List items, table rows, and lines that are not wrapped prose are sentences of their own. Text without sentence
+    punctuation is one sentence; white space alone has none. Sentences without a letter or digit are dropped, unless the
+    text has no others: then the first is kept. ``language`` is an ISO 639-1 code.
     """
     sentences: list[tuple[int, int]] = []
     line_start = 0

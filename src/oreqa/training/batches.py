@@ -47,8 +47,8 @@ def by_passage(examples: Sequence[Example], batch: int, rng: random.Random) -> l
 
 
 def in_a_row(epochs: Iterable[Sequence[list[T]]], batch: int) -> list[T]:
-    """The examples of all batches of all epochs; each ``batch`` of them are one. What does not fill a batch comes last: in
-    between it would shift all that follow."""
+    """The examples of all batches of all epochs, one after another: each ``batch`` of them is a batch. Batches that are not
+    full come last, since in between they would shift all that follow."""
     batches = [rows for epoch in epochs for rows in epoch]
     full, rest = ([rows for rows in batches if (len(rows) == batch) == is_full] for is_full in (True, False))
     return [example for rows in full + rest for example in rows]
