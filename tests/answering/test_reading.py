@@ -69,3 +69,20 @@ def test_an_answer_from_the_row_of_a_table_is_a_whole_cell() -> None:
     (spans,) = read_spans(cast(Reader, Spans(*shown)), ["in which state"], [[passage]])
     assert [span.text for span in spans] == ["airports", "Canyonlands Field", "UT", "UT", "UT", "USA", "them"]
     assert all(text[span.start : span.end] == span.text for span in spans)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many votes did Joly get in Loyola?", "2648"),
+        ("Which votes of Charest and Joly were counted in Loyola?", "35-Loyola"),  # two columns are named
+        ("Where are the 35 of Loyola?", "35-Loyola"),  # none is
+        ("Which district voted for Joly?", "35-Loyola"),  # the answer is no part of the question
+    ],
+)
+def test_of_a_row_that_a_question_names_the_named_column_answers(question: str, answer: str) -> None:
+    text = "district: 35-Loyola; Charest: 19130; Joly: 2648; total: 28009"
+    passage = paragraph_passage(Document("votes", "", text))
+    (spans,) = read_spans(cast(Reader, Spans("Loyola")), [question], [[passage]])
+    assert [span.text for span in spans] == [answer]
+    assert text[spans[0].start : spans[0].end] == answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -59,21 +60,44 @@ def read_answers(
 
 
 def read_spans(reader: Reader, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[Span]]:
-    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first; in the row of a table whole cells."""
+    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first; in the row of a table the cells that answer."""
     texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
     spans = reader.read(questions, texts, SPANS_TOP_K)
     return [
-        [_whole_cell(span, read[span.passage_number].text) for span in of_question]
-        for of_question, read in zip(spans, passages, strict=True)
+        [_answering_cell(span, read[span.passage_number].text, question) for span in of_question]
+        for of_question, read, question in zip(spans, passages, questions, strict=True)
     ]
 
 
-def _whole_cell(span: Span, text: str) -> Span:
-    """The cell that a span begins in, if it begins in the row of a table: of a column's name, its value."""
-    for (begin, _), (start, end) in row_cells(text, span.start):
-        if begin <= span.start < end:
-            return replace(span, text=text[start:end], start=start, end=end)
-    return span
+def _answering_cell(span: Span, text: str, question: str) -> Span:
+    """The cell that a span begins in, if it begins in the row of a table: of a column's name, its value.
+
+    A cell that the question names tells which row it asks about, not the answer: then it is the cell of the one column that
+    the question names, if there is one.
+    """
+    cells = row_cells(text, span.start)
+    own = next((value for (begin, _), value in cells if begin <= span.start < value[1]), None)
+    if own is None:
+        return span
+    asked = _words(question)
+    if _is_named(text[slice(*own)], asked):
+        named = [
+            value
+            for name, value in cells
+            if (words := _words(text[slice(*name)])) and words <= asked and not _is_named(text[slice(*value)], asked)
+        ]
+        own = named[0] if len(named) == 1 else own
+    return replace(span, text=text[slice(*own)], start=own[0], end=own[1])
+
+
+def _is_named(value: str, asked: set[str]) -> bool:
+    """Whether a question of these words names a cell: by a number, or by a word of four letters or more."""
+    return any(len(word) > 3 or word.isdigit() for word in _words(value) & asked)
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text without their case, and without a plural's s."""
+    return {word.removesuffix("s") if len(word) > 4 else word for word in re.findall(r"[^\W_]+", text.casefold())}
 
 
 def rerank_spans(
