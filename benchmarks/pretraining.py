@@ -8,7 +8,8 @@ The corpus is a SQuAD or MRQA file, whose paragraphs are the passages, or a BEIR
 index splits them. What is learned from is generated from its passages alone, and the questions that people asked about them
 are looked at only to measure. For each seed the three trainings take the same number of steps. Measured is how deep each
 question's passage, or the first of its document, lies among all, by vectors alone: R@5, R@10, R@20 and MRR, the setting of
-ProQA's Table 3 (Xiong et al. 2021). The encoder before any training stands beside them.
+ProQA's Table 3 (Xiong et al. 2021). The encoder before any training stands beside them; with --share, so do means of its
+weights and that share of the trained ones. What --work holds is neither trained nor measured again.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ from oreqa.datasets.splits import is_held_out
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.significance import paired_difference
-from oreqa.files import write_text
+from oreqa.files import read_json, write_json, write_text
 from oreqa.generation.sources import index_data
 from oreqa.index.encodings import encoder_input
 from oreqa.mining import mine_cloze
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.mixing import mix_weights
 from oreqa.progress import no_progress
 from oreqa.provenance import data_hash
 from oreqa.training import train_model
@@ -92,6 +94,14 @@ def passage_ranks(task: Task, model: str | Path) -> list[float]:
     return ranks
 
 
+def kept_ranks(task: Task, model: str | Path, file: Path) -> list[float]:
+    """``passage_ranks``, which ``file`` keeps."""
+    if not file.is_file():
+        write_json(file, passage_ranks(task, model))
+    ranks: list[float] = read_json(file)
+    return ranks
+
+
 def figures(ranks: Sequence[float]) -> dict[str, float]:
     """R@N and MRR in percent."""
     best = np.array(ranks)
@@ -139,6 +149,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5000, help="generated questions that are drawn, all if there are fewer")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], help="a setting of the recipe, for all trainings")
+    parser.add_argument("--share", type=float, help="measure means of the weights, too, with so much of the trained ones")
     parser.add_argument("--name", required=True, help="part of the result's name")
     arguments = parser.parse_args()
     if arguments.held_out and arguments.corpus.is_dir():
@@ -149,7 +160,8 @@ def main() -> None:
     questions = arguments.work / f"{arguments.name}-drawn.jsonl"
     draw_lines(arguments.questions, arguments.pairs, 0, questions)
     pairs = sum(1 for _ in load_pairs(questions))
-    ranks: dict[str, list[list[float]]] = {"before": [passage_ranks(task, DEFAULT_ENCODER)]}
+    before = arguments.work / f"{arguments.name}-before-ranks.json"
+    ranks: dict[str, list[list[float]]] = {"before": [kept_ranks(task, DEFAULT_ENCODER, before)]}
     print("before", figures(ranks["before"][0]), flush=True)
     steps: dict[str, int] = {}
     for seed in range(arguments.seeds):
@@ -160,8 +172,14 @@ def main() -> None:
             out = arguments.work / f"{arguments.name}-{system}-{seed}"
             record = train(system, questions, cloze, out, seed, arguments.set)
             steps[system] = record["steps"]
-            ranks.setdefault(system, []).append(passage_ranks(task, out))
-            print(system, seed, figures(ranks[system][-1]), flush=True)
+            models = {system: out}
+            if arguments.share is not None:
+                models[f"{system}, {arguments.share:g} of it"] = mixed = out.with_name(f"{out.name}-{arguments.share:g}")
+                if not (mixed / "model.safetensors").is_file():
+                    mix_weights(out, DEFAULT_ENCODER, arguments.share, mixed)
+            for name, model in models.items():
+                ranks.setdefault(name, []).append(kept_ranks(task, model, model.with_name(f"{model.name}-ranks.json")))
+                print(name, seed, figures(ranks[name][-1]), flush=True)
     if len(set(steps.values())) > 1:
         raise SystemExit(f"the systems took different numbers of steps: {steps}")
     rows: dict[str, dict[str, Any]] = {}
@@ -169,9 +187,11 @@ def main() -> None:
         columns = {name: [figures(run)[name] for run in runs] for name in figures(runs[0])}
         rows[system] = {name: [*mean_and_deviation(values), values] for name, values in columns.items()}
     reciprocal = {system: np.mean([1 / np.array(run) for run in runs], axis=0) for system, runs in ranks.items()}
+    compared = [("clusters", system) for system in ("distinct", "cloze", "before")]
+    compared += [(system, "before") for system in ranks if system not in ("clusters", "before")]
     differences = {
-        f"clusters - {system}": paired_difference(reciprocal[system].tolist(), reciprocal["clusters"].tolist(), 0)
-        for system in ("distinct", "cloze", "before")
+        f"{system} - {other}": paired_difference(reciprocal[other].tolist(), reciprocal[system].tolist(), 0)
+        for system, other in compared
     }
     counts: dict[str, Any] = {"passages": len(task.passages), "asked": len(task.questions), "pairs": pairs, "steps": steps}
     counts["questions_sha256"] = data_hash([questions])
