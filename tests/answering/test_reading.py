@@ -75,6 +75,8 @@ def test_an_answer_from_the_row_of_a_table_is_a_whole_cell() -> None:
     ("question", "answer"),
     [
         ("How many votes did Joly get in Loyola?", "2648"),
+        ("What is the total of Loyola?", "28009"),
+        ("How many people chose Char in Loyola?", "35-Loyola"),  # Char is not Charest
         ("Which votes of Charest and Joly were counted in Loyola?", "35-Loyola"),  # two columns are named
         ("Where are the 35 of Loyola?", "35-Loyola"),  # none is
         ("Which district voted for Joly?", "35-Loyola"),  # the answer is no part of the question
@@ -86,3 +88,22 @@ def test_of_a_row_that_a_question_names_the_named_column_answers(question: str, 
     (spans,) = read_spans(cast(Reader, Spans("Loyola")), [question], [[passage]])
     assert [span.text for span in spans] == [answer]
     assert text[spans[0].start : spans[0].end] == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "found", "answer"),
+    [
+        ("Which product costs 74,90?", "A-7", "Tile cutter"),
+        ("In the list, which product has the number A-7?", "A-7", "Tile cutter"),
+        ("What is the price of the tile cutter?", "A-7", "74,90"),
+        ("What was the number that the tile cutter had?", "74,90", "A-7"),
+        ("When is the tile cutter lent on Tuesdays?", "cutter", "8-17"),
+        ("Which maker sells it?", "A-7", "A-7"),  # no such column
+        ("By which product is it replaced?", "A-7", "A-7"),
+    ],
+)
+def test_the_column_that_a_question_asks_for_answers(question: str, found: str, answer: str) -> None:
+    text = "number: A-7; product: Tile cutter; price: 74,90; Mon: closed; Tue: 8-17"
+    passage = paragraph_passage(Document("tools", "", text))
+    (spans,) = read_spans(cast(Reader, Spans(found)), [question], [[passage]])
+    assert [span.text for span in spans] == [answer]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 import oreqa
 from oreqa.cli import app
-from oreqa.cli.output import one_line, print_json, visible
+from oreqa.cli.output import one_line, print_json, unwrapped, visible
 
 # Clipboard, window title, link, clear screen; C1, next line, right-to-left override, line separator, tags of rich.
 HOSTILE = (
@@ -49,6 +49,15 @@ def test_every_character_keeps_its_place() -> None:
     assert visible(text, lines=True)[:12] == "␀␁␂␃␄␅␆␇␈\t\n␋"
     assert visible("a\nb\tc\x1b[2J\u2028") == "a␊b␉c␛[2J␤"
     assert one_line(" a\nb \x1b c ", 5) == "a b …"
+
+
+def test_wrapped_prose_is_joined_and_lists_are_not() -> None:
+    prose = "This line is as long as the column that the whole of the text was\nwrapped to, and the next word would not have\nfitted."
+    assert unwrapped(prose) == prose.replace("was\nwrapped", "was wrapped")
+    for lines in ("Mon 9 to 17\nTue 8 to 12", "a\n\nb", "int main() {\n  return 0;\n}", "", "\n"):
+        assert unwrapped(lines) == lines
+    code = "x" * 70 + "\n\n" + "y" * 70 + "\nz"
+    assert unwrapped(code) == "x" * 70 + "\n\n" + "y" * 70 + " z"
 
 
 def test_json_escapes_what_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:

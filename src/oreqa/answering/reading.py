@@ -72,32 +72,45 @@ def read_spans(reader: Reader, questions: Sequence[str], passages: Sequence[Sequ
 def _answering_cell(span: Span, text: str, question: str) -> Span:
     """The cell that a span begins in, if it begins in the row of a table: of a column's name, its value.
 
-    A cell that the question names tells which row it asks about, not the answer: then it is the cell of the one column that
-    the question names, if there is one.
+    A question that says which column it asks for, as "which capital" or "what is the capital", is answered by that column's
+    cell. A cell that the question names tells which row it asks about, not the answer: then it is the cell of the one column
+    that the question names, if there is one.
     """
     cells = row_cells(text, span.start)
     own = next((value for (begin, _), value in cells if begin <= span.start < value[1]), None)
     if own is None:
         return span
     asked = _words(question)
-    if _is_named(text[slice(*own)], asked):
-        named = [
-            value
-            for name, value in cells
-            if (words := _words(text[slice(*name)])) and words <= asked and not _is_named(text[slice(*value)], asked)
-        ]
-        own = named[0] if len(named) == 1 else own
+    others = [(text[slice(*name)], value) for name, value in cells if not _is_named(text[slice(*value)], set(asked))]
+    wanted = [value for name, value in others if _asks_for(name, question)]
+    if not wanted and _is_named(text[slice(*own)], set(asked)):
+        wanted = [value for name, value in others if _has_words(asked, _words(name))]
+    own = wanted[0] if len(wanted) == 1 else own
     return replace(span, text=text[slice(*own)], start=own[0], end=own[1])
 
 
 def _is_named(value: str, asked: set[str]) -> bool:
     """Whether a question of these words names a cell: by a number, or by a word of four letters or more."""
-    return any(len(word) > 3 or word.isdigit() for word in _words(value) & asked)
+    return any(word in asked and (len(word) > 3 or word.isdigit()) for word in _words(value))
 
 
-def _words(text: str) -> set[str]:
+def _asks_for(column: str, question: str) -> bool:
+    """Whether a question begins, or goes on after a comma, with the word which or what and the name of a column."""
+    words = _words(column)
+    return bool(words) and any(_words(question[asks.end() :])[: len(words)] == words for asks in _ASKS.finditer(question))
+
+
+_ASKS = re.compile(r"(?:^|,)\s*(?:which|what)\b(?:\s+(?:is|are|was|were)\b)?(?:\s+the\b)?", re.IGNORECASE)
+
+
+def _has_words(asked: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether a question of words names a column: by all words of its name, or what they begin with, as Tue of Tuesday."""
+    return bool(words) and all(any(a == word or (len(word) > 2 and a.startswith(word)) for a in asked) for word in words)
+
+
+def _words(text: str) -> list[str]:
     """The words of a text without their case, and without a plural's s."""
-    return {word.removesuffix("s") if len(word) > 4 else word for word in re.findall(r"[^\W_]+", text.casefold())}
+    return [word.removesuffix("s") if len(word) > 4 else word for word in re.findall(r"[^\W_]+", text.casefold())]
 
 
 def rerank_spans(

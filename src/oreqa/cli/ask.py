@@ -27,6 +27,7 @@ from oreqa.cli.output import (
     print_json,
     questions_of,
     say,
+    unwrapped,
     visible,
 )
 from oreqa.cli.places import SourceLine, names_of, place_json, place_text
@@ -174,11 +175,11 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     head.add_row(sure, Text(one_line(answer.text), "bold"))
     parts: list[RenderableType] = [head]
     if not whole and answer.text != sentence.text:
-        text = Text(visible(sentence.text, lines=True))
+        text = Text(visible(unwrapped(sentence.text), lines=True))
         text.stylize("bold underline", max(0, answer.start - sentence.start), answer.end - sentence.start)
         parts.append(Padding(text, (0, 0, 0, 5)))
     if whole and (len(passage.sentences) > 1 or answer.text != sentence.text):
-        text = Text(visible(passage.text, lines=True), style="dim")
+        text = Text(visible(unwrapped(passage.text), lines=True), style="dim")
         text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
         text.stylize("not dim bold underline", answer.start - passage.start, answer.end - passage.start)
         parts.append(Padding(text, (0, 0, 0, 5)))

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,25 @@ def visible(text: str, lines: bool = False) -> str:
     With ``lines``, line breaks and tabs stay.
     """
     return text.translate(_LINES if lines else _MARKS)
+
+
+def unwrapped(text: str) -> str:
+    """A text whose prose was wrapped into lines, with a space at each of these line breaks, so that no offset moves.
+
+    A line break stays where the next word would have fitted into the longest line: that of a list, of verse, or of code.
+    """
+    lines = text.split("\n")
+    width = max(_NARROWEST, *map(len, lines))
+    parts = [lines[0]]
+    for line, following in pairwise(lines):
+        word = following.split(maxsplit=1)[:1]
+        wrapped = line.strip() and word and len(line) + 1 + len(word[0]) > width
+        parts += [" " if wrapped else "\n", following]
+    return "".join(parts)
+
+
+_NARROWEST = 60
+"""The narrowest column, in characters, that prose is thought to be wrapped to."""
 
 
 @contextmanager

@@ -24,11 +24,16 @@ def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
     """
     sentences: list[tuple[int, int]] = []
     line_start = 0
-    for line_end in sorted({match.end() for match in _ROW.finditer(text)}.union(_line_ends(text), [len(text)])):
+    for line_end in [*row_ends(text), len(text)]:
         for start, end in _boundaries(text, line_start, line_end, language):
             _append(sentences, text, start, end)
         line_start = line_end
     return [sentence for sentence in sentences if _WORD.search(text, *sentence)] or sentences[:1]
+
+
+def row_ends(text: str) -> list[int]:
+    """Return the places where list items, table rows, and lines of blocks that list things end, in order."""
+    return sorted({match.end() for match in _ROW.finditer(text)}.union(_line_ends(text)))
 
 
 def _line_ends(text: str) -> Iterator[int]:

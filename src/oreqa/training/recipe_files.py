@@ -42,13 +42,26 @@ def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] =
     except ValidationError as error:
         unknown = next((row["loc"] for row in error.errors() if row["type"] == "extra_forbidden"), None)
         if unknown is not None:
-            key = ".".join(map(str, unknown))
-            is_set = any(f"{setting.partition('=')[0]}.".startswith(f"{key}.") for setting in changes)
-            place = f"the setting {key}" if is_set else str(path)
+            place = _setting(unknown, changes) or str(path)
             raise InputError(f"{place}: {_unknown_key(kind, unknown)}") from None
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the recipe"
-        raise InputError(f"{path}: {place}: {_plain(first['msg'])}") from None
+        key = ".".join(str(part) for part in first["loc"]) or "the recipe"
+        place = _setting(first["loc"], changes) or f"{path}: {key}"
+        raise InputError(f"{place}: {_plain(first['msg'])}") from None
+
+
+_SHOWN = 60
+"""Characters of a setting that an error shows."""
+
+
+def _setting(key: Iterable[int | str], changes: Sequence[str]) -> str | None:
+    """The last of ``changes`` that set a key, a table that holds it, or something in it."""
+    parts = [str(part) for part in key]
+    for setting in reversed(changes):
+        name = setting.partition("=")[0].split(".")
+        if parts and all(a == b for a, b in zip(parts, name, strict=False)):
+            return f"the setting {setting if len(setting) <= _SHOWN else setting[:_SHOWN] + '…'}"
+    return None
 
 
 def _plain(message: str) -> str:

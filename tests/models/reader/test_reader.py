@@ -43,6 +43,18 @@ def test_no_span_runs_into_the_next_paragraph(tiny_reader: Path) -> None:
     assert not any("\n" in span.text for span in spans)
 
 
+def test_no_span_runs_into_the_next_line_of_a_list(tiny_reader: Path) -> None:
+    text = "Fox Street 4\nMon 9\nTue 8\n\n- the dog\n- the house"
+    spans = Reader.load(tiny_reader).read("fox", [text], top=1000)
+    assert {part for span in spans for part in ("4", "Mon", "dog", "house") if part in span.text} == {
+        "4",
+        "Mon",
+        "dog",
+        "house",
+    }
+    assert not any("\n" in span.text for span in spans)
+
+
 def test_section_numbers_are_no_answers(tiny_reader: Path) -> None:
     text = "8.2. Does the dog sleep\n8.3. Does the fox jump 4.5. times"
     spans = Reader.load(tiny_reader).read("8.2", [text], top=1000)

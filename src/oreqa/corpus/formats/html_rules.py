@@ -212,3 +212,12 @@ def heading_level(tag: str, attributes: Mapping[str, str]) -> int:
         level = attributes.get("aria-level", "2")
         return int(level) if level in "123456" and level else 2
     return int(attributes.get("class") == "headertitle")  # Doxygen
+
+
+_RAISED = str.maketrans("0123456789+-−()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾")
+_POWER = re.compile(r"\s*[+−(-]*\d[\d+−()-]*\s*")
+
+
+def raised(text: str) -> str:
+    """Return a raised number, as ``64``, in raised digits, and any other text as it is, as the ``th`` of an ordinal."""
+    return text.translate(_RAISED) if _POWER.fullmatch(text) else text

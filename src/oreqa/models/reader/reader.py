@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from oreqa.arguments import count, is_list, kind_of, text_list, title_and_text
 from oreqa.core import Span
+from oreqa.corpus.sentences import row_ends
 from oreqa.errors import InputError
 from oreqa.models.folders import find_model, shown_name
 from oreqa.models.graph.session import Session, check_finite, load_session
@@ -83,8 +84,8 @@ class Reader:
         One question takes a list of passages, and a list of questions a list of such lists. A passage is its text, or its
         ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the
         passage's logit as ``selection``. Offsets are characters of the passage's text. Spans hold whole words, identifiers
-        and paths among them (``whole_words``), lie in one paragraph, and begin with no section number; several may become
-        the same. Raises InputError for anything else.
+        and paths among them (``whole_words``), lie in one paragraph, list item or row, and begin with no section number;
+        several may become the same. Raises InputError for anything else.
         """
         top = count(top, "top")
         texts = text_list(questions, "questions")
@@ -134,12 +135,14 @@ class Reader:
 
 
 def _structure(text: str, tokens: Tokens) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Of each token of a text the number of its paragraph, and whether it is part of a section's number: no answer is."""
+    """Of each token of a text the number of its paragraph, list item or row, and whether it is part of a section's number:
+    no answer is."""
     starts = tokens.offsets[:, 0]
     numbering = np.zeros(len(starts), bool)
     for match in _SECTION_NUMBER.finditer(text):
         numbering[slice(*np.searchsorted(starts, match.span()))] = True
-    return np.searchsorted([gap.start() for gap in _BLANK_LINE.finditer(text)], starts), numbering
+    ends = sorted([gap.start() for gap in _BLANK_LINE.finditer(text)] + row_ends(text))
+    return np.searchsorted(ends, starts, side="right"), numbering
 
 
 def _passage_lists(groups: object) -> list[list[Text]]:
