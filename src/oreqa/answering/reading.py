@@ -77,19 +77,19 @@ def _answering_cell(span: Span, text: str, question: str) -> Span:
     that the question names, if there is one.
     """
     cells = row_cells(text, span.start)
-    own = next((value for (begin, _), value in cells if begin <= span.start < value[1]), None)
-    if own is None:
+    cell = next((value for (begin, _), value in cells if begin <= span.start < value[1]), None)
+    if cell is None:
         return span
     asked = _words(question)
-    others = [(text[slice(*name)], value) for name, value in cells if not _is_named(text[slice(*value)], set(asked))]
+    others = [(text[slice(*name)], value) for name, value in cells if not _is_named(text[slice(*value)], asked)]
     wanted = [value for name, value in others if _asks_for(name, question)]
-    if not wanted and _is_named(text[slice(*own)], set(asked)):
+    if not wanted and _is_named(text[slice(*cell)], asked):
         wanted = [value for name, value in others if _has_words(asked, _words(name))]
-    own = wanted[0] if len(wanted) == 1 else own
-    return replace(span, text=text[slice(*own)], start=own[0], end=own[1])
+    start, end = wanted[0] if len(wanted) == 1 else cell
+    return replace(span, text=text[start:end], start=start, end=end)
 
 
-def _is_named(value: str, asked: set[str]) -> bool:
+def _is_named(value: str, asked: Sequence[str]) -> bool:
     """Whether a question of these words names a cell: by a number, or by a word of four letters or more."""
     return any(word in asked and (len(word) > 3 or word.isdigit()) for word in _words(value))
 
