@@ -42,6 +42,9 @@ from oreqa.index.encodings import encoder_input
 from oreqa.losses.alignment import PairVectors, alignment_loss
 from oreqa.mining import mine_negatives
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.encoder.folder import read_encoder_folder
+from oreqa.models.folders import find_model
+from oreqa.models.graph.session import load_session
 from oreqa.provenance import data_hash
 from oreqa.training.data import load_training_pairs
 from oreqa.training.recipe_files import load_recipe
@@ -157,9 +160,8 @@ def ranks_of(task: ReqaTask, encoder: Encoder) -> list[list[float]]:
 
 def backbone() -> Encoder:
     """MiniLM before any training, which reads sentences alone, as the trained encoders do."""
-    encoder = Encoder.load(DEFAULT_ENCODER, precision="f32")
-    encoder.folder = replace(encoder.folder, context="none")
-    return encoder
+    folder = replace(read_encoder_folder(find_model(DEFAULT_ENCODER)), context="none")
+    return Encoder(folder, load_session("encoder", folder, "cpu", "f32"), "", folder.width)
 
 
 def ensure_measured(task: ReqaTask, recipe: RetrieverRecipe, facts: dict[str, Any], out: Path, file: Path) -> None:

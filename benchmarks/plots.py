@@ -204,16 +204,18 @@ def candidates(axes: Axes) -> None:
 
 def teaching(axes: Axes) -> None:
     places = {
-        f"{encoder}, {data}": (f"endx-{file}.json", key)
-        for encoder, key in (("GRU", "gru"), ("MiniLM", "bert"))
-        for data, file in (("SQuAD", "squad"), ("NQ", "nq"))
+        "GRU, raw products, SQuAD": ("squad", "gru", "_dot"),
+        "GRU, SQuAD": ("squad", "gru", ""),
+        "GRU, MedQuAD": ("medquad", "gru", ""),
+        "GRU, NQ": ("nq-by-length", "gru", ""),
+        "MiniLM, SQuAD": ("squad-by-length", "bert", ""),
+        "MiniLM, NQ": ("nq-by-length", "bert", ""),
     }
-    places = {"GRU, raw products, SQuAD": ("endx-squad.json", "gru"), **places}
     systems = {"dual encoder alone": "dual", "taught by a cross-encoder": "endx"}
     scores = {
         name: [
-            read(file)["rows"][f"{key} {system}{'_dot' * ('raw' in place)}"]["mrr"][0]
-            for place, (file, key) in places.items()
+            read(f"endx-{file}.json")["rows"][f"{encoder} {system}{kind}"]["mrr"][0]
+            for file, encoder, kind in places.values()
         ]
         for name, system in systems.items()
     }
