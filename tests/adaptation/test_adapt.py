@@ -240,7 +240,9 @@ def test_a_wrong_setting_is_refused_before_the_work_and_another_keeps_the_questi
         return generate_questions(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(adapt, "generate_questions", counted)
-    with pytest.raises(InputError, match="the setting optimizer: there is no key optimizer; did you mean optimiser"):
+    with pytest.raises(
+        InputError, match=r"the setting optimizer.batch=8: there is no key optimizer; did you mean optimiser"
+    ):
         adapt_index(kb, generator=tiny_generator, round_trip=0, settings=["optimizer.batch=8"])
     assert (generated, (kb / "adapted" / "1").exists()) == ([], False)
     with monkeypatch.context() as broken:

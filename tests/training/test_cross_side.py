@@ -167,7 +167,7 @@ def test_the_loss_is_the_three_parts(tiny: Path, risen: int, weights: list[float
 
 def test_answers_of_one_text_are_no_negatives_of_the_cross_encoder(tiny: Path) -> None:
     pairs = [*PAIRS, Pair("who leaps", PAIRS[0].positive)]
-    recipe = recipe_for(tiny, alignment={"dual_share": 0, "share": 0, "cross_share": 1})
+    recipe = recipe_for(tiny, alignment={"dual_share": 1e-12, "share": 0, "cross_share": 1})
     model, batch = a_model(tiny, recipe), a_batch(tiny, recipe, pairs)
     loss = RetrievalLoss(recipe, model, 1)
     vectors = {side: torch.cat([model(**call) for call in calls]) for side, calls in loss._calls(batch, None).items()}
@@ -224,10 +224,20 @@ def test_the_exported_folder_has_the_dual_encoder_alone(tiny: Path, tmp_path: Pa
         (["alignment.share=0.5", "variational.kind=dual"], "are rivals: leave one of them out"),
         (["variational.kind=dual", "chunk=8"], "chunk encodes a batch in parts"),
         (["variational.kl_weight=1"], "variational.kind: it is missing"),
-        (["alignment.kernel=cosine"], "alignment.kernel: it must be 'inner' or 'gaussian'"),
+        (["alignment.kernel=cosine"], "alignment.kernel=cosine: it must be 'inner' or 'gaussian'"),
         (["alignment.detached=true"], "there is no key alignment.detached; did you mean detach"),
         (["alignment.width=3"], "width = 3.0 would be ignored: it needs kernel=gaussian"),
-        (["alignment.width=0"], "alignment.width: it must be greater than 0"),
+        (["alignment.width=0"], "alignment.width=0: it must be greater than 0"),
+        (
+            ["alignment.cross_share=0"],
+            "cross_share = 0 leaves the cross-encoder as it begins: set it above 0, or detach=false",
+        ),
+        (["alignment.dual_share=0", "alignment.share=0"], "dual_share and share, .* the dual encoder would not learn"),
+        (
+            ["variational.kind=dual", "variational.kl_weight=0", "variational.reconstruction_weight=0"],
+            "are 0: leave .variational. out",
+        ),
+        (["optimiser.batch=1", "context=none"], "optimiser.batch = 1 has no answer to tell the right one from"),
         (["hops=3"], "hops = 3 would be ignored: it needs pooling=attention"),
     ],
 )
