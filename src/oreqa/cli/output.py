@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from oreqa.corpus.sentences import NARROWEST, is_wrapped
 from oreqa.errors import InputError, OreqaError
 
 # What a terminal obeys, or what hides how a text reads: C0 and C1 controls, DEL, orders of direction; and what no encoding
@@ -42,17 +43,11 @@ def unwrapped(text: str) -> str:
     A line break stays where the next word would have fitted into the longest line: that of a list, of verse, or of code.
     """
     lines = text.split("\n")
-    width = max(_NARROWEST, *map(len, lines))
+    width = max(NARROWEST, *map(len, lines))
     parts = [lines[0]]
     for line, following in pairwise(lines):
-        word = following.split(maxsplit=1)[:1]
-        wrapped = line.strip() and word and len(line) + 1 + len(word[0]) > width
-        parts += [" " if wrapped else "\n", following]
+        parts += [" " if is_wrapped(line, following, width) else "\n", following]
     return "".join(parts)
-
-
-_NARROWEST = 60
-"""The narrowest column, in characters, that prose is thought to be wrapped to."""
 
 
 @contextmanager

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 # Line breaks before a list item or table row, and after a table row.
 _ROW = re.compile(r"\n(?=[ \t]*(?:[-*+•‣◦]|\d{1,3}(?:\.\d{1,3})*[.)])[ \t]+\S|[ \t]*\|)|(?<=\|)[ \t]*\n")
 _NUMBER = re.compile(r"[ \t]*\d{1,3}(?:\.\d{1,3})*[.)]")
 _WORD = re.compile(r"\w")
 _BLANK_LINES = re.compile(r"\n[ \t\r]*\n\s*")
-_LINES, _WIDTH = 3, 60
-"""The fewest lines of a list, and the narrowest column that text is thought to be wrapped to."""
+_LINES = 3
+"""The fewest lines of a list."""
+NARROWEST = 60
+"""The narrowest column, in characters, that prose is thought to be wrapped to."""
 _BLOCK = 5000
 
 
@@ -53,11 +56,16 @@ def _line_ends(text: str) -> Iterator[int]:
 
 
 def _is_list(lines: Sequence[str]) -> bool:
-    width = max(_WIDTH, *(len(line.rstrip()) for line in lines))
-    words = [line.split(maxsplit=1)[:1] for line in lines]
-    if not all(words) or any(word[0].islower() for (word,) in words):
+    width = max(NARROWEST, *(len(line.rstrip()) for line in lines))
+    if any(not (text := line.lstrip()) or text[0].islower() for line in lines):
         return False
-    return all(len(line.rstrip()) + 1 + len(word) <= width for line, (word,) in zip(lines, words[1:], strict=False))
+    return not any(is_wrapped(line, following, width) for line, following in pairwise(lines))
+
+
+def is_wrapped(line: str, following: str, width: int) -> bool:
+    """Whether a line of prose goes on in the ``following`` one, whose first word did not fit into ``width`` characters."""
+    word = following.split(maxsplit=1)[:1]
+    return bool(line.strip() and word) and len(line.rstrip()) + 1 + len(word[0]) > width
 
 
 def _boundaries(text: str, begin: int, end: int, language: str) -> Iterator[tuple[int, int]]:
