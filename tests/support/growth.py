@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from timeit import repeat
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-def growth(work: Callable[[str], object], make: Callable[[int], str], size: int) -> float:
+def growth(work: Callable[[T], object], make: Callable[[int], T], size: int) -> float:
     """How many times as long four times the input takes: 4 for linear time, 16 for quadratic.
 
     A busy machine can double either time: a high ratio is measured again, up to three times, and the lowest one counts.
@@ -17,10 +21,6 @@ def growth(work: Callable[[str], object], make: Callable[[int], str], size: int)
     return min(ratios)
 
 
-def _seconds(work: Callable[[str], object], text: str) -> float:
-    best = float("inf")
-    for _ in range(3):
-        begun = time.process_time()
-        work(text)
-        best = min(best, time.process_time() - begun)
-    return best + 1e-4
+def _seconds(work: Callable[[T], object], argument: T) -> float:
+    """Processor time, without that of the garbage collector, which grows with all that the test process holds."""
+    return min(repeat(lambda: work(argument), timer=time.process_time, number=1, repeat=3)) + 1e-4
