@@ -21,7 +21,7 @@ from oreqa.core import Document  # noqa: E402
 from oreqa.datasets.reqa import ReqaTask  # noqa: E402
 from oreqa.errors import IndexStateError, InputError  # noqa: E402
 from oreqa.evaluation.significance import Difference  # noqa: E402
-from oreqa.generation import generate  # noqa: E402
+from oreqa.generation import prose  # noqa: E402
 from oreqa.index.change_encoder import change_encoder  # noqa: E402
 from oreqa.index.generations import newest_generation  # noqa: E402
 from oreqa.index.in_memory import index_documents  # noqa: E402
@@ -40,9 +40,9 @@ class Disk(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tiny encoder reads letters: its passages have few words."""
-    for module in (generate, adapt):
-        monkeypatch.setattr(module, "MIN_WORDS", 5)
+    """The tiny encoder reads letters: its passages are of few words, parts of sentences."""
+    monkeypatch.setattr(prose, "MIN_WORDS", 5)
+    monkeypatch.setattr(prose, "is_prose", bool)
     monkeypatch.setattr(adapt, "FEWEST", 1)
 
 

@@ -23,7 +23,7 @@ from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.squad import load_squad
 from oreqa.errors import InputError, OreqaError
-from oreqa.generation import generate, generate_questions
+from oreqa.generation import generate, generate_questions, prose
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.models.generator.decoding import BeamSearch, Nucleus
@@ -33,8 +33,9 @@ from oreqa.models.generator.inputs import MarkedAnswer
 
 @pytest.fixture(autouse=True)
 def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tiny encoder reads letters: its passages have few words."""
-    monkeypatch.setattr(generate, "MIN_WORDS", 5)
+    """The tiny encoder reads letters: its passages are of few words, parts of sentences."""
+    monkeypatch.setattr(prose, "MIN_WORDS", 5)
+    monkeypatch.setattr(prose, "is_prose", bool)
 
 
 @pytest.fixture
@@ -54,8 +55,8 @@ def test_questions_have_their_answers_in_the_documents(kb: Path, tiny_generator:
     with Index.open(kb) as index:
         lengths = [len(passage.text.split()) for passage in index.passages()]
     long = sum(length >= 5 for length in lengths)
-    assert (report.passages, report.short_passages) == (long, len(lengths) - long)
-    assert report.short_passages > 0
+    assert (report.passages, report.passed_over) == (long, len(lengths) - long)
+    assert report.passed_over > 0
     assert report.questions + sum(report.dropped.values()) == report.candidates
     assert long < report.candidates <= 3 * long
     rows = rows_of(out)
@@ -109,6 +110,15 @@ def test_styles_draws_and_seeds(kb: Path, tiny_generator: Path, tmp_path: Path) 
     report = generate_questions(tmp_path / "d.jsonl", index=kb, generator=tiny_generator, round_trip=0, draw=3, seed=5)
     assert report.passages == 3
     assert len({row["context"] for row in rows_of(tmp_path / "d.jsonl")}) <= 3
+
+
+def test_answers_lie_in_prose(kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prose, "is_prose", lambda sentence: "moved" in sentence)
+    generate_questions(tmp_path / "q.jsonl", index=kb, generator=tiny_generator, round_trip=0)
+    assert {"moved" in row["answer"] for row in rows_of(tmp_path / "q.jsonl")} == {True}
+    monkeypatch.setattr(prose, "is_prose", lambda sentence: False)
+    with pytest.raises(InputError, match=r"kb: it holds no passage of at least \d+ words with a sentence of prose"):
+        generate_questions(tmp_path / "none.jsonl", index=kb, generator=tiny_generator, round_trip=0)
 
 
 @pytest.mark.slow
@@ -328,6 +338,6 @@ def test_the_command_has_the_arguments_and_does_what_the_function_does(
     assert re.search(r"^  \d+ were asked \([\d.,]+ passages, [\d.,]+ questions a second\)$", result.stdout, re.MULTILINE)
     first = rows_of(tmp_path / "c.jsonl")[0]
     assert f"  {first['question']} – {first['span']}\n" in result.stdout
-    assert "too short to ask about" in result.stdout
+    assert "too short or without prose" in result.stdout
     result = CliRunner().invoke(app, ["generate", *map(str, arguments), "--out", str(tmp_path / "j.jsonl"), "--json"])
     assert json.loads(result.stdout)["questions"] == len(rows_of(tmp_path / "j.jsonl"))

@@ -42,8 +42,8 @@ from oreqa.evaluation.openqa import evaluate_openqa
 from oreqa.evaluation.runs import load_run
 from oreqa.files import byte_lines, write_json, write_jsonl
 from oreqa.generation import generate_questions
-from oreqa.generation.filters import MIN_WORDS
 from oreqa.generation.output import partial_file
+from oreqa.generation.prose import MIN_WORDS, is_askable
 from oreqa.index.change_encoder import change_encoder, take_encodings
 from oreqa.index.encodings import ENCODINGS
 from oreqa.index.generations import require_generation
@@ -141,11 +141,11 @@ def _adapt(
 ) -> AdaptationReport:
     """Generate questions, train on them, encode a copy of the index, and measure it before and after."""
     passages, seed = list(original.passages()), arguments["seed"]
-    asked_about = min(arguments["draw"], sum(len(passage.text.split()) >= MIN_WORDS for passage in passages))
+    asked_about = min(arguments["draw"], sum(map(is_askable, passages)))
     if (measured := round(KEPT_AT_BEST * asked_about * arguments["answers"] / HELD_OUT)) < FEWEST:
         raise InputError(
-            f"{work.parents[1]}: {asked_about} passages of at least {MIN_WORDS} words would be asked about, which gives "
-            f"{measured} questions to measure by at best; at least {FEWEST} are needed: {_MORE}"
+            f"{work.parents[1]}: {asked_about} passages of prose of at least {MIN_WORDS} words would be asked about, which "
+            f"gives {measured} questions to measure by at best; at least {FEWEST} are needed: {_MORE}"
         )
     expected = _estimate(original, passages, work, arguments, asked_about)
     if announce is not None:

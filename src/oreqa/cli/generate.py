@@ -106,7 +106,7 @@ def generate(
     say(f"  {written.candidates:,} were asked ({rates})")
     for reason, dropped in written.dropped.items():
         say(f"  {dropped:,} dropped: {REASONS[reason]}")
-    if written.short_passages:
-        say(f"  {counted(written.short_passages, 'other passage')} too short to ask about")
+    if written.passed_over:
+        say(f"  {counted(written.passed_over, 'other passage')} too short or without prose")
     for question, answer in written.examples:
         say(f"  {question} – {answer}")

@@ -16,9 +16,6 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import probability
 from oreqa.models.reader.reader import Reader
 
-MIN_WORDS = 20
-"""Passages of fewer words are passed over (ProQA's released code)."""
-
 MIN_QUESTION_WORDS = 3
 """A question of fewer words asks for nothing in particular."""
 

@@ -21,8 +21,9 @@ from oreqa.files import resume_rows
 from oreqa.generation.candidates import answer_candidates
 from oreqa.generation.drafts import Draft, drop_repeated
 from oreqa.generation.entities import Entities
-from oreqa.generation.filters import MIN_WORDS, REASONS, Filters
+from oreqa.generation.filters import REASONS, Filters
 from oreqa.generation.output import check_out, partial_file, sentence_ranges, write_questions
+from oreqa.generation.prose import MIN_WORDS, is_askable, prose_ranges
 from oreqa.generation.sources import PassageSource, open_source
 from oreqa.index.clusters import draw_across_clusters
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -35,9 +36,11 @@ from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress
 
-BLOCK = 32
-"""Passages that are worked on together, and saved together."""
+BLOCK = 8
+"""Passages that are worked on and saved together: a few seconds' work, and as fast as larger blocks."""
 
+SPARE = 4
+"""How many times as many answer candidates are looked at as are asked about: those outside of prose are passed over."""
 
 EXAMPLES = 3
 """Questions that a report shows."""
@@ -47,15 +50,15 @@ EXAMPLES = 3
 class GenerationReport:
     """What was written to ``out``: the ``questions`` kept, of one asked about each of ``candidates`` in ``passages``.
 
-    ``asked_passages`` have a question. ``dropped`` counts the others by reason (``filters.REASONS``), ``short_passages``
-    what was passed over. ``seconds`` are those of the last run, if it resumed another, and ``passages_per_second`` and
-    ``candidates_per_second`` the rates of what it did itself, its models loaded. ``examples`` are a few of the questions,
-    each with its answer.
+    ``asked_passages`` have a question. ``dropped`` counts the others by reason (``filters.REASONS``), ``passed_over`` the
+    passages that are too short to ask about or hold no prose. ``seconds`` are those of the last run, if it resumed another,
+    and ``passages_per_second`` and ``candidates_per_second`` the rates of what it did itself, its models loaded.
+    ``examples`` are a few of the questions, each with its answer.
     """
 
     out: Path
     passages: int
-    short_passages: int
+    passed_over: int
     candidates: int
     questions: int
     asked_passages: int
@@ -93,8 +96,9 @@ def generate_questions(
     The passages are those of an ``index``, or of ``data`` (a SQuAD or MRQA file, whose questions are not looked at, or a
     BEIR folder), which is indexed in ``work`` by the encoder ``model``, by default all-MiniLM-L6-v2. ``draw`` picks some of
     them from all clusters of similar passages alike (``index.clusters``), or at random where nothing is indexed. In each
-    passage of at least ``filters.MIN_WORDS`` words up to ``answers`` spans are marked: those of the ``extractor`` and of
-    rules (``answer_candidates``), or spaCy's ``entities`` (the name of a pipeline), or those of rules alone. The
+    passage of at least ``MIN_WORDS`` words up to ``answers`` spans in sentences of prose are marked: those of the
+    ``extractor`` and of rules (``answer_candidates``), or spaCy's ``entities`` (the name of a pipeline), or those of rules
+    alone. The
     ``generator`` asks for each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
 
     Questions of fewer than three words, with their answer inside, or asked twice are dropped; and those for which the
@@ -128,10 +132,10 @@ def generate_questions(
         CrossEncoder.load(classifier or DEFAULT_CLASSIFIER, device, kind=CLASSIFIER) if min_probability else None,
     )
     with open_source(out, index, data, work, model, round_trip > 0, device, progress) as source:
-        passages = [passage for passage in source.passages if len(passage.text.split()) >= MIN_WORDS]
-        short = len(source.passages) - len(passages)
+        passages = [passage for passage in source.passages if is_askable(passage)]
+        passed_over = len(source.passages) - len(passages)
         if not passages:
-            raise InputError(f"{index or data}: it holds no passage of at least {MIN_WORDS} words to ask about")
+            raise InputError(f"{index or data}: it holds no passage of at least {MIN_WORDS} words with a sentence of prose")
         if draw is not None and draw < len(passages):
             passages = _draw(source, passages, draw, seed)
         filters = Filters(source.index, judges[0], round_trip, judges[1], min_probability)
@@ -170,7 +174,7 @@ def generate_questions(
     return GenerationReport(
         out,
         passages=len(passages),
-        short_passages=short,
+        passed_over=passed_over,
         candidates=len(drafts),
         questions=len(kept),
         asked_passages=len({draft.passage for draft in kept}),
@@ -202,12 +206,14 @@ def _mark(
 ) -> list[Draft]:
     """Drafts without questions about passages of which the first has the number ``first``."""
     texts = [(passage_head(passage.title, passage.heading), passage.text) for passage in passages]
-    candidates = answer_candidates(texts, answers, extractor=extractor, entities=entities, rules=entities is None)
-    return [
-        Draft(number, candidate.text, candidate.start, styles[(number + place) % len(styles)])
-        for number, of_passage in enumerate(candidates, first)
-        for place, candidate in enumerate(of_passage)
-    ]
+    candidates = answer_candidates(texts, SPARE * answers, extractor=extractor, entities=entities, rules=entities is None)
+    drafts = []
+    for number, (passage, of_passage) in enumerate(zip(passages, candidates, strict=True), first):
+        prose = prose_ranges(passage)
+        asked = [c for c in of_passage if any(start <= c.start and c.end <= end for start, end in prose)]
+        for place, candidate in enumerate(asked[:answers]):
+            drafts.append(Draft(number, candidate.text, candidate.start, styles[(number + place) % len(styles)]))
+    return drafts
 
 
 def _ask(

@@ -83,7 +83,7 @@ therefore these they this those though through throughout thus to together too t
 upon us use used uses using usually very was we well went were what when where whereas whether which while who whom
 whose why will with within without would yet you your yours"""
 
-_FUNCTION_WORDS = frozenset(_WORD_LIST.split())
+FUNCTION_WORDS = frozenset(_WORD_LIST.split())
 """Words that no name at the beginning of a sentence begins with, and that separate runs of content words."""
 
 _DETERMINERS = ("the", "a", "an", "his", "her", "its", "their", "this", "these", "my", "our", "your")
@@ -149,7 +149,7 @@ def _numbers(text: str) -> Iterator[Range]:
 def _quantities(text: str) -> Iterator[Range]:
     for start, end in _numbers(text):
         unit = _UNIT.match(text, end)
-        if unit and unit.group()[1:].split()[0] not in _FUNCTION_WORDS:
+        if unit and unit.group()[1:].split()[0] not in FUNCTION_WORDS:
             yield start, unit.end()
 
 
@@ -162,12 +162,12 @@ def _names(text: str) -> Iterator[Range]:
     for match in _NAME.finditer(text):
         start, end = match.span()
         first = _begins_sentence(text, start)
-        while first and (word := _WORD.match(text, start, end)) and word.group().lower() in _FUNCTION_WORDS:
+        while first and (word := _WORD.match(text, start, end)) and word.group().lower() in FUNCTION_WORDS:
             start = word.end()
             while start < end and not text[start].isalnum():
                 start += 1
         name = text[start:end].lower()
-        if len(name) > 1 and name not in _FUNCTION_WORDS and not (first and start == match.start() and name in lower):
+        if len(name) > 1 and name not in FUNCTION_WORDS and not (first and start == match.start() and name in lower):
             yield start, end
 
 
@@ -185,7 +185,7 @@ def _phrases(text: str) -> Iterator[Range]:
     run: list[regex.Match[str]] = []
     before = ""
     for match in itertools.chain(_WORD.finditer(text), [None]):
-        content = match is not None and match.group()[0].islower() and match.group() not in _FUNCTION_WORDS
+        content = match is not None and match.group()[0].islower() and match.group() not in FUNCTION_WORDS
         joined = bool(match and run and text[run[-1].end() : match.start()] == " ")
         if run and not (content and joined):
             introduced = len(run) > 1 or before in _DETERMINERS + _PREPOSITIONS
