@@ -175,7 +175,8 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     head.add_row(sure, Text(one_line(answer.text), "bold"))
     parts: list[RenderableType] = [head]
     if not whole and answer.text != sentence.text:
-        text = Text(visible(unwrapped(sentence.text), lines=True))
+        start, end = sentence.start - passage.start, sentence.end - passage.start
+        text = Text(visible(unwrapped(passage.text)[start:end], lines=True))
         text.stylize("bold underline", max(0, answer.start - sentence.start), answer.end - sentence.start)
         parts.append(Padding(text, (0, 0, 0, 5)))
     if whole and (len(passage.sentences) > 1 or answer.text != sentence.text):

@@ -7,13 +7,12 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from oreqa.corpus.sentences import NARROWEST, is_wrapped
+from oreqa.corpus.lines import wraps
 from oreqa.errors import InputError, OreqaError
 
 # What a terminal obeys, or what hides how a text reads: C0 and C1 controls, DEL, orders of direction; and what no encoding
@@ -38,16 +37,11 @@ def visible(text: str, lines: bool = False) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """A text whose prose was wrapped into lines, with a space at each of these line breaks, so that no offset moves.
-
-    A line break stays where the next word would have fitted into the longest line: that of a list, of verse, or of code.
-    """
-    lines = text.split("\n")
-    width = max(NARROWEST, *map(len, lines))
-    parts = [lines[0]]
-    for line, following in pairwise(lines):
-        parts += [" " if is_wrapped(line, following, width) else "\n", following]
-    return "".join(parts)
+    """A text whose prose was wrapped into lines, with a space at each of these line breaks, so that no offset moves."""
+    characters = list(text)
+    for place in wraps(text):
+        characters[place] = " "
+    return "".join(characters)
 
 
 @contextmanager

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 
-# Line breaks before a list item or table row, and after a table row.
-_ROW = re.compile(r"\n(?=[ \t]*(?:[-*+•‣◦]|\d{1,3}(?:\.\d{1,3})*[.)])[ \t]+\S|[ \t]*\|)|(?<=\|)[ \t]*\n")
+from oreqa.corpus.lines import line_ends
+
 _NUMBER = re.compile(r"[ \t]*\d{1,3}(?:\.\d{1,3})*[.)]")
 _WORD = re.compile(r"\w")
-_BLANK_LINES = re.compile(r"\n[ \t\r]*\n\s*")
-_LINES = 3
-"""The fewest lines of a list."""
-NARROWEST = 60
-"""The narrowest column, in characters, that prose is thought to be wrapped to."""
 _BLOCK = 5000
 
 
@@ -27,45 +21,11 @@ def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
     """
     sentences: list[tuple[int, int]] = []
     line_start = 0
-    for line_end in [*row_ends(text), len(text)]:
+    for line_end in [*line_ends(text), len(text)]:
         for start, end in _boundaries(text, line_start, line_end, language):
             _append(sentences, text, start, end)
         line_start = line_end
     return [sentence for sentence in sentences if _WORD.search(text, *sentence)] or sentences[:1]
-
-
-def row_ends(text: str) -> list[int]:
-    """Return the places where list items, table rows, and lines of blocks that list things end, in order."""
-    return sorted({match.end() for match in _ROW.finditer(text)}.union(_line_ends(text)))
-
-
-def _line_ends(text: str) -> Iterator[int]:
-    """Yield the ends of the lines of each block that lists things line by line, as addresses, opening hours or settings.
-
-    Prose is wrapped where the next word would not fit. In a list every next word would have fitted, and no line goes on with
-    a small letter.
-    """
-    start = 0
-    for gap_start, gap_end in [match.span() for match in _BLANK_LINES.finditer(text)] + [(len(text), len(text))]:
-        lines = text[start:gap_start].split("\n")
-        if len(lines) >= _LINES and _is_list(lines):
-            for line in lines[:-1]:
-                start += len(line) + 1
-                yield start
-        start = gap_end
-
-
-def _is_list(lines: Sequence[str]) -> bool:
-    width = max(NARROWEST, *(len(line.rstrip()) for line in lines))
-    if any(not (text := line.lstrip()) or text[0].islower() for line in lines):
-        return False
-    return not any(is_wrapped(line, following, width) for line, following in pairwise(lines))
-
-
-def is_wrapped(line: str, following: str, width: int) -> bool:
-    """Whether a line of prose goes on in the ``following`` one, whose first word did not fit into ``width`` characters."""
-    word = following.split(maxsplit=1)[:1]
-    return bool(line.strip() and word) and len(line.rstrip()) + 1 + len(word[0]) > width
 
 
 def _boundaries(text: str, begin: int, end: int, language: str) -> Iterator[tuple[int, int]]:

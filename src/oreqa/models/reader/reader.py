@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oreqa.arguments import count, is_list, kind_of, text_list, title_and_text
 from oreqa.core import Span
-from oreqa.corpus.sentences import row_ends
+from oreqa.corpus.lines import line_ends
 from oreqa.errors import InputError
 from oreqa.models.folders import find_model, shown_name
 from oreqa.models.graph.session import Session, check_finite, load_session
@@ -141,7 +141,7 @@ def _structure(text: str, tokens: Tokens) -> tuple[NDArray[np.intp], NDArray[np.
     numbering = np.zeros(len(starts), bool)
     for match in _SECTION_NUMBER.finditer(text):
         numbering[slice(*np.searchsorted(starts, match.span()))] = True
-    ends = sorted([gap.start() for gap in _BLANK_LINE.finditer(text)] + row_ends(text))
+    ends = sorted([gap.start() for gap in _BLANK_LINE.finditer(text)] + line_ends(text))
     return np.searchsorted(ends, starts, side="right"), numbering
 
 

@@ -1,0 +1,87 @@
+"""Which line breaks of a text end an item, a row or a line of a list, and which only wrap prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+# Line breaks before a list item or table row, and after a table row.
+_ITEM = re.compile(r"\n(?=[ \t]*(?:[-*+•‣◦]|\d{1,3}(?:\.\d{1,3})*[.)])[ \t]+\S|[ \t]*\|)|(?<=\|)[ \t]*\n")
+_CELLS = " | "
+_SETTING = re.compile(r"\s*[\w.-]+(?: [\w.-]+){0,2} ?[:=] ?\S")
+_CODE = re.compile(r"[{}<>|=\\_#$`\[\]]|\w\(")
+
+MIN_LIST_LINES = 3
+"""The fewest lines of a list."""
+
+MIN_COLUMN = 60
+"""The narrowest column, in characters, that prose is thought to be wrapped to."""
+
+WRAPPED = 2 / 3
+"""The least share of the line breaks of wrapped prose at which the next word would not have fitted."""
+
+MAX_CODE = 0.02
+"""The most characters of code in a block of prose, as a share of all."""
+
+
+def line_ends(text: str) -> list[int]:
+    """Return the places where list items, table rows, and lines of blocks that list things end, in order.
+
+    A block lists things line by line, as addresses, opening hours or settings do, if its lines do not look wrapped: prose is
+    wrapped where the next word would not fit, and goes on with small letters.
+    """
+    ends = {match.end() for match in _ITEM.finditer(text)}
+    for lines in _blocks(text):
+        listed = _is_list([line for line, _ in lines])
+        ends |= {end for (line, end), (next_line, _) in pairwise(lines) if listed or _CELLS in line or _CELLS in next_line}
+    return sorted(ends)
+
+
+def wraps(text: str) -> Iterator[int]:
+    """Yield the places of the line breaks at which prose is wrapped; those of lists, verse, tables and code are not."""
+    ends = set(line_ends(text))
+    for lines in _blocks(text):
+        width = max(MIN_COLUMN, *(len(line.rstrip()) for line, _ in lines))
+        if sum(len(_CODE.findall(line)) for line, _ in lines) > MAX_CODE * sum(len(line) for line, _ in lines):
+            continue
+        for (line, end), (next_line, _) in pairwise(lines):
+            if end not in ends and _indentation(next_line) <= _indentation(line) and _is_wrapped(line, next_line, width):
+                yield end - 1
+
+
+def _blocks(text: str) -> Iterator[list[tuple[str, int]]]:
+    """Yield the runs of lines that are not blank, each line with the place where the next one begins."""
+    end, lines = 0, list[tuple[str, int]]()
+    for line in text.split("\n"):
+        end += len(line) + 1
+        if line.strip():
+            lines.append((line, end))
+        elif lines:
+            yield lines
+            lines = []
+    if lines:
+        yield lines
+
+
+def _is_list(lines: Sequence[str]) -> bool:
+    if len(lines) < MIN_LIST_LINES:
+        return False
+    if all(_SETTING.match(line) for line in lines):
+        return True
+    if any(line.lstrip()[0].islower() for line in lines[1:]):
+        return False
+    width = max(len(line.rstrip()) for line in lines)
+    if width < MIN_COLUMN:  # too narrow to tell by the width: prose ends as a sentence does
+        return not lines[-1].rstrip(" \t\"'”’»)]").endswith((".", "!", "?", "…"))
+    wrapped = [_is_wrapped(line, next_line, width) for line, next_line in pairwise(lines)]
+    return sum(wrapped) < WRAPPED * len(wrapped)
+
+
+def _is_wrapped(line: str, next_line: str, width: int) -> bool:
+    """Whether the first word of the next line would not have fitted into ``width`` characters."""
+    return len(line.rstrip()) + 1 + len(next_line.split(maxsplit=1)[0]) > width
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())

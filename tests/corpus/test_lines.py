@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+from growth import growth
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oreqa.corpus.lines import line_ends, wraps
+
+LONG = "The line is as long as the column is wide, and no word more would fit"
+
+
+def lines_of(text: str) -> list[str]:
+    """The text, cut at the ends of lines."""
+    ends = line_ends(text)
+    return [text[start:end].strip() for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Open\nMonday 9 to 17\nFriday 9 to 20",
+        "\nOpen\nMonday 9 to 17\nFriday 9 to 20\n",
+        "Address: 12 High Street, near the old town hall and the railway station\nPhone: 555\nFax: 556\nMail: x",
+        "12 High Street, near the old town hall and the railway station\nPhone 555\nFax 556\nMail",
+        "port = 22\nprotocol = 2\nbanner = none",
+        "number | product | price\nA-8 | Drill, with a box of twelve bits and a charger for the battery | 74.90\nA-9 | Saw | 5",
+        "- Put the kettle on the stove, and wait until it whistles quite loudly.\n- Pour it.",
+        "| a | b |\n| c | d |",
+    ],
+)
+def test_lists_and_rows_end_with_their_lines(text: str) -> None:
+    assert lines_of(text.strip()) == text.strip().split("\n")
+    assert set(line_ends(text)) >= {
+        place + 1 for place, character in enumerate(text.rstrip()) if character == "\n" and place
+    }
+    assert not list(wraps(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join([LONG] * 4),
+        f"{LONG}\n{LONG}\nIn the end.",
+        "Die Bundesregierung hat im letzten Jahr neue\nMaßnahmen für den Ausbau der Netze und der\nSpeicher beschlossen.",
+        "The trial was run by the University of\nCalifornia, Berkeley, together with the\nMassachusetts Institute (MIT.)",
+        "One goes\non here\nAnd here",
+        "Two lines\nAre no list",
+        "",
+        "\n",
+    ],
+)
+def test_prose_does_not(text: str) -> None:
+    assert line_ends(text) == []
+
+
+def test_wrapped_prose_is_told_from_verse_code_and_paragraphs() -> None:
+    assert list(wraps(f"{LONG}\ngoes on")) == [len(LONG)]
+    for text in (
+        "result = subprocess.run(['git', 'status'], capture_output=True)\nprint(result)",
+        "int main() {\n  return 0;\n}",
+        "a\n\nb",
+        "Mon 9 to 17\nTue 8 to 12",
+        f"{LONG}\n    A new paragraph begins here",
+        f"{LONG}\n\n{LONG}",
+    ):
+        assert not list(wraps(text))
+    code = "x = [" + "1, " * 40 + "]"
+    assert list(wraps(f"{code}\n\n{LONG}\ngoes on")) == [len(code) + 2 + len(LONG)]
+
+
+@given(st.text(alphabet="ab .|-1:=\n\t\xa0{", max_size=200))
+def test_places_are_of_line_breaks(text: str) -> None:
+    assert all(text[place] == "\n" for place in wraps(text))
+    ends = line_ends(text)
+    assert ends == sorted(set(ends))
+    assert not {place + 1 for place in wraps(text)} & set(ends)
+
+
+@pytest.mark.parametrize("unit", ["a", "\n", "a\n", "| ", " | \n", "- ", "a: b\n", " ", "1.", "x\n\n"])
+def test_time_is_linear(unit: str) -> None:
+    assert growth(lambda text: list(wraps(text)), lambda size: unit * (size // len(unit)), 20_000) < 10
