@@ -6,7 +6,9 @@ from typing import cast
 
 import numpy as np
 import pytest
+from growth import growth
 
+from oreqa.answering.cells import answering_cell, asked_cells
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import read_answers, read_spans, rerank_spans
 from oreqa.core import Document, Passage, Span
@@ -67,7 +69,7 @@ def test_an_answer_from_the_row_of_a_table_is_a_whole_cell() -> None:
     passage = paragraph_passage(Document("airports", "", text))
     shown = ("airports", "Field", "state", "UT; country: USA", "UT", "USA\nNo", "them")
     (spans,) = read_spans(cast(Reader, Spans(*shown)), ["in which state"], [[passage]])
-    assert [span.text for span in spans] == ["airports", "Canyonlands Field", "UT", "UT", "UT", "USA", "them"]
+    assert [span.text for span in spans] == ["airports", "Canyonlands Field", "UT", "USA", "them"]  # a cell once
     assert all(text[span.start : span.end] == span.text for span in spans)
 
 
@@ -91,7 +93,7 @@ def test_of_a_row_that_a_question_names_the_named_column_answers(question: str, 
 
 
 @pytest.mark.parametrize(
-    ("question", "found", "answer"),
+    ("question", "read", "answer"),
     [
         ("Which product costs 74,90?", "A-7", "Tile cutter"),
         ("In the list, which product has the number A-7?", "A-7", "Tile cutter"),
@@ -102,8 +104,41 @@ def test_of_a_row_that_a_question_names_the_named_column_answers(question: str, 
         ("By which product is it replaced?", "A-7", "A-7"),
     ],
 )
-def test_the_column_that_a_question_asks_for_answers(question: str, found: str, answer: str) -> None:
+def test_the_column_that_a_question_asks_for_answers(question: str, read: str, answer: str) -> None:
     text = "number: A-7; product: Tile cutter; price: 74,90; Mon: closed; Tue: 8-17"
     passage = paragraph_passage(Document("tools", "", text))
-    (spans,) = read_spans(cast(Reader, Spans(found)), [question], [[passage]])
+    (spans,) = read_spans(cast(Reader, Spans(read)), [question], [[passage]])
     assert [span.text for span in spans] == [answer]
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "read", "answer"),
+    [
+        # Stop words name no cell, and money is no Monday.
+        ("step: 3; action: rinse with water; duration: 5 min", "What action comes with step 3?", "3", "rinse with water"),
+        ("name: Pool; Mon: closed; price: 5 EUR", "How much money does the Pool cost?", "Pool", "Pool"),
+        ("name: Pool; Mon: closed; price: 5 EUR", "Is the Pool open on Mondays?", "Pool", "closed"),
+        # What belongs to a column is another column.
+        ("country: France; capital: Paris; people: 68", "What is the capital's population in France?", "68", "68"),
+        ("country: France; capital: Paris; people: 68", "What is the capital city's population?", "68", "68"),
+        # Units, short forms, and the longer of two names.
+        ("name: Drill; price (EUR): 60; stock: 6", "What's the price of the drill?", "6", "60"),
+        ("name: Drill; price: 60; price range: 50-70", "What is the price range of the drill?", "Drill", "50-70"),
+        ("name: Drill; price: 60; price range: 50-70", "What is the price of the drill?", "Drill", "60"),
+    ],
+)
+def test_what_a_question_asks_for(text: str, question: str, read: str, answer: str) -> None:
+    (spans,) = read_spans(cast(Reader, Spans(read)), [question], [[paragraph_passage(Document("t", "", text))]])
+    assert [span.text for span in spans] == [answer]
+
+
+@pytest.mark.slow
+def test_long_questions_take_linear_time() -> None:
+    text = "; ".join(f"column {number}: value {number}" for number in range(20))
+
+    def read(question: str) -> None:
+        asked = asked_cells(question)
+        for place in range(0, len(text), 10):
+            answering_cell(Span(text[place], place, place + 1, 0, 0.0, {}), text, asked)
+
+    assert growth(read, lambda size: ", what is it" * size, 2_000) < 10

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.answering.cells import answering_cell, asked_cells
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
 from oreqa.core import Passage, Span
-from oreqa.corpus.rows import row_cells
 from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -60,57 +58,29 @@ def read_answers(
 
 
 def read_spans(reader: Reader, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[Span]]:
-    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first; in the row of a table the cells that answer."""
+    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first; in the row of a table the cells that answer.
+
+    Spans of one cell are the same answer in the same place: the best of them stays.
+    """
     texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
     spans = reader.read(questions, texts, SPANS_TOP_K)
     return [
-        [_answering_cell(span, read[span.passage_number].text, question) for span in of_question]
+        _in_cells(of_question, [passage.text for passage in read], question)
         for of_question, read, question in zip(spans, passages, questions, strict=True)
     ]
 
 
-def _answering_cell(span: Span, text: str, question: str) -> Span:
-    """The cell that a span begins in, if it begins in the row of a table: of a column's name, its value.
-
-    A question that says which column it asks for, as "which capital" or "what is the capital", is answered by that column's
-    cell. A cell that the question names tells which row it asks about, not the answer: then it is the cell of the one column
-    that the question names, if there is one.
-    """
-    cells = row_cells(text, span.start)
-    cell = next((value for (begin, _), value in cells if begin <= span.start < value[1]), None)
-    if cell is None:
-        return span
-    asked = _words(question)
-    others = [(text[slice(*name)], value) for name, value in cells if not _is_named(text[slice(*value)], asked)]
-    wanted = [value for name, value in others if _asks_for(name, question)]
-    if not wanted and _is_named(text[slice(*cell)], asked):
-        wanted = [value for name, value in others if _has_words(asked, _words(name))]
-    start, end = wanted[0] if len(wanted) == 1 else cell
-    return replace(span, text=text[start:end], start=start, end=end)
-
-
-def _is_named(value: str, asked: Sequence[str]) -> bool:
-    """Whether a question of these words names a cell: by a number, or by a word of four letters or more."""
-    return any(word in asked and (len(word) > 3 or word.isdigit()) for word in _words(value))
-
-
-def _asks_for(column: str, question: str) -> bool:
-    """Whether a question begins, or goes on after a comma, with the word which or what and the name of a column."""
-    words = _words(column)
-    return bool(words) and any(_words(question[asks.end() :])[: len(words)] == words for asks in _ASKS.finditer(question))
-
-
-_ASKS = re.compile(r"(?:^|,)\s*(?:which|what)\b(?:\s+(?:is|are|was|were)\b)?(?:\s+the\b)?", re.IGNORECASE)
-
-
-def _has_words(asked: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether a question of words names a column: by all words of its name, or what they begin with, as Tue of Tuesday."""
-    return bool(words) and all(any(a == word or (len(word) > 2 and a.startswith(word)) for a in asked) for word in words)
-
-
-def _words(text: str) -> list[str]:
-    """The words of a text without their case, and without a plural's s."""
-    return [word.removesuffix("s") if len(word) > 4 else word for word in re.findall(r"[^\W_]+", text.casefold())]
+def _in_cells(spans: Sequence[Span], texts: Sequence[str], question: str) -> list[Span]:
+    asked = asked_cells(question)
+    kept, cells = list[Span](), set[tuple[int, int]]()
+    for span in spans:
+        moved = answering_cell(span, texts[span.passage_number], asked)
+        place = moved.passage_number, moved.start
+        if moved is span or place not in cells:
+            kept.append(moved)
+        if moved is not span:
+            cells.add(place)
+    return kept
 
 
 def rerank_spans(
