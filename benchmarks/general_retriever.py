@@ -25,7 +25,6 @@ from oreqa.evaluation import evaluate_beir, evaluate_reqa
 from oreqa.evaluation.runs import load_run
 from oreqa.evaluation.significance import paired_difference
 from oreqa.mining import mine_negatives
-from oreqa.models.folders import FITTED
 from oreqa.models.mixing import mix_weights
 from oreqa.provenance import data_hash
 from oreqa.training import train_model
@@ -80,9 +79,7 @@ def mixed(trained: Path, share: float) -> Path:
         return trained
     out = trained.with_name(f"mixed-{share}")
     if not (out / "model.safetensors").is_file():
-        out.mkdir(exist_ok=True)
-        shutil.copyfile(trained / FITTED, out / FITTED)
-        mix_weights(trained, DEFAULT_ENCODER, share, out)
+        mix_weights(trained, DEFAULT_ENCODER, share, out, keep_fitted=True)
     return out
 
 
@@ -123,11 +120,11 @@ def main() -> None:
         dev[str(share)] = {task: {mode: mean(rr) for mode, rr in modes.items()} for task, modes in runs.items()}
         print(share, dev[str(share)], flush=True)
     gains = {s: [dev[str(s)][task]["hybrid"] - dev["0"][task]["hybrid"] for task in DEV] for s in SHARES}
-    sound = [share for share in SHARES if min(gains[share]) >= -MOST_LOST] or [min(SHARES)]
-    chosen = max(sound, key=lambda share: sum(gains[share]))
+    sound = [share for share in SHARES if min(gains[share]) >= -MOST_LOST]
+    chosen = max(sound, key=lambda share: sum(gains[share]), default=None)
     files = [work / f"{name}-{count}.jsonl" for name, count in DRAWN.items()]
     result: dict[str, Any] = {"drawn": DRAWN, "pairs_sha256": data_hash(files), "dev": dev, "chosen": chosen}
-    for task, settings in TEST.items() if arguments.test else ():
+    for task, settings in TEST.items() if arguments.test and chosen else ():
         ours, theirs = (measure(data, work, task, settings, model) for model in (mixed(trained, chosen), DEFAULT_ENCODER))
         for mode in MODES:
             row = {"questions": len(ours[mode]), "before": mean(theirs[mode]), "after": mean(ours[mode])}

@@ -326,7 +326,7 @@ def test_too_few_questions(kb: Path, tiny_generator: Path, monkeypatch: pytest.M
     with pytest.raises(InputError, match=r"would be asked about, which gives \d+ questions .* 1000 are needed: index more"):
         adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
     assert not (kb / "adapted" / "1").exists()
-    monkeypatch.setattr(adapt, "KEPT_AT_BEST", 1000)
+    monkeypatch.setattr(adapt, "MOST_KEPT", 1000)
     with pytest.raises(InputError, match="are held out to measure by; at least 1000 are needed: index more documents"):
         adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
 

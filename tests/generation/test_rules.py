@@ -19,6 +19,7 @@ def found(text: str, kind: str) -> list[str]:
         ("It fell on 14 July 1789, not on July 4, 1776.", ["14 July 1789", "July 4, 1776"]),
         ("From March 1941 until 1945.", ["March 1941", "1945"]),
         ("In the late 19th century and in the 1920s", ["late 19th century", "1920s"]),
+        ("Python 3.11.12, section 3.4.22, 99/99/9999 and 45.13.2001", []),
         ("released on 2020-05-12, 12/05/2021 and 3.4.2022", ["2020-05-12", "12/05/2021", "3.4.2022"]),
         ("Between 1914–1918 or 1914-18.", ["1914–1918", "1914-18"]),
         ("Caesar died in 44 BC.", ["44 BC"]),

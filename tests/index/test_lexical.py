@@ -15,6 +15,7 @@ def test_words() -> None:
     assert words("The dogs were Running, 3.5 times!", "en") == ["the", "dog", "were", "run", "3", "5", "time"]
     assert words("Beyoncé’s café_bar ﬁne", "en") == words("beyonces cafe bar fine".replace("beyonces", "beyonce s"), "en")
     assert words("日本語 text", "xx") == ["日", "本", "語", "text"]
+    assert words("2⁶⁴ of 10⁶ m²", "en") == words("2^64 of 10^6 m2", "en")
     assert words("", "en") == []
     assert words("häuser", "de") == ["haus"]
     with pytest.raises(InputError, match="not a language code"):

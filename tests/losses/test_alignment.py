@@ -147,3 +147,11 @@ def test_large_inner_products_stay_finite() -> None:
 def test_a_share_of_the_weights() -> None:
     assert PRINTED.times(0.5) == AlignmentWeights(0.25, 0.25, 5000, 5000)
     assert PRINTED.times(0) == AlignmentWeights(0, 0, 0, 0)
+
+
+def test_autocast_does_not_round_it() -> None:
+    rows, columns = torch.randn(3, 5), torch.randn(4, 5)
+    with torch.autocast("cpu", torch.bfloat16):
+        values = INNER(rows, columns)
+    assert values.dtype == torch.float32
+    torch.testing.assert_close(values, rows @ columns.T)

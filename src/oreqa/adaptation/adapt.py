@@ -28,10 +28,10 @@ from oreqa.adaptation.work import (
     TRIAL,
     begin,
     finish,
+    removed_if_refused,
     report_of_killed,
-    unless_generated,
 )
-from oreqa.arguments import as_path, count, text_list
+from oreqa.arguments import as_path, count, share, text_list
 from oreqa.core import Passage
 from oreqa.datasets.pairs import load_pairs, pair_row
 from oreqa.datasets.questions import load_question_list
@@ -69,8 +69,8 @@ FEWEST = 30
 DEPTH, BATCH = 100, 64
 """Passages that are ranked for a held-out question, and questions that are searched together."""
 
-KEPT_AT_BEST = 0.5
-"""More of the generated questions than the filters ever kept."""
+MOST_KEPT = 0.5
+"""Upper bound of the share of generated questions that pass the filters."""
 
 _MORE = "index more documents, or set draw (while there are passages left) or answers higher"
 
@@ -113,13 +113,13 @@ def adapt_index(
     if asked is not None:
         load_question_list(asked)  # a mistake in it must not show after hours
     arguments = {"generator": str(generator), "extractor": extractor and str(extractor), "draw": draw, "answers": answers,
-                 "round_trip": float(round_trip), "seed": seed}  # fmt: skip
+                 "round_trip": share(round_trip, "round_trip"), "seed": seed}  # fmt: skip
     require_generation(folder)
     with write_lock(folder / FOLDER, "adapting this index"):
         if report := report_of_killed(folder, arguments, settings, asked):
             return report
         work = begin(folder, arguments, settings, seed)
-        with unless_generated(work), Index.open(work / ORIGINAL, device) as original:
+        with removed_if_refused(work), Index.open(work / ORIGINAL, device) as original:
             report = _adapt(original, work, arguments, asked, settings, device, announce, progress)
         write_json(work / MEASURED, asdict(report))
         if report.published:
@@ -142,7 +142,7 @@ def _adapt(
     """Generate questions, train on them, encode a copy of the index, and measure it before and after."""
     passages, seed = list(original.passages()), arguments["seed"]
     asked_about = min(arguments["draw"], sum(map(is_askable, passages)))
-    if (measured := round(KEPT_AT_BEST * asked_about * arguments["answers"] / HELD_OUT)) < FEWEST:
+    if (measured := round(MOST_KEPT * asked_about * arguments["answers"] / HELD_OUT)) < FEWEST:
         raise InputError(
             f"{work.parents[1]}: {asked_about} passages of prose of at least {MIN_WORDS} words would be asked about, which "
             f"gives {measured} questions to measure by at best; at least {FEWEST} are needed: {_MORE}"
@@ -230,11 +230,7 @@ def _train(work: Path, model: str, settings: Sequence[str], progress: Progress) 
     if not (out / "model.safetensors").is_file():
         if not (trained / "run.json").is_file():
             train_model("retriever", work / RECIPE, trained, settings, progress)
-        # The weights of the retrieval scores fit a mix as they fit the trained model: cosines keep their scale.
-        if (trained / FITTED).is_file():
-            out.mkdir(exist_ok=True)
-            shutil.copyfile(trained / FITTED, out / FITTED)
-        mix_weights(trained, model, SHARE, out)
+        mix_weights(trained, model, SHARE, out, keep_fitted=True)
 
 
 def _keep_calibration(retriever: Path, before: Index, after: Index, questions: Sequence[str]) -> None:

@@ -77,12 +77,12 @@ def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], se
     if (work / REPORT).is_file():
         work = place / str(numbers[-1] + 1)
     copy_generation(index, work / ORIGINAL)
-    with unless_generated(work), Index.open(work / ORIGINAL) as original:
+    with removed_if_refused(work), Index.open(work / ORIGINAL) as original:
         if not original.counts()["passages"]:
             raise InputError(f"{index}: it holds no text to ask about; add some with: oreqa index PATH --index {index}")
         wanted = {"documents": _documents(original), "encoder": original.fingerprint, "arguments": arguments}
         model = original.settings.model
-    with unless_generated(work):  # before anything is forgotten: a mistake in the settings must cost nothing
+    with removed_if_refused(work):  # before anything is forgotten: a mistake in the settings must cost nothing
         _write_recipe(work, model, seed, settings)
     started = read_json(work / STARTED) if (work / STARTED).is_file() else {}
     if {key: started.get(key) for key in wanted} != wanted:
@@ -98,7 +98,7 @@ def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], se
 
 
 @contextmanager
-def unless_generated(work: Path) -> Iterator[None]:
+def removed_if_refused(work: Path) -> Iterator[None]:
     """Remove the folder of an adaptation that is refused, unless questions were generated there."""
     try:
         yield

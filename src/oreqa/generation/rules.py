@@ -23,6 +23,7 @@ _MONTH = (
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
 )
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_DAY_NUMBER, _MONTH_NUMBER = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:0?[1-9]|1[0-2])"
 _ERA = r"(?:\s(?:BCE?|CE|AD|B\.C\.|A\.D\.))"
 _YEAR = r"(?:1\d{3}|20\d{2})"
 _ORDINAL = (
@@ -30,7 +31,8 @@ _ORDINAL = (
     r"|(?:thir|four|fif|six|seven|eigh|nine)teenth|twentieth|twenty-first)"
 )
 _DATE = regex.compile(
-    rf"(?<![\w$€£¥.,/-])(?:{_YEAR}-\d{{2}}-\d{{2}}|\d{{1,2}}([/.])\d{{1,2}}\1(?:\d{{4}}|\d{{2}})"
+    rf"(?<![\w$€£¥.,/-])(?:{_YEAR}-\d{{2}}-\d{{2}}|{_DAY_NUMBER}\.{_MONTH_NUMBER}\.{_YEAR}"
+    rf"|(?:{_DAY_NUMBER}/{_MONTH_NUMBER}|{_MONTH_NUMBER}/{_DAY_NUMBER})/(?:\d{{4}}|\d{{2}})"
     rf"|{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s\d{{3,4}})?{_ERA}?"
     rf"|{_MONTH}\s{_DAY}(?!\d)(?:,?\s\d{{3,4}}(?!\d))?"
     rf"|{_MONTH},?\s(?:of\s)?\d{{4}}"

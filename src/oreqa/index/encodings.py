@@ -33,7 +33,7 @@ NEXT = f"next-{ENCODINGS}"
 KEPT_UPDATES = 10
 """For how many further updates the encodings of an interrupted update are kept."""
 
-_VERSION = "3"
+_VERSION = "4"
 """Increase it when a change of the code gives the same passage another encoding or other words."""
 
 _SCHEMA = """

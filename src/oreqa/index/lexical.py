@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _LONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_LONE}]|[^\W_{_LONE}]+")
 
+# Between a number and its power, which would become one number: 2⁶⁴ is not 264.
+_POWER = re.compile(r"(?<=[0-9])(?=[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽])")
+
 STEMMERS = {
     "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
     "eu": "basque", "fi": "finnish", "fr": "french", "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian",
@@ -35,6 +38,7 @@ STEMMERS = {
 def words(text: str, language: str) -> list[str]:
     """The stemmed words of a text, in order: lower case, accents and punctuation left out."""
     if not text.isascii():
+        text = _POWER.sub(" ", text)
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     unstemmed = _WORD.findall(text.lower())
     stemmer = _stemmer(language, threading.get_ident())

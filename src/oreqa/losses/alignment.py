@@ -26,13 +26,14 @@ class Kernel:
     scale: float
 
     def __call__(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """``[N, D]`` and ``[M, D]`` to ``[N, M]`` float32."""
-        rows, columns = rows.float(), columns.float()
-        values = rows @ columns.T
-        if self.kind == "gaussian":
-            squares = rows.square().sum(1)[:, None] + columns.square().sum(1) - 2 * values
-            values = torch.exp(-squares.clamp(min=0) / self.width)
-        return self.scale * values
+        """``[N, D]`` and ``[M, D]`` to ``[N, M]`` float32, under autocast, too."""
+        with torch.autocast(rows.device.type, enabled=False):
+            rows, columns = rows.float(), columns.float()
+            values = rows @ columns.T
+            if self.kind == "gaussian":
+                squares = rows.square().sum(1)[:, None] + columns.square().sum(1) - 2 * values
+                values = torch.exp(-squares.clamp(min=0) / self.width)
+            return self.scale * values
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,12 @@ class AlignmentWeights:
 
     def times(self, share: float) -> AlignmentWeights:
         """A share of each weight."""
-        return AlignmentWeights(*(share * getattr(self, name) for name in self.__slots__))
+        return AlignmentWeights(
+            share * self.answer_question,
+            share * self.question_answer,
+            share * self.question_question,
+            share * self.answer_answer,
+        )
 
 
 def alignment_loss(
@@ -80,20 +86,20 @@ def alignment_loss(
     weights ``anchor_weights`` (``[B]``). Their neighbours are all pairs but those that are ``blank`` (bool, ``[N]``).
     """
     loss = dual.questions.new_zeros((), dtype=torch.float32)
-    for weight, around, others in (
-        (weights.answer_question, "questions", "answers"),
-        (weights.question_answer, "answers", "questions"),
-        (weights.question_question, "questions", "questions"),
-        (weights.answer_answer, "answers", "answers"),
+
+    def logs(centres: Tensor, others: Tensor) -> Tensor:
+        similarities = kernel(centres if anchors is None else centres[anchors], others)
+        return (similarities if blank is None else similarities.masked_fill(blank, -1e9)).log_softmax(1)
+
+    for weight, of_cross, of_dual in (
+        (weights.answer_question, (cross.questions, cross.answers), (dual.questions, dual.answers)),
+        (weights.question_answer, (cross.answers, cross.questions), (dual.answers, dual.questions)),
+        (weights.question_question, (cross.questions, cross.questions), (dual.questions, dual.questions)),
+        (weights.answer_answer, (cross.answers, cross.answers), (dual.answers, dual.answers)),
     ):
         if not weight:
             continue
-        logs = []
-        for vectors in (cross, dual):
-            centres = getattr(vectors, around)
-            similarities = kernel(centres if anchors is None else centres[anchors], getattr(vectors, others))
-            logs.append((similarities if blank is None else similarities.masked_fill(blank, -1e9)).log_softmax(1))
-        target, learned = logs
+        target, learned = logs(*of_cross), logs(*of_dual)
         divergence = (target.exp() * (target - learned)).sum(1)
         loss = loss + weight * (divergence if anchor_weights is None else anchor_weights * divergence).mean()
     return loss

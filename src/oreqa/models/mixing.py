@@ -14,11 +14,12 @@ from oreqa.models.folders import FITTED, find_model, load_tensors
 from oreqa.models.graph.weights import load_weights, uniform_name
 
 
-def mix_weights(trained: Path, before: str | Path, share: float, out: Path) -> None:
+def mix_weights(trained: Path, before: str | Path, share: float, out: Path, keep_fitted: bool = False) -> None:
     """Write a copy of the folder ``trained`` to ``out`` whose weights are ``share`` of it and the rest of ``before``.
 
     A share of 1 is the trained model, 0 the one that its training began with, whose general abilities a mix keeps. What was
-    fitted for one model does not fit a mix, and is left out. Raises ModelError if the two are not of one shape.
+    fitted for the trained model is left out unless ``keep_fitted``: the weights of a retriever's scores fit its mixes, whose
+    cosines are of the same scale, and a reader's do not. Raises ModelError if the two are not of one shape.
     """
     base, mixed = load_weights(find_model(before)), {}
     if others := sorted(file.parent.name for file in trained.glob("*/*.safetensors")):
@@ -28,5 +29,6 @@ def mix_weights(trained: Path, before: str | Path, share: float, out: Path) -> N
         if start is None or start.shape != value.shape:
             raise ModelError(f"{trained}: its {name} does not stand in {before}: only what was trained from it can be mixed")
         mixed[name] = np.asarray(start + share * (value.astype(np.float32) - start), np.float32)
-    shutil.copytree(trained, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.safetensors", FITTED, "checkpoints"))
+    left_out = ["*.safetensors", "checkpoints", *([] if keep_fitted else [FITTED])]
+    shutil.copytree(trained, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*left_out))
     write_bytes(out / "model.safetensors", save(mixed))

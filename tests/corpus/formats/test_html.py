@@ -81,6 +81,7 @@ def test_titles(page: str, title: str, headings: list[str]) -> None:
         ("x<sup>2</sup> H<sub>2</sub>O", "x² H2O"),
         ("2<sup><small>64</small></sup> of 2<small><sup>-31</sup></small>-1, the 3<sup>rd</sup>", "2⁶⁴ of 2⁻³¹-1, the 3rd"),
         ('known<sup><a href="#f">4</a></sup>.', "known 4."),
+        ("10<sup>0.5</sup>, 2<sup>1/3</sup> and 5<sup>-1,5</sup>", "10^0.5, 2^(1/3) and 5^-1,5"),
         ("a <img alt='a cat' src=x>sleeps <img src=y>", "a a cat sleeps"),
         ("<q>so</q> he said", "“so” he said"),
         ("<details><summary>More</summary>Hidden at first</details>", "More\n\nHidden at first"),

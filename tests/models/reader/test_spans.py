@@ -22,7 +22,7 @@ def slow_spans(windows: list[WindowLogits], top: int, shared: bool, most: int) -
         total = sum(np.log(sum(np.exp(float(v)) for w in rivals for v in getattr(w, side))) for side in ("start", "end"))
         for i in range(len(window.start)):
             for j in range(i, min(i + most, len(window.end))):
-                if not (window.opens[i] and window.closes[j]) or window.paragraphs[i] != window.paragraphs[j]:
+                if not (window.opens[i] and window.closes[j]) or window.units[i] != window.units[j]:
                     continue
                 key = (window.passage_number, window.begin + i, window.begin + j)
                 best[key] = max(best.get(key, -np.inf), float(window.start[i]) + float(window.end[j]) - total)

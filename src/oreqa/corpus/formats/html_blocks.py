@@ -178,7 +178,7 @@ class Blocks:
             self._joins = self._after_colon = False
 
     def text(self, text: str) -> None:
-        """Add text; a power keeps its place above the line: ``2⁶⁴``, not 264."""
+        """Add text; a power outside of links is told from its base: ``2⁶⁴``, not 264."""
         if "sup" in (nearest := self._open[-3:]) and "a" not in nearest:
             text = rules.raised(text)
         if self._lines.add(text, code=self._code > 0):

@@ -216,8 +216,16 @@ def heading_level(tag: str, attributes: Mapping[str, str]) -> int:
 
 _RAISED = str.maketrans("0123456789+-−()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾")
 _POWER = re.compile(r"\s*[+−(-]*\d[\d+−()-]*\s*")
+_FRACTION = re.compile(r"\s*([+−-]?\d+(?:[.,/]\d+)+)\s*")
 
 
 def raised(text: str) -> str:
-    """Return a raised number, as ``64``, in raised digits, and any other text as it is, as the ``th`` of an ordinal."""
-    return text.translate(_RAISED) if _POWER.fullmatch(text) else text
+    """Return a raised number: ``64`` in raised digits, and ``0.5`` and ``1/3``, which have none, as ``^0.5`` and ``^(1/3)``.
+
+    Any other text stays as it is, as the ``th`` of an ordinal.
+    """
+    if _POWER.fullmatch(text):
+        return text.translate(_RAISED)
+    if fraction := _FRACTION.fullmatch(text):
+        return f"^({fraction[1]})" if "/" in text else f"^{fraction[1]}"
+    return text

@@ -4,37 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import EncoderFolder, Layer, load_dense
+from oreqa.models.graph.bert import check_supported
 from oreqa.models.graph.torch import TorchSession, torch_precision, usable_device
 
 
 def open_session(folder: EncoderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
     """Return a session with the same outputs as OpenVINO's, on ``device`` (always in f32 if that is the CPU).
 
-    Raises ModelError if weights are missing.
+    Raises ModelError if weights are missing, or for a model that OpenVINO's session refuses.
     """
     torch = usable_device(device)
-    from transformers import AutoModel
+    from oreqa.models.encoder.module import load_pooling, load_tokens
 
-    dtype = torch_precision(device, precision)
-    bert: Any
-    attention = None
     if folder.cell is None:
-        bert, loaded = AutoModel.from_pretrained(
-            folder.transformer, dtype=dtype, local_files_only=True, output_loading_info=True
-        )
-        if missing := sorted(name for name in loaded["missing_keys"] if not name.startswith("pooler.")):
-            raise ModelError(f"{folder.transformer}: the model's weights lack {missing[0]}")
-    else:
-        from oreqa.models.encoder.module import load_tokens
-
-        bert = load_tokens(folder, dtype=dtype)
-    bert = bert.eval().to(device)
-    if folder.attention is not None:
-        from oreqa.models.encoder.module import load_pooling
-
-        attention = load_pooling(folder.attention).eval().to(device)
+        check_supported(folder.transformer, folder.config)
+    bert: Any = load_tokens(folder, dtype=torch_precision(device, precision)).eval().to(device)
+    attention = None if folder.attention is None else load_pooling(folder.attention).eval().to(device)
     dense = [(_tensors(torch, layer, device), layer.activation) for layer in folder.dense]
 
     def vectors(ids: Any, mask: Any, types: Any, pool: Any) -> Any:

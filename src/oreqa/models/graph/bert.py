@@ -56,7 +56,7 @@ def bert_graph(
     Raises ModelError if the architecture is not BERT, or if a tensor is missing or does not have the shape that
     ``config`` implies.
     """
-    _check_supported(folder, config)
+    check_supported(folder, config)
     tensor = Tensors(folder, weights, config)
     width = tensor.width
     heads, depth = (whole_number(config, name, folder, minimum=1) for name in ("num_attention_heads", "num_hidden_layers"))
@@ -175,7 +175,8 @@ def as_model(graph: Graph, extra: Mapping[str, Any], outputs: Mapping[str, Any])
     return ov.Model(results, list(graph.sinks), list(inputs.values()), "bert")
 
 
-def _check_supported(folder: Path, config: Mapping[str, Any]) -> None:
+def check_supported(folder: Path, config: Mapping[str, Any]) -> None:
+    """Raise ModelError for an encoder that is no BERT, or one of unknown position embeddings or activation."""
     kind = config.get("model_type")
     if kind not in ("bert", "dpr"):
         raise ModelError(

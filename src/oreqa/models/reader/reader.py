@@ -120,11 +120,11 @@ class Reader:
                 inside = slice(window.first, window.last)
                 text, until = passages[number][place][1], window.begin + window.last - window.first
                 edges = tokens[text].edges(window.begin, until)
-                paragraphs, numbering = structure[text]
+                units, numbering = structure[text]
                 edges = edges[0] & ~numbering[window.begin : until], edges[1]
                 ends = start[row, inside].copy(), end[row, inside].copy()
                 logits[number].append(
-                    WindowLogits(place, window.begin, *ends, float(selection[row]), *edges, paragraphs[window.begin : until])
+                    WindowLogits(place, window.begin, *ends, float(selection[row]), *edges, units[window.begin : until])
                 )
         spans = []
         for group, of_question in zip(passages, logits, strict=True):

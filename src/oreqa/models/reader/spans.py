@@ -18,8 +18,8 @@ class WindowLogits:
     """The reader's output for one window, whose passage tokens begin at token ``begin`` of the passage.
 
     ``start`` and ``end`` are logits of those tokens, ``selection`` is that of the window. ``opens`` and ``closes`` mask the
-    tokens at which an answer may begin and end: those that begin or end a word. ``paragraphs`` numbers the paragraphs that
-    the tokens stand in. All five arrays are ``[tokens]``.
+    tokens at which an answer may begin and end: those that begin or end a word. ``units`` numbers the paragraphs, list items
+    and rows that the tokens stand in. All six arrays are ``[tokens]``.
     """
 
     passage_number: int
@@ -29,7 +29,7 @@ class WindowLogits:
     selection: float
     opens: NDArray[np.bool_]
     closes: NDArray[np.bool_]
-    paragraphs: NDArray[np.intp]
+    units: NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ def best_spans(
 ) -> list[TokenSpan]:
     """Return the ``top`` best spans of each passage of one question; all passages' spans together, best first.
 
-    A span consists of whole words of one paragraph and has at most ``max_tokens`` tokens. Its probability is the product of
-    the softmax of its start and that of its end, normalised over all windows of the question (``shared``) or of its passage.
-    A span that lies in two windows counts once, with its higher score.
+    A span consists of whole words of one paragraph, list item or row, and has at most ``max_tokens`` tokens. Its probability
+    is the product of the softmax of its start and that of its end, normalised over all windows of the question (``shared``)
+    or of its passage. A span that lies in two windows counts once, with its higher score.
     """
     best_of: dict[tuple[int, int, int], TokenSpan] = {}
     totals = _totals(windows, shared)
@@ -69,7 +69,7 @@ def best_spans(
         # sums[i, d] is the score of the span from token i to token i + d.
         sums = start[:, None] + np.lib.stride_tricks.sliding_window_view(padded, width)
         ends = np.minimum(np.arange(size)[:, None] + np.arange(width), size - 1)
-        sums[window.paragraphs[ends] != window.paragraphs[:, None]] = -np.inf
+        sums[window.units[ends] != window.units[:, None]] = -np.inf
         sums = sums.ravel()
         count = min(top, sums.size)
         best = np.argpartition(-sums, count - 1)[:count]
