@@ -21,7 +21,7 @@ import argparse
 import json
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -62,10 +62,14 @@ METRICS = ("mrr", "r@1", "r@5")
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Settings of an encoder's small recipe, which is ENDX with unit vectors; and the system that it is compared with."""
+    """Settings of an encoder's small recipe, which is ENDX with unit vectors; and the system that it is compared with.
+
+    With ``labels`` the labels teach instead of the cross-encoder: in all four terms each pair is its own and only neighbour.
+    """
 
     rival: str | None
     settings: tuple[str, ...] = ()
+    labels: bool = False
 
 
 ALONE = ("alignment=",)
@@ -95,10 +99,9 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "labels": (),
 }
 """What is changed in ENDX. ``unaligned`` trains the cross-encoder, but the dual encoder learns nothing from it; ``printed``
-has the paper's weights; in ``labels`` the labels teach instead of the cross-encoder: in all four terms each pair is its own
-and only neighbour."""
+has the paper's weights; ``labels`` is explained above."""
 SYSTEMS |= {
-    f"{base}_{name}": System(base, (*SYSTEMS[base].settings, *settings))
+    f"{base}_{name}": System(base, (*SYSTEMS[base].settings, *settings), name == "labels")
     for base in ("endx", "endx_dot")
     for name, settings in CHANGES.items()
 }
@@ -144,8 +147,8 @@ def labels_teach() -> Iterator[None]:
     """Lets alignments learn from the labels: each pair's own vectors are its only neighbours."""
 
     def taught_by_labels(dual: PairVectors, cross: PairVectors, *rest: Any, **named: Any) -> torch.Tensor:
-        own = 100 * torch.eye(len(cross.questions), device=cross.questions.device)
-        return alignment_loss(dual, PairVectors(own, own), *rest, **named)
+        apart = 100 * torch.eye(len(cross.questions), device=cross.questions.device)
+        return alignment_loss(dual, PairVectors(apart, apart), *rest, **named)
 
     with patch("oreqa.training.losses.alignment_loss", taught_by_labels):
         yield
@@ -164,17 +167,22 @@ def backbone() -> Encoder:
     return Encoder(folder, load_session("encoder", folder, "cpu", "f32"), "", folder.width)
 
 
-def ensure_measured(task: ReqaTask, recipe: RetrieverRecipe, facts: dict[str, Any], out: Path, file: Path) -> None:
+def ensure_measured(
+    task: ReqaTask, recipe: RetrieverRecipe, labels: bool, facts: dict[str, Any], out: Path, file: Path
+) -> None:
     """Train and measure a model, and keep its ranks in ``file``, unless they are there."""
     facts = {**facts, "recipe": recipe.model_dump(mode="json", exclude={"data"})}
-    if file.is_file() and facts.items() <= read_kept(file)[0].items():
-        return
+    if file.is_file():
+        if facts.items() <= read_kept(file)[0].items():
+            return
+        raise SystemExit(f"{file}: it has the ranks of other pairs or settings; move or remove it")
     if not (out / "run.json").is_file():
-        with labels_teach() if facts["system"].endswith("_labels") else patch.dict({}):
+        with labels_teach() if labels else nullcontext():
             train_recorded(train_retriever, recipe, out)
     record = json.loads((out / "run.json").read_text())
-    if record["recipe"] != recipe.model_dump(mode="json"):
-        raise SystemExit(f"{out}: it was trained with other settings; name another --work, or remove it")
+    hashes = {path: data_hash([Path(path)]) for path in recipe.data}
+    if record["recipe"] != recipe.model_dump(mode="json") or record["data_sha256"] != hashes:
+        raise SystemExit(f"{out}: it was trained with other settings or pairs; name another --work, or remove it")
     of_step = record["seconds"] / (record["steps"] - record.get("seconds_since_step", 0))
     facts |= {"steps": record["steps"], "seconds_a_step": round(of_step, 3), "commit": commit(ROOT / "src")}
     ranks = ranks_of(task, Encoder.load(out, precision="f32"))
@@ -204,6 +212,11 @@ def reciprocal(runs: Sequence[Sequence[Sequence[float]]]) -> list[float]:
     return values
 
 
+def but_seed(facts: dict[str, Any]) -> dict[str, Any]:
+    """The recipe of a run without its seed."""
+    return {**facts["recipe"], "seed": None}
+
+
 def collect(task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
     """The rows of all kept runs of a set and its pairs, and the differences of each system and its rival."""
     runs: dict[tuple[str, str], dict[int, list[list[float]]]] = {}
@@ -213,7 +226,8 @@ def collect(task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
         if of_run["pairs_sha256"] == pairs_sha256:
             run = of_run["encoder"], of_run["system"]
             runs.setdefault(run, {})[of_run["seed"]] = ranks
-            facts[run] = of_run
+            if but_seed(facts.setdefault(run, of_run)) != but_seed(of_run):
+                raise SystemExit(f"{file}: it is of another recipe than the runs with other seeds; move it away")
     rows, differences, often = dict[str, Any](), dict[str, Any](), dict[str, dict[str, Any]]()
     for (encoder, system), of_seed in runs.items():
         key, of_run = f"{encoder} {system}", facts[encoder, system]
@@ -221,6 +235,8 @@ def collect(task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
         rows[key] = row(list(of_seed.values())) | {"seeds": len(of_seed), "epochs": of_run["recipe"]["epochs"]}
         rows[key] |= {name: of_run[name] for name in ("settings", "steps", "seconds_a_step", "commit")}
         rival = runs.get((encoder, of_run["rival"]), {})
+        if rival and facts[encoder, of_run["rival"]]["recipe"]["epochs"] != of_run["recipe"]["epochs"]:
+            raise SystemExit(f"{key}: it saw its pairs more or less often than {of_run['rival']}; train both alike")
         common = sorted(set(of_seed) & set(rival))
         if common:
             theirs, ours = (reciprocal([of[seed] for seed in common]) for of in (rival, of_seed))
@@ -252,7 +268,7 @@ def main() -> None:
     for name, base, *settings in arguments.variant:
         if base not in SYSTEMS:
             parser.error(f"--variant {name} {base}: there is no such system")
-        systems[name] = System(base, (*SYSTEMS[base].settings, *settings))
+        systems[name] = System(base, (*SYSTEMS[base].settings, *settings), SYSTEMS[base].labels)
     work, name = arguments.work, arguments.set + ("_dev" if arguments.dev else "")
     work.mkdir(parents=True, exist_ok=True)
     mined, plain = (work / f"{kind}-{arguments.set}-{arguments.pairs}.jsonl" for kind in ("with-negatives", "pairs"))
@@ -271,7 +287,8 @@ def main() -> None:
                 facts = {"encoder": encoder, "system": key, "seed": seed, "pairs_sha256": pairs_sha256}
                 facts |= {"rival": system.rival, "settings": list(system.settings)}
                 file = KEPT / f"{name}-{encoder}-{key}-{seed}.jsonl.gz"
-                ensure_measured(task, recipe, facts, work / f"{encoder}-{key}-{arguments.set}-{seed}", file)
+                out = work / f"{encoder}-{key}-{arguments.set}-{seed}"
+                ensure_measured(task, recipe, system.labels, facts, out, file)
                 print(encoder, key, seed, figures(read_kept(file)[1]), flush=True)
     counts = {"pairs": len(pairs), "asked": len(task.questions), "candidates": task.candidates}
     counted = {**counts, "pairs_sha256": pairs_sha256, "backbone": before}

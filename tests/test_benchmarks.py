@@ -98,3 +98,8 @@ def test_endx_compares_kept_runs_of_the_same_pairs_and_seeds(tmp_path: Path) -> 
     (difference,) = result["mrr_differences"].items()
     assert difference[0] == "gru endx - dual"
     assert (difference[1]["mean"], difference[1]["seeds"]) == (0.25, 1)  # against the dual encoder of the same seed
+    script = COLLECT.replace('"seed": seed', '"seed": seed, "recipe": {"epochs": 4 - seed}').replace(
+        ', "recipe": {"epochs": 4}}', "}"
+    )
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], cwd=BENCHMARKS, capture_output=True, text=True)
+    assert "another recipe than the runs with other seeds" in done.stderr
