@@ -11,8 +11,9 @@ from oreqa import Answerer
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import MAX_MARGIN, sentence_features, span_features
 from oreqa.answering.reading import read_answers
-from oreqa.core import UNITS, Span
+from oreqa.core import UNITS, Document, Span
 from oreqa.errors import IndexStateError, InputError, ModelError
+from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -61,6 +62,19 @@ def test_abstains_below_the_threshold(answerer: Answerer) -> None:
     assert answerer.ask("boots", threshold=1) == []
     assert answerer.ask(["boots", "tents"], threshold=1) == [[], []]
     assert answerer.ask("boots", where=[("kind", "none")], threshold=0) == []
+
+
+def test_only_passages_that_hold_an_identifier_answer(tmp_path: Path, fitted: Path, tiny_reader: Path) -> None:
+    documents = [Document(str(n), "", f"The limit of max_part_{n} is {n + 7}.") for n in range(9)]
+    index_documents(tmp_path / "kb", documents, model=fitted)
+    for reader in (None, tiny_reader):
+        with Answerer.load(tmp_path / "kb", reader=reader) as answerer:
+            reply = answerer.reply("What is the limit of max_part_5?", threshold=0)
+            assert reply.answers
+            assert {answer.passage.document_key for answer in reply.answers} == {"5"}
+            unknown = answerer.reply("What is the limit of max_part_99?", threshold=0)
+            assert unknown.answers == ()
+            assert unknown.nearest
 
 
 def test_a_list_of_questions_gives_what_each_gives(answerer: Answerer) -> None:

@@ -10,6 +10,7 @@ from typing import overload
 
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import sentence_features, span_features
+from oreqa.answering.identifiers import IDENTIFIER_TOP_K, holding, identifiers
 from oreqa.answering.reading import combination_of, read_answers
 from oreqa.arguments import Where, count, kind_of, share, text_list
 from oreqa.core import Answer, Hit, Unit
@@ -38,7 +39,7 @@ class Reply:
     """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
 
     Without answers, ``nearest`` says what the documents hold that is most like one. Answers that are not ``calibrated`` have
-    no confidence and are never refused.
+    no confidence, and are refused only if no passage holds an identifier that the question names.
     """
 
     answers: tuple[Answer, ...]
@@ -208,7 +209,8 @@ class Answerer:
         threshold = self._checked_threshold(threshold)
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
-        hits = self.index.search(texts, max(depth, self.rerank), "hybrid", unit, where)
+        searched = max(depth, self.rerank, IDENTIFIER_TOP_K if any(map(identifiers, texts)) else 0)
+        hits = self.index.search(texts, searched, "hybrid", unit, where)
         replies = self._replies(texts, hits, k, depth, threshold)
         return replies[0] if isinstance(questions, str) else replies
 
@@ -225,20 +227,23 @@ class Answerer:
     def _replies(
         self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, depth: int, threshold: float
     ) -> list[Reply]:
-        """The answers whose probability is ``threshold`` or more, from the ``depth`` best hits; re-ranked if asked."""
+        """The answers whose probability is ``threshold`` or more, from the ``depth`` best hits; re-ranked if asked.
+
+        Only hits that hold the identifiers that a question names can answer it.
+        """
         calibrated = self.calibration is not None
-        best = [ranking[:depth] for ranking in hits]
+        best = [holding(identifiers(text), ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
         replies = []
-        for ranking, answers in zip(best, self._answers(questions, best, k), strict=True):
+        for ranking, chosen, answers in zip(hits, best, self._answers(questions, best, k), strict=True):
             likely = tuple(answer for answer in answers if (answer.confidence or 0.0) >= threshold)
-            replies.append(Reply(likely, tuple(ranking), calibrated))
+            replies.append(Reply(likely, tuple(chosen or ranking[:depth]), calibrated))
         if self.classifier is None or not self.rerank:
             return replies
         # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.
         answered = [place for place, reply in enumerate(replies) if reply.answers]
         texts = [questions[place] for place in answered]
         rankings = rerank_hits(self.classifier, texts, [hits[place] for place in answered], self.rerank)
-        best = [ranking[:depth] for ranking in rankings]
+        best = [holding(identifiers(text), ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
         for place, ranking, answers in zip(answered, best, self._answers(texts, best, k), strict=True):
             without_confidence = tuple(replace(answer, confidence=None) for answer in answers)
             replies[place] = Reply(without_confidence, tuple(ranking), calibrated)

@@ -1,0 +1,40 @@
+"""Questions that name an identifier, as ``max_connections``, ``--dry-run`` or ``CVE-2021-3449``: no other is as good.
+
+A reader takes identifiers that are spelt alike for one another, and gives what the documents say of another one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from oreqa.core import Hit
+from oreqa.corpus.splitter import passage_head
+
+IDENTIFIER_TOP_K = 20
+"""Passages or sentences among which those that hold a question's identifiers are looked for."""
+
+_TOKEN = re.compile(r"[\w-]++")
+_OPTION, _NUMBERED = re.compile(r"--[^\W\d_].*"), re.compile(r"[A-Z]{2,}-\d[\d-]*\d")
+_SIGNS = re.compile(r"[\W_]+")
+
+
+def identifiers(question: str) -> list[str]:
+    """The identifiers that a question names, as they are compared: without their signs and their case."""
+    return [_letters(token) for token in _TOKEN.findall(question) if _is_identifier(token)]
+
+
+def holding(named: Sequence[str], hits: Sequence[Hit]) -> list[Hit]:
+    """The hits whose passages, with title and heading, hold all of the identifiers, however these are joined there."""
+    if not named:
+        return list(hits)
+    texts = [_letters(f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}") for hit in hits]
+    return [hit for hit, text in zip(hits, texts, strict=True) if all(name in text for name in named)]
+
+
+def _is_identifier(token: str) -> bool:
+    return "_" in token.strip("_-") or bool(_OPTION.fullmatch(token) or _NUMBERED.fullmatch(token))
+
+
+def _letters(text: str) -> str:
+    return _SIGNS.sub("", text.casefold())

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+from growth import growth
+
+from oreqa.answering.identifiers import holding, identifiers
+from oreqa.core import Document, Hit
+from oreqa.corpus.splitter import paragraph_passage
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("What is the default of SQLITE_MAX_COLUMN?", ["sqlitemaxcolumn"]),
+        ("What do --dry-run and max_connections do?", ["dryrun", "maxconnections"]),
+        ("Who found CVE-2021-3449?", ["cve20213449"]),
+        ("Who won the well-known match of 1987 - or 1988?", []),
+        ("Is - or -- or _ or a_ or _b or x--y or --1 an option?", []),
+        ("", []),
+    ],
+)
+def test_identifiers_of_a_question(question: str, named: list[str]) -> None:
+    assert identifiers(question) == named
+
+
+def hit(text: str, title: str = "") -> Hit:
+    passage = paragraph_passage(Document("a", title, text))
+    return Hit(1.0, passage, passage.sentences[0], 0, 0, {})
+
+
+def test_passages_hold_them_however_they_are_joined() -> None:
+    hits = [hit("MAX CONNECTIONS is 5."), hit("max_files is 7."), hit("It is 9.", title="max-connections"), hit("max.")]
+    assert holding(["maxconnections"], hits) == [hits[0], hits[2]]
+    assert holding(["maxconnections", "maxfiles"], hits) == []
+    assert holding([], hits) == hits
+    assert holding(["a"], []) == []
+
+
+@pytest.mark.parametrize("unit", ["a_", "--", "--a-", "A-", "AA-1", "_", "a"])
+def test_time_is_linear(unit: str) -> None:
+    assert growth(identifiers, lambda size: unit * (size // len(unit)), 20_000) < 10
