@@ -19,6 +19,7 @@ from oreqa.errors import InputError
 from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.open_scores import Prediction
 from oreqa.evaluation.refusals import (
+    check_documents,
     expect_refusals,
     grouped_metrics,
     is_document,
@@ -96,6 +97,13 @@ def test_right_answers_are_those_of_an_obvious_version() -> None:
 )
 def test_documents_are_known_by_the_end_of_their_path(name: str, document: str, own: bool) -> None:
     assert is_document(name, document) is own
+
+
+def test_documents_of_the_questions_must_be_indexed() -> None:
+    check_documents([HEARTS, NOTHING, YEAR], ["sea/octopus.md", "war.md"], Path("q.jsonl"))
+    check_documents([], [], Path("q.jsonl"))
+    with pytest.raises(InputError, match=r"q\.jsonl: question 1 names the document octopus\.md, which is not indexed"):
+        check_documents([HEARTS, NOTHING, YEAR], ["war.md"], Path("q.jsonl"))
 
 
 def test_the_passage_must_stand_in_the_right_document() -> None:

@@ -22,7 +22,14 @@ from oreqa.datasets.reqa import load_paragraphs
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.evaluation.open_scores import Prediction, load_open_questions, reranking_analysis, score_predictions
-from oreqa.evaluation.refusals import DEPTH, expect_refusals, grouped_metrics, refusal_metrics, score_replies
+from oreqa.evaluation.refusals import (
+    DEPTH,
+    check_documents,
+    expect_refusals,
+    grouped_metrics,
+    refusal_metrics,
+    score_replies,
+)
 from oreqa.evaluation.retrieval import reranking_settings
 from oreqa.evaluation.weights import check_weights_are_used, weight_changes
 from oreqa.evaluation.write import EvalRun, write_run
@@ -143,6 +150,7 @@ def evaluate_openqa(
     metrics: dict[str, Any]
     if collection is not None and not own_passages and expect_refusals(drawn):
         mode = f"asked, {mode}"
+        check_documents(drawn, (passage.document_key for passage in collection.passages()), data)
         answerer = Answerer(
             collection,
             models.reader,

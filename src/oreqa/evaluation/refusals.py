@@ -7,13 +7,15 @@ SQuAD 2.0 does; ``answerable_*`` and ``acc@5`` are of the other questions alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import numpy as np
 
 from oreqa.datasets.answers import normalize_answer
 from oreqa.datasets.questions import OpenQuestion
+from oreqa.errors import InputError
 from oreqa.evaluation.answers import Score
 from oreqa.evaluation.open_scores import Prediction, has_answer, question_result, score_open
 from oreqa.evaluation.runs import QuestionResult
@@ -53,6 +55,18 @@ def is_document(name: str, document: str) -> bool:
     """Whether a document's name, or that of the table that a row stands in, ends in the path or matches the pattern."""
     pattern = document if any(mark in document for mark in "*?[") else f"*/{document}"
     return any(fnmatchcase(f"/{path}", pattern) or path == document for path in (name, name.rpartition("#")[0]) if path)
+
+
+def check_documents(questions: Sequence[OpenQuestion], names: Iterable[str], data: Path) -> None:
+    """Raise InputError, with the first question, if a document that holds an answer is not among the indexed ``names``."""
+    indexed = set(names)
+    wanted = {question.document: question.id for question in reversed(questions) if question.document}
+    for document in reversed(wanted):
+        if not any(is_document(name, document) for name in indexed):
+            raise InputError(
+                f"{data}: question {wanted[document]} names the document {document}, which is not indexed: index it, "
+                "or leave the question out"
+            )
 
 
 def score_replies(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> list[QuestionResult]:
