@@ -280,3 +280,14 @@ def test_everything_imported_for_help_and_ask_is_light(kb: Path) -> None:
         out = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True).stdout
         loaded = set(out.splitlines()[-1].split())
         assert not loaded & (heavy | more)
+
+
+@pytest.mark.train
+@pytest.mark.parametrize(("steps", "warned"), [(7, True), (300, False)])
+def test_trainings_of_few_steps_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, steps: int, warned: bool) -> None:
+    pytest.importorskip("torch")
+    record = {"seconds": 1.0, "steps": steps, "losses": [[steps, 0.5]]}
+    monkeypatch.setattr("oreqa.training.train_model", lambda *_: record)
+    told = run("train", "reader", "--recipe", "recipe.toml", "--out", tmp_path / "reader").stdout
+    assert told.startswith(f"trained in 1 s; {steps} steps, last loss 0.5: ")
+    assert ("so few steps teach a model little" in told) is warned

@@ -17,6 +17,9 @@ from oreqa.errors import INSTALL_TRAIN
 train = typer.Typer(no_args_is_help=True, help="Train a model by a recipe (needs the train extra).")
 app.add_typer(train, name="train")
 
+FEW_STEPS = 50
+"""Steps below which a warning is given: the shipped models took hundreds."""
+
 RecipeOption = Annotated[Path, typer.Option(help="Recipe, a TOML file; recipes/ holds some.")]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of the trained model.")]
 SetOption = Annotated[
@@ -138,3 +141,5 @@ def _train(kind: str, recipe: Path, out: Path, settings: list[str] | None, as_js
         pairs = f" on {record['pairs']:,} pairs" if "pairs" in record else ""
         loss = record["losses"][-1][1]
         say(f"trained in {record['seconds']:,.0f} s{resumed}; {record['steps']:,} steps{pairs}, last loss {loss:g}: {out}")
+        if record["steps"] < FEW_STEPS:
+            say("  so few steps teach a model little: give it more data, or measure it before you use it")
