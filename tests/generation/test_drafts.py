@@ -13,8 +13,8 @@ def test_a_question_asked_before_in_the_same_words_is_dropped() -> None:
 
 
 def test_what_was_dropped_before_keeps_its_reason_and_blocks_no_other() -> None:
-    drafts = [draft("How many legs?", "round_trip"), draft("How many legs?"), draft("How many legs?", "short")]
-    assert [d.dropped for d in drop_repeated(drafts)] == ["round_trip", None, "short"]
+    drafts = [draft("How many legs?", "round_trip"), draft("How many legs?"), draft("How many legs?", "vague")]
+    assert [d.dropped for d in drop_repeated(drafts)] == ["round_trip", None, "vague"]
     assert drop_repeated([]) == []
 
 

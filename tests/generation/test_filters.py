@@ -20,9 +20,11 @@ from oreqa.models.reader.reader import Reader
     ("question", "answer", "reason"),
     [
         ("How many legs has a bee?", "six", None),
-        ("Six legs?", "six", "short"),
-        ("", "six", "short"),
-        ("???", "six", "short"),
+        ("Six legs?", "six", "vague"),
+        ("", "six", "vague"),
+        ("???", "six", "vague"),
+        ("What is the name of it?", "six", "vague"),
+        ("What kind of bee is it?", "six", None),
         ("How many of the six legs move?", "Six.", "answer_inside"),
         ("Where in Japan do bees live?", "an apiary in Japan", None),
         ("Who lives in Japan?", "pan", None),
@@ -72,7 +74,7 @@ def test_the_round_trip_keeps_questions_that_lead_back_to_their_answer(bees: Ind
         Draft(bee, "six weeks", text.index("six"), "s", "How long can an ant queen live?"),
         Draft(bee, "five", text.index("five"), "s", "Five eyes?"),
     ]
-    assert [draft.dropped for draft in filters(drafts, passages)] == [None, "round_trip", "short"]
+    assert [draft.dropped for draft in filters(drafts, passages)] == [None, "round_trip", "vague"]
     assert filters([], passages) == []
 
 
@@ -83,7 +85,7 @@ def test_the_classifier_judges_what_no_other_filter_dropped(bees: Index) -> None
     filters = Filters(bees, None, 0.0, judge, 0.5)  # type: ignore[arg-type]
     drafts = [Draft(bee, "six weeks", start, "s", q) for q in ("How long does it live?", "Six weeks?", "How long " * 5)]
     kept = filters(drafts, passages)
-    assert [draft.dropped for draft in kept] == [None, "short", "improbable"]
+    assert [draft.dropped for draft in kept] == [None, "vague", "improbable"]
     assert kept[0].probability == pytest.approx(1 / (1 + np.exp(-3)), abs=1e-4)
     assert kept[1].probability is None
     assert judge.asked == [

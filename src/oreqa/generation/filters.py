@@ -11,6 +11,7 @@ from oreqa.core import Passage
 from oreqa.datasets.answers import f1_score, normalize_answer
 from oreqa.generation.drafts import Draft
 from oreqa.generation.output import answer_sentence
+from oreqa.generation.rules import FUNCTION_WORDS
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import probability
@@ -19,11 +20,26 @@ from oreqa.models.reader.reader import Reader
 MIN_QUESTION_WORDS = 3
 """A question of fewer words asks for nothing in particular."""
 
+_EMPTY_WORDS = FUNCTION_WORDS | {
+    "example",
+    "kind",
+    "long",
+    "meaning",
+    "name",
+    "number",
+    "one",
+    "purpose",
+    "sort",
+    "thing",
+    "type",
+}
+"""Words of which a question cannot consist alone, as "What is the name of it?"."""
+
 ROUND_TRIP_PASSAGES = 5
 """Passages that are retrieved and read for a question."""
 
 REASONS: Mapping[str, str] = {
-    "short": f"the question has fewer than {MIN_QUESTION_WORDS} words",
+    "vague": "the question asks for nothing in particular",
     "answer_inside": "the question contains its answer",
     "repeated": "another answer of the documents has the same question",
     "round_trip": "the reader finds another answer among the passages retrieved for the question",
@@ -35,8 +51,8 @@ REASONS: Mapping[str, str] = {
 def text_reason(question: str, answer: str) -> str | None:
     """Why a question is dropped for its wording alone; None if it is kept."""
     words = normalize_answer(question)
-    if len(words.split()) < MIN_QUESTION_WORDS:
-        return "short"
+    if len(words.split()) < MIN_QUESTION_WORDS or _EMPTY_WORDS.issuperset(words.split()):
+        return "vague"
     # Whole words: "an" does not stand in "Japan". An answer that normalisation empties ("the") stands in every question.
     return "answer_inside" if f" {normalize_answer(answer)} " in f" {words} " else None
 

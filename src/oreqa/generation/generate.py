@@ -101,7 +101,7 @@ def generate_questions(
     alone. The
     ``generator`` asks for each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
 
-    Questions of fewer than three words, with their answer inside, or asked twice are dropped; and those for which the
+    Questions for nothing in particular, with their answer inside, or asked twice are dropped; and those for which the
     ``reader`` does not find the answer again, with an F1 of at least ``round_trip``, among the passages retrieved for the
     question; and those to whose sentence the ``classifier`` gives less than ``min_probability``. At 0 these two models are
     not loaded.
