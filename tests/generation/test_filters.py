@@ -83,7 +83,7 @@ def test_the_classifier_judges_what_no_other_filter_dropped(bees: Index) -> None
     (bee,) = (n for n, passage in enumerate(passages) if passage.document_key == "bees")
     start = passages[bee].text.index("six")
     filters = Filters(bees, None, 0.0, judge, 0.5)  # type: ignore[arg-type]
-    drafts = [Draft(bee, "six weeks", start, "s", q) for q in ("How long does it live?", "Six weeks?", "How long " * 5)]
+    drafts = [Draft(bee, "six weeks", start, "s", q) for q in ("How long does it live?", "Six weeks?", "How long bees " * 5)]
     kept = filters(drafts, passages)
     assert [draft.dropped for draft in kept] == [None, "vague", "improbable"]
     assert kept[0].probability == pytest.approx(1 / (1 + np.exp(-3)), abs=1e-4)
