@@ -28,7 +28,8 @@ _PACKAGED = {
 }
 """Models that Python packages contain: name to package and folder in it."""
 
-READER, RERANKER, CLASSIFIER, GENERATOR, EXTRACTOR = "reader", "reranker", "classifier", "generator", "extractor"
+ENCODER, READER, RERANKER, CLASSIFIER = "encoder", "reader", "reranker", "classifier"
+GENERATOR, EXTRACTOR = "generator", "extractor"
 """Values of ``kind`` in a folder's settings; encoders need not set it."""
 
 _ARCHITECTURES = {

@@ -64,8 +64,8 @@ _SHAPE = (
 
 def _config(folder: EncoderFolder, encoder: NewEncoder | None) -> BertConfig:
     if encoder is None:
-        return (BertConfig if folder.cell is None else RecurrentConfig).from_pretrained(folder.transformer)
-    settings = BertConfig.from_pretrained(folder.transformer).to_dict() | {"num_hidden_layers": NEW_LAYERS}
+        return (BertConfig if folder.cell is None else RecurrentConfig).from_pretrained(folder.settings)
+    settings = BertConfig.from_pretrained(folder.settings).to_dict() | {"num_hidden_layers": NEW_LAYERS}
     for key in ("model_type", "cell", "oreqa"):
         settings.pop(key, None)
     if encoder == "transformer":

@@ -6,7 +6,7 @@ A folder holds one encoder of questions and passages, or two of them behind sent
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.errors import ModelError
-from oreqa.models.folders import MIN_TOKENS, load_tensors, read_config, read_json_file, sound_settings, whole_number
+from oreqa.models.folders import (
+    MIN_TOKENS,
+    find_model,
+    load_tensors,
+    read_config,
+    read_json_file,
+    sound_settings,
+    whole_number,
+)
+from oreqa.models.graph.weights import DIFFERENCE, Weights, load_weights
 
 Context = Literal["late_chunking", "cross_segment", "none"]
 """How much of its passage an encoder sees with a sentence. ``late_chunking``: all of it, in one pass, and the sentence's
@@ -105,9 +114,18 @@ class EncoderFolder:
         return cast(Cell, self.config["cell"]) if self.config.get("model_type") == RECURRENT else None
 
     @property
-    def weights(self) -> Path:
-        """The path of the weights."""
-        return self.transformer / "model.safetensors"
+    def is_difference(self) -> bool:
+        """Whether its weights are stored as their difference from those of another folder, whose tokenizer it has."""
+        return "difference_from" in (self.config.get("oreqa") or {})
+
+    @property
+    def settings(self) -> Path:
+        """The folder of the transformer's config.json."""
+        return self.path if self.is_difference else self.transformer
+
+    def load(self) -> Weights:
+        """The tensors of the transformer."""
+        return load_weights(self.path) if self.is_difference else load_tensors(self.transformer / "model.safetensors")
 
     @property
     def tokenizer(self) -> Path:
@@ -132,7 +150,22 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
     with sound_settings(path):
         if (path / ROUTER).is_file():
             return _two_encoders(path)
+        if (path / DIFFERENCE).is_file():
+            return _difference(path)
         return _encoder_folder(path, path, _modules(path))
+
+
+def _difference(path: Path) -> EncoderFolder:
+    config = read_config(path)
+    settings = config["oreqa"]
+    _check_family(path, settings)
+    base = read_encoder_folder(find_model(str(settings["difference_from"])))
+    return replace(base, path=path, config=config, context=_context(path, settings, base.pooling))
+
+
+def _check_family(path: Path, settings: Mapping[str, Any]) -> None:
+    if (family := settings.get("kind", "encoder")) != "encoder":
+        raise ModelError(f"{path}: it is a {family}, not an encoder")
 
 
 def _two_encoders(path: Path) -> EncoderFolder:
@@ -166,9 +199,7 @@ def _class_name(module: _Module) -> str:
 
 def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -> EncoderFolder:
     if (transformer / "config.json").is_file():
-        family = (read_config(transformer).get("oreqa") or {}).get("kind", "encoder")
-        if family != "encoder":
-            raise ModelError(f"{path}: it is a {family}, not an encoder")
+        _check_family(path, read_config(transformer).get("oreqa") or {})
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
         if not (transformer / name).is_file():
             raise ModelError(

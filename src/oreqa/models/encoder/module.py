@@ -129,6 +129,13 @@ def load_tokens(
     folder: EncoderFolder, config: BertConfig | None = None, dtype: torch.dtype = torch.float32
 ) -> BertModel | RecurrentModel:
     """What reads the tokens in a model's folder, with its settings or others. Raises ModelError if weights are missing."""
+    if folder.is_difference:
+        bert = BertModel(config or BertConfig.from_pretrained(folder.settings), add_pooling_layer=False)
+        tensors = {name.removeprefix("bert."): torch.from_numpy(value) for name, value in folder.load().items()}
+        missing = bert.load_state_dict(tensors, strict=False).missing_keys
+        if missing:
+            raise ModelError(f"{folder.path}: the model's weights lack {min(missing)}")
+        return bert.to(dtype)
     kind, options = (BertModel, {"add_pooling_layer": False}) if folder.cell is None else (RecurrentModel, {})
     if config is not None:
         options = options | {"config": config}

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from oreqa.models.encoder.folder import Attention, EncoderFolder, load_attention, load_dense
-from oreqa.models.folders import load_tensors
 from oreqa.models.graph import bert
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.graph.compile import compile_cached
@@ -25,7 +24,7 @@ def open_session(folder: EncoderFolder, precision: str | None) -> OpenVinoSessio
 
 def _graph(folder: EncoderFolder) -> ov.Model:
     build = bert.bert_graph if folder.cell is None else recurrent_graph
-    graph = build(folder.transformer, load_tensors(folder.weights), folder.config)
+    graph = build(folder.transformer, folder.load(), folder.config)
     pool = op.parameter([-1, -1, -1], np.float32, "pool")
     x = _attended(graph, pool, folder.attention) if folder.attention else bert.pooled(graph, pool)
     for layer in folder.dense:

@@ -20,6 +20,9 @@ Weights = dict[str, NDArray[np.float32]]
 Linear = tuple[NDArray[np.float32], NDArray[np.float32]]
 """Weight ``[outputs, width]`` and bias ``[outputs]`` of a linear layer."""
 
+DIFFERENCE = "difference.safetensors"
+"""The weights of a model that is stored as its difference from another one."""
+
 
 def find_tokenizer(path: Path) -> Path:
     """Return the path of the folder's tokenizer, or of its base model's. Raises ModelError if there is none."""
@@ -36,7 +39,7 @@ def load_weights(path: Path) -> Weights:
     For a model stored as a difference, the base's weights are added. Raises ModelError if there are no safetensors.
     """
     if base := (read_config(path).get("oreqa") or {}).get("difference_from"):
-        return unpack_difference(load_tensors(path / "difference.safetensors"), load_weights(find_model(str(base))))
+        return unpack_difference(load_tensors(path / DIFFERENCE), load_weights(find_model(str(base))))
     file = path / "model.safetensors"
     if not file.is_file():
         raise ModelError(

@@ -10,8 +10,8 @@ import numpy as np
 from safetensors.numpy import save
 
 from oreqa.files import read_json, write_bytes, write_json
-from oreqa.models.folders import FITTED, check_kind, find_model, read_config, read_json_file
-from oreqa.models.graph.weights import Weights, load_weights
+from oreqa.models.folders import ENCODER, FITTED, check_kind, find_model, read_config, read_json_file
+from oreqa.models.graph.weights import DIFFERENCE, Weights, load_weights
 from oreqa.models.pack.differences import pack_difference
 
 
@@ -24,9 +24,9 @@ def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, 
     """
     trained = [folders] if isinstance(folders, Path) else list(folders)
     packed = pack_difference(_mean([_weights(folder, kind) for folder in trained]), load_weights(find_model(base)))
-    write_bytes(out / "difference.safetensors", save(packed))
+    write_bytes(out / DIFFERENCE, save(packed))
     config = read_json_file(trained[0] / "config.json")
-    config["oreqa"] |= {"kind": kind, "difference_from": base, "base": base, "licence": licence}
+    config["oreqa"] = config.get("oreqa", {}) | {"kind": kind, "difference_from": base, "base": base, "licence": licence}
     write_json(out / "config.json", config)
     (out / FITTED).unlink(missing_ok=True)
     if len(trained) == 1 and (trained[0] / FITTED).is_file():
@@ -52,7 +52,8 @@ def portable(record: Any, root: str = "") -> Any:
 
 
 def _weights(folder: Path, kind: str) -> Weights:
-    check_kind(folder, read_config(folder), kind)
+    if kind != ENCODER:
+        check_kind(folder, read_config(folder), kind)
     weights = load_weights(folder)
     return {name: value for name, value in weights.items() if not name.startswith("pooler.")}
 
