@@ -21,7 +21,7 @@ from support.calibration import Features, best_threshold, fit, probabilities, su
 from oreqa.answering.answerer import SENTENCES_TOP_K
 from oreqa.answering.confidence import sentence_features
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import BASE_ENCODER
 from oreqa.index.passages import index_passages
 from oreqa.models.fitted import Calibration, fitted_file, write_fitted
 
@@ -95,7 +95,7 @@ def main() -> None:
     result["squad-v2.0-dev, fitted"] = summary(p, test, fitted.threshold)
     print(result["squad-v2.0-dev, fitted"])
     if options.write:
-        write_fitted(fitted_file(DEFAULT_ENCODER), calibration=result["fitted"])
+        write_fitted(fitted_file(BASE_ENCODER), calibration=result["fitted"])
     if options.out:
         write_result(options.out, result)
 

@@ -34,7 +34,7 @@ from common import RESULTS, ROOT, commit, mean_and_deviation, report
 from oreqa.datasets.pairs import Pair, pair_row
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
 from oreqa.datasets.tasks import load_task, often_asked_numbers
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import BASE_ENCODER
 from oreqa.evaluation.metrics import gold_ranks, mean_metrics, question_metrics
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_jsonl, write_jsonl
@@ -163,7 +163,7 @@ def ranks_of(task: ReqaTask, encoder: Encoder) -> list[list[float]]:
 
 def backbone() -> Encoder:
     """MiniLM before any training, which reads sentences alone, as the trained encoders do."""
-    folder = replace(read_encoder_folder(find_model(DEFAULT_ENCODER)), context="none")
+    folder = replace(read_encoder_folder(find_model(BASE_ENCODER)), context="none")
     return Encoder(folder, load_session("encoder", folder, "cpu", "f32"), "", folder.width)
 
 

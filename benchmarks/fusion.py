@@ -1,6 +1,7 @@
 """Measure how the retrieval scores of a sentence are best added up, and write docs/results/fusion.md's numbers.
 
 Run:  python benchmarks/fusion.py --data ../shared/data --work runs/fusion
+      python benchmarks/fusion.py ... --model runs/retriever --held-out     (of an encoder that was trained on these sets)
 
 The weights are fitted on questions of other sets than SQuAD dev, each set weighing the same: maximum likelihood of the gold
 sentences in a softmax over the pooled best 100 sentences of every score (ListNet's top-one loss).
@@ -24,10 +25,12 @@ from scipy.stats import rankdata
 
 from oreqa.core import MODES
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
+from oreqa.datasets.tasks import load_task
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.index.fusion import mode_weights, plain_weights
 from oreqa.index.passages import index_passages
 from oreqa.index.scores import SCORES
+from oreqa.index.store import Settings
 from oreqa.models.fitted import fitted_file, write_fitted
 from oreqa.models.folders import find_model, fingerprint
 
@@ -42,6 +45,9 @@ SETS = {
 }
 Floats = NDArray[np.float64]
 
+TRAINED = SETS.keys() - {"covidqa-passages", "policyqa"}
+"""Sets that encoders are trained on, but for the held-out tenth of their articles."""
+
 Pool = dict[str, NDArray[Any]]
 """Rows of candidates: the scores ``x``, ``gold``, and the numbers of ``question`` and ``passage``."""
 
@@ -51,18 +57,18 @@ ROUGH = {"sentence_cosine": 1.0, "passage_cosine": 0.5, "sentence_bm25": 0.02, "
 """A rough sum, whose best sentences are pooled with those of every score."""
 
 
-def pools(data: Path, work: Path, name: str, count: int, titles: bool) -> Pool:
+def pools(data: Path, work: Path, name: str, count: int, titles: bool, model: str, held_out: bool) -> Pool:
     """Scores of pooled candidates: ``x`` [rows, scores], gold flags, question and passage of each row."""
     saved = work / f"{name}{'' if titles else '-untitled'}.npz"
     if saved.is_file():
         return dict(np.load(saved))
-    paragraphs = load_paragraphs(data / "extractive" / f"{name}.json.gz")
-    task = build_reqa(paragraphs)
+    file = data / "extractive" / f"{name}.json.gz"
+    task = load_task(file, held_out=True) if held_out and name in TRAINED else build_reqa(load_paragraphs(file))
     passages = task.passages
     # Placeholder titles tell nothing.
     keep = titles and not name.startswith(("covidqa", "policyqa"))
     passages = tuple(replace(p, title=p.title if keep and not p.title.startswith("sq-") else "") for p in passages)
-    index = index_passages(work / saved.stem, passages)
+    index = index_passages(work / saved.stem, passages, Settings(model=model))
     chosen = sorted(random.Random(0).sample(range(len(task.questions)), min(count, len(task.questions))))
     owner = np.array([number for number, p in enumerate(passages) for _ in p.sentences])
     x, gold, question, passage = [], [], [], []
@@ -93,12 +99,12 @@ def by_passage(pool: Pool) -> Pool:
     return {**pool, "gold": np.isin(keys, np.unique(keys[pool["gold"]]))}
 
 
-def fit(found: list[Pool], used: list[int]) -> Floats:
+def fit(pooled_sets: list[Pool], used: list[int]) -> Floats:
     """Weights that maximise the mean log-likelihood of the gold, every set weighing the same."""
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         value, slope = 0.0, np.zeros_like(weights)
-        for pool in found:
+        for pool in pooled_sets:
             x = pool["x"][:, used].astype(np.float64)
             starts = np.flatnonzero(np.r_[True, np.diff(pool["question"]) > 0])
             score = x @ weights
@@ -109,7 +115,7 @@ def fit(found: list[Pool], used: list[int]) -> Floats:
             value += float(np.mean(np.log(total) - np.log(right)))
             push = e / total[pool["question"]] - e * pool["gold"] / right[pool["question"]]
             slope += x.T @ push / len(starts)
-        return value / len(found), slope / len(found)
+        return value / len(pooled_sets), slope / len(pooled_sets)
 
     fitted: Floats = minimize(loss, 10 * PLAIN[used], jac=True, method="L-BFGS-B").x
     return fitted
@@ -140,14 +146,18 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/fusion"))
     parser.add_argument("--untitled", action="store_true", help="leave titles out of what the models read")
+    parser.add_argument("--model", default=DEFAULT_ENCODER, help="encoder: a name or a folder")
+    parser.add_argument("--held-out", action="store_true", help=f"only held-out articles of {', '.join(sorted(TRAINED))}")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--write", action="store_true", help="keep the weights with the encoder, in its fitted.json")
     options = parser.parse_args()
-    found = {name: pools(options.data, options.work, name, count, not options.untitled) for name, count in SETS.items()}
+    options.work.mkdir(parents=True, exist_ok=True)
+    chosen = not options.untitled, options.model, options.held_out
+    pooled_sets = {name: pools(options.data, options.work, name, count, *chosen) for name, count in SETS.items()}
     report: dict[str, Any] = {}
     fusion: dict[str, dict[str, float]] = {}
     for unit in ("sentence", "passage"):
-        pooled = {name: by_passage(pool) if unit == "passage" else pool for name, pool in found.items()}
+        pooled = {name: by_passage(pool) if unit == "passage" else pool for name, pool in pooled_sets.items()}
         for mode in MODES:
             used = [NAMES.index(name) for name in mode_weights(plain_weights(SCORES), mode, SCORES)]
             weights = np.zeros(len(NAMES))
@@ -172,8 +182,8 @@ def main() -> None:
                 "mean": mean,
             }
     if options.write:
-        stamp = fingerprint(find_model(DEFAULT_ENCODER))
-        write_fitted(fitted_file(DEFAULT_ENCODER), encoder=stamp, fusion=fusion)
+        stamp = fingerprint(find_model(options.model))
+        write_fitted(fitted_file(options.model), encoder=stamp, fusion=fusion)
     if options.out:
         write_result(options.out, report)
     print(json.dumps({"sets": SETS}))

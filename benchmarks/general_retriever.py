@@ -20,7 +20,7 @@ from typing import Any
 from common import report
 
 from oreqa.core import Mode
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import BASE_ENCODER
 from oreqa.evaluation import evaluate_beir, evaluate_reqa
 from oreqa.evaluation.runs import load_run
 from oreqa.evaluation.significance import paired_difference
@@ -44,6 +44,7 @@ DEV: dict[str, dict[str, Any]] = {
     "fairytaleqa held out": {"data": "extractive/fairytaleqa.json.gz", "held_out": True},
     "timeqa held out": {"data": "extractive/timeqa-human.json.gz", "held_out": True},
     "selqa dev": {"data": "retrieval/selqa", "split": "dev"},
+    "medquad dev": {"data": "retrieval/medquad", "split": "dev"},
     "pubmedqa train": {"data": "retrieval/pubmedqa", "split": "train"},
 }
 TEST: dict[str, dict[str, Any]] = {
@@ -79,7 +80,7 @@ def mixed(trained: Path, share: float) -> Path:
         return trained
     out = trained.with_name(f"mixed-{share}")
     if not (out / "model.safetensors").is_file():
-        mix_weights(trained, DEFAULT_ENCODER, share, out, keep_fitted=True)
+        mix_weights(trained, BASE_ENCODER, share, out, keep_fitted=True)
     return out
 
 
@@ -111,7 +112,7 @@ def main() -> None:
     arguments = parser.parse_args()
     data, work = arguments.data, arguments.work
     work.mkdir(parents=True, exist_ok=True)
-    before = {task: measure(data, work, task, settings, DEFAULT_ENCODER) for task, settings in DEV.items()}
+    before = {task: measure(data, work, task, settings, BASE_ENCODER) for task, settings in DEV.items()}
     print("before", {task: {mode: mean(rr) for mode, rr in modes.items()} for task, modes in before.items()}, flush=True)
     trained = train(data, work)
     dev: dict[str, Any] = {"0": {task: {mode: mean(rr) for mode, rr in modes.items()} for task, modes in before.items()}}
@@ -125,7 +126,7 @@ def main() -> None:
     files = [work / f"{name}-{count}.jsonl" for name, count in DRAWN.items()]
     result: dict[str, Any] = {"drawn": DRAWN, "pairs_sha256": data_hash(files), "dev": dev, "chosen": chosen}
     for task, settings in TEST.items() if arguments.test and chosen else ():
-        ours, theirs = (measure(data, work, task, settings, model) for model in (mixed(trained, chosen), DEFAULT_ENCODER))
+        ours, theirs = (measure(data, work, task, settings, model) for model in (mixed(trained, chosen), BASE_ENCODER))
         for mode in MODES:
             row = {"questions": len(ours[mode]), "before": mean(theirs[mode]), "after": mean(ours[mode])}
             gain = asdict(paired_difference(theirs[mode], ours[mode], 0))

@@ -20,7 +20,7 @@ from support.debian import fetch
 from oreqa.core import Passage
 from oreqa.corpus.readers import read_documents
 from oreqa.corpus.splitter import split_passages
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import BASE_ENCODER
 from oreqa.generation.definitions import definition_drafts
 from oreqa.generation.drafts import Draft
 from oreqa.generation.output import write_questions
@@ -88,7 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True)
     work = parser.parse_args().work
-    encoder, rng = Encoder.load(DEFAULT_ENCODER), random.Random(0)
+    encoder, rng = Encoder.load(BASE_ENCODER), random.Random(0)
     collections = {name: pages(name, work) for name in PAGES}
     collections |= {name: sorted((fetch(name, work) / place).rglob("*.html")) for name, place in HTML.items()}
     passages: list[Passage] = []

@@ -32,7 +32,7 @@ from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.passages import read_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import is_held_out
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import BASE_ENCODER
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json, write_text
@@ -66,7 +66,7 @@ def load_task(corpus: Path, index: Path, split: str, held_out: bool) -> Task:
     """
     gold = defaultdict[str, list[int]](list)
     if corpus.is_dir():
-        with index_data(corpus, index, DEFAULT_ENCODER, "cpu", no_progress) as opened:
+        with index_data(corpus, index, BASE_ENCODER, "cpu", no_progress) as opened:
             passages = list(opened.passages())
         places = defaultdict[str, list[int]](list)
         for place, passage in enumerate(passages):
@@ -161,7 +161,7 @@ def main() -> None:
     draw_lines(arguments.questions, arguments.pairs, 0, questions)
     pairs = sum(1 for _ in load_pairs(questions))
     before = arguments.work / f"{arguments.name}-before-ranks.json"
-    ranks: dict[str, list[list[float]]] = {"before": [kept_ranks(task, DEFAULT_ENCODER, before)]}
+    ranks: dict[str, list[list[float]]] = {"before": [kept_ranks(task, BASE_ENCODER, before)]}
     print("before", figures(ranks["before"][0]), flush=True)
     steps: dict[str, int] = {}
     for seed in range(arguments.seeds):
@@ -176,7 +176,7 @@ def main() -> None:
             if arguments.share is not None:
                 models[f"{system}, {arguments.share:g} of it"] = mixed = out.with_name(f"{out.name}-{arguments.share:g}")
                 if not (mixed / "model.safetensors").is_file():
-                    mix_weights(out, DEFAULT_ENCODER, arguments.share, mixed)
+                    mix_weights(out, BASE_ENCODER, arguments.share, mixed)
             for name, model in models.items():
                 ranks.setdefault(name, []).append(kept_ranks(task, model, model.with_name(f"{model.name}-ranks.json")))
                 print(name, seed, figures(ranks[name][-1]), flush=True)

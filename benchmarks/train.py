@@ -25,7 +25,7 @@ from sentence_transformers import (
 from sentence_transformers.losses import MultipleNegativesRankingLoss
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import BASE_ENCODER
 from oreqa.files import write_jsonl
 from oreqa.models.folders import find_model
 from oreqa.training.data import load_training_pairs
@@ -75,7 +75,7 @@ def main() -> None:
 
 def train_theirs(pairs: list[Pair], batch: int) -> float:
     """Seconds of their training loop."""
-    model = SentenceTransformer(str(find_model(DEFAULT_ENCODER)), device="cpu")
+    model = SentenceTransformer(str(find_model(BASE_ENCODER)), device="cpu")
     model.max_seq_length = 256
     rows = Dataset.from_list([{"anchor": p.question, "positive": p.positive.context} for p in pairs])
     arguments = SentenceTransformerTrainingArguments(

@@ -3,8 +3,8 @@
 Run:  python recipes/pack.py --data ../shared/data --work runs/pack      (a quarter of an hour on an H100, a day or two on
 two cores; goes on when interrupted)
 
-Trains a question generator, which it keeps as a difference from its backbone, and two readers, of which it keeps the mean of
-the weights in the same way; draws negatives, trains two classifiers on them, trains their mean on with SQuAD 2.0's plausible
+Trains a retriever by benchmarks/general_retriever.py, and a question generator, which it keeps as differences from their
+backbone; two readers, of which it keeps the mean of the weights in the same way; draws negatives, trains two classifiers on them, trains their mean on with SQuAD 2.0's plausible
 answers, and keeps the mean of before and after as a difference from the reader; all under src/oreqa/models/pack. The cards
 there (README.md) are written by hand.
 """
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.models.pack.packing import pack_model
 
 ROOT = Path(__file__).parent.parent
@@ -55,13 +55,18 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where the miners' models run")
     options = parser.parse_args()
     small, device = ROOT / "recipes" / "small", ("--device", options.device)
+    general = options.work / "general"
+    if not (general / "trained" / "run.json").is_file():
+        script = ROOT / "benchmarks" / "general_retriever.py"
+        subprocess.run([sys.executable, script, "--data", options.data, "--work", general], check=True)
+    pack_model(general / "trained", "encoder", BASE_ENCODER, PACK / DEFAULT_ENCODER, LICENCE)
     generator = options.work / "generator"
     train("generator", small / "generator.toml", [f"data_root={options.data}"], generator)
-    pack_model(generator, "generator", DEFAULT_ENCODER, PACK / DEFAULT_GENERATOR, LICENCE)
+    pack_model(generator, "generator", BASE_ENCODER, PACK / DEFAULT_GENERATOR, LICENCE)
     readers = [options.work / f"reader-{number}" for number in range(len(READERS))]
     for recipe, out in zip(READERS, readers, strict=True):
         train("reader", small / recipe, [f"data_root={options.data}"], out)
-    pack_model(readers, "reader", DEFAULT_ENCODER, PACK / DEFAULT_READER, LICENCE)
+    pack_model(readers, "reader", BASE_ENCODER, PACK / DEFAULT_READER, LICENCE)
     pairs = [f"{name}-{draw}.jsonl" for name in JUDGED for draw in DRAWS]
     for name, draw in product(JUDGED, DRAWS):
         file, out = options.data / "extractive" / f"{name}.json.gz", options.work / f"{name}-{draw}.jsonl"

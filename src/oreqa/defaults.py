@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-DEFAULT_ENCODER = "all-minilm-l6-v2"
+BASE_ENCODER = "all-minilm-l6-v2"
+"""What trained models begin from, and packaged ones are stored as a difference from."""
+
+DEFAULT_ENCODER = "minilm-retriever"
 DEFAULT_READER = "minilm-reader"
 DEFAULT_CLASSIFIER = "minilm-classifier"
 DEFAULT_GENERATOR = "minilm-generator"

@@ -14,6 +14,7 @@ from oreqa.corpus.splitter import paragraph_passage
         ("What is the default of SQLITE_MAX_COLUMN?", ["sqlitemaxcolumn"]),
         ("What do --dry-run and max_connections do?", ["dryrun", "maxconnections"]),
         ("Who found CVE-2021-3449?", ["cve20213449"]),
+        ("Which company has 70B3D501B, and which 1234567 or the 1990s?", ["70b3d501b"]),
         ("Who won the well-known match of 1987 - or 1988?", []),
         ("Is - or -- or _ or a_ or _b or x--y or --1 an option?", []),
         ("", []),

@@ -125,6 +125,12 @@ def test_the_column_that_a_question_asks_for_answers(question: str, read: str, a
         ("name: Drill; price (EUR): 60; stock: 6", "What's the price of the drill?", "6", "60"),
         ("name: Drill; price: 60; price range: 50-70", "What is the price range of the drill?", "Drill", "50-70"),
         ("name: Drill; price: 60; price range: 50-70", "What is the price of the drill?", "Drill", "60"),
+        # Lines of a record.
+        ("Type: boolean\nDefault: yes\n\nIt asks before it sends.", "What is the default of ask_send?", "boolean", "yes"),
+        ("Type: boolean\nDefault: yes\n\nIt asks before it sends.", "What is the type of ask_send?", "asks", "asks"),
+        ("Syntax: | ask on|off\nDefault: | ask off\nStatus: | core", "What is the default of ask?", "on|off", "ask off"),
+        ("Type: boolean\nDefault: yes", "Is ask_send on?", "boolean", "boolean"),
+        ("Default: yes", "What is the default?", "Default", "Default"),
     ],
 )
 def test_what_a_question_asks_for(text: str, question: str, read: str, answer: str) -> None:

@@ -55,18 +55,18 @@ def test_prose_does_not(text: str) -> None:
 
 
 def test_wrapped_prose_is_told_from_verse_code_and_paragraphs() -> None:
-    assert list(wraps(f"{LONG}\ngoes on")) == [len(LONG)]
+    assert list(wraps(f"{LONG}\ngoes on.")) == [len(LONG)]
     for text in (
         "result = subprocess.run(['git', 'status'], capture_output=True)\nprint(result)",
         "int main() {\n  return 0;\n}",
         "a\n\nb",
         "Mon 9 to 17\nTue 8 to 12",
-        f"{LONG}\n    A new paragraph begins here",
+        f"{LONG}\n    A new paragraph begins here.",
         f"{LONG}\n\n{LONG}",
     ):
         assert not list(wraps(text))
     code = "x = [" + "1, " * 40 + "]"
-    assert list(wraps(f"{code}\n\n{LONG}\ngoes on")) == [len(code) + 2 + len(LONG)]
+    assert list(wraps(f"{code}\n\n{LONG}\ngoes on.")) == [len(code) + 2 + len(LONG)]
 
 
 @given(st.text(alphabet="ab .|-1:=\n\t\xa0{", max_size=200))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.corpus.rows import row_cells, row_text
+from oreqa.corpus.rows import labelled_lines, row_cells, row_text
 
 NAMES = st.text("abcXYZ _.-", min_size=1, max_size=60)
 VALUES = st.text("abc 0123.,-|", min_size=1, max_size=80)
@@ -42,3 +42,14 @@ def test_other_lines_have_no_cells(text: str) -> None:
 def test_cells_without_a_name_and_other_gaps() -> None:
     assert row_text([("a", "1"), (None, "2"), ("", "3")]) == "a: 1; 2; 3"
     assert row_text([("a", "1"), ("b", "2")], "\n") == "a: 1\nb: 2"
+
+
+def test_lines_of_a_record_have_labels() -> None:
+    text = "ask_send\n\nType: boolean\nDefault: | yes, sir\nHow often\nNote: no record\n\nType: one\nIt is."
+    place = text.index("boolean")
+    assert [(text[slice(*label)], text[slice(*value)]) for label, value in labelled_lines(text, place)] == [
+        ("Type", "boolean"), ("Default", "yes, sir"),
+    ]  # fmt: skip
+    for elsewhere in (0, text.index("How"), text.index("Note"), text.index("one"), len(text)):
+        assert labelled_lines(text, elsewhere) == []
+    assert labelled_lines("", 0) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_READER
 from oreqa.errors import ModelError
 from oreqa.index.scores import SCORES
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
@@ -91,8 +91,8 @@ def test_damaged_files_are_named(tmp_path: Path, settings: object) -> None:
 
 
 def test_the_shipped_models_were_fitted_together() -> None:
-    stamp = fingerprint(find_model(DEFAULT_ENCODER))
-    encoder = encoder_fitted(DEFAULT_ENCODER, stamp)
+    stamp = fingerprint(find_model(BASE_ENCODER))
+    encoder = encoder_fitted(BASE_ENCODER, stamp)
     assert encoder == encoder_fitted("a copy of it under another name", stamp) != Fitted()
     reader = read_reader_folder(find_model(DEFAULT_READER)).fitted
     classifier = read_cross_encoder_folder(find_model(DEFAULT_CLASSIFIER)).fitted
@@ -108,4 +108,4 @@ def test_the_shipped_models_were_fitted_together() -> None:
 def test_where_benchmarks_write_what_they_fit(tiny_reader: Path) -> None:
     assert fitted_file(tiny_reader) == tiny_reader / "fitted.json"
     assert fitted_file(DEFAULT_READER) == find_model(DEFAULT_READER) / "fitted.json"
-    assert read_fitted(fitted_file(DEFAULT_ENCODER).parent).encoder == fingerprint(find_model(DEFAULT_ENCODER))
+    assert read_fitted(fitted_file(BASE_ENCODER).parent).encoder == fingerprint(find_model(BASE_ENCODER))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from oreqa.core import Span
-from oreqa.corpus.rows import row_cells
+from oreqa.corpus.rows import labelled_lines, row_cells
 
 _ASKS = re.compile(r"(?:^|,)\s*(?:which|what)(?:['’]s\b|\b(?:\s+(?:is|are|was|were)\b)?)(?:\s+the\b)?", re.IGNORECASE)
 _ASKS_READ = 8
@@ -50,12 +50,13 @@ def answering_cell(span: Span, text: str, asked: AskedCells) -> Span:
 
     A question that says which column it asks for, as "which capital" or "what is the capital", is answered by that column's
     cell. A cell that the question names tells which row it asks about, not the answer: then it is the cell of the one column
-    that the question names, if there is one.
+    that the question names, if there is one. Lines of a record, as ``Type: boolean`` and ``Default: yes``, are like cells to
+    a question that says which one it asks for.
     """
     cells = row_cells(text, span.start)
     cell = next((value for (begin, _), value in cells if begin <= span.start < value[1]), None)
     if cell is None:
-        return span
+        return _labelled(span, text, asked)
     others = [
         (_words(_UNIT.sub("", text[slice(*name)])), value)
         for name, value in cells
@@ -66,6 +67,16 @@ def answering_cell(span: Span, text: str, asked: AskedCells) -> Span:
     if not wanted and _is_named(text[slice(*cell)], asked.words):
         wanted = [value for name, value in others if _has_words(asked.words, name)]
     start, end = wanted[0] if len(wanted) == 1 else cell
+    return replace(span, text=text[start:end], start=start, end=end)
+
+
+def _labelled(span: Span, text: str, asked: AskedCells) -> Span:
+    """The value of the line that a question asks for, as "what is the default", if a span stands among such lines."""
+    lines = labelled_lines(text, span.start) if asked.columns else []
+    wanted = [value for label, value in lines if _asked_length(_words(text[slice(*label)]), asked.columns)]
+    if len(wanted) != 1:
+        return span
+    start, end = wanted[0]
     return replace(span, text=text[start:end], start=start, end=end)
 
 

@@ -1,4 +1,4 @@
-"""Questions that name an identifier, as ``max_connections``, ``--dry-run`` or ``CVE-2021-3449``: no other is as good.
+"""Questions that name an identifier, as ``max_connections``, ``--dry-run`` or ``70B3D501B``: no other is as good.
 
 A reader takes identifiers that are spelt alike for one another, and gives what the documents say of another one.
 """
@@ -13,6 +13,9 @@ from oreqa.corpus.splitter import passage_head
 
 IDENTIFIER_TOP_K = 20
 """Passages or sentences among which those that hold a question's identifiers are looked for."""
+
+MIN_CODE, MIN_DIGITS = 6, 2
+"""The fewest characters of a code, and digits among them."""
 
 _TOKEN = re.compile(r"[\w-]++")
 _OPTION, _NUMBERED = re.compile(r"--[^\W\d_].*"), re.compile(r"[A-Z]{2,}-\d[\d-]*\d")
@@ -33,7 +36,10 @@ def holding(named: Sequence[str], hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _is_identifier(token: str) -> bool:
-    return "_" in token.strip("_-") or bool(_OPTION.fullmatch(token) or _NUMBERED.fullmatch(token))
+    if "_" in token.strip("_-") or _OPTION.fullmatch(token) or _NUMBERED.fullmatch(token):
+        return True
+    digits = sum(character.isdecimal() for character in token)  # a code of letters and digits, as 70B3D501B
+    return len(token) >= MIN_CODE and token.isalnum() and MIN_DIGITS <= digits < len(token)
 
 
 def _letters(text: str) -> str:

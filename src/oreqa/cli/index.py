@@ -13,7 +13,6 @@ from oreqa.cli.options import DeviceOption, JsonFlag, NewModelOption, PrecisionO
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import FACTORY, LANGUAGE, PASSAGE_TOKENS
-from oreqa.files import need_writable
 
 if TYPE_CHECKING:
     from oreqa.index.report import Report
@@ -57,7 +56,7 @@ def index_command(
     [bold]oreqa index docs/ notes.pdf --index kb[/bold]
     """
     from oreqa.corpus.readers import Fields
-    from oreqa.index.coverage import read_coverage, write_coverage
+    from oreqa.index.coverage import need_report, read_coverage, write_coverage
     from oreqa.index.ingest import index_files
     from oreqa.index.locking import existing_settings
     from oreqa.index.store import Settings
@@ -73,7 +72,7 @@ def index_command(
     changes = {name: value for name, value in named.items() if value is not None}
     settings = replace(existing_settings(index) or Settings(), **changes)
     if report is not None:
-        need_writable(report, f"--report {report}")
+        need_report(report)
     with progress_bar("passages") as advance:
         result = index_files(
             index,

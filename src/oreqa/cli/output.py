@@ -97,8 +97,11 @@ def read_lines(path: Path) -> list[str]:
     try:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         lines = [line.strip() for line in data.decode("utf-8-sig").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{name}: it cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    except OSError as error:
+        raise InputError(f"{name}: it cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{name}: line {line} is not UTF-8; save the file as UTF-8") from error
     if not lines:
         raise InputError(f"{name}: it holds no question")
     return lines

@@ -42,6 +42,8 @@ def wraps(text: str) -> Iterator[int]:
     """Yield the places of the line breaks at which prose is wrapped; those of lists, verse, tables and code are not."""
     ends = set(line_ends(text))
     for lines in _blocks(text):
+        if len(lines) < MIN_LIST_LINES and not _ends_sentence(lines[-1][0]):
+            continue  # two commands look like prose that was wrapped once
         width = max(MIN_COLUMN, *(len(line.rstrip()) for line, _ in lines))
         if sum(len(_CODE.findall(line)) for line, _ in lines) > MAX_CODE * sum(len(line) for line, _ in lines):
             continue
@@ -73,9 +75,13 @@ def _is_list(lines: Sequence[str]) -> bool:
         return False
     width = max(len(line.rstrip()) for line in lines)
     if width < MIN_COLUMN:  # too narrow to tell by the width: prose ends as a sentence does
-        return not lines[-1].rstrip(" \t\"'”’»)]").endswith((".", "!", "?", "…"))
+        return not _ends_sentence(lines[-1])
     wrapped = [_is_wrapped(line, next_line, width) for line, next_line in pairwise(lines)]
     return sum(wrapped) < WRAPPED * len(wrapped)
+
+
+def _ends_sentence(line: str) -> bool:
+    return line.rstrip(" \t\r\"'”’»)]").endswith((".", "!", "?", "…", ":"))
 
 
 def _is_wrapped(line: str, next_line: str, width: int) -> bool:

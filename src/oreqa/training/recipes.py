@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import BASE_ENCODER
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
 from oreqa.training.generation_recipes import ExtractorRecipe, GeneratorRecipe
 from oreqa.training.openqa_recipe import OpenQARecipe
@@ -39,7 +39,7 @@ class ReaderRecipe(Section):
 
     kind: Literal["reader"]
     """What is trained."""
-    backbone: str = DEFAULT_ENCODER
+    backbone: str = BASE_ENCODER
     """The model to begin with: a name or a folder."""
     data_root: Path = Path()
     """Folder that the data files' paths begin at."""
@@ -152,7 +152,7 @@ class ClassifierRecipe(CrossEncoderRecipe):
 
     kind: Literal["classifier"]
     """What is trained."""
-    backbone: str = DEFAULT_ENCODER
+    backbone: str = BASE_ENCODER
     """The model to begin with, a name or a folder: an encoder, a reader, or a classifier, which keeps its head."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
     """Pair files with negatives (oreqa mine negatives)."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import BASE_ENCODER
 from oreqa.models.encoder.folder import Joining, NewEncoder
 from oreqa.training.alignment_recipe import Alignment, Variational
 from oreqa.training.sections import Count, NonNegative, Optimiser, Section, Seed, Share, Tokens
@@ -23,7 +23,7 @@ class RetrieverRecipe(Section):
 
     kind: Literal["retriever"]
     """What is trained."""
-    backbone: str = DEFAULT_ENCODER
+    backbone: str = BASE_ENCODER
     """The model to begin with: a name or a folder."""
     data_root: Path = Path()
     """Folder that the data files' paths begin at."""
