@@ -205,9 +205,10 @@ def candidates(axes: Axes) -> None:
 def teaching(axes: Axes) -> None:
     places = {
         "GRU, raw products, SQuAD": ("squad", "gru", "_dot"),
+        "GRU, raw products, NQ": ("nq", "gru", "_dot"),
         "GRU, SQuAD": ("squad", "gru", ""),
         "GRU, MedQuAD": ("medquad", "gru", ""),
-        "GRU, NQ": ("nq-by-length", "gru", ""),
+        "GRU, NQ": ("nq", "gru", ""),
         "MiniLM, SQuAD": ("squad-by-length", "bert", ""),
         "MiniLM, NQ": ("nq-by-length", "bert", ""),
     }
@@ -221,6 +222,22 @@ def teaching(axes: Axes) -> None:
     }
     paired_bars(axes, list(places), scores, "{:.1f}")
     axes.set(xlabel="MRR of the answer's sentence", xlim=(0, 100))
+
+
+def retriever(axes: Axes) -> None:
+    places = {
+        "ReQA SQuAD dev": "squad dev",
+        "NQ, held-out articles": "nq held out",
+        "AfriQA, held-out articles": "afriqa held out",
+        "SelQA test": "selqa test",
+        "PubMedQA test": "pubmedqa test",
+        "MedQuAD test": "medquad test",
+    }
+    rows = read("general_retriever.json")["test"]
+    names = {"all-MiniLM-L6-v2": "before", "minilm-retriever": "after"}
+    scores = {name: [rows[place]["hybrid"][key] for place in places.values()] for name, key in names.items()}
+    paired_bars(axes, list(places), scores, "{:.1f}")
+    axes.set(xlabel="MRR of the answer's sentence, hybrid search", xlim=(0, 110))
 
 
 def adaptation(axes: Axes) -> None:
@@ -238,6 +255,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "proqa": (candidates, 3.2),
     "endx": (teaching, 3.3),
     "adapt": (adaptation, 2.6),
+    "retriever": (retriever, 3.3),
     "documents": (documents, 3.6),
     "speed": (speed, 4.4),
 }

@@ -3,10 +3,11 @@
 Run:  python recipes/pack.py --data ../shared/data --work runs/pack      (a quarter of an hour on an H100, a day or two on
 two cores; goes on when interrupted)
 
-Trains a retriever by benchmarks/general_retriever.py, and a question generator, which it keeps as differences from their
-backbone; two readers, of which it keeps the mean of the weights in the same way; draws negatives, trains two classifiers on them, trains their mean on with SQuAD 2.0's plausible
-answers, and keeps the mean of before and after as a difference from the reader; all under src/oreqa/models/pack. The cards
-there (README.md) are written by hand.
+Trains a retriever by benchmarks/general_retriever.py and a question generator, which it keeps as differences from their
+backbone, and two readers, of which it keeps the mean of the weights in the same way; draws negatives, trains two classifiers
+on them, trains their mean on with SQuAD 2.0's plausible answers, and keeps the mean of before and after as a difference from
+the reader; all under src/oreqa/models/pack. The cards there (README.md) are written by hand, and the weights of the
+retriever's scores are fitted by benchmarks/fusion.py.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, DEFAULT_READER, TRAINED_ENCODER
 from oreqa.models.pack.packing import pack_model
 
 ROOT = Path(__file__).parent.parent
@@ -59,7 +60,7 @@ def main() -> None:
     if not (general / "trained" / "run.json").is_file():
         script = ROOT / "benchmarks" / "general_retriever.py"
         subprocess.run([sys.executable, script, "--data", options.data, "--work", general], check=True)
-    pack_model(general / "trained", "encoder", BASE_ENCODER, PACK / DEFAULT_ENCODER, LICENCE)
+    pack_model(general / "trained", "encoder", BASE_ENCODER, PACK / TRAINED_ENCODER, LICENCE)
     generator = options.work / "generator"
     train("generator", small / "generator.toml", [f"data_root={options.data}"], generator)
     pack_model(generator, "generator", BASE_ENCODER, PACK / DEFAULT_GENERATOR, LICENCE)

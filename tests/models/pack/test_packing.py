@@ -80,7 +80,7 @@ def test_a_packed_model_has_a_mean_with_one_that_is_whole(
 def test_models_are_listed_with_what_they_are_for() -> None:
     found = {model.name: model for model in list_models()}
     assert {name: found[name].kind for name in found} == {
-        "all-minilm-l6-v2": "encoder", "minilm-reader": "reader", "minilm-classifier": "classifier",
+        "all-minilm-l6-v2": "encoder", "minilm-retriever": "encoder", "minilm-reader": "reader", "minilm-classifier": "classifier",
         "minilm-generator": "generator",
     }  # fmt: skip
     own = [model for name, model in found.items() if name.startswith("minilm")]
@@ -96,5 +96,5 @@ def test_models_are_listed_with_what_they_are_for() -> None:
 
 
 def test_an_unknown_model() -> None:
-    with pytest.raises(ModelError, match="one of all-minilm-l6-v2, minilm-reader"):
+    with pytest.raises(ModelError, match="one of all-minilm-l6-v2, minilm-retriever, minilm-reader"):
         find_model("minilm")
