@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from lives import LIVES, NAMES
@@ -217,9 +217,9 @@ def test_documents_that_come_meanwhile_are_published_too(
     with Index.open(kb) as index:
         passages = index.counts()["passages"]
 
-    def updated(*arguments: object) -> None:
+    def updated(*arguments: Any, **settings: Any) -> None:
         index_documents(kb, [Document("new", "More", "Walruses whistle to tell the others where the mussels are.")])
-        mix(*arguments)  # type: ignore[arg-type]
+        mix(*arguments, **settings)
 
     monkeypatch.setattr(adapt, "mix_weights", updated)
     report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
@@ -311,7 +311,7 @@ def test_what_a_kill_leaves_half_copied_is_no_hindrance(
 def test_other_documents_begin_anew(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_module, "paired_difference", better)
     with monkeypatch.context() as broken:
-        broken.setattr(adapt, "mix_weights", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        broken.setattr(adapt, "mix_weights", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
     index_documents(kb, [Document("new", "More", "Bees dance to tell the others where the flowers are in the field.")])
