@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from oreqa.core import Document
@@ -139,6 +139,8 @@ def test_parts_of_a_paragraph_have_places_of_their_own() -> None:
     assert (two.line, text[two.source :][:3]) == (4, "two")
 
 
+@example(["a", "<i>", "<i>", "\n", "a"])
+@example(["a", "<i>", "<i>", "<i>", "\n", "a"])
 @given(st.lists(st.sampled_from(["a", "*b*", "`c d`", "[e](f)", "\n", "\n\n", "- ", "# ", "> ", "|", "<i>", "&lt;", "\\_"])))
 def test_places_of_any_text(pieces: list[str]) -> None:
     text = " ".join(pieces)

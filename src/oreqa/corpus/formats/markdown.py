@@ -219,6 +219,8 @@ class _Run:
             reader.cursor = at
         else:
             reader.cursor = at + len(written or content)
+        while self.places and self.places[-1].start >= len(self.text):
+            self.places.pop()  # of blanks that were cut off before the end of a line
         last = self.places[-1] if self.places else None
         if last is None or last.source is None or at - len(self.text) != last.source - last.start:
             self.places.append(Place(len(self.text), "", reader.line_of(at), at))
