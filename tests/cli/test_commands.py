@@ -43,6 +43,11 @@ def test_index(kb: Path, library: Path) -> None:
         refused = run("index", library, "--index", kb, "--report", place)
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert "it cannot be written there; name another file" in refused.stderr
+    before = (library / "notes.md").read_text()
+    refused = run("index", library, "--index", kb, "--report", library / "notes.md")
+    assert (refused.exit_code, (library / "notes.md").read_text()) == (2, before)
+    assert "notes.md: it exists and is no report of oreqa index; name another file" in refused.stderr
+    assert [run("index", library, "--index", kb, "--report", kb.parent / "r.csv").exit_code for _ in range(2)] == [1, 1]
     (library / "notes.md").write_text("Six other words [of](text) stand here.")
     words = json.loads(run("index", library, "--index", kb, "--json").stdout)["words"]
     assert words["left_out"] == {"link targets": 1}

@@ -294,3 +294,10 @@ def test_every_locale_and_width_shows_something() -> None:
     found = oreqa_process(*missing, stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "ascii"})
     assert json.loads(found.stdout.decode("ascii"))["error"]["message"].startswith("né\u202e: there is no index here")
     assert found.stderr.count(b"\n") == 1
+
+
+def test_a_file_of_questions_must_be_utf8(tmp_path: Path) -> None:
+    (tmp_path / "q.txt").write_bytes(b"Who?\nCaf\xe9?\n")
+    refused = run("ask", "--questions", tmp_path / "q.txt", "--index", tmp_path / "kb")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "q.txt: line 2 is not UTF-8; save the file as UTF-8" in refused.stderr

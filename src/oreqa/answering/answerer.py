@@ -30,9 +30,6 @@ SENTENCES_TOP_K = 10
 PASSAGES_TOP_K = 5
 """Passages that are read for a question."""
 
-ORDERED_TOP_K = 3
-"""Answers with the best scores, which are shown in the order of their probabilities: those look at more than the scores."""
-
 NEAREST_TOP_K = 3
 """Passages that are shown in place of an answer."""
 
@@ -284,9 +281,9 @@ class Answerer:
             sentence = hit.passage.sentences[sentence_at(hit.passage, span.start)]
             parts = {**hit.parts, **candidate.parts}
             answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, candidate.score, parts))
-            if len(answers) == max(k, ORDERED_TOP_K):
+            if len(answers) == k:
                 break
-        return sorted(answers, key=lambda answer: -(answer.confidence or 0.0))[:k]
+        return answers
 
 
 def _check_stages(reader: object, reranker: object, classifier: object, rerank: int) -> None:

@@ -11,7 +11,7 @@ from oreqa.corpus.rows import labelled_lines, row_cells
 
 _ASKS = re.compile(r"(?:^|,)\s*(?:which|what)(?:['’]s\b|\b(?:\s+(?:is|are|was|were)\b)?)(?:\s+the\b)?", re.IGNORECASE)
 _ASKS_READ = 8
-"""Places of a question that may ask for a column, of which all are looked at in questions of people."""
+"""How many places of a question may ask for a column; people's questions have one or two."""
 
 _WORDS_READ = 12
 """Words after such a place that are compared with a column's name."""

@@ -18,7 +18,7 @@ train = typer.Typer(no_args_is_help=True, help="Train a model by a recipe (needs
 app.add_typer(train, name="train")
 
 FEW_STEPS = 50
-"""Steps below which a warning is given: the shipped models took hundreds."""
+"""A training of fewer steps gives a warning; those of the packaged models have hundreds."""
 
 RecipeOption = Annotated[Path, typer.Option(help="Recipe, a TOML file; recipes/ holds some.")]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of the trained model.")]

@@ -98,8 +98,7 @@ def generate_questions(
     them from all clusters of similar passages alike (``index.clusters``), or at random where nothing is indexed. In each
     passage of at least ``MIN_WORDS`` words up to ``answers`` spans in sentences of prose are marked: those of the
     ``extractor`` and of rules (``answer_candidates``), or spaCy's ``entities`` (the name of a pipeline), or those of rules
-    alone. The
-    ``generator`` asks for each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
+    alone. The ``generator`` asks for each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
 
     Questions for nothing in particular, with their answer inside, or asked twice are dropped; and those for which the
     ``reader`` does not find the answer again, with an F1 of at least ``round_trip``, among the passages retrieved for the
