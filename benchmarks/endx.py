@@ -180,7 +180,7 @@ def ensure_measured(
         with labels_teach() if labels else nullcontext():
             train_recorded(train_retriever, recipe, out)
     record = json.loads((out / "run.json").read_text())
-    hashes = {path: data_hash([Path(path)]) for path in recipe.data}
+    hashes = {str(path): data_hash([Path(path)]) for path in recipe.data}
     if record["recipe"] != recipe.model_dump(mode="json") or record["data_sha256"] != hashes:
         raise SystemExit(f"{out}: it was trained with other settings or pairs; name another --work, or remove it")
     of_step = record["seconds"] / (record["steps"] - record.get("seconds_since_step", 0))
