@@ -2,32 +2,59 @@
 
 Run:  python benchmarks/confidence.py --data ../shared/data --work runs/confidence --out results/confidence.json
 
-Of every set half the articles are indexed. Questions on them are answerable, questions on the other half are not.
-The weights and the threshold are fitted on the extractive sets; SQuAD dev 2.0's paragraphs are only measured on.
+Of every set half the articles are indexed, or of its held-out articles if encoders are trained on the others. Questions on
+them are answerable, questions on the other half are not. The weights and the threshold are fitted on the extractive sets;
+SQuAD 2.0 dev is only measured on.
+
+--write also keeps how the cosines of the base encoder compare with the default encoder's, so that what is fitted for the one
+serves the other.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import write_result
+from fusion import TRAINED
 from support.calibration import Features, best_threshold, fit, probabilities, summary
 
+from oreqa.adaptation.cosines import compare_cosines
 from oreqa.answering.answerer import SENTENCES_TOP_K
 from oreqa.answering.confidence import sentence_features
+from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
-from oreqa.defaults import BASE_ENCODER
+from oreqa.datasets.splits import split_articles
+from oreqa.datasets.squad import Paragraph
+from oreqa.defaults import BASE_ENCODER, DEFAULT_ENCODER
 from oreqa.index.passages import index_passages
-from oreqa.models.fitted import Calibration, fitted_file, write_fitted
+from oreqa.index.store import Settings
+from oreqa.models.fitted import Calibration, ReplacedEncoder, fitted_file, write_fitted
 
 FITTED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "fairytaleqa", "covidqa-passages", "timeqa-human")
 NAMES = ("sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "margin")
 QUESTIONS = 1200
+COMPARED = 1500
+"""Questions that the cosines of two encoders are compared on."""
+
+
+def asked_about(path: Path) -> list[Paragraph]:
+    """All paragraphs of a set, or those of its held-out articles."""
+    paragraphs = load_paragraphs(path)
+    return split_articles(paragraphs)[1] if path.name.split(".json")[0] in TRAINED else paragraphs
+
+
+def compare_base(paths: list[Path], work: Path) -> ReplacedEncoder:
+    """How cosines of the base encoder become like the default encoder's, on held-out questions of the sets."""
+    paragraphs = [paragraph for path in paths for paragraph in asked_about(path)]
+    questions = [question.text for paragraph in paragraphs for question in paragraph.questions]
+    passages = whole_passages(paragraphs)
+    base, default = (index_passages(work / name, passages, Settings(model=name)) for name in (BASE_ENCODER, DEFAULT_ENCODER))
+    return compare_cosines(default, base, random.Random(0).sample(questions, COMPARED))
 
 
 def collect(path: Path, work: Path) -> Features:
@@ -36,7 +63,7 @@ def collect(path: Path, work: Path) -> Features:
     saved = work / f"{name}.npz"
     if saved.is_file():
         return dict(np.load(saved))
-    paragraphs = load_paragraphs(path)
+    paragraphs = asked_about(path)
     titles = sorted({p.title for p in paragraphs})
     random.Random(0).shuffle(titles)
     half = set(titles[: len(titles) // 2])
@@ -95,7 +122,9 @@ def main() -> None:
     result["squad-v2.0-dev, fitted"] = summary(p, test, fitted.threshold)
     print(result["squad-v2.0-dev, fitted"])
     if options.write:
-        write_fitted(fitted_file(BASE_ENCODER), calibration=result["fitted"])
+        write_fitted(fitted_file(DEFAULT_ENCODER), calibration=result["fitted"])
+        trained = [options.data / "extractive" / f"{name}.json.gz" for name in FITTED if name in TRAINED]
+        write_fitted(fitted_file(BASE_ENCODER), replaced=asdict(compare_base(trained, options.work)))
     if options.out:
         write_result(options.out, result)
 

@@ -22,7 +22,7 @@ from typing import Any
 from common import report
 
 from oreqa.core import Mode
-from oreqa.defaults import BASE_ENCODER, TRAINED_ENCODER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_ENCODER
 from oreqa.evaluation import evaluate_beir, evaluate_reqa
 from oreqa.evaluation.runs import load_run
 from oreqa.evaluation.significance import paired_difference
@@ -129,7 +129,7 @@ def main() -> None:
     files = [work / f"{name}-{count}.jsonl" for name, count in DRAWN.items()]
     result: dict[str, Any] = {"drawn": DRAWN, "pairs_sha256": data_hash(files), "dev": dev, "chosen": chosen}
     models: dict[str, str | Path] = {"chosen": mixed(trained, chosen)} if arguments.test and chosen else {}
-    models |= {"packaged": TRAINED_ENCODER} if arguments.packaged else {}
+    models |= {"packaged": DEFAULT_ENCODER} if arguments.packaged else {}
     for (name, model), (task, settings) in product(models.items(), TEST.items()):
         theirs, ours = (measure(data, work, task, settings, encoder) for encoder in (BASE_ENCODER, model))
         for mode in MODES:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, DEFAULT_READER, TRAINED_ENCODER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.models.pack.packing import pack_model
 
 ROOT = Path(__file__).parent.parent
@@ -60,7 +60,7 @@ def main() -> None:
     if not (general / "trained" / "run.json").is_file():
         script = ROOT / "benchmarks" / "general_retriever.py"
         subprocess.run([sys.executable, script, "--data", options.data, "--work", general], check=True)
-    pack_model(general / "trained", "encoder", BASE_ENCODER, PACK / TRAINED_ENCODER, LICENCE)
+    pack_model(general / "trained", "encoder", BASE_ENCODER, PACK / DEFAULT_ENCODER, LICENCE)
     generator = options.work / "generator"
     train("generator", small / "generator.toml", [f"data_root={options.data}"], generator)
     pack_model(generator, "generator", BASE_ENCODER, PACK / DEFAULT_GENERATOR, LICENCE)

@@ -5,9 +5,8 @@ from __future__ import annotations
 BASE_ENCODER = "all-minilm-l6-v2"
 """What trained models begin from, and packaged ones are stored as a difference from."""
 
-DEFAULT_ENCODER = BASE_ENCODER
-TRAINED_ENCODER = "minilm-retriever"
-"""An encoder that was trained on questions of six sets."""
+DEFAULT_ENCODER = "minilm-retriever"
+"""Trained on questions of six sets."""
 
 DEFAULT_READER = "minilm-reader"
 DEFAULT_CLASSIFIER = "minilm-classifier"

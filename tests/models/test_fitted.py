@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_READER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import ModelError
 from oreqa.index.scores import SCORES
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
@@ -91,9 +91,11 @@ def test_damaged_files_are_named(tmp_path: Path, settings: object) -> None:
 
 
 def test_the_shipped_models_were_fitted_together() -> None:
-    stamp = fingerprint(find_model(BASE_ENCODER))
-    encoder = encoder_fitted(BASE_ENCODER, stamp)
-    assert encoder == encoder_fitted("a copy of it under another name", stamp) != Fitted()
+    stamp, base = (fingerprint(find_model(name)) for name in (DEFAULT_ENCODER, BASE_ENCODER))
+    encoder, earlier = encoder_fitted(DEFAULT_ENCODER, stamp), encoder_fitted(BASE_ENCODER, base)
+    assert earlier == encoder_fitted("a copy of it under another name", base) != Fitted()
+    assert (encoder.replaced, earlier.encoder) == (None, base)
+    assert earlier.replaced and earlier.replaced.encoder == stamp
     reader = read_reader_folder(find_model(DEFAULT_READER)).fitted
     classifier = read_cross_encoder_folder(find_model(DEFAULT_CLASSIFIER)).fitted
     assert {fitted.encoder for fitted in (encoder, reader, classifier)} == {stamp}

@@ -39,12 +39,14 @@ class Reply:
     """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
 
     Without answers, ``nearest`` says what the documents hold that is most like one. Answers that are not ``calibrated`` have
-    no confidence, and are refused only if no passage holds an identifier that the question names.
+    no confidence, and are refused only if no passage holds an identifier that the question names. ``best`` is the answer
+    before any re-ranking, even if it is refused.
     """
 
     answers: tuple[Answer, ...]
     hits: tuple[Hit, ...]
     calibrated: bool = True
+    best: Answer | None = None
 
     @property
     def nearest(self) -> list[Hit]:
@@ -232,21 +234,22 @@ class Answerer:
         Only hits that hold the identifiers that a question names can answer it.
         """
         calibrated = self.calibration is not None
-        best = [holding(identifiers(text), ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
+        read = [holding(identifiers(text), ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
         replies = []
-        for ranking, chosen, answers in zip(hits, best, self._answers(questions, best, k), strict=True):
+        for ranking, chosen, answers in zip(hits, read, self._answers(questions, read, k), strict=True):
             likely = tuple(answer for answer in answers if (answer.confidence or 0.0) >= threshold)
-            replies.append(Reply(likely, tuple(chosen or ranking[:depth]), calibrated))
+            best = answers[0] if answers else None
+            replies.append(Reply(likely, tuple(chosen or ranking[:depth]), calibrated, best))
         if self.classifier is None or not self.rerank:
             return replies
         # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.
         answered = [place for place, reply in enumerate(replies) if reply.answers]
         texts = [questions[place] for place in answered]
         rankings = rerank_hits(self.classifier, texts, [hits[place] for place in answered], self.rerank)
-        best = [holding(identifiers(text), ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
-        for place, ranking, answers in zip(answered, best, self._answers(texts, best, k), strict=True):
+        read = [holding(identifiers(text), ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
+        for place, ranking, answers in zip(answered, read, self._answers(texts, read, k), strict=True):
             without_confidence = tuple(replace(answer, confidence=None) for answer in answers)
-            replies[place] = Reply(without_confidence, tuple(ranking), calibrated)
+            replies[place] = replace(replies[place], answers=without_confidence, hits=tuple(ranking))
         return replies
 
     def _answers(self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int) -> list[list[Answer]]:

@@ -60,9 +60,9 @@ def openqa(
 ) -> None:
     """Answer questions from all paragraphs: EM, F1, and the accuracy of retrieval.
 
-    Questions are asked of all paragraphs of the data; questions without paragraphs, of your own index (--index). If rows
-    name a document, or have empty answers where nothing answers, they are answered as oreqa ask does, which may find no
-    answer.
+    Questions are asked of all paragraphs of the data; questions without paragraphs, of your own index (--index). If there
+    are questions without an answer, as in SQuAD 2.0, or rows that name a document, they are answered as oreqa ask does,
+    which may find no answer, and the confidence is measured, too.
 
     [bold]oreqa eval openqa --data dev.json --out runs/open[/bold]
     """

@@ -1,4 +1,4 @@
-"""Metrics of scores against labels: average precision, the best threshold, calibration."""
+"""Metrics of scores against labels: average precision, area under the ROC curve, the best threshold, calibration."""
 
 from __future__ import annotations
 
@@ -29,6 +29,16 @@ def average_precision(scores: Floats, labels: Labels) -> float:
     true_positives = np.cumsum(labels[order])[ends]
     precision = true_positives / (ends + 1)
     return float(np.sum(precision * np.diff(np.r_[0, true_positives])) / true_positives[-1])
+
+
+def roc_area(scores: Floats, labels: Labels) -> float:
+    """How often a true one of two scores is higher than a false one; ties count half. 0.5 where a class is empty."""
+    false = np.sort(scores[~labels])
+    true = scores[labels]
+    if not len(true) or not len(false):
+        return 0.5
+    lower, not_higher = np.searchsorted(false, true, "left"), np.searchsorted(false, true, "right")
+    return float(np.mean(lower + not_higher) / (2 * len(false)))
 
 
 def best_threshold(scores: Floats, labels: Labels) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.evaluation.classification import Bin
+from oreqa.evaluation.classification import Bin, Floats
 from oreqa.models.graph.cache import cache_folder
 
 VENN_COLOURS = ("#c26a2b", "#2f6f9f")
@@ -33,19 +33,28 @@ def rank_curve(best_ranks: Sequence[float]) -> str:
 def calibration_figure(bins: Sequence[Bin]) -> str:
     """Accuracy against confidence, with the diagonal of perfect calibration."""
     figure = new_figure(4.5, 4)
-    axes = figure.add_subplot()
-    axes.plot([0, 100], [0, 100], color="#99a", linewidth=1, linestyle="--")
-    axes.plot(
-        [100 * row.confidence for row in bins],
-        [100 * row.accuracy for row in bins],
-        color="#2f7d4f",
-        linewidth=2,
-        marker="o",
-        markersize=4,
-    )
-    axes.set(xlabel="p, %", ylabel="share that answers, %", xlim=(0, 100), ylim=(0, 100))
-    style_axes(axes)
+    _plot_calibration(figure.add_subplot(), bins, "p, %", "share that answers, %")
     return _svg(figure)
+
+
+def trust_figure(bins: Sequence[Bin], coverage: Floats, risk: Floats) -> str:
+    """Right answers against confidence; and the share of wrong answers, ``risk``, against that of questions answered."""
+    figure = new_figure(9, 3.6)
+    left, right = figure.subplots(1, 2)
+    _plot_calibration(left, bins, "confidence, %", "answers that are right, %")
+    right.plot(100 * coverage, 100 * risk, color="#2f7d4f", linewidth=2)
+    right.set(xlabel="questions answered, the surest first, %", ylabel="wrong answers among them, %")
+    right.set(xlim=(0, 100), ylim=(0, 100))
+    style_axes(right)
+    return _svg(figure)
+
+
+def _plot_calibration(axes: Any, bins: Sequence[Bin], across: str, up: str) -> None:
+    axes.plot([0, 100], [0, 100], color="#99a", linewidth=1, linestyle="--")
+    confidence, accuracy = ([100 * getattr(row, name) for row in bins] for name in ("confidence", "accuracy"))
+    axes.plot(confidence, accuracy, color="#2f7d4f", linewidth=2, marker="o", markersize=4)
+    axes.set(xlabel=across, ylabel=up, xlim=(0, 100), ylim=(0, 100))
+    style_axes(axes)
 
 
 def histogram(values: Sequence[float], label: str, counted: str) -> str:

@@ -26,12 +26,16 @@ _WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The answers to a question, best first, as texts with their scores; ``before`` is the first without re-ranking."""
+    """The answers to a question, best first, as texts with their scores; ``before`` is the first without re-ranking.
+
+    ``best`` is the best answer with its confidence, given or refused.
+    """
 
     answers: Sequence[tuple[str, float]]
     before: str
     retrieved: Sequence[tuple[str, str, float]]
     """Passages that were read: name, text and score."""
+    best: tuple[str, float | None] | None = None
 
 
 def load_open_questions(

