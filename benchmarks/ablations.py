@@ -23,10 +23,11 @@ from support.answer_rows import COMBINATION, answer_all, is_right, ranked
 
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
-from oreqa.defaults import DEFAULT_READER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_READER
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json, write_text
 from oreqa.index.passages import index_passages
+from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.reader.reader import Reader
 from oreqa.provenance import data_hash
@@ -64,7 +65,7 @@ def main() -> None:
     file = options.data / "squad" / "squad-v1.1-dev.json.gz"
     paragraphs = load_paragraphs(file)
     chosen = random.Random(0).sample([(p, q) for p in paragraphs for q in p.questions], options.asked)
-    index = index_passages(options.work / "index", whole_passages(paragraphs))
+    index = index_passages(options.work / "index", whole_passages(paragraphs), Settings(model=BASE_ENCODER))
     reader = Reader.load(DEFAULT_READER)
     right: dict[str, dict[str, list[float]]] = {}
     for name, settings in VARIANTS.items():

@@ -23,6 +23,7 @@ from common import report
 
 from oreqa.datasets.beir import Beir, load_beir, save_beir
 from oreqa.datasets.splits import is_held_out_name
+from oreqa.defaults import BASE_ENCODER
 from oreqa.evaluation.runs import Run, load_run
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, read_jsonl, write_jsonl
@@ -107,11 +108,11 @@ def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, 
     """Make the pairs to train on, in ``work``. Returns those of scored.jsonl: gold, and ten candidates a question."""
     scored = work / "scored.jsonl"
     if not scored.is_file():
-        oreqa("mine", "silver", "--data", train, "--draw", draw, "--classifier", classifier, "-k", 10, "--mode", "hybrid",
-              "--min-probability", 0, "--work", work / "indexes" / "train", "--out", scored)  # fmt: skip
+        oreqa("mine", "silver", "--data", train, "--model", BASE_ENCODER, "--draw", draw, "--classifier", classifier,
+              "-k", 10, "--mode", "hybrid", "--min-probability", 0, "--work", work / "indexes" / "train", "--out", scored)  # fmt: skip
     if not (work / "negatives.jsonl").is_file():
-        oreqa("mine", "negatives", "--data", train, "--draw", draw, "--work", work / "indexes" / "train",
-              "--out", work / "negatives.jsonl")  # fmt: skip
+        oreqa("mine", "negatives", "--data", train, "--model", BASE_ENCODER, "--draw", draw,
+              "--work", work / "indexes" / "train", "--out", work / "negatives.jsonl")  # fmt: skip
     rows = [row for _, row in read_jsonl(scored)]
     # What `oreqa mine silver --questions` finds, which is not told the answers: gold ones are among the others.
     found = [row | {"source": "silver", "weight": row["score"]} for row in rows if "rank" in row]

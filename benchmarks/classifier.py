@@ -19,7 +19,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from oreqa.datasets.pairs import Candidate, Pair, gold_pairs
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.defaults import DEFAULT_CLASSIFIER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER
 from oreqa.mining.negatives import mine_negatives
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.folders import CLASSIFIER
@@ -83,6 +83,7 @@ def main() -> None:
             options.work / f"{name}.jsonl",
             held_out=True,
             draw=options.questions // 2,
+            model=BASE_ENCODER,
             work=options.work / f"{name}.index",
         )
         for name in MINED

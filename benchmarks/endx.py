@@ -129,7 +129,7 @@ def with_negatives(data: Path, name: str, pairs: Sequence[Pair], work: Path) -> 
     for part in SETS[name]:
         mined = work / f"mined-{name}-{Path(part).name.partition('.')[0]}.jsonl"
         if not mined.is_file():
-            mine_negatives(data / part, mined)
+            mine_negatives(data / part, mined, model=BASE_ENCODER)
         negatives |= {(pair.question, pair.positive.answer): pair.negatives for pair in load_training_pairs(mined)}
     return [replace(pair, negatives=negatives[pair.question, pair.positive.answer]) for pair in pairs]
 

@@ -68,7 +68,8 @@ def train(data: Path, work: Path) -> Path:
     for name, count in DRAWN.items():
         files.append(work / f"{name}-{count}.jsonl")
         if not files[-1].is_file():
-            mine_negatives(data / "extractive" / f"{name}.json.gz", files[-1], draw=count, work=work / f"{name}-index")
+            place = work / f"{name}-index"
+            mine_negatives(data / "extractive" / f"{name}.json.gz", files[-1], model=BASE_ENCODER, draw=count, work=place)
             print(f"{files[-1]} is drawn", flush=True)
     out = work / "trained"
     if not (out / "run.json").is_file():
@@ -128,7 +129,7 @@ def main() -> None:
     chosen = max(sound, key=lambda share: sum(gains[share]), default=None)
     files = [work / f"{name}-{count}.jsonl" for name, count in DRAWN.items()]
     result: dict[str, Any] = {"drawn": DRAWN, "pairs_sha256": data_hash(files), "dev": dev, "chosen": chosen}
-    models: dict[str, str | Path] = {"chosen": mixed(trained, chosen)} if arguments.test and chosen else {}
+    models: dict[str, str | Path] = {"test": mixed(trained, chosen)} if arguments.test and chosen else {}
     models |= {"packaged": DEFAULT_ENCODER} if arguments.packaged else {}
     for (name, model), (task, settings) in product(models.items(), TEST.items()):
         theirs, ours = (measure(data, work, task, settings, encoder) for encoder in (BASE_ENCODER, model))

@@ -27,6 +27,7 @@ import numpy as np
 from common import process, report, squad
 
 from oreqa.datasets.squad import load_squad
+from oreqa.defaults import DEFAULT_ENCODER
 
 TEXTS = (
     "squad-train-pieces",
@@ -174,7 +175,7 @@ def script_alone(data: Path, index: Path) -> None:
     questions = [p.questions[0].text for p in squad(data) if p.questions][:10]
     texts = [json.loads(line)["text"] for file in sorted((index.parent / "texts").glob("*.jsonl")) for line in file.open()]
     script = Script(texts, np.load(max(index.glob("search-*")) / "passages.npy").astype(np.float32))
-    encoder = Encoder.load("all-minilm-l6-v2")
+    encoder = Encoder.load(DEFAULT_ENCODER)
     for question in questions:
         script.search(question, encoder.encode([question]))
     print(json.dumps({"script": _peak_mb()}))

@@ -25,10 +25,11 @@ from oreqa.answering.reading import combination_of
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_READER
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
+from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.folders import CLASSIFIER
 from oreqa.models.reader.reader import Reader
@@ -51,7 +52,9 @@ def collect(name: str, options: argparse.Namespace, reader: Reader, reranker: Cr
     asked = split_articles(paragraphs)[1] if "held out" in name else paragraphs
     chosen = [(p, q) for p in asked for q in p.questions if q.answers]
     chosen = random.Random(0).sample(chosen, min(options.questions, len(chosen)))
-    index = index_passages(options.work / "index" / saved.stem, whole_passages(paragraphs), device=options.device)
+    index = index_passages(
+        options.work / "index" / saved.stem, whole_passages(paragraphs), Settings(model=BASE_ENCODER), options.device
+    )
     rows = answer_all(index, reader, reranker, chosen, apart=False)
     write_json(saved, rows)
     return rows

@@ -17,7 +17,9 @@ from pathlib import Path
 from common import report, squad
 
 from oreqa.datasets.reqa import build_reqa
+from oreqa.defaults import BASE_ENCODER
 from oreqa.index.passages import index_passages
+from oreqa.index.store import Settings
 from oreqa.models.folders import find_model
 
 HAYSTACK = """
@@ -79,7 +81,7 @@ def main() -> None:
     chosen = range(0, step * options.questions, step)
     questions = [task.questions[i] for i in chosen]
     gold = [owner[task.gold[i][0]] for i in chosen]
-    index = index_passages(options.work / "index", task.passages)
+    index = index_passages(options.work / "index", task.passages, Settings(model=BASE_ENCODER))
     index.search(questions[:50], 10, "hybrid", "passage")  # the model and the files are loaded
     times = []
     for _ in range(3):
@@ -96,7 +98,7 @@ def main() -> None:
     for name, script, count in (("haystack", HAYSTACK, 200), ("txtai", TXTAI, len(questions))):
         if options.other is None:
             continue
-        command = [str(options.other), "-c", script, str(file), str(find_model("all-minilm-l6-v2")), str(count)]
+        command = [str(options.other), "-c", script, str(file), str(find_model(BASE_ENCODER)), str(count)]
         found = subprocess.run(command, capture_output=True, text=True)
         if found.returncode:
             print(f"{name} did not run: {found.stderr.strip().splitlines()[-1]}")
