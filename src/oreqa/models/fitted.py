@@ -49,10 +49,10 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedEncoder:
-    """The encoder that an adapted one took the place of, by its fingerprint.
+    """The encoder that this one takes the place of, by its fingerprint.
 
-    The adapted one's cosine ``x`` is like a cosine ``scales[name] * x + offsets[name]`` of the other, for each of
-    ``COSINES``: what was fitted together with the other then fits.
+    A cosine ``x`` of this one is like a cosine ``scales[name] * x + offsets[name]`` of the other, for each of ``COSINES``:
+    what was fitted together with the other then fits.
     """
 
     encoder: str
@@ -75,7 +75,7 @@ class Fitted:
     ``fusion`` are an encoder's weights of retrieval scores by their names, for each unit. ``combination`` are a reader's, or
     a span re-ranker's, weights of the scores of answers. ``calibration`` is for sentences that an encoder finds, or for the
     spans of a reader. ``rerank_weight`` is a classifier's. ``encoder`` is the fingerprint of the encoder whose search they
-    were fitted with. ``replaced`` comes with an encoder that ``oreqa adapt`` trained.
+    were fitted with. ``replaced`` comes with an encoder that ``oreqa adapt`` trained, and with the base encoder.
     """
 
     encoder: str = ""
