@@ -302,8 +302,8 @@ def _check_stages(reader: object, reranker: object, classifier: object, rerank: 
 def fitted_calibration(index: Index, reader: Reader | None, reranker: CrossEncoder | None) -> Calibration | None:
     """What makes probabilities of the scores; None where one of the models was not fitted together with the index's encoder.
 
-    It comes with the last of the models: the re-ranker, the reader, or the encoder. An encoder that an adaptation trained
-    stands for the one before.
+    It comes with the last of the models: the re-ranker, the reader, or the encoder. An encoder that takes another's place
+    stands for it.
     """
     fitted = index.fitted
     if reader is None:
