@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.corpus.rows import labelled_lines, row_cells, row_text
+from oreqa.corpus.rows import labelled_lines, record_text, row_cells, row_text
 
 NAMES = st.text("abcXYZ _.-", min_size=1, max_size=60)
 VALUES = st.text("abc 0123.,-|", min_size=1, max_size=80)
@@ -18,6 +18,29 @@ def test_the_cells_of_a_row_are_what_it_was_made_of(cells: list[tuple[str, str]]
     text = f"{before}{row}\nAnother line; it is no row."
     found = row_cells(text, len(before) + data.draw(st.integers(0, len(row) - 1)))
     assert [(text[a:b], text[c:d]) for (a, b), (c, d) in found] == cells
+
+
+@given(st.lists(st.tuples(NAMES, st.just("") | VALUES), min_size=1, max_size=6))
+def test_a_record_is_its_filled_cells(cells: list[tuple[str, str]]) -> None:
+    names, values = zip(*cells, strict=True)
+    filled = [(name, value) for name, value in cells if value]
+    assert record_text(names, values) == (row_text(filled) if len(filled) > 1 else None)
+
+
+@pytest.mark.parametrize(
+    ("names", "values"),
+    [
+        ([], []),
+        (["a", "b"], ["x", "y", "z"]),
+        (["a", ""], ["x", "y"]),
+        (["a", "b"], ["x; c: y", "z"]),
+        (["a: b", "c"], ["x", "y"]),
+        (["a", "b"], ["x", "y\nz"]),
+        (["a", "b"], ["x", "y" * 81]),
+    ],
+)
+def test_cells_that_could_not_be_told_apart_are_no_record(names: list[str], values: list[str]) -> None:
+    assert record_text(names, values) is None
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,12 @@ def test_whole_paragraphs_are_joined_while_they_fit() -> None:
     assert cut("a b c\n\nd e\n\nf g h", 5) == ["a b c\n\nd e", "f g h"]
 
 
+def test_rows_that_name_their_columns_are_passages_of_their_own() -> None:
+    text = "Prices:\n\nname: kettle; price: 3\n\nname: pot; price: 4\n\nLast.\n\nEnd."
+    assert cut(text, 50) == ["Prices:", "name: kettle; price: 3", "name: pot; price: 4", "Last.\n\nEnd."]
+    assert cut("Row:\nname: kettle; price: 3\n\nLast.", 50) == ["Row:\nname: kettle; price: 3\n\nLast."]
+
+
 def test_long_paragraph_is_cut_between_sentences() -> None:
     assert cut("We ran. They hid. Then all left.", 4) == ["We ran. They hid.", "Then all left."]
 

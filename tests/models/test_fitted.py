@@ -95,7 +95,8 @@ def test_the_shipped_models_were_fitted_together() -> None:
     encoder, earlier = encoder_fitted(DEFAULT_ENCODER, stamp), encoder_fitted(BASE_ENCODER, base)
     assert earlier == encoder_fitted("a copy of it under another name", base) != Fitted()
     assert (encoder.replaced, earlier.encoder) == (None, base)
-    assert earlier.replaced and earlier.replaced.encoder == stamp
+    assert earlier.replaced
+    assert earlier.replaced.encoder == stamp
     reader = read_reader_folder(find_model(DEFAULT_READER)).fitted
     classifier = read_cross_encoder_folder(find_model(DEFAULT_CLASSIFIER)).fitted
     assert {fitted.encoder for fitted in (encoder, reader, classifier)} == {stamp}

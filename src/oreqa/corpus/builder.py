@@ -99,14 +99,14 @@ class TextBuilder:
             self._unused.append((level, text, place))
 
     def add_block(
-        self, text: str, place: str | Sequence[Place] = "", *, joined: bool = False, mark: str = "", added: bool = False
+        self, text: str, place: str | Sequence[Place] = "", *, joined: bool = False, mark: str = "", words: int | None = None
     ) -> None:
         """Add a paragraph, list item, table row or code block.
 
         ``place`` is the name of its place, or several places whose starts are offsets into ``text``. A ``joined`` block
         stays with the previous block of the same section. A ``mark``, such as a list item's number, is put before the
-        text; its words do not count as read. None of the words of an ``added`` block, such as the names of an e-mail's
-        attachments, count.
+        text; its words do not count as read. Of a block with other words that are not in the file, such as the names of a
+        row's columns, only so many ``words`` count.
         """
         stripped = text.strip()
         if not stripped:
@@ -116,7 +116,7 @@ class TextBuilder:
         if heading and is_name(heading[1]):  # "--verbose" above what it does: an answer, which only text can be
             self._append(heading[1], heading[2], joined=False)
             joined = True
-        self._read += 0 if added else count_words(stripped)
+        self._read += count_words(stripped) if words is None else words
         skipped = text[: len(text) - len(text.lstrip())]
         self._append(f"{mark} {stripped}" if mark else stripped, place, joined, skipped)
 

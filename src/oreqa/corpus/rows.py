@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 Range = tuple[int, int]
 """Start and end offsets in characters, end-exclusive."""
@@ -18,6 +18,14 @@ _PART = re.compile(r"([^:;]{1,60}): (.{1,80})")
 def row_text(cells: Iterable[tuple[str | None, str]], gap: str = "; ") -> str:
     """Return the text of cells, each after its column's name if it has one: ``country: Bhutan; capital: Thimphu``."""
     return gap.join(f"{name}: {value}" if name else value for name, value in cells)
+
+
+def record_text(names: Sequence[str], values: Sequence[str]) -> str | None:
+    """Return the ``row_text`` of a row's filled cells, or None if ``row_cells`` would not read its cells back from it."""
+    filled = [(name, value) for name, value in zip(names, values, strict=False) if value]
+    text = row_text(filled)
+    cells = [(text[slice(*name)], text[slice(*value)]) for name, value in row_cells(text, 0)]
+    return text if cells and cells == filled and len(names) == len(values) else None
 
 
 def row_cells(text: str, place: int) -> list[tuple[Range, Range]]:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from oreqa.core import Document, Passage, Section, Sentence
 from oreqa.corpus.builder import clip_places
+from oreqa.corpus.rows import row_cells
 from oreqa.corpus.sentences import split_sentences
 
 Range = tuple[int, int]
 """Start and end offsets in characters, end-exclusive."""
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-SPLITTER_VERSION = 8
+SPLITTER_VERSION = 9
 """Raise this when a change makes the same file give other text or passages: indexes then read their files again."""
 
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
@@ -23,7 +24,8 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
 def split_passages(document: Document, count_tokens: CountTokens, max_tokens: int, language: str = "en") -> list[Passage]:
     """Split a document into passages of at most ``max_tokens`` tokens, none of which crosses a section boundary.
 
-    Whole paragraphs are joined while they fit; one that ends in a colon stays with the next. Paragraphs over the budget are
+    Whole paragraphs are joined while they fit; one that ends in a colon stays with the next. A row of a table that names its
+    columns is a passage of its own, as a row of a CSV file is. Paragraphs over the budget are
     split between sentences, sentences over the budget between words. ``count_tokens`` returns the token counts of a batch
     of texts, by the model's own tokenizer without special tokens. Title and heading are encoded with every passage, so
     they count against the budget too, up to half of it.
@@ -36,7 +38,8 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
         pieces: list[tuple[Range, int]] = []
         for paragraph, length in _measure(document.text, paragraphs, count_tokens, room):
             if length <= room:
-                pieces.append((paragraph, length))
+                # A row of a table counts as if it used the whole budget, so that no other paragraph joins it.
+                pieces.append((paragraph, room if _is_row(document.text, *paragraph) else length))
             else:
                 pieces.extend(_split_long(document.text, paragraph, count_tokens, room, language))
         for start, end in _join(_join_after_colons(document.text, pieces, room), room):
@@ -72,6 +75,11 @@ def _paragraphs(text: str, start: int, end: int) -> list[Range]:
             paragraphs.append(paragraph)
         start = gap_end
     return paragraphs
+
+
+def _is_row(text: str, start: int, end: int) -> bool:
+    """Whether a paragraph is the row of a table that names its columns."""
+    return text.find("\n", start, end) < 0 and bool(row_cells(text, start))
 
 
 def _trim(text: str, start: int, end: int) -> Range | None:

@@ -114,6 +114,13 @@ def test_text(page: str, text: str) -> None:
         ("<dl><dt>-a<dt>--all<dd>All <p>files.<ul><li>x</ul><dt>-b<dd>Both</dl>", "-a\n--all\nAll\nfiles.\n- x\n\n-b\nBoth"),
         ("<dl><dt id=f>f(x)<dd>One.<dl><dt id=g>g()<dd>Two.</dl></dl>", "f(x)\nOne.\n\ng()\nTwo."),
         ("<p>Sizes:<table><caption>T</caption><tr><th>a<th>b<tr><td>1<td></table>", "Sizes:\nT\na | b\n1"),
+        ("<p>Sizes:<table><tr><th>a<th>b<tr><td>1<td>2<tr><td>3<td>4</table>End", "Sizes:\n\na: 1; b: 2\n\na: 3; b: 4\n\nEnd"),
+        ("<table><tr><th>a<th>b<tr><th>c<th>d<tr><td>1<td>2<tr><td>3</table>", "a | b\n\nc: 1; d: 2\n3"),
+        ("<table><tr><th>a<th>b</table>", "a | b"),
+        ("<table><tr><th>a<th>b<tr><td><p>one<p>two<td>x</table>", "a | b\none\n\ntwo\n\nx"),
+        ("<table><tr><th>a<th>b<tr><td>1<td><table><tr><td>2</table></table>", "a | b\n1\n\n2"),
+        ("<table><tr><th>a<td>1<tr><th>b<td>2</table>", "a | 1\nb | 2"),
+        ("<table><tr><th>a<th>a<tr><td>1<td>2</table>", "a | a\n1 | 2"),
         ("<table><tr><td><p>one<br>two</p><td>x</table>", "one two | x"),
         ("<table><tr><td><ul><li>a<li>b</ul><td>c</table>", "a b | c"),
         ("<table role=presentation><tr><td>a<td>b</table>", "a b"),
@@ -322,3 +329,9 @@ def test_numbers_of_lists_are_no_words_of_the_source() -> None:
     document = read("<p>x:<ol><li>alpha<li>beta</ol>")
     assert document.text == "x:\n1. alpha\n2. beta"
     assert [(page.source, page.read) for page in document.pages] == [(3, 3)]
+
+
+def test_words_of_rows_with_their_columns_names_count_once() -> None:
+    document = read("<p>Prices<table><tr><th>Name<th>Price<tr><td>Blue kettle<td>24.90<tr><td>Pot<td>8</table>")
+    assert document.text == "Prices\n\nName: Blue kettle; Price: 24.90\n\nName: Pot; Price: 8"
+    assert [(page.source, page.read) for page in document.pages] == [(9, 9)]

@@ -93,7 +93,9 @@ def test_a_heading_without_text_is_text() -> None:
         ("> quoted\n> text", "quoted\ntext"),
         ("one  \ntwo", "one\ntwo"),
         ("snake_case_name and 2 * 3", "snake_case_name and 2 * 3"),
-        ("| a | b |\n|---|---|\n| `x` | y \\| z |", "a | b\nx | y | z"),
+        ("| a | b |\n|---|---|\n| `x` | y \\| z |", "a: x; b: y | z"),
+        ("| a | b |\n|---|---|\n| x | y |\n| | z |\n| v | |", "a: x; b: y\nz\nv"),
+        ("Sizes:\n\n| a | b | c |\n|---|---|---|\n| x | | z<br>w |", "Sizes:\na | b | c\nx | z\nw"),
     ],
 )
 def test_markup_is_not_text(source: str, text: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from oreqa.corpus.builder import TextBuilder
+from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.formats import html_rules as rules
 from oreqa.corpus.formats.html_lines import Lines, List, Table, number_of
+from oreqa.corpus.rows import record_text
 
 _LONG_CELL = 1000
 """A table cell longer than this, in characters, is used for layout: its paragraphs become blocks of their own."""
@@ -55,6 +56,7 @@ class Blocks:
         self.end_block()
         while self._tables:
             self._end_row()
+            self._emit_header(self._tables[-1])
             self._tables.pop()
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -124,6 +126,7 @@ class Blocks:
         elif tag in ("td", "th") and self._tables:
             self._end_cell()  # if its end tag is missing
             self._tables[-1].cell = []
+            self._tables[-1].heads += tag == "th"
         elif tag == "p" and self._tables and self._tables[-1].cell:
             self._detach_cell()  # the cell has several paragraphs
         elif tag == "figcaption":
@@ -161,6 +164,7 @@ class Blocks:
         elif tag == "table" and self._tables:
             self._end_cell()
             self._end_row()
+            self._emit_header(self._tables[-1])
             self._tables.pop()
             self._end_group()
         elif tag in ("article", "section"):
@@ -202,7 +206,7 @@ class Blocks:
         if has_book_link and "navigation" not in self._keep and rules.is_book_line(text):
             self.leave_out("navigation", text)
         elif table and table.cell is not None and not table.is_detached:
-            if not (table.cells or table.cell):
+            if not (any(table.cells) or table.cell):
                 table.place = self._block_place
             table.cell.append(" ".join(text.split()))
             if sum(map(len, table.cell)) > _LONG_CELL:
@@ -210,13 +214,14 @@ class Blocks:
         else:
             if table:
                 self._emit_row(table)  # text outside the cells, in malformed markup
+                self._emit_header(table)
             self._emit(text, self._block_place)
 
-    def _emit(self, text: str, place: str) -> None:
+    def _emit(self, text: str, place: str, words: int | None = None) -> None:
         if self._first_heading:
             self._add_heading(1, self._first_heading, self._base)
         mark, joined = self._marker.strip(), self._joins
-        self._parts.append(lambda builder: builder.add_block(text, place, joined=joined, mark=mark))
+        self._parts.append(lambda builder: builder.add_block(text, place, joined=joined, mark=mark, words=words))
         self.count += 1
         self._marker = ""
         self._joins = self._groups > 0 or self._is_caption
@@ -248,6 +253,7 @@ class Blocks:
         if table is None or table.is_detached:
             return
         self._emit_row(table)
+        self._emit_header(table)
         if table.cell is None:
             return
         table.is_detached = True
@@ -260,7 +266,7 @@ class Blocks:
         if table.is_detached:
             table.is_detached = False
             self._groups += 1
-        elif table.cell:
+        elif table.cell is not None:
             table.cells.append(" ".join(table.cell))
         table.cell = None
         self._marker = ""
@@ -272,11 +278,30 @@ class Blocks:
             self._emit_row(self._tables[-1])
 
     def _emit_row(self, table: Table) -> None:
-        cells = [*table.cells, " ".join(table.cell or ())]
-        table.cells, table.cell = [], [] if table.cell is not None else None
-        if text := table.separator.join(cell for cell in cells if cell):
-            self._marker = ""
+        """Emit the cells so far: with their columns' names, if the table has a header and they fit it."""
+        cells = table.cells if table.cell is None else [*table.cells, " ".join(table.cell)]
+        is_header = table.heads == len(cells) == len(set(cells)) > 1
+        table.cells, table.cell, table.heads = [], [] if table.cell is not None else None, 0
+        text = table.separator.join(cell for cell in cells if cell)
+        if not text:
+            return
+        self._marker = ""
+        if is_header:
+            self._emit_header(table)
+            table.header, table.pending = cells, (text, table.place)
+        elif record := record_text(table.header, cells):
+            names = count_words(table.pending[0]) if table.pending else 0
+            table.pending, self._joins = None, False
+            self._emit(record, table.place, names + count_words(text))
+        else:
+            self._emit_header(table)
             self._emit(text, table.place)
+
+    def _emit_header(self, table: Table) -> None:
+        """Emit the header as a row of its own, unless the rows below have its names."""
+        if table.pending:
+            pending, table.pending = table.pending, None
+            self._emit(*pending)
 
 
 def _is_layout(attributes: Mapping[str, str]) -> bool:

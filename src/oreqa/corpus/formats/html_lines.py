@@ -61,9 +61,15 @@ class Lines:
 
 @dataclass(slots=True)
 class Table:
-    """An open table and its current row."""
+    """An open table and its current row; ``header`` are its columns' names.
+
+    ``pending`` is the row of the header while no row has taken its names, with its place.
+    """
 
     cells: list[str] = field(default_factory=list)
+    heads: int = 0  # how many of the row's cells are headers
+    header: list[str] = field(default_factory=list)
+    pending: tuple[str, str] | None = None
     cell: list[str] | None = None  # the lines of the open cell
     place: str = ""
     is_detached: bool = False  # whether the open cell's blocks are separate from the row

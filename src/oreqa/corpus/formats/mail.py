@@ -62,7 +62,7 @@ def read_mail(data: bytes, path: Path) -> Document:
         else:
             _add_plain(builder, text.text)
     if parts.attachments:
-        builder.add_block("Attachments: " + ", ".join(parts.attachments), added=True)
+        builder.add_block("Attachments: " + ", ".join(parts.attachments), words=0)
     document = builder.document(_header(message, "Subject"))
     fields = {name: value for header, name in _FIELDS.items() if (value := _header(message, header))}
     (page,) = document.pages

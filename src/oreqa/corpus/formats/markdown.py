@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from oreqa.core import Document, Place
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.decode import decode
+from oreqa.corpus.rows import record_text
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -51,6 +53,8 @@ class _MarkdownReader:
         self.joins = False  # whether the next text of a list joins the previous block
         self.mark: tuple[str, str] | None = None  # the next list item's mark, as shown and as written in the file
         self.ends_in_colon = False
+        self.header: list[str] = []  # the names of the columns of the open table
+        self.header_row: tuple[str, list[Place], bool] | None = None  # the header, while no row has taken its names
 
     def document(self) -> Document:
         body = self._front_matter()
@@ -89,6 +93,8 @@ class _MarkdownReader:
                 self._paragraph(token)
         elif kind == "tr_open":
             self._row(token, tokens, number)
+        elif kind == "table_close":
+            self._add_header()
         elif kind in ("fence", "code_block"):
             self._code(token)
         elif kind == "html_block":
@@ -109,10 +115,31 @@ class _MarkdownReader:
         self._add(text, places, joined=self.lists > 0 and self.joins)
 
     def _row(self, token: Token, tokens: Sequence[Token], number: int) -> None:
+        """Add a row of a table; one below the header gets the names of its columns, if they can be told apart."""
         end = next(i for i in range(number, len(tokens)) if tokens[i].type == "tr_close")
-        text, places = self._inline([cell for cell in tokens[number:end] if cell.type == "inline"], " | ")
-        is_first = tokens[number - 1].type == "thead_open"
-        self._add(text, places, joined=not is_first or self.ends_in_colon)
+        cells = [cell for cell in tokens[number:end] if cell.type == "inline"]
+        values = ["".join(map(_shown, _flat(cell.children or ()))) for cell in cells]
+        if tokens[number - 1].type == "thead_open":
+            self.header = values
+            self.header_row = (*self._inline(cells, " | "), self.ends_in_colon)
+        elif record_text(self.header, values):
+            names = [name if value else "" for name, value in zip(self.header, values, strict=True)]
+            text, places = self._inline(cells, "; ", names=names)
+            words = sum(map(count_words, values)) + (count_words(self.header_row[0]) if self.header_row else 0)
+            self.header_row = None
+            # The first column's name stands where its value does.
+            self._add(text, [replace(place, start=0) for place in places[:1]] + places, joined=False, words=words)
+        else:
+            self._add_header()
+            filled = [cell for cell, value in zip(cells, values, strict=True) if value.strip()]
+            self._add(*self._inline(filled, " | "), joined=True)
+
+    def _add_header(self) -> None:
+        """Add the header of a table as a row of its own, unless the rows below have its names."""
+        if self.header_row:
+            text, places, joined = self.header_row
+            self.header_row = None
+            self._add(text, places, joined=joined)
 
     def _code(self, token: Token) -> None:
         begin, end = self._range(token)
@@ -149,10 +176,10 @@ class _MarkdownReader:
             if run.text and line[-1].isspace() and not run.text[-1].isspace():
                 run.text += "\n" if line[-1] == "\n" else " "
 
-    def _add(self, text: str, places: list[Place], joined: bool) -> None:
+    def _add(self, text: str, places: list[Place], joined: bool, words: int | None = None) -> None:
         if not text.strip():
             return
-        self.builder.add_block(text, places, joined=joined)
+        self.builder.add_block(text, places, joined=joined, words=words)
         self.joins = self.lists > 0
         self.mark = None
         self.ends_in_colon = text.rstrip().endswith(":")
@@ -169,15 +196,24 @@ class _MarkdownReader:
         return bisect_right(self.lines, offset)
 
     def _inline(
-        self, tokens: Sequence[Token], between: str = "", mark: tuple[str, str] | None = None
+        self,
+        tokens: Sequence[Token],
+        between: str = "",
+        mark: tuple[str, str] | None = None,
+        names: Sequence[str] = (),
     ) -> tuple[str, list[Place]]:
-        """Return the text of inline tokens, after a list item's ``mark``, and the places of its parts."""
+        """Return the text of inline tokens, after a list item's ``mark``, and the places of its parts.
+
+        With ``names`` each token is a cell after its column's name, and left out without one.
+        """
         run = _Run(self, *self._range(tokens[0])) if tokens else _Run(self, self.cursor, self.cursor)
         if mark:
             run.add(*mark)
         for number, token in enumerate(tokens):
-            if number:
-                run.text += between
+            if names and not names[number]:
+                continue
+            run.text += between if number and run.text else ""
+            run.text += f"{names[number]}: " if names else ""
             for child in _flat(token.children or ()):
                 self._child(run, child)
         return run.text, run.places
@@ -188,9 +224,9 @@ class _MarkdownReader:
         elif child.type == "text_special":
             run.add(child.content, child.markup)
         elif child.type in ("softbreak", "hardbreak"):
-            run.text = run.text.rstrip(" ") + "\n"
+            run.text = run.text.rstrip(" ") + _shown(child)
         elif child.type == "html_inline":
-            run.text += "\n" if child.content.lower().startswith("<br") else ""
+            run.text += _shown(child)
             self.builder.leave_out("markup", child.content)
         elif child.type in ("link_open", "image") and child.info != "auto":
             target = f"{child.attrs.get('href', '')} {child.attrs.get('src', '')} {child.attrs.get('title', '')}"
@@ -225,6 +261,14 @@ class _Run:
         if last is None or last.source is None or at - len(self.text) != last.source - last.start:
             self.places.append(Place(len(self.text), "", reader.line_of(at), at))
         self.text += content
+
+
+def _shown(child: Token) -> str:
+    """The text of a token within a paragraph or cell."""
+    if child.type in ("text", "code_inline", "text_special"):
+        return child.content
+    breaks = child.type in ("softbreak", "hardbreak") or child.content.lower().startswith("<br")
+    return "\n" if breaks else ""
 
 
 def _tokens(text: str) -> list[Token]:
