@@ -89,6 +89,26 @@ def test_title_headings_and_tables() -> None:
     assert balanced(document)
 
 
+def test_rows_below_a_header_name_their_columns() -> None:
+    source = docx.Document()
+    source.add_paragraph("Prices.")
+    rows = [("Name", "Price", "Place"), ("Kettle", "24.90", "Lyon"), ("Pot", "", "Ghent"), ("Bus", "1", "x; y")]
+    table = source.add_table(4, 3)
+    for cells, row in zip(rows, table.rows, strict=True):
+        for text, cell in zip(cells, row.cells, strict=True):
+            cell.text = text
+    document = save(source)
+    records = "Name: Kettle; Price: 24.90; Place: Lyon\n\nName: Pot; Place: Ghent\nBus | 1 | x; y"
+    assert document.text == f"Prices.\n\n{records}"
+    assert balanced(document)
+
+
+@pytest.mark.parametrize(("header", "text"), [("", "a | b\nc | d"), ("<w:trPr><w:tblHeader/></w:trPr>", "a: c; b: d")])
+def test_two_columns_have_names_where_the_file_says_so(header: str, text: str) -> None:
+    cells = [f"<w:tc>{p(cell)}</w:tc>" for cell in "abcd"]
+    assert read(f"<w:tbl><w:tr>{header}{cells[0]}{cells[1]}</w:tr><w:tr>{cells[2]}{cells[3]}</w:tr></w:tbl>").text == text
+
+
 def test_a_single_top_heading_is_the_title_and_several_are_none() -> None:
     assert read(styled("One", "Heading1") + p("Text.")).title == "One"
     document = read(styled("One", "Heading1") + p("Text.") + styled("Two", "Heading1") + p("More."))

@@ -55,6 +55,14 @@ def test_headings_lists_and_tables() -> None:
     assert balanced(document)
 
 
+def test_rows_below_a_header_name_their_columns() -> None:
+    cells = [f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in ("Name", "Price", "Pot", "8")]
+    header, row = (f"<table:table-row>{''.join(part)}</table:table-row>" for part in (cells[:2], cells[2:]))
+    document = read(f"<table:table><table:table-header-rows>{header}</table:table-header-rows>{row}</table:table>")
+    assert document.text == "Name: Pot; Price: 8"
+    assert balanced(document)
+
+
 def test_numbers_of_lists() -> None:
     level = (
         "<text:list-level-style-number text:level='{}' style:num-format='{}' style:num-suffix=')' text:start-value='{}'/>"

@@ -32,6 +32,17 @@ def parts(document: Document) -> list[tuple[str, str]]:
     return [(s.heading, document.text[s.start : s.end]) for s in document.sections]
 
 
+def test_rows_below_a_header_name_their_columns() -> None:
+    deck = Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    table = slide.shapes.add_table(2, 3, *BOX).table
+    for number, text in enumerate(("Name", "Price", "Place", "Pot", "8", "Ghent")):
+        table.cell(number // 3, number % 3).text = text
+    document = read(deck)
+    assert document.text == "Name: Pot; Price: 8; Place: Ghent"
+    assert document.pages[0].source == document.pages[0].read == 6
+
+
 def test_slides_are_sections_with_their_places() -> None:
     deck = Presentation()
     first = deck.slides.add_slide(deck.slide_layouts[0])

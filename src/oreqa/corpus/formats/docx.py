@@ -28,6 +28,7 @@ from oreqa.corpus.formats.packed import (
     parse_part,
     relations,
 )
+from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 from oreqa.corpus.formats.word_styles import Numbering, Styles
 
 _BLOCKS = ("p", "tbl")
@@ -147,15 +148,17 @@ class _WordReader:
                 for cell in row:
                     self._add_blocks(cell)
             return
-        first = True
-        for row in rows:
-            notes: list[Any] = []
-            texts = [self._flat_text(cell, notes) for cell in row]
-            line = " | ".join(text for text in texts if text)
-            self._seen.update(text.casefold() for text in texts)
-            self._builder.add_block(line, joined=not first)
-            first = first and not line
-            self._add_notes(notes)
+        notes: list[list[Any]] = [[] for _ in rows]
+        texts = [[self._flat_text(cell, of_row) for cell in row] for row, of_row in zip(rows, notes, strict=True)]
+        named = _has_header(table) or looks_like_header(texts)
+        added = TableRows(self._builder.add_row)
+        for number, (cells, of_row) in enumerate(zip(texts, notes, strict=True)):
+            self._seen.update(text.casefold() for text in cells)
+            added.add(cells, is_header=named and number == 0)
+            if of_row:
+                added.end()
+                self._add_notes(of_row)
+        added.end()
 
     def _flat_text(self, parent: Any, notes: list[Any] | None = None) -> str:
         """Return the text of all paragraphs below an element as one line; ``notes`` collects the notes they refer to."""
@@ -199,3 +202,9 @@ def _unwrapped(parent: Any, names: tuple[str, ...]) -> Iterator[Any]:
             yield from () if alternative is None else _unwrapped(alternative, names)
         elif name not in PROPERTIES and name != "moveFrom":
             yield from _unwrapped(part, names)
+
+
+def _has_header(table: Any) -> bool:
+    """Whether the first row of a table is repeated on every page, as a header is."""
+    row = next(iter(_unwrapped(table, ("tr",))), ())
+    return any(local(part) == "tblHeader" for properties in row if local(properties) == "trPr" for part in properties)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.builder import TextBuilder
 from oreqa.corpus.formats import html_rules as rules
 from oreqa.corpus.formats.html_lines import Lines, List, Table, number_of
-from oreqa.corpus.rows import record_text
+from oreqa.corpus.formats.table_rows import TableRows
 
 _LONG_CELL = 1000
 """A table cell longer than this, in characters, is used for layout: its paragraphs become blocks of their own."""
@@ -56,7 +56,7 @@ class Blocks:
         self.end_block()
         while self._tables:
             self._end_row()
-            self._emit_header(self._tables[-1])
+            self._tables[-1].rows.end()
             self._tables.pop()
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -119,7 +119,7 @@ class Blocks:
             self._groups += 1
         elif tag == "table":
             self._detach_cell()
-            self._tables.append(Table(separator=" " if _is_layout(attributes) else " | "))
+            self._tables.append(Table(TableRows(self._emit_row_text, " " if _is_layout(attributes) else " | ")))
             self._begin_group()
         elif tag == "tr":
             self._end_row()
@@ -164,7 +164,7 @@ class Blocks:
         elif tag == "table" and self._tables:
             self._end_cell()
             self._end_row()
-            self._emit_header(self._tables[-1])
+            self._tables[-1].rows.end()
             self._tables.pop()
             self._end_group()
         elif tag in ("article", "section"):
@@ -214,7 +214,7 @@ class Blocks:
         else:
             if table:
                 self._emit_row(table)  # text outside the cells, in malformed markup
-                self._emit_header(table)
+                table.rows.end()
             self._emit(text, self._block_place)
 
     def _emit(self, text: str, place: str, words: int | None = None) -> None:
@@ -253,7 +253,7 @@ class Blocks:
         if table is None or table.is_detached:
             return
         self._emit_row(table)
-        self._emit_header(table)
+        table.rows.end()
         if table.cell is None:
             return
         table.is_detached = True
@@ -278,30 +278,14 @@ class Blocks:
             self._emit_row(self._tables[-1])
 
     def _emit_row(self, table: Table) -> None:
-        """Emit the cells so far: with their columns' names, if the table has a header and they fit it."""
         cells = table.cells if table.cell is None else [*table.cells, " ".join(table.cell)]
-        is_header = table.heads == len(cells) == len(set(cells)) > 1
+        is_header = table.heads == len(cells)
         table.cells, table.cell, table.heads = [], [] if table.cell is not None else None, 0
-        text = table.separator.join(cell for cell in cells if cell)
-        if not text:
-            return
-        self._marker = ""
-        if is_header:
-            self._emit_header(table)
-            table.header, table.pending = cells, (text, table.place)
-        elif record := record_text(table.header, cells):
-            names = count_words(table.pending[0]) if table.pending else 0
-            table.pending, self._joins = None, False
-            self._emit(record, table.place, names + count_words(text))
-        else:
-            self._emit_header(table)
-            self._emit(text, table.place)
+        table.rows.add(cells, table.place, is_header=is_header)
 
-    def _emit_header(self, table: Table) -> None:
-        """Emit the header as a row of its own, unless the rows below have its names."""
-        if table.pending:
-            pending, table.pending = table.pending, None
-            self._emit(*pending)
+    def _emit_row_text(self, text: str, place: str, *, is_first: bool, is_record: bool, words: int) -> None:
+        self._marker, self._joins = "", self._joins and not is_record
+        self._emit(text, place, words)
 
 
 def _is_layout(attributes: Mapping[str, str]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from oreqa.corpus.formats.table_rows import TableRows
+
 _NO_WIDTH = dict.fromkeys(map(ord, "\xad\u200b\ufeff\u2060"))
 """Invisible characters, such as soft hyphens, which mark where a word may be broken."""
 
@@ -61,19 +63,14 @@ class Lines:
 
 @dataclass(slots=True)
 class Table:
-    """An open table and its current row; ``header`` are its columns' names.
+    """An open table and its current row."""
 
-    ``pending`` is the row of the header while no row has taken its names, with its place.
-    """
-
+    rows: TableRows
     cells: list[str] = field(default_factory=list)
     heads: int = 0  # how many of the row's cells are headers
-    header: list[str] = field(default_factory=list)
-    pending: tuple[str, str] | None = None
     cell: list[str] | None = None  # the lines of the open cell
     place: str = ""
     is_detached: bool = False  # whether the open cell's blocks are separate from the row
-    separator: str = " | "
 
 
 @dataclass(slots=True)

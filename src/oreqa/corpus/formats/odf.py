@@ -21,6 +21,7 @@ from oreqa.corpus.formats.packed import (
     parse_part,
 )
 from oreqa.corpus.formats.sheets import Cell, Sheet
+from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 from oreqa.corpus.formats.word_styles import format_number
 from oreqa.corpus.titles import real_title
 from oreqa.errors import DocumentError
@@ -156,15 +157,18 @@ class _OdfReader:
                 for cell in row:
                     self._add_blocks(cell, place)
             return
-        joined = False
-        for row in rows:
-            notes: list[Any] = []
-            texts = [text for cell in row if (text := self._inline.flat_text(cell, notes))]
-            self._seen.update(text.casefold() for text in texts)
-            self._builder.add_block(" | ".join(texts), place, joined=joined)
-            joined = joined or bool(texts)
-            for note in notes:
+        notes: list[list[Any]] = [[] for _ in rows]
+        texts = [[self._inline.flat_text(cell, of_row) for cell in row] for row, of_row in zip(rows, notes, strict=True)]
+        named = any(local(part) == "table-header-rows" for part in table) or looks_like_header(texts)
+        added = TableRows(self._builder.add_row)
+        for number, (cells, of_row) in enumerate(zip(texts, notes, strict=True)):
+            self._seen.update(text.casefold() for text in cells)
+            added.add(cells, place, is_header=named and number == 0)
+            if of_row:
+                added.end()
+            for note in of_row:
                 self._builder.add_block(self._inline.flat_text(note), place, joined=True)
+        added.end()
 
     def _headers(self) -> Iterator[Any]:
         """Yield the headers and footers of all page styles."""

@@ -28,6 +28,7 @@ from oreqa.corpus.formats.packed import (
     relations,
     tidy,
 )
+from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 
 _TITLES = ("title", "ctrTitle")
 _COUNTERS = ("sldNum", "dt")
@@ -103,11 +104,11 @@ class _Deck:
         if local(shape) != "graphicFrame":
             self.builder.add_block(text, place)
             return
-        joined = False
-        for row in below(shape, "tr"):
-            cells = [" ".join(_lines(cell).split()) for cell in row if local(cell) == "tc"]
-            self.builder.add_block(" | ".join(cell for cell in cells if cell), place, joined=joined)
-            joined = joined or any(cells)
+        rows = [[" ".join(_lines(cell).split()) for cell in row if local(cell) == "tc"] for row in below(shape, "tr")]
+        added = TableRows(self.builder.add_row)
+        for number, cells in enumerate(rows):
+            added.add(cells, place, is_header=number == 0 and looks_like_header(rows))
+        added.end()
         for identifiers in below(shape, "relIds"):
             for root in self._root(self._diagrams.get(attribute(identifiers, "dm") or "", "")):
                 self.builder.add_block(_lines(root), place)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from oreqa.core import MISSING, PageWords
 from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.formats.table_rows import MAX_NAME
 from oreqa.corpus.rows import row_text
-
-_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +77,4 @@ class Sheet:
 
 def _is_header(cells: Sequence[Cell]) -> bool:
     names = {cell.text for cell in cells}
-    return 1 < len(cells) == len(names) and all(cell.words and len(cell.text) <= _LONGEST_NAME for cell in cells)
+    return 1 < len(cells) == len(names) and all(cell.words and len(cell.text) <= MAX_NAME for cell in cells)

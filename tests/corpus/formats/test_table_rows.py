@@ -1,0 +1,60 @@
+"""Rows of tables that name their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
+
+
+def rows(*cells: Sequence[str], header: int = 1) -> list[tuple[str, bool, bool, int]]:
+    emitted = []
+
+    def emit(text: str, place: str, *, is_first: bool, is_record: bool, words: int) -> None:
+        emitted.append((f"{place} {text}", is_first, is_record, words))
+
+    table = TableRows(emit)
+    for number, row in enumerate(cells):
+        table.add(row, str(number), is_header=number < header)
+    table.end()
+    return emitted
+
+
+def test_the_words_of_a_header_count_once() -> None:
+    assert rows(["a b", "c"], ["1", "2"], ["", ""], ["3", "4 5"]) == [
+        ("1 a b: 1; c: 2", True, True, 5),
+        ("3 a b: 3; c: 4 5", False, True, 3),
+    ]
+
+
+def test_a_header_without_rows_that_fit_it_is_a_row() -> None:
+    assert rows(["a", "b"]) == [("0 a | b", True, False, 2)]
+    assert rows(["a", "b"], ["1"], ["2", "3"]) == [
+        ("0 a | b", True, False, 2),
+        ("1 1", False, False, 1),
+        ("2 a: 2; b: 3", False, True, 2),
+    ]
+    assert rows(["a", "b"], ["c", "d"], ["1", "2"], header=2) == [
+        ("0 a | b", True, False, 2),
+        ("2 c: 1; d: 2", False, True, 4),
+    ]
+    assert rows() == rows(["", ""]) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ([("Name", "Price", "Place"), ("Pot", "8", "Ghent")], True),
+        ([("Name", "Price", "Place")], False),
+        ([("Name", "Price"), ("Pot", "8")], False),
+        ([("Name", "", "Place"), ("Pot", "8", "Ghent")], False),
+        ([("Name", "Name", "Place"), ("Pot", "8", "Ghent")], False),
+        ([("Pot", "8", "Ghent"), ("Pan", "9", "Lyon")], False),
+        ([("x" * 61, "Price", "Place"), ("Pot", "8", "Ghent")], False),
+        ([], False),
+    ],
+)
+def test_headers_are_short_distinct_names(table: list[tuple[str, ...]], expected: bool) -> None:
+    assert looks_like_header(table) is expected
