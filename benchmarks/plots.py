@@ -209,8 +209,10 @@ def teaching(axes: Axes) -> None:
         "GRU, SQuAD": ("squad", "gru", ""),
         "GRU, MedQuAD": ("medquad", "gru", ""),
         "GRU, NQ": ("nq", "gru", ""),
-        "MiniLM, SQuAD": ("squad-by-length", "bert", ""),
-        "MiniLM, NQ": ("nq-by-length", "bert", ""),
+        "LSTM, SQuAD": ("squad", "lstm", ""),
+        "Transformer, SQuAD": ("squad", "transformer", ""),
+        "MiniLM, SQuAD": ("squad", "bert", ""),
+        "MiniLM, NQ": ("nq", "bert", ""),
     }
     systems = {"dual encoder alone": "dual", "taught by a cross-encoder": "endx"}
     scores = {
@@ -253,7 +255,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "reconsider": (reading, 3.0),
     "confidence": (confidence, 3.6),
     "proqa": (candidates, 3.2),
-    "endx": (teaching, 3.3),
+    "endx": (teaching, 5.2),
     "adapt": (adaptation, 2.6),
     "retriever": (retriever, 3.3),
     "documents": (documents, 3.6),
