@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 from common import write_result
-from fusion import TRAINED
 from support.calibration import Features, best_threshold, fit, probabilities, summary
+from support.trained import TRAINED
 
 from oreqa.adaptation.cosines import compare_cosines
 from oreqa.answering.answerer import SENTENCES_TOP_K

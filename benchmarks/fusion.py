@@ -22,6 +22,7 @@ from common import write_result
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import rankdata
+from support.trained import TRAINED
 
 from oreqa.core import MODES
 from oreqa.datasets.reqa import build_reqa, load_paragraphs
@@ -44,9 +45,6 @@ SETS = {
     "policyqa": 661,
 }
 Floats = NDArray[np.float64]
-
-TRAINED = SETS.keys() - {"covidqa-passages", "policyqa"}
-"""Sets that encoders are trained on, but for the held-out tenth of their articles."""
 
 Pool = dict[str, NDArray[Any]]
 """Rows of candidates: the scores ``x``, ``gold``, and the numbers of ``question`` and ``passage``."""

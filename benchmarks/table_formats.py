@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from common import report
-from own_documents import OURS, QUESTIONS, ask, index, show
+from support.asking import OURS, ask, index, show
 
 from oreqa.datasets.questions import load_question_list
 from oreqa.evaluation.refusals import refusal_metrics, score_replies
 
+QUESTIONS = Path(__file__).parent / "questions"
 Rows = Sequence[Sequence[str]]
 
 

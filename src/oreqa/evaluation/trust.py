@@ -36,8 +36,8 @@ def judge(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) 
     best = [prediction.best or ("", 0.0) for prediction in predictions]
     answerable = [is_answerable(question) for question in questions]
     right = [
-        known and score_open(question, text).f1 >= RIGHT_F1
-        for question, known, (text, _) in zip(questions, answerable, best, strict=True)
+        has_answer and score_open(question, text).f1 >= RIGHT_F1
+        for question, has_answer, (text, _) in zip(questions, answerable, best, strict=True)
     ]
     confidences = [confidence for _, confidence in best if confidence is not None]
     if not best or len(confidences) < len(best):
@@ -63,9 +63,9 @@ def risk_coverage(judged: Judged) -> tuple[NDArray[np.float64], NDArray[np.float
     """
     order = np.argsort(-judged.confidence, kind="stable")
     ends = np.r_[np.flatnonzero(np.diff(judged.confidence[order])), len(order) - 1]
-    given = ends + 1
+    counts = ends + 1
     wrong = np.cumsum(~judged.right[order])[ends]
-    return given / len(order), wrong / given
+    return counts / len(order), wrong / counts
 
 
 def trust_section(judged: Judged) -> tuple[str, str]:

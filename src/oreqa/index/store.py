@@ -58,7 +58,7 @@ class Settings:
 
     Examples:
         >>> Settings(language="de", factory="HNSW32")
-        Settings(model='all-minilm-l6-v2', passage_tokens=256, language='de', factory='HNSW32')
+        Settings(model='minilm-retriever', passage_tokens=256, language='de', factory='HNSW32')
     """
 
     model: str = DEFAULT_ENCODER

@@ -1,0 +1,69 @@
+"""Index documents and ask questions of them with the code of any checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from oreqa.datasets.questions import OpenQuestion
+from oreqa.evaluation.open_scores import Prediction
+from oreqa.evaluation.refusals import DEPTH
+
+OURS = Path(__file__).parents[2] / "src"
+SHOWN = ("answerable_right", "answerable_em", "acc@5", "refused_answerable", "refused_unanswerable", "precision")
+
+_ASK = """
+import json, sys
+from oreqa import Answerer
+folder, depth = sys.argv[1], int(sys.argv[2])
+key = lambda passage: passage.document_key if hasattr(passage, "document_key") else passage.document  # older code's name
+texts = json.load(sys.stdin)
+answerer = Answerer.load(folder)
+answers = getattr(answerer, "ask_all", answerer.ask)(texts)  # older code's name
+hits = answerer.index.search(texts, depth, "hybrid", "passage")
+rows = [{"answers": [[a.text, a.score] for a in given],
+         "passages": [[key(h.passage), h.passage.text, h.score] for h in found]}
+        for given, found in zip(answers, hits)]
+json.dump(rows, sys.stdout)
+"""
+
+
+def run(source: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Python with the code of another checkout. What it says goes to our standard error."""
+    environment = {**os.environ, "PYTHONPATH": str(source.resolve())}
+    command = [sys.executable, "-P", *arguments]
+    return subprocess.run(command, env=environment, input=given, stdout=subprocess.PIPE, text=True, check=False)
+
+
+def index(source: Path, folder: Path, place: Path) -> dict[str, Any]:
+    """Index a folder: how many passages, the files that were left out, and the error if nothing could be indexed."""
+    done = run(source, "-m", "oreqa", "index", str(folder), "--index", str(place), "--json")
+    said = json.loads(done.stdout) if done.stdout.strip() else {}
+    problems = [str(problem).replace(str(folder), folder.name) for problem in said.get("problems", ())]
+    failed = done.returncode > 1 or not said.get("passages")
+    error = {"error": str(said.get("error", "nothing was indexed")).replace(str(folder), folder.name)} if failed else {}
+    return {"passages": said.get("passages", 0), "left_out": problems, **error}
+
+
+def ask(source: Path, place: Path, questions: list[OpenQuestion]) -> list[Prediction]:
+    """What that code answers to the questions of one collection."""
+    texts = json.dumps([question.text for question in questions])
+    done = run(source, "-c", _ASK, str(place), str(DEPTH), given=texts)
+    if done.returncode:
+        raise RuntimeError(f"{place}: asking failed")
+    return [
+        Prediction([(text, score) for text, score in row["answers"]], "", [tuple(passage) for passage in row["passages"]])
+        for row in json.loads(done.stdout)
+    ]
+
+
+def show(metrics: dict[str, dict[str, float]]) -> None:
+    """A table with a row a collection."""
+    print(f"{'':12}{'questions':>10}" + "".join(f"{name.removeprefix('answerable_'):>22}" for name in SHOWN))
+    for name, row in metrics.items():
+        cells = "".join(f"{row[key]:>22.1f}" if key in row else f"{'-':>22}" for key in SHOWN)
+        print(f"{name:12}{row['answerable'] + row['unanswerable']:>10}{cells}")
