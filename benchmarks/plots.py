@@ -235,7 +235,7 @@ def retriever(axes: Axes) -> None:
         "PubMedQA test": "pubmedqa test",
         "MedQuAD test": "medquad test",
     }
-    rows = read("general_retriever.json")["test"]
+    rows = read("general_retriever.json")["packaged"]
     names = {"all-MiniLM-L6-v2": "before", "minilm-retriever": "after"}
     scores = {name: [rows[place]["hybrid"][key] for place in places.values()] for name, key in names.items()}
     paired_bars(axes, list(places), scores, "{:.1f}")

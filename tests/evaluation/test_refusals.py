@@ -28,6 +28,7 @@ from oreqa.evaluation.refusals import (
     refusal_metrics,
     score_replies,
 )
+from oreqa.evaluation.report import write_report
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -63,9 +64,19 @@ def test_patterns_and_answers_of_no_words() -> None:
     assert not is_right("three", NOTHING)
 
 
+def test_answers_of_punctuation_are_right_as_they_are_and_refusals_are_not() -> None:
+    mark = OpenQuestion("4", "How is a transaction marked as pending?", ("!",))
+    assert is_right(" !", mark)
+    assert not is_right("?", mark)
+    (row,) = score_replies([mark], [Prediction([], "", [])])
+    assert row.metrics == {"em": 0, "f1": 0, "right": 0, "refused": 1}
+
+
 def obviously_right(answer: str, accepted: Sequence[str]) -> bool:
     words = [word for word in answer.lower().replace(".", "").split() if word not in ("a", "an", "the")]
     for text in accepted:
+        if answer.strip() == text.strip() != "":
+            return True
         own = [word for word in text.lower().replace(".", "").split() if word not in ("a", "an", "the")]
         for start in range(len(words)):
             if own and words[start : start + len(own)] == own and len(words) <= 3 * len(own):
@@ -282,3 +293,25 @@ def test_eval_openqa_answers_as_ask_does(library: Path, tiny: Path, tiny_reader:
         wrong = run(*common, *more, "--out", tmp_path / "w")
         assert wrong.exit_code == 2
         assert message in wrong.output
+
+
+def test_the_report_lists_what_was_answered_wrong(tmp_path: Path) -> None:
+    questions = [HEARTS, HEARTS, NOTHING, NOTHING, YEAR]
+    passages = [("octopus.md", "three hearts", 1.0)]
+    given = [[("three", 1.0)], [], [], [("<Oslo>", 1.0)], [("1815", 1.0)]]
+    results = score_replies(questions, [Prediction(answers, "", passages) for answers in given])
+    summary = {
+        "task": "openqa",
+        "mode": "asked",
+        "model": "m",
+        "data_sha256": "",
+        "settings": {},
+        "seconds": 1,
+        "versions": {},
+    }
+    write_report(tmp_path / "report.html", summary, results)
+    page = (tmp_path / "report.html").read_text()
+    assert "3 of 5; a sample" in page
+    assert "refused (right: three" in page
+    assert "&lt;Oslo&gt; (right: no answer)" in page
+    assert "1815 (right: " in page

@@ -40,10 +40,13 @@ def is_answerable(question: OpenQuestion) -> bool:
 def is_right(answer: str, question: OpenQuestion) -> bool:
     """Whether an answer equals an accepted one, or holds one and has at most ``LONGEST`` times as many words.
 
-    Both are normalised as SQuAD's scripts do. Of a pattern, whether it matches.
+    Both are normalised as SQuAD's scripts do, which leave nothing of ``!``: such an answer is right as it is. Of a pattern,
+    whether it matches.
     """
     if question.pattern is not None:
         return bool(score_open(question, answer).em)
+    if answer.strip() and answer.strip() in map(str.strip, question.answers):
+        return True
     words = normalize_answer(answer).split()
     accepted = [normalize_answer(text).split() for text in question.answers]
     return any(
@@ -77,11 +80,12 @@ def score_replies(questions: Sequence[OpenQuestion], predictions: Sequence[Predi
     results = []
     for question, prediction in zip(questions, predictions, strict=True):
         refused = not prediction.answers
-        if is_answerable(question):
-            first = "" if refused else prediction.answers[0][0]
-            score, right = score_open(question, first), not refused and is_right(first, question)
+        if refused or not is_answerable(question):
+            right = refused and not is_answerable(question)
+            score = Score(float(right), float(right))
         else:
-            score, right = Score(float(refused), float(refused)), refused
+            first = prediction.answers[0][0]
+            score, right = score_open(question, first), is_right(first, question)
         metrics = {"em": score.em, "f1": score.f1, "right": float(right), "refused": float(refused)}
         results.append(question_result(question, prediction, metrics, passage_rank(question, prediction)))
     return results

@@ -138,15 +138,16 @@ def _row(name: str, figures: Mapping[str, Any], shown: Sequence[str], kind: str)
 
 
 def _failures(results: Sequence[QuestionResult], count: int = 20) -> str:
-    """Questions whose first gold is not on top, evenly spread over all such questions."""
-    failed = [result for result in results if result.ranks[0] > 1]
+    """Questions that were answered wrong, or whose first gold is not on top, evenly spread over all such questions."""
+    failed = [result for result in results if not result.metrics.get("right", result.ranks[0] <= 1)]
     if not failed:
         return "<p>None.</p>"
     rows = []
     for result in failed[:: max(1, len(failed) // count)][:count]:
         first = result.texts.get(result.top[0][0], result.top[0][0]) if result.top else "nothing"
-        if result.answers:
-            first = f"{result.answers[0][0]} (right: {'; '.join(result.gold)})"
+        if result.answers or "refused" in result.metrics:
+            said = result.answers[0][0] if result.answers else "refused"
+            first = f"{said} (right: {'; '.join(filter(None, result.gold)) or 'no answer'})"
         rank = "not found" if np.isinf(result.ranks[0]) else f"{result.ranks[0]:g}"
         rows.append(f"<tr><td>{escape(result.question)}</td><td>{rank}</td><td class=text>{escape(first)}</td></tr>")
     head = "<tr><th>question</th><th>rank of gold</th><th class=text>found first</th></tr>"
