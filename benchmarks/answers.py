@@ -77,7 +77,7 @@ def collect(
     if test:
         shares = {None: 3 * options.questions, **{size: shares[size] for size in SIZES[1:]}}
     for size, share in shares.items():
-        rng, wanted, draws = random.Random(size), share, 0
+        rng, wanted, draws = random.Random(size or 0), share, 0
         while wanted > 0 and draws < MAX_DRAWS:
             about = asked if size is None or size > len(asked) else rng.sample(asked, size)
             beside = rng.sample(rest, min(len(rest), max(0, (size or 0) - len(about))))

@@ -264,6 +264,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--dev", action="store_true")
     arguments = parser.parse_args()
+    if arguments.dev and arguments.set == "nq":
+        parser.error("--dev: NQ's held-out articles are its test collection; choose settings on another set")
     systems = {name: SYSTEMS[name] for name in arguments.system or ()}
     for name, base, *settings in arguments.variant:
         if base not in SYSTEMS:

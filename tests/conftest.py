@@ -69,7 +69,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def fitted(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny encoder with weights and a calibration."""
-    return make_fitted(tiny, "all-minilm-l6-v2", tiny, tmp_path_factory.mktemp("models") / "fitted")
+    return make_fitted(tiny, "minilm-retriever", tiny, tmp_path_factory.mktemp("models") / "fitted")
 
 
 @pytest.fixture(scope="session")

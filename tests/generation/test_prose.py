@@ -67,6 +67,11 @@ def test_any_text_is_judged(text: str) -> None:
     assert is_prose(text) in (True, False)
 
 
-@pytest.mark.parametrize("unit", ["a ", "- ", "A. ", "the ", "“", "\n---", "(a) ", ") "])
-def test_time_is_linear(unit: str) -> None:
-    assert growth(is_prose, lambda size: "The " + unit * size + ".", 20_000) < 10
+def test_a_price_is_no_code() -> None:
+    assert is_prose("The entrance fee is $25 for all adults.")
+
+
+@pytest.mark.parametrize("end", [".", "x"])
+@pytest.mark.parametrize("unit", ["a ", "- ", "A. ", ". ", "the ", "“", "\n---", "(a) ", ") "])
+def test_time_is_linear(unit: str, end: str) -> None:
+    assert growth(is_prose, lambda size: "The " + unit * size + end, 20_000) < 10

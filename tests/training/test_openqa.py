@@ -172,7 +172,7 @@ def test_what_cannot_be_tuned_is_refused(squad_file: Path, tiny: Path, tiny_read
     (tmp_path / "other" / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 1e-6}))
     index_passages(tmp_path / "index", read_passages(squad_file), Settings(model=str(tmp_path / "other"))).close()
     recipe = openqa_recipe(tiny, tiny_reader, squad_file, corpus=None, index=str(tmp_path / "index"))
-    with pytest.raises(InputError, match="its vectors are not of"):
+    with pytest.raises(InputError, match="its vectors are of another encoder; index the passages with --model"):
         train_openqa(recipe, tmp_path / "m")
     deep = openqa_recipe(tiny, tiny_reader, squad_file, passages=30, early_depth=30, match_depth=30)
     with pytest.raises(InputError, match="passages = 30 are read"):

@@ -172,8 +172,9 @@ class Answerer:
 
         A list of questions is searched and read together, and gives a list of such lists. ``where`` holds conditions on
         the documents, as for ``Index.search``. A ``threshold`` of None is the calibrated one; 0 gives the best answers
-        whatever they are worth, as models that are not calibrated always do. Raises InputError for an empty question, a
-        wrong number or condition, and another threshold with such models.
+        whatever they are worth, as models that are not calibrated always do. A question that names an identifier, as
+        ``max_connections``, is answered from passages that hold it, or not at all. Raises InputError for an empty question,
+        a wrong number or condition, and another threshold with such models.
 
         Examples:
             >>> answerer = Answerer.load("kb")

@@ -43,7 +43,7 @@ def load_open_questions(
 ) -> tuple[list[OpenQuestion], list[Passage]]:
     """Questions that have an answer, and the paragraph of each: of a SQuAD or MRQA file, or of a question list, without.
 
-    With ``unanswerable`` those that SQuAD 2.0 says cannot be answered from their paragraph are kept, without answers.
+    With ``unanswerable`` those without an answer are kept: SQuAD 2.0's that their paragraph cannot answer.
     Raises InputError that names the row of a mistake.
     """
     if is_question_list(path):

@@ -116,7 +116,7 @@ def evaluate_openqa(
         raise InputError("null needs gold passages: it judges each question's own paragraph")
     changes = weight_changes({} if combine is None else combine)
     settings = Settings(model=str(model))
-    drawn, own_passages = _load_questions(data, questions, seed, null is not None or not gold_passages)
+    drawn, own_passages, refuses = _load_questions(data, questions, seed, null is not None or not gold_passages)
     if gold_passages and not own_passages:
         raise InputError(f"{data}: its questions have no paragraphs to read as gold passages; search an index instead")
     if gold_passages and (index is not None or rerank):
@@ -151,7 +151,7 @@ def evaluate_openqa(
     mode = "reader" if reranker is None else "reader + re-ranker"
     metrics: dict[str, Any]
     figure = None
-    if collection is not None and expect_refusals(drawn):
+    if collection is not None and refuses:
         mode = f"asked, {mode}"
         check_documents(drawn, (passage.document_key for passage in collection.passages()), data)
         answerer = Answerer(
@@ -204,15 +204,17 @@ def evaluate_openqa(
 
 def _load_questions(
     data: Path, number: int | None, seed: int, unanswerable: bool
-) -> tuple[list[OpenQuestion], list[Passage]]:
-    """Questions, drawn if there are more than ``number``; and where the data have them, their own paragraphs."""
+) -> tuple[list[OpenQuestion], list[Passage], bool]:
+    """Questions, drawn if there are more than ``number``; where the data have them, their own paragraphs; and whether any
+    question of the data, drawn or not, tells what should be refused."""
     questions, passages = load_open_questions(data, unanswerable=unanswerable)
     if not questions:
         raise InputError(f"{data}: it holds no question with an answer")
     places = list(range(len(questions)))
     if number is not None and number < len(places):
         places = sorted(random.Random(seed).sample(places, number))
-    return [questions[place] for place in places], [passages[place] for place in places] if passages else []
+    chosen = [questions[place] for place in places]
+    return chosen, [passages[place] for place in places] if passages else [], expect_refusals(questions)
 
 
 def _open_collection(
@@ -312,7 +314,9 @@ def _ask(
     models = (answerer.reader, answerer.reranker, answerer.classifier)
     stamps = [model.stamp if model else None for model in models]
     index = answerer.index
-    decisive = [texts, index.content_stamp, index.fingerprint, dict(index.weights("passage")), *stamps, dict(settings)]
+    calibration = asdict(answerer.calibration) if answerer.calibration else None
+    weights = dict(index.weights("passage"))
+    decisive = [texts, index.content_stamp, index.fingerprint, weights, calibration, *stamps, dict(settings)]
     return [
         Prediction(
             [(text, score) for text, score in row["answers"]],

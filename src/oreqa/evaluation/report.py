@@ -31,7 +31,7 @@ MEANING = {
     "refused_answerable": "share of the answerable questions that were refused",
     "precision": "share of the answers that are right",
     "auc_answerable": "how often the confidence is higher for an answerable question than for an unanswerable one",
-    "auc_right": "how often it is higher for a right answer than for another",
+    "auc_right": "how often it is higher for a right answer, from an F1 of 0.5, than for another",
     "em@5": "an exactly right answer among the first 5",
     "acc@1": "the first passage that was read holds an answer",
     "acc@5": "one of the first 5 passages does",

@@ -70,5 +70,7 @@ def risk_coverage(judged: Judged) -> tuple[NDArray[np.float64], NDArray[np.float
 
 def trust_section(judged: Judged) -> tuple[str, str]:
     """Heading and SVG for a report."""
-    title = "How many answers are right, by their confidence, and how many are wrong, by the share of questions answered"
+    title = (
+        "Answers that are right (F1 of 0.5 or more) by their confidence, and wrong ones by the share of questions answered"
+    )
     return title, trust_figure(calibration(judged.confidence, judged.right), *risk_coverage(judged))

@@ -18,9 +18,9 @@ MIN_SENTENCE_WORDS = 5
 """A shorter sentence says too little to ask about."""
 
 _MARKER = regex.compile(r"\s*(?:[-*•–]|\(?(?:\d{1,2}|[a-z])[.)])\s+")
-_COMPLETE = regex.compile(r"[\p{Lu}\p{Nd}\"'“‘«(\[].*[.!?…][\"'”’»)\]\s]*", regex.DOTALL)
+_FIRST = regex.compile(r"[\p{Lu}\p{Nd}\"'“‘«(\[]")
 _WORD = regex.compile(r"[\p{L}\p{M}]++(?:['’-][\p{L}\p{M}]++)*+")
-_CODE = regex.compile(r"[{}<>|=;\\]|--\w|[#$]\s?\w|\w::|\n[-=~^]{3}")
+_CODE = regex.compile(r"[{}<>|=;\\]|--\w|[#$]\s?[^\W\d]|\w::|\n[-=~^]{3}")
 
 MIN_LETTERS = 0.75
 """Share of the characters that are letters or spaces."""
@@ -36,12 +36,16 @@ def is_prose(sentence: str) -> bool:
     """
     text = sentence[match.end() :] if (match := _MARKER.match(sentence)) else sentence
     words = _WORD.findall(text)
-    if len(words) < MIN_SENTENCE_WORDS or not _COMPLETE.fullmatch(text.strip()):
+    if len(words) < MIN_SENTENCE_WORDS or not _is_complete(text.strip()):
         return False
     letters = sum(character.isalpha() or character.isspace() for character in text)
     functional = any(word.lower() in FUNCTION_WORDS for word in words)
     code = len(_CODE.findall(text))
     return letters >= MIN_LETTERS * len(text) and functional and code <= MAX_CODE * len(text)
+
+
+def _is_complete(text: str) -> bool:
+    return bool(_FIRST.match(text)) and text.rstrip("\"'”’»)] \t\r\n").endswith((".", "!", "?", "…"))
 
 
 def prose_ranges(passage: Passage) -> list[tuple[int, int]]:

@@ -65,7 +65,9 @@ def open_collection(recipe: OpenQARecipe, folder: EncoderFolder, work: Path, dev
         index = Index.open(recipe.index, device)
     with index:
         if index.fingerprint != cached_fingerprint(folder.path):
-            raise InputError(f"{index.folder}: its vectors are not of {folder.path}; index the passages with --model that")
+            raise InputError(
+                f"{index.folder}: its vectors are of another encoder; index the passages with --model {folder.path}"
+            )
         texts = [_text(passage) for passage in index.passages()]
         if len(texts) < recipe.passages:
             raise InputError(f"{index.folder}: it holds {len(texts)} passages, and passages = {recipe.passages} are read")
