@@ -98,7 +98,7 @@ def test_rows_below_a_header_name_their_columns() -> None:
         for text, cell in zip(cells, row.cells, strict=True):
             cell.text = text
     document = save(source)
-    records = "Name: Kettle; Price: 24.90; Place: Lyon\n\nName: Pot; Place: Ghent\nBus | 1 | x; y"
+    records = "Name: Kettle; Price: 24.90; Place: Lyon\n\nName: Pot; Place: Ghent\n\nBus | 1 | x; y"
     assert document.text == f"Prices.\n\n{records}"
     assert balanced(document)
 

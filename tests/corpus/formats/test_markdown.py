@@ -94,7 +94,8 @@ def test_a_heading_without_text_is_text() -> None:
         ("one  \ntwo", "one\ntwo"),
         ("snake_case_name and 2 * 3", "snake_case_name and 2 * 3"),
         ("| a | b |\n|---|---|\n| `x` | y \\| z |", "a: x; b: y | z"),
-        ("| a | b |\n|---|---|\n| x | y |\n| | z |\n| v | |", "a: x; b: y\nz\nv"),
+        ("| a | b |\n|---|---|\n| x | y |\n| | z |\n| v | |", "a: x; b: y\n\nz\nv"),
+        ("| a | a |\n|---|---|\n| x | y |", "a | a\nx | y"),
         ("Sizes:\n\n| a | b | c |\n|---|---|---|\n| x | | z<br>w |", "Sizes:\na | b | c\nx | z\nw"),
     ],
 )

@@ -12,8 +12,8 @@ from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 def rows(*cells: Sequence[str], header: int = 1) -> list[tuple[str, bool, bool, int]]:
     emitted = []
 
-    def emit(text: str, place: str, *, is_first: bool, is_record: bool, words: int) -> None:
-        emitted.append((f"{place} {text}", is_first, is_record, words))
+    def emit(text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None:
+        emitted.append((f"{place} {text}", is_first, apart, words))
 
     table = TableRows(emit)
     for number, row in enumerate(cells):
@@ -26,6 +26,22 @@ def test_the_words_of_a_header_count_once() -> None:
     assert rows(["a b", "c"], ["1", "2"], ["", ""], ["3", "4 5"]) == [
         ("1 a b: 1; c: 2", True, True, 5),
         ("3 a b: 3; c: 4 5", False, True, 3),
+    ]
+
+
+def test_a_row_after_a_record_is_apart_and_the_next_is_not() -> None:
+    assert rows(["a", "b"], ["1", "2"], ["3"], ["4"]) == [
+        ("1 a: 1; b: 2", True, True, 4),
+        ("2 3", False, True, 1),
+        ("3 4", False, False, 1),
+    ]
+
+
+def test_a_header_that_cannot_name_columns_ends_the_one_above() -> None:
+    assert rows(["a", "b"], ["x", "x"], ["1", "2"], header=2) == [
+        ("0 a | b", True, False, 2),
+        ("1 x | x", False, False, 2),
+        ("2 1 | 2", False, False, 2),
     ]
 
 
@@ -49,6 +65,7 @@ def test_a_header_without_rows_that_fit_it_is_a_row() -> None:
         ([("Name", "Price", "Place"), ("Pot", "8", "Ghent")], True),
         ([("Name", "Price", "Place")], False),
         ([("Name", "Price"), ("Pot", "8")], False),
+        ([("Alice", "Bob", "Carol"), ("Dan", "Eve", "Frank")], False),
         ([("Name", "", "Place"), ("Pot", "8", "Ghent")], False),
         ([("Name", "Name", "Place"), ("Pot", "8", "Ghent")], False),
         ([("Pot", "8", "Ghent"), ("Pan", "9", "Lyon")], False),

@@ -127,6 +127,8 @@ class Blocks:
             self._end_cell()  # if its end tag is missing
             self._tables[-1].cell = []
             self._tables[-1].heads += tag == "th"
+            if attributes.get("colspan", "1") != "1" or attributes.get("rowspan", "1") != "1":
+                self._tables[-1].rows.has_spans()
         elif tag == "p" and self._tables and self._tables[-1].cell:
             self._detach_cell()  # the cell has several paragraphs
         elif tag == "figcaption":
@@ -283,8 +285,8 @@ class Blocks:
         table.cells, table.cell, table.heads = [], [] if table.cell is not None else None, 0
         table.rows.add(cells, table.place, is_header=is_header)
 
-    def _emit_row_text(self, text: str, place: str, *, is_first: bool, is_record: bool, words: int) -> None:
-        self._marker, self._joins = "", self._joins and not is_record
+    def _emit_row_text(self, text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None:
+        self._marker, self._joins = "", self._joins and not apart
         self._emit(text, place, words)
 
 

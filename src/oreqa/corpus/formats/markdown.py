@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from oreqa.core import Document, Place
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.table_rows import are_names
 from oreqa.corpus.rows import record_text
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class _MarkdownReader:
         self.mark: tuple[str, str] | None = None  # the next list item's mark, as shown and as written in the file
         self.ends_in_colon = False
         self.header: list[str] = []  # the names of the columns of the open table
+        self.after_record = False  # whether the last row has their names
         self.header_row: tuple[str, list[Place], bool] | None = None  # the header, while no row has taken its names
 
     def document(self) -> Document:
@@ -120,7 +122,8 @@ class _MarkdownReader:
         cells = [cell for cell in tokens[number:end] if cell.type == "inline"]
         values = ["".join(map(_shown, _flat(cell.children or ()))) for cell in cells]
         if tokens[number - 1].type == "thead_open":
-            self.header = values
+            self.header = values if are_names(values) else []
+            self.after_record = False
             self.header_row = (*self._inline(cells, " | "), self.ends_in_colon)
         elif record_text(self.header, values):
             names = [name if value else "" for name, value in zip(self.header, values, strict=True)]
@@ -129,10 +132,12 @@ class _MarkdownReader:
             self.header_row = None
             # The first column's name stands where its value does.
             self._add(text, [replace(place, start=0) for place in places[:1]] + places, joined=False, words=words)
+            self.after_record = True
         else:
             self._add_header()
             filled = [cell for cell, value in zip(cells, values, strict=True) if value.strip()]
-            self._add(*self._inline(filled, " | "), joined=True)
+            self._add(*self._inline(filled, " | "), joined=not self.after_record)
+            self.after_record = False
 
     def _add_header(self) -> None:
         """Add the header of a table as a row of its own, unless the rows below have its names."""

@@ -161,6 +161,8 @@ class _OdfReader:
         texts = [[self._inline.flat_text(cell, of_row) for cell in row] for row, of_row in zip(rows, notes, strict=True)]
         named = any(local(part) == "table-header-rows" for part in table) or looks_like_header(texts)
         added = TableRows(self._builder.add_row)
+        if any(local(cell) == "covered-table-cell" for row in _rows(table) for cell in row):
+            added.has_spans()
         for number, (cells, of_row) in enumerate(zip(texts, notes, strict=True)):
             self._seen.update(text.casefold() for text in cells)
             added.add(cells, place, is_header=named and number == 0)

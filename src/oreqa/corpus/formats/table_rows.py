@@ -13,9 +13,12 @@ MAX_NAME = 60
 
 
 class Emit(Protocol):
-    """Adds a row's text to a document; ``is_record`` if it names its columns. So many ``words`` of it are in the file."""
+    """Adds a row's text to a document. A row that names its columns, and the row after it, is ``apart`` from the row before.
 
-    def __call__(self, text: str, place: str, *, is_first: bool, is_record: bool, words: int) -> None: ...
+    So many ``words`` of the text are in the file.
+    """
+
+    def __call__(self, text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None: ...
 
 
 class TableRows:
@@ -26,16 +29,18 @@ class TableRows:
         self._separator = separator
         self._header: Sequence[str] = ()
         self._pending: tuple[str, str] | None = None  # the header's text and place, until a row has its names
-        self._is_first = True
+        self._is_first, self._after_record, self._has_spans = True, False, False
 
     def add(self, cells: Sequence[str], place: str = "", *, is_header: bool = False) -> None:
         """Add the next row, with its empty cells, so that the others stand under their columns' names."""
         text = self._separator.join(cell for cell in cells if cell)
         if not text:
             return
-        if is_header and 1 < len(cells) == len(set(cells)):
+        if is_header:
             self.end()
-            self._header, self._pending = cells, (text, place)
+            self._header = cells if are_names(cells) and not self._has_spans else ()
+        if is_header and self._header:
+            self._pending = text, place
         elif record := record_text(self._header, cells):
             words = count_words(text) + (count_words(self._pending[0]) if self._pending else 0)
             self._pending = None
@@ -44,9 +49,14 @@ class TableRows:
             self.end()
             self._emit_row(text, place, count_words(text))
 
+    def has_spans(self) -> None:
+        """Say that a cell spans rows or columns, so that no cell is known to stand under a name."""
+        self.end()
+        self._header, self._has_spans = (), True
+
     def _emit_row(self, text: str, place: str, words: int, is_record: bool = False) -> None:
-        self._emit(text, place, is_first=self._is_first, is_record=is_record, words=words)
-        self._is_first = False
+        self._emit(text, place, is_first=self._is_first, apart=is_record or self._after_record, words=words)
+        self._is_first, self._after_record = False, is_record
 
     def end(self) -> None:
         """Emit what is left of the table."""
@@ -56,12 +66,25 @@ class TableRows:
             self._emit_row(text, place, count_words(text))
 
 
+def are_names(cells: Sequence[str]) -> bool:
+    """Whether the cells of a header can name columns: there are two or more, all different."""
+    return 1 < len(cells) == len(set(cells))
+
+
 def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row of a table of three columns or more names them: distinct short texts without figures.
+    """Whether the first row of a table of three columns or more names them: distinct short texts without figures, which
+    stand in a row below.
 
     Of two columns, the left one may as well name what stands at its right.
     """
-    first = rows[0] if len(rows) > 1 else ()
-    return len(set(first)) == len(first) > 2 and all(
-        0 < len(name) <= MAX_NAME and not any(map(str.isdigit, name)) for name in first
+    first, below = (rows[0], rows[1:]) if rows else ((), ())
+    return (
+        len(first) > 2
+        and are_names(first)
+        and all(0 < len(name) <= MAX_NAME and not _has_figure(name) for name in first)
+        and any(_has_figure(cell) for row in below for cell in row)
     )
+
+
+def _has_figure(text: str) -> bool:
+    return any(map(str.isdigit, text))
