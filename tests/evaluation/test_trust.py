@@ -71,4 +71,4 @@ def test_the_report_draws_both() -> None:
     title, svg = trust_section(judged([0.75, 0.25], [True, False], [True, True]))
     assert "confidence" in title
     assert svg.startswith("<svg")
-    assert "</svg>" in svg
+    assert all(f"<!-- {label} -->" in svg for label in ("confidence, %", "wrong answers among them, %"))

@@ -1,6 +1,6 @@
 """What the confidence of answers is worth: does it tell right answers from wrong ones, and is it a probability?
 
-Judged is every question's best answer, even if it was refused.
+The best answer to each question is judged, even if it was refused.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def generate_questions(
     """Write questions about documents to ``out``, each with its answer, as pairs (.jsonl) or in the SQuAD format (.json).
 
     The passages are those of an ``index``, or of ``data`` (a SQuAD or MRQA file, whose questions are not looked at, or a
-    BEIR folder), which is indexed in ``work`` by the encoder ``model``, by default the default one. ``draw`` picks some of
+    BEIR folder), which is indexed in ``work`` by the encoder ``model``, or the default encoder. ``draw`` picks some of
     them from all clusters of similar passages alike (``index.clusters``), or at random where nothing is indexed. In each
     passage of at least ``MIN_WORDS`` words up to ``answers`` spans in sentences of prose are marked: those of the
     ``extractor`` and of rules (``answer_candidates``), or spaCy's ``entities`` (the name of a pipeline), or those of rules
