@@ -19,6 +19,7 @@ import numpy as np
 from common import report
 from support.answer_rows import COMBINATION, RETRIEVAL, SELECTION, answer_all, is_right, ranked
 from support.calibration import Features, fit, probabilities, right_threshold, summary
+from support.kept import kept_folder
 
 from oreqa.answering.combining import Combination
 from oreqa.answering.confidence import span_features
@@ -64,7 +65,7 @@ def collect(
     An equal share of the questions is asked of a collection of each of ``SIZES``; of a set to test on, three times as many
     of all its paragraphs in place of the largest. A small collection is drawn as many times as its questions take.
     """
-    saved = options.work / f"{name}.json"
+    saved = options.work / f"{name}-{options.questions}.json"
     if saved.is_file():
         return list(read_json(saved))
     paragraphs = load_paragraphs(path)
@@ -215,6 +216,7 @@ def main() -> None:
     options = parser.parse_args()
     reader = Reader.load(options.reader, options.device)
     reranker = CrossEncoder.load(options.reranker, options.device)
+    options.work = kept_folder(options.work, DEFAULT_ENCODER, options.reader, options.reranker)
     sets, tests = {}, {}
     for name in TUNED:
         sets[name] = collect(name, options.data / "extractive" / f"{name}.json.gz", options, reader, reranker)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from common import write_result
 from support.calibration import Features, best_threshold, fit, probabilities, summary
+from support.kept import kept_folder
 from support.trained import TRAINED
 
 from oreqa.adaptation.cosines import compare_cosines
@@ -105,6 +106,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--write", action="store_true", help="keep the calibration with the encoder, in its fitted.json")
     options = parser.parse_args()
+    options.work = kept_folder(options.work, DEFAULT_ENCODER)
     sets = {name: collect(options.data / "extractive" / f"{name}.json.gz", options.work) for name in FITTED}
     result: dict[str, Any] = {"left_out": {}}
     for name in sets:  # each set measured with what the others gave

@@ -22,6 +22,7 @@ from common import write_result
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import rankdata
+from support.kept import kept_folder
 from support.trained import TRAINED
 
 from oreqa.core import MODES
@@ -57,7 +58,7 @@ ROUGH = {"sentence_cosine": 1.0, "passage_cosine": 0.5, "sentence_bm25": 0.02, "
 
 def pools(data: Path, work: Path, name: str, count: int, titles: bool, model: str, held_out: bool) -> Pool:
     """Scores of pooled candidates: ``x`` [rows, scores], gold flags, question and passage of each row."""
-    saved = work / f"{name}{'' if titles else '-untitled'}.npz"
+    saved = work / f"{name}{'' if titles else '-untitled'}{'-held-out' if held_out else ''}.npz"
     if saved.is_file():
         return dict(np.load(saved))
     file = data / "extractive" / f"{name}.json.gz"
@@ -149,9 +150,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--write", action="store_true", help="keep the weights with the encoder, in its fitted.json")
     options = parser.parse_args()
-    options.work.mkdir(parents=True, exist_ok=True)
+    work = kept_folder(options.work, options.model)
     chosen = not options.untitled, options.model, options.held_out
-    pooled_sets = {name: pools(options.data, options.work, name, count, *chosen) for name, count in SETS.items()}
+    pooled_sets = {name: pools(options.data, work, name, count, *chosen) for name, count in SETS.items()}
     report: dict[str, Any] = {}
     fusion: dict[str, dict[str, float]] = {}
     for unit in ("sentence", "passage"):

@@ -13,9 +13,6 @@ Floats = NDArray[np.float64]
 GRID = np.linspace(0.01, 0.8, 80)
 """Thresholds that are tried."""
 
-TIE = 0.005
-"""Half a point of the mean of two shares: less than chance makes of it."""
-
 Features = dict[str, NDArray[Any]]
 """Features of every question's best answer, ``x``; whether it is ``right``; whether the question is ``answerable``."""
 
@@ -76,12 +73,8 @@ def best_threshold(sets: list[Features], w: Floats, b: float) -> float:
 
 
 def right_threshold(sets: list[Features], w: Floats, b: float) -> float:
-    """The threshold with the best mean of: giving right answers, withholding the others.
-
-    Of thresholds that are as good within ``TIE``, the highest: a wrong answer costs more than a missing one.
-    """
-    shares = _shares(sets, w, b, "right")
-    return round(float(GRID[shares >= shares.max() - TIE].max()), 3)
+    """The threshold with the best mean of: giving right answers, withholding the others."""
+    return round(float(GRID[np.argmax(_shares(sets, w, b, "right"))]), 3)
 
 
 def _shares(sets: list[Features], w: Floats, b: float, wanted: str) -> Floats:

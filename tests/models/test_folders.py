@@ -5,11 +5,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from safetensors.numpy import load_file, save_file
 from tiny_models import make_model
 
 from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.folders import find_model, fingerprint
+from oreqa.models.graph.cache import cached_fingerprint
+from oreqa.models.pack.packing import pack_model
 
 
 def test_names_and_paths(tiny: Path) -> None:
@@ -78,6 +81,17 @@ def test_fingerprint_follows_content(tiny: Path, tmp_path: Path) -> None:
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 1e-6}))
     assert fingerprint(copy) != fingerprint(tiny)
+
+
+def test_the_fingerprint_of_a_difference_follows_its_base(tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    base, packed = shutil.copytree(tiny, tmp_path / "base"), tmp_path / "packed"
+    pack_model(tiny_reader, "reader", str(base), packed, "CC0")
+    before = fingerprint(packed)
+    assert cached_fingerprint(packed) == before
+    weights = load_file(base / "model.safetensors")
+    save_file({name: value + 1 for name, value in weights.items()}, base / "model.safetensors")
+    assert fingerprint(packed) != before
+    assert cached_fingerprint(packed) == fingerprint(packed)
 
 
 def test_the_default_encoder_has_the_hubs_name_too() -> None:

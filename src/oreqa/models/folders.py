@@ -178,9 +178,21 @@ def load_tensors(path: Path) -> dict[str, NDArray[Any]]:
         raise ModelError(f"{path}: it cannot be read as safetensors ({error}); copy or download it again") from error
 
 
+def difference_base(path: Path) -> Path | None:
+    """The folder of the model from which the one in ``path`` is stored as a difference; None if it is whole."""
+    config = read_config(path) if (path / "config.json").is_file() else {}
+    base = (config.get("oreqa") or {}).get("difference_from")
+    return find_model(str(base)) if base else None
+
+
 def fingerprint(path: Path) -> str:
-    """Return a SHA-256 (hexadecimal) of all files that affect a model's output: weights, tokenizer and settings."""
+    """Return a SHA-256 (hexadecimal) of all files that affect a model's output: weights, tokenizer and settings.
+
+    Those of the base of a model that is stored as a difference are among them.
+    """
     digest = hashlib.sha256()
+    if base := difference_base(path):
+        digest.update(fingerprint(base).encode())
     for file in sorted(path.rglob("*")):
         parts = file.relative_to(path).parts
         if file.name == FITTED or parts[0] == CROSS or any(part.startswith(".") for part in parts):

@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from oreqa.errors import ModelError
+from oreqa.files import read_json, write_json
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.graph.weights import DIFFERENCE
@@ -43,6 +44,24 @@ def test_it_gives_nearly_the_same_vectors(packed: Path, tuned: Path, tiny: Path)
     assert (folder.tokenizer, folder.width) == (tiny / "tokenizer.json", read_encoder_folder(tiny).width)
     assert (folder.max_tokens, folder.context) == (read_encoder_folder(tiny).max_tokens, read_encoder_folder(tiny).context)
     assert Encoder.load(packed).fingerprint not in {Encoder.load(tiny).fingerprint, Encoder.load(tuned).fingerprint}
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "setting"),
+    [
+        ("config.json", {"oreqa": {"query_token_type": 1}}, "query_token_type"),
+        ("sentence_bert_config.json", {"max_seq_length": 16}, "max_tokens"),
+        ("1_Pooling/config.json", {"pooling_mode": "cls"}, "pooling"),
+    ],
+)
+def test_what_a_difference_would_lose_is_refused(
+    tuned: Path, tiny: Path, tmp_path: Path, file: str, change: dict[str, object], setting: str
+) -> None:
+    before = read_json(tuned / file) if (tuned / file).is_file() else {}
+    write_json(tuned / file, {**before, **change})
+    with pytest.raises(ModelError, match=f"tuned: its {setting} is not that of .*: ship it as it is, unpacked"):
+        pack_model(tuned, "encoder", str(tiny), tmp_path / "packed", "Apache-2.0")
+    assert not (tmp_path / "packed").exists()
 
 
 @pytest.mark.train

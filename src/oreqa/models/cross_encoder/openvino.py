@@ -5,7 +5,7 @@ from __future__ import annotations
 from oreqa.errors import ModelError
 from oreqa.models.cross_encoder.folder import CrossEncoderFolder
 from oreqa.models.graph import bert
-from oreqa.models.graph.cache import model_stamp
+from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.graph.compile import compile_cached
 from oreqa.models.graph.openvino import OpenVinoSession
 from oreqa.models.graph.precision import heads_precision
@@ -16,7 +16,7 @@ from oreqa.models.graph.weights import Linear, Weights, linear_head, load_weight
 def open_session(folder: CrossEncoderFolder, precision: str | None) -> OpenVinoSession:
     """Return a session with one output: scores ``[batch]``, which are log-odds for a classifier."""
     precision = heads_precision(precision)
-    key = f"cross-encoder-{model_stamp(folder.path)}"
+    key = f"cross-encoder-{cached_fingerprint(folder.path)[:32]}"
     return OpenVinoSession(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
 
 

@@ -55,9 +55,9 @@ class Extractor:
     @property
     def stamp(self) -> str:
         """A hash of the model's files: extractors with the same stamp, in the same precision, give the same output."""
-        from oreqa.models.graph.cache import model_stamp
+        from oreqa.models.graph.cache import cached_fingerprint
 
-        return model_stamp(self.folder.path)
+        return cached_fingerprint(self.folder.path)
 
     def extract(self, passages: str | Iterable[str | Text], top: int = 10, overlapping: bool = False) -> list[list[Span]]:
         """Up to ``top`` spans of each passage, best first; unless ``overlapping``, none that overlaps a better one.

@@ -7,7 +7,7 @@ import numpy as np
 from oreqa.errors import ModelError
 from oreqa.models.extractor.folder import ExtractorFolder
 from oreqa.models.graph import bert
-from oreqa.models.graph.cache import model_stamp
+from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.graph.compile import compile_cached
 from oreqa.models.graph.openvino import OpenVinoSession
 from oreqa.models.graph.precision import heads_precision
@@ -18,7 +18,7 @@ from oreqa.models.graph.weights import linear_head, load_weights
 def open_session(folder: ExtractorFolder, precision: str | None) -> OpenVinoSession:
     """Return a session with one output: the scores of spans ``[batch, tokens, tokens]``, by first and last token."""
     precision = heads_precision(precision)
-    key = f"extractor-{model_stamp(folder.path)}"
+    key = f"extractor-{cached_fingerprint(folder.path)[:32]}"
     return OpenVinoSession(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
 
 

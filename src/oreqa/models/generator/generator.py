@@ -125,9 +125,9 @@ class QuestionGenerator:
     @property
     def stamp(self) -> str:
         """A hash of the model's files: generators with the same stamp, in the same precision, give the same questions."""
-        from oreqa.models.graph.cache import model_stamp
+        from oreqa.models.graph.cache import cached_fingerprint
 
-        return model_stamp(self.folder.path)
+        return cached_fingerprint(self.folder.path)
 
     def generate(
         self,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oreqa.models.generator.decoding import Floats
 from oreqa.models.generator.folder import GeneratorFolder, head_weights
 from oreqa.models.graph import bert
-from oreqa.models.graph.cache import model_stamp
+from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.graph.compile import compile_cached
 from oreqa.models.graph.embeddings import layer_norm
 from oreqa.models.graph.precision import heads_precision
@@ -77,7 +77,7 @@ class OpenVinoDecoders:
 def open_session(folder: GeneratorFolder, precision: str | None) -> OpenVinoDecoders:
     """Return the generator, compiled."""
     precision = heads_precision(precision)
-    key = f"generator-{model_stamp(folder.path)}"
+    key = f"generator-{cached_fingerprint(folder.path)[:32]}"
     return OpenVinoDecoders(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from oreqa.errors import InputError
 from oreqa.files import write_text
-from oreqa.models.folders import find_model, fingerprint, read_config
+from oreqa.models.folders import difference_base, fingerprint
 
 CHECKSUMS = "checksums.json"
 
@@ -81,8 +81,7 @@ def _checksum(path: Path) -> list[int]:
 
 def cached_fingerprint(folder: Path) -> str:
     """Return the folder's fingerprint, cached by file sizes and times, so that 90 MB are not hashed at every start."""
-    files = sorted(f for f in folder.rglob("*") if f.suffix in (".safetensors", ".json") and f.is_file())
-    stamp = [str(folder), *([f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files)]
+    stamp = _stamp(folder)
     cache_file = cache_folder() / "fingerprints.json"
     fingerprints = _read_fingerprints(cache_file)
     match fingerprints.get(str(folder)):
@@ -94,16 +93,20 @@ def cached_fingerprint(folder: Path) -> str:
     return value
 
 
+def _stamp(folder: Path) -> list[Any]:
+    """Names, sizes and times of the files of a model, and of those of its base."""
+    files = sorted(f for f in folder.rglob("*") if f.suffix in (".safetensors", ".json") and f.is_file())
+    base = difference_base(folder)
+    return [
+        str(folder),
+        *([f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files),
+        *(_stamp(base) if base else ()),
+    ]
+
+
 def _read_fingerprints(path: Path) -> dict[str, Any]:
     try:
         fingerprints = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
     return fingerprints if isinstance(fingerprints, dict) else {}
-
-
-def model_stamp(folder: Path) -> str:
-    """Return a short fingerprint of the folder, joined with its base model's if it is stored as a difference."""
-    stamp = cached_fingerprint(folder)[:16]
-    base = (read_config(folder).get("oreqa") or {}).get("difference_from")
-    return f"{stamp}-{model_stamp(find_model(str(base)))}" if base else stamp

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.errors import ModelError
-from oreqa.models.folders import find_model, load_tensors, read_config
+from oreqa.models.folders import difference_base, find_model, load_tensors, read_config
 from oreqa.models.pack.differences import unpack_difference
 
 Weights = dict[str, NDArray[np.float32]]
@@ -38,8 +38,8 @@ def load_weights(path: Path) -> Weights:
 
     For a model stored as a difference, the base's weights are added. Raises ModelError if there are no safetensors.
     """
-    if base := (read_config(path).get("oreqa") or {}).get("difference_from"):
-        return unpack_difference(load_tensors(path / DIFFERENCE), load_weights(find_model(str(base))))
+    if base := difference_base(path):
+        return unpack_difference(load_tensors(path / DIFFERENCE), load_weights(base))
     file = path / "model.safetensors"
     if not file.is_file():
         raise ModelError(

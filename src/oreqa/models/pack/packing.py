@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
+from oreqa.errors import ModelError
 from oreqa.files import read_json, write_bytes, write_json
+from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.folders import ENCODER, FITTED, check_kind, find_model, read_config, read_json_file
 from oreqa.models.graph.weights import DIFFERENCE, Weights, load_weights
 from oreqa.models.pack.differences import pack_difference
@@ -20,9 +22,13 @@ def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, 
 
     The weights of several ``folders``, trained from the same base, are averaged (model soups, Wortsman et al. 2022).
     ``out`` gets config.json, difference.safetensors and run.json; and fitted.json if there is one folder, since values
-    fitted for one model do not fit the average. The tokenizer is the base's.
+    fitted for one model do not fit the average. The tokenizer is the base's, and so are an encoder's modules: raises
+    ModelError for an encoder that has others.
     """
     trained = [folders] if isinstance(folders, Path) else list(folders)
+    if kind == ENCODER:
+        for folder in trained:
+            _check_modules(folder, base)
     packed = pack_difference(_mean([_weights(folder, kind) for folder in trained]), load_weights(find_model(base)))
     write_bytes(out / DIFFERENCE, save(packed))
     config = read_json_file(trained[0] / "config.json")
@@ -49,6 +55,16 @@ def portable(record: Any, root: str = "") -> Any:
         return record
     path = Path(record)
     return str(path.relative_to(root)) if root and path.is_relative_to(root) else path.name
+
+
+def _check_modules(folder: Path, base: str) -> None:
+    """Raise ModelError if a difference from ``base`` would lose what an encoder's folder says beside its weights."""
+    trained, origin = read_encoder_folder(folder), read_encoder_folder(find_model(base))
+    for name in ("pooling", "attention", "dense", "normalise", "query_token_type", "max_tokens", "lower_case", "questions"):
+        if getattr(trained, name) != getattr(origin, name):
+            raise ModelError(
+                f"{folder}: its {name} is not that of {base}, which a packed encoder has: ship it as it is, unpacked"
+            )
 
 
 def _weights(folder: Path, kind: str) -> Weights:

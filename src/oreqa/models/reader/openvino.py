@@ -8,7 +8,7 @@ import numpy as np
 
 from oreqa.errors import ModelError
 from oreqa.models.graph import bert
-from oreqa.models.graph.cache import model_stamp
+from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.graph.compile import compile_cached
 from oreqa.models.graph.openvino import OpenVinoSession
 from oreqa.models.graph.precision import heads_precision
@@ -20,7 +20,7 @@ from oreqa.models.reader.folder import ReaderFolder
 def open_session(folder: ReaderFolder, precision: str | None) -> OpenVinoSession:
     """Return a session with outputs: start logits and end logits ``[batch, tokens]``, selection logits ``[batch]``."""
     precision = heads_precision(precision)
-    key = f"reader-{model_stamp(folder.path)}"
+    key = f"reader-{cached_fingerprint(folder.path)[:32]}"
     return OpenVinoSession(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
 
 

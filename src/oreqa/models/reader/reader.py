@@ -64,9 +64,9 @@ class Reader:
     @property
     def stamp(self) -> str:
         """A hash of the model's files: readers with the same stamp, in the same precision, give the same output."""
-        from oreqa.models.graph.cache import model_stamp
+        from oreqa.models.graph.cache import cached_fingerprint
 
-        return model_stamp(self.folder.path)
+        return cached_fingerprint(self.folder.path)
 
     @overload
     def read(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
