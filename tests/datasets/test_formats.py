@@ -83,6 +83,12 @@ def test_mrqa_there_and_back(tmp_path: Path) -> None:
     ]  # inclusive, as in MRQA's own files
 
 
+def test_lines_that_are_neither_mrqas_nor_questions(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"query": "why?"}\n')
+    with pytest.raises(InputError, match=r"a.jsonl, line 1: it has neither 'context', as MRQA's lines, nor 'question'"):
+        load_mrqa(tmp_path / "a.jsonl")
+
+
 def test_beir_there_and_back(tmp_path: Path) -> None:
     task = Beir((Entry("d1", "T", "x"), Entry("d2", "", "y")), {"q": "why?"}, {"q": {"d1": 1, "d2": 0}})
     save_beir(tmp_path, task, "test")

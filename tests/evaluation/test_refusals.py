@@ -185,7 +185,10 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
         sentence = Sentence("s", 0, 1)
         hits = [Hit(1.0, _passage(text), sentence, 0, 0, {}) for text in texts]
         answers = [() if t == "q3" else (Answer(t, 0, 1, 0.5, sentence, _passage(t), 2.0, {}),) for t in texts]
-        return [Reply(of_question, (hit,) * 9) for of_question, hit in zip(answers, hits, strict=True)]
+        return [
+            Reply(of_question, (hit,) * 9, best=next(iter(of_question), None))
+            for of_question, hit in zip(answers, hits, strict=True)
+        ]
 
     monkeypatch.setattr(Answerer, "reply", reply)
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
@@ -206,7 +209,10 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
     predictions = json.loads((out / "predictions.json").read_text())
     assert predictions == {str(n): "" if n == 3 else f"q{n}" for n in range(20)}
     rows = [line.split() for line in (out / "run.trec").read_text().splitlines()]
-    assert [row[2] for row in rows if row[0] == "7"] == ["of_q7"] * 5
+    assert [row[2] for row in rows if row[0] == "7"] == ["of_q7"]  # five of its passages were read
+    of_q7 = json.loads((out / "per_question.jsonl").read_text().splitlines()[7])
+    assert [row["candidate"] for row in of_q7["top"]] == ["of q7"] * 3
+    assert of_q7["best"] == {"text": "q7", "confidence": 0.5}
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def results(ranks: list[list[float]]) -> list[QuestionResult]:
             ["1"],
             r,
             [("c 1", 2.0), ("c2", 1.0)],
-            {"c 1": "<i>text</i>"},
+            ["<i>text</i>"],
         )
         for i, r in enumerate(ranks)
     ]

@@ -88,6 +88,12 @@ def test_equal_scores_keep_the_documents_order(index: Index) -> None:
     assert hits[0].score == hits[1].score
 
 
+def test_a_sparse_search_leaves_out_what_shares_no_word(index: Index) -> None:
+    assert [hit.passage.document_key for hit in index.search("roof", 100, "sparse", "passage")] == ["d2", "d4"]
+    assert index.search("zzz", 100, "sparse") == []
+    assert len(index.search("zzz", 100, "hybrid", "passage")) == len(TEXTS)
+
+
 def test_many_questions_give_what_each_gives(index: Index) -> None:
     questions = ["fox", "Who slept in the sun?", "zzz", "", "birds " * 30]
     one_by_one = [index.search([question], 3)[0] for question in questions]

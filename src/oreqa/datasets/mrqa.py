@@ -18,6 +18,8 @@ def load_mrqa(path: Path) -> list[Paragraph]:
         if "header" in row:
             continue
         where = f"{path}, line {number}"
+        if "context" not in row:
+            raise InputError(f"{where}: it has neither 'context', as MRQA's lines, nor 'question', as a list of questions")
         text = need(row, "context", str, where)
         questions = []
         for q, entry in enumerate(need(row, "qas", list, where)):

@@ -156,7 +156,7 @@ def question_results(rows: Sequence[LabelledQuestion], logits: Sequence[Floats])
                 ranks=gold_ranks(scores, gold),
                 gold=[str(place) for place in gold],
                 top=[(str(place), float(scores[place])) for place in order],
-                texts={str(place): row.candidates[place].answer for place in order[:3]},
+                texts=[row.candidates[place].answer for place in order[:3]],
             )
         )
     return results

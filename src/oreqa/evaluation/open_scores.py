@@ -111,8 +111,9 @@ def question_result(
         ranks=[rank],
         gold=list(dict.fromkeys(question.answers or (question.pattern or "",))),
         top=[(name, score) for name, _, score in prediction.retrieved],
-        texts={name: text for name, text, _ in prediction.retrieved[:3]},
+        texts=[text for _, text, _ in prediction.retrieved[:3]],
         answers=prediction.answers[:5],
+        best=prediction.best,
     )
 
 

@@ -60,7 +60,7 @@ def rank_sentences(
                 ranks=ranks,
                 gold=[str(place) for place in gold],
                 top=[(str(place), float(scores[place])) for place in best],
-                texts={str(place): texts[place] for place in best[:3]},
+                texts=[texts[place] for place in best[:3]],
             )
         )
         advance(1)
@@ -125,7 +125,7 @@ def _document_result(task: Beir, name: str, scores: dict[str, float], titles: di
         ranks=ranks,
         gold=gold,
         top=top,
-        texts={document: titles[document] for document, _ in top[:3]},
+        texts=[titles[document] for document, _ in top[:3]],
     )
 
 

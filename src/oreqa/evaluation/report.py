@@ -144,7 +144,7 @@ def _failures(results: Sequence[QuestionResult], count: int = 20) -> str:
         return "<p>None.</p>"
     rows = []
     for result in failed[:: max(1, len(failed) // count)][:count]:
-        first = result.texts.get(result.top[0][0], result.top[0][0]) if result.top else "nothing"
+        first = result.texts[0] if result.texts else "nothing"
         if result.answers or "refused" in result.metrics:
             said = result.answers[0][0] if result.answers else "refused"
             first = f"{said} (right: {'; '.join(filter(None, result.gold)) or 'no answer'})"

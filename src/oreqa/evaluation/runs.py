@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from oreqa.files import need, optional, read_json, read_jsonl, write_json, write
 class QuestionResult:
     """One question's outcome: metrics as fractions, the ranks of its gold, and the best candidates with their scores.
 
-    ``answers`` are those of an answering task, best first, with their scores. ``ranks`` are empty where nothing is ranked.
+    ``texts`` are those of the first candidates of ``top``; a candidate whose parts are ranked may be there more than once.
+    ``answers`` are those of an answering task, best first, with their scores; ``best`` is the best one with its confidence,
+    given or refused. ``ranks`` are empty where nothing is ranked.
     """
 
     id: str
@@ -25,8 +27,9 @@ class QuestionResult:
     gold: Sequence[str]
     ranks: Sequence[float] = ()
     top: Sequence[tuple[str, float]] = ()
-    texts: Mapping[str, str] = field(default_factory=dict)
+    texts: Sequence[str] = ()
     answers: Sequence[tuple[str, float]] = ()
+    best: tuple[str, float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ def save_run(folder: Path, summary: Mapping[str, Any], results: Sequence[Questio
     lines = [
         f"{_token(result.id)} Q0 {_token(candidate)} {rank} {score:.6f} {tag}\n"
         for result in results
-        for rank, (candidate, score) in enumerate(result.top, 1)
+        for rank, (candidate, score) in enumerate(_distinct(result.top), 1)
     ]
     write_text(folder / "run.trec", "".join(lines))
     write_json(folder / "metrics.json", summary)
@@ -62,11 +65,20 @@ def _row(result: QuestionResult) -> dict[str, Any]:
             if result.answers
             else {}
         ),
+        **({"best": {"text": result.best[0], "confidence": result.best[1]}} if result.best else {}),
         "top": [
-            {"candidate": candidate, "score": round(score, 6), "text": result.texts.get(candidate, "")}
-            for candidate, score in result.top[:3]
+            {"candidate": candidate, "score": round(score, 6), "text": text}
+            for (candidate, score), text in zip(result.top, result.texts, strict=False)
         ],
     }
+
+
+def _distinct(top: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Each candidate where it stands first: TREC's files name it once."""
+    scores: dict[str, float] = {}
+    for candidate, score in top:
+        scores.setdefault(candidate, score)
+    return list(scores.items())
 
 
 def _token(text: str) -> str:

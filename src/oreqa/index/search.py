@@ -188,7 +188,7 @@ class Index:
         A list of questions, which is faster than one after another, gives a list of such lists. ``where`` maps fields of
         the documents to the value that they must have, or to a list of values that they may have; ``title`` and ``path``
         are fields of every document, and a path may hold the wildcards * and ?. Pairs ``(field, value)`` do as well. Equal
-        scores keep the documents' order.
+        scores keep the documents' order. A sparse search leaves out what shares no word with the question.
 
         Raises InputError for a wrong mode, unit, number or condition, IndexStateError if the index cannot be searched.
 
@@ -223,6 +223,8 @@ class Index:
                     raise ValueError("a score is not a number")
                 if allowed is not None:
                     total[~allowed[of_question.rows]] = -np.inf
+                if mode == "sparse":
+                    total[total == 0] = -np.inf
                 places = best_passages(total, of_question.owner, k) if unit == "passage" else best_sentences(total, k)
                 rankings.append([(int(of_question.rows[i]), float(total[i]), of_question.parts(i)) for i in places])
             return _hits(snapshot, rankings)
