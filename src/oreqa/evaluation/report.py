@@ -19,7 +19,6 @@ MEANING = {
     "majority_acc": "accuracy of always saying no",
     "cosine_acc": "accuracy of the dual encoder's cosine, its threshold chosen on other questions",
     "cosine_auc_pr": "area under its precision-recall curve",
-    "ece": "expected calibration error: mean distance between the probability and the share that is right",
     "em": "share of questions whose answer is exactly right",
     "f1": "overlap of words with the right answer",
     "rouge_l": "longest common subsequence of words with the question that a person asked, F1",
@@ -32,6 +31,7 @@ MEANING = {
     "precision": "share of the answers that are right",
     "auc_answerable": "how often the confidence is higher for an answerable question than for an unanswerable one",
     "auc_right": "how often it is higher for a right answer, from an F1 of 0.5, than for another",
+    "ece": "expected calibration error: mean distance between the probability and the share that is right",
     "em@5": "an exactly right answer among the first 5",
     "acc@1": "the first passage that was read holds an answer",
     "acc@5": "one of the first 5 passages does",
@@ -76,9 +76,10 @@ def write_report(
     questions that fail.
     """
     shown = [name for name in MEANING if name in summary]
-    rows = [_row(f"oreqa {summary['mode']}", summary, shown, "ours")]
-    rows += [_row(name, figures, shown, "") for name, figures in published]
-    head = "".join(f'<th title="{escape(MEANING[name])}">{escape(name)}</th>' for name in shown)
+    metrics = "".join(
+        f"<tr><td><b>{name}</b></td><td>{summary[name]:.2f}</td><td class='text dim'>{escape(MEANING[name])}</td></tr>"
+        for name in shown
+    )
     settings = "".join(
         f"<tr><td>{escape(str(k))}</td><td class=text>{escape(_shown(v))}</td></tr>"
         for k, v in {
@@ -90,15 +91,10 @@ def write_report(
         }.items()
     )
     title = run_title(summary)
-    note = (
-        "<p class=dim>Rows below ours are as published for the same candidates; a dash is not reported.</p>"
-        if published
-        else ""
-    )
     heading, svg = figure or ("How deep the first gold lies", rank_curve([result.ranks[0] for result in results]))
     example_heading, example_html = examples or ("Questions that fail", _failures(results))
-    body = f"""<table><thead><tr><th>percent</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>{note}
-<ul class=dim>{"".join(f"<li><b>{escape(n)}</b>: {escape(MEANING[n])}</li>" for n in shown)}</ul>
+    body = f"""<table><thead><tr><th>metric</th><th>percent</th><th></th></tr></thead><tbody>{metrics}</tbody></table>
+{_comparison(summary, published) if published else ""}
 <h2>{escape(heading)}</h2><figure>{svg}</figure>
 <h2>{escape(example_heading)}</h2>{example_html}
 <h2>Made with</h2><table>{settings}</table>"""
@@ -130,6 +126,16 @@ def write_page(path: Path, title: str, body: str) -> None:
 </body></html>
 """
     write_text(path, page)
+
+
+def _comparison(summary: Mapping[str, Any], published: Sequence[tuple[str, Mapping[str, float]]]) -> str:
+    """Our figures above published ones, of the metrics that any of them reports."""
+    shown = [name for name in MEANING if name in summary and any(name in figures for _, figures in published)]
+    rows = [_row(f"oreqa {summary['mode']}", summary, shown, "ours")]
+    rows += [_row(name, figures, shown, "") for name, figures in published]
+    head = "".join(f"<th>{escape(name)}</th>" for name in shown)
+    return f"""<h2>Beside published figures for the same candidates</h2>
+<table><thead><tr><th>percent</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>"""
 
 
 def _row(name: str, figures: Mapping[str, Any], shown: Sequence[str], kind: str) -> str:
