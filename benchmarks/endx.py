@@ -212,13 +212,18 @@ def reciprocal(runs: Sequence[Sequence[Sequence[float]]]) -> list[float]:
     return values
 
 
+def rivals(rival: str | None) -> list[str]:
+    """A rival, the rival of that, and so on."""
+    return [rival, *rivals(SYSTEMS[rival].rival)] if rival else []
+
+
 def but_seed(facts: dict[str, Any]) -> dict[str, Any]:
     """The recipe of a run without its seed."""
     return {**facts["recipe"], "seed": None}
 
 
 def collect(task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
-    """The rows of all kept runs of a set and its pairs, and the differences of each system and its rival."""
+    """The rows of all kept runs of a set and its pairs, and the differences of each system and its rival, and that one's."""
     runs: dict[tuple[str, str], dict[int, list[list[float]]]] = {}
     facts: dict[tuple[str, str], dict[str, Any]] = {}
     for file in sorted(KEPT.glob(f"{name}-*.jsonl.gz")):
@@ -231,23 +236,24 @@ def collect(task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
     rows, differences, often = dict[str, Any](), dict[str, Any](), dict[str, dict[str, Any]]()
     for (encoder, system), of_seed in runs.items():
         key, of_run = f"{encoder} {system}", facts[encoder, system]
-        changed = f"{key} - {of_run['rival']}"
         rows[key] = row(list(of_seed.values())) | {"seeds": len(of_seed), "epochs": of_run["recipe"]["epochs"]}
         rows[key] |= {name: of_run[name] for name in ("settings", "steps", "seconds_a_step", "commit")}
-        rival = runs.get((encoder, of_run["rival"]), {})
-        if rival and facts[encoder, of_run["rival"]]["recipe"]["epochs"] != of_run["recipe"]["epochs"]:
-            raise SystemExit(f"{key}: it saw its pairs more or less often than {of_run['rival']}; train both alike")
-        common = sorted(set(of_seed) & set(rival))
-        if common:
-            theirs, ours = (reciprocal([of[seed] for seed in common]) for of in (rival, of_seed))
-            differences[changed] = asdict(paired_difference(theirs, ours, 0)) | {"seeds": len(common)}
+        tables = []
         for minimum in (2, 4, 8) if name == "squad" else ():
             numbers = often_asked_numbers(task, minimum)
-            table = often.setdefault(f"at least {minimum}", {"questions": len(numbers)})
-            table[key] = row([[ranks[number] for number in numbers] for ranks in of_seed.values()])
-            if common:
+            tables.append((numbers, often.setdefault(f"at least {minimum}", {"questions": len(numbers)})))
+            tables[-1][1][key] = row([[ranks[number] for number in numbers] for ranks in of_seed.values()])
+        for rival in rivals(of_run["rival"]):
+            theirs_of_seed = runs.get((encoder, rival), {})
+            if theirs_of_seed and facts[encoder, rival]["recipe"]["epochs"] != of_run["recipe"]["epochs"]:
+                raise SystemExit(f"{key}: it saw its pairs more or less often than {rival}; train both alike")
+            if not (common := sorted(set(of_seed) & set(theirs_of_seed))):
+                continue
+            theirs, ours = (reciprocal([of[seed] for seed in common]) for of in (theirs_of_seed, of_seed))
+            differences[f"{key} - {rival}"] = asdict(paired_difference(theirs, ours, 0)) | {"seeds": len(common)}
+            for numbers, table in tables:
                 gain = paired_difference([theirs[number] for number in numbers], [ours[number] for number in numbers], 0)
-                table[changed] = asdict(gain)
+                table[f"{key} - {rival}"] = asdict(gain)
     return {"rows": rows, "mrr_differences": differences, "answers_with_questions": often}
 
 

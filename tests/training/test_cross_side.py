@@ -21,7 +21,7 @@ from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignm
 from oreqa.losses.retrieval import weighted_softmax  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.folders import fingerprint  # noqa: E402
-from oreqa.training.cross_side import CrossAttention, load_cross  # noqa: E402
+from oreqa.training.cross_side import CrossAttention, load_cross, start_cross  # noqa: E402
 from oreqa.training.encoder_start import start_from  # noqa: E402
 from oreqa.training.recipe_files import load_recipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
@@ -137,12 +137,22 @@ def test_a_pair_is_encoded_as_if_it_were_alone(tiny: Path, context: str, setting
     torch.testing.assert_close(vectors[2], expected, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("risen", [0, 1, 4])
-@pytest.mark.parametrize("weights", [[1.0, 1.0, 1.0], [1.0, 0.25, 0.5]], ids=["gold", "silver"])
-def test_the_loss_is_the_three_parts(tiny: Path, risen: int, weights: list[float]) -> None:
-    shares = {"dual_share": 0.3, "cross_share": 0.2, "share": 0.7, "ramp_epochs": 2, "scale": 5.0}
+@pytest.mark.parametrize("risen", [0, 1, 4, 9])
+@pytest.mark.parametrize(
+    ("weights", "settings", "kernel"),
+    [
+        ([1.0, 1.0, 1.0], {"scale": 5.0}, Kernel("inner", 1.0, 5.0)),
+        ([1.0, 0.25, 0.5], {}, Kernel("inner", 1.0, 20.0)),
+        ([1.0, 1.0, 1.0], {"kernel": "gaussian", "width": 3.0}, Kernel("gaussian", 3.0, 20.0)),
+    ],
+    ids=["gold", "silver", "gaussian"],
+)
+def test_the_loss_is_the_three_parts(
+    tiny: Path, risen: int, weights: list[float], settings: dict[str, object], kernel: Kernel
+) -> None:
+    shares = {"dual_share": 0.3, "cross_share": 0.2, "share": 0.7, "ramp_epochs": 2}
     terms = {"answer_question": 0.5, "question_answer": 0.25, "question_question": 3.0, "answer_answer": 2.0}
-    recipe = recipe_for(tiny, scale=20.0, alignment={**shares, **terms})
+    recipe = recipe_for(tiny, scale=20.0, epochs=2, alignment={**shares, **terms, **settings})
     model, batch = a_model(tiny, recipe), a_batch(tiny, recipe, PAIRS)
     batch["weights"] = torch.tensor(weights)
     model.batches += risen
@@ -159,10 +169,48 @@ def test_the_loss_is_the_three_parts(tiny: Path, risen: int, weights: list[float
     cross_loss = weighted_softmax(cross.questions, cross.answers, torch.arange(3), batch["weights"], no_other, recipe.scale)
     alphas = AlignmentWeights(*(value * min(1.0, risen / 4) for value in terms.values()))
     dual = PairVectors(vectors["questions"][:, 0], answers)
-    geometry = alignment_loss(dual, cross, alphas, Kernel("inner", 1.0, 5.0), anchor_weights=batch["weights"])
+    geometry = alignment_loss(dual, cross, alphas, kernel, anchor_weights=batch["weights"])
     expected = 0.3 * dual_loss + 0.2 * float(cross_loss.detach()) + 0.7 * float(geometry.detach())
     assert value == pytest.approx(expected, rel=1e-5)
     assert (float(geometry.detach()) == 0) == (risen == 0)
+
+
+def test_the_alignment_rises_with_every_batch_of_training(tiny: Path) -> None:
+    recipe = recipe_for(tiny, alignment={})
+    model, batch = a_model(tiny, recipe), a_batch(tiny, recipe, PAIRS)
+    loss = RetrievalLoss(recipe, model, epoch_batches=4)
+    for training, batches in ((False, 0), (True, 1), (True, 2), (False, 2)):
+        loss(model.train(training), batch)
+        assert int(model.batches) == batches
+
+
+@pytest.mark.parametrize("detach", [True, False])
+def test_the_alignment_trains_the_cross_encoder_unless_it_is_detached(tiny: Path, detach: bool) -> None:
+    # a share of the cross-encoder's own loss is asked for where it would learn from nothing else
+    shares = {"dual_share": 0, "cross_share": 1e-20 if detach else 0, "share": 1, "ramp_epochs": 0}
+    recipe = recipe_for(tiny, alignment={**shares, "detach": detach})
+    model = a_model(tiny, recipe)
+    assert model.cross is not None
+    RetrievalLoss(recipe, model, 1)(model, a_batch(tiny, recipe, PAIRS)).backward()
+    largest = {
+        name: max(float(weight.grad.abs().max()) for weight in part.parameters() if weight.grad is not None)
+        for name, part in (("cross", model.cross), ("dual", model.encoder))
+    }
+    assert largest["dual"] > 1e-4
+    assert (largest["cross"] > 1e-4) == (not detach)
+    assert (largest["cross"] < 1e-12) == detach
+
+
+def test_the_cross_encoder_begins_as_the_encoder_of_passages(tiny: Path) -> None:
+    encoder = start_from(tiny, {**SETTINGS, "hops": 2, "joining": "concatenated"}, 0.0)
+    encoder.passages.bert.embeddings.requires_grad_(False)
+    tower = start_cross(encoder).tower
+    passages = dict(encoder.passages.named_parameters())
+    assert dict(tower.named_parameters()).keys() == passages.keys()
+    for name, weight in tower.named_parameters():
+        assert torch.equal(weight, passages[name])
+        assert weight is not passages[name]
+        assert weight.requires_grad == passages[name].requires_grad == ("embeddings" not in name)
 
 
 def test_answers_of_one_text_are_no_negatives_of_the_cross_encoder(tiny: Path) -> None:
@@ -208,6 +256,10 @@ def test_the_exported_folder_has_the_dual_encoder_alone(tiny: Path, tmp_path: Pa
     for folder in ("True", "False"):
         (tmp_path / folder / "run.json").unlink()  # which tells the two trainings apart
     assert fingerprint(tmp_path / "True") == fingerprint(tmp_path / "False")  # an index stays one of the same model
+    config = tmp_path / "True" / "cross" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "model_type": "unheard-of"}))
+    with pytest.raises(ModelError, match=r"cross: its config\.json is no encoder's"):
+        load_cross(tmp_path / "True")
     for file, reason in (("model.safetensors", "cannot be read as safetensors"), ("config.json", "cannot be read as JSON")):
         (tmp_path / "True" / "cross" / file).write_bytes(b"damaged")
         with pytest.raises(ModelError, match=reason):
@@ -232,7 +284,14 @@ def test_the_exported_folder_has_the_dual_encoder_alone(tiny: Path, tmp_path: Pa
             ["alignment.cross_share=0"],
             "cross_share = 0 leaves the cross-encoder as it begins: set it above 0, or detach=false",
         ),
-        (["alignment.dual_share=0", "alignment.share=0"], "dual_share and share, .* the dual encoder would not learn"),
+        (["alignment.cross_share=0", "alignment.share=0", "alignment.detach=false"], "cross_share = 0 leaves"),
+        (["alignment.share=0", "alignment.ramp_epochs=1"], "ramp_epochs = 1.0 would be ignored: it needs share above 0"),
+        ([f"alignment.{a}_{b}=0" for a in ("question", "answer") for b in ("question", "answer")], "all four terms are 0"),
+        (["alignment.ramp_epochs=2", "epochs=1"], "ramp_epochs = 2 is more than the 1 epochs of the run"),
+        (["variational.kind=dual", "variational.ramp_epochs=9", "epochs=8"], "ramp_epochs = 9 is more than the 8 epochs"),
+        (["variational.kind=dual", "variational.kl_weight=0", "variational.ramp_epochs=1"], "it needs kl_weight above 0"),
+        (["alignment.share=0.5", "optimiser.batch=1", "negatives=2", "context=none"], "batch = 1 has no neighbours"),
+        (["alignment.dual_share=0", "alignment.share=0"], "dual_share and share are 0: the dual encoder would not learn"),
         (
             ["variational.kind=dual", "variational.kl_weight=0", "variational.reconstruction_weight=0"],
             "are 0: leave .variational. out",

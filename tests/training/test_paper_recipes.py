@@ -69,8 +69,9 @@ def test_endx_takes_two_steps(bert_base: Path, tmp_path: Path, encoder: str) -> 
     file = RECIPES / "papers" / f"endx-{encoder}.toml"
     pairs = [Pair(f"which {letter}", Candidate(f"It is {letter}.", f"It is {letter}. So.")) for letter in "abcdef"]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair_row(pair)) + "\n" for pair in pairs))
-    changes = [f"backbone={bert_base}", f'data=["{tmp_path / "pairs.jsonl"}"]', "epochs=1", "optimiser.batch=3"]
-    recipe = load_recipe(RetrieverRecipe, file, changes).model_copy(update={"dev": None})  # whose checkpoint has 3 GB
+    changes = [f"backbone={bert_base}", f'data=["{tmp_path / "pairs.jsonl"}"]', "optimiser.batch=3"]
+    recipe = load_recipe(RetrieverRecipe, file, changes)
+    recipe = recipe.model_copy(update={"epochs": 1, "dev": None})  # whose checkpoint has 3 GB
     printed = Alignment(question_question=1e4, answer_answer=1e4, ramp_epochs=5)
     assert (recipe.alignment, recipe.similarity, recipe.scale) == (printed, "dot", 1.0)
     record = train_recorded(train_retriever, recipe, tmp_path / "m")

@@ -11,6 +11,9 @@ from oreqa.training.sections import NonNegative, Section
 Positive = Annotated[float, Field(gt=0)]
 
 
+_TERMS = ("answer_question", "question_answer", "question_question", "answer_answer")
+
+
 class Alignment(Section):
     """How a cross-encoder is trained beside the dual encoder, and its geometry passed on (Wang et al. 2021)."""
 
@@ -45,11 +48,16 @@ class Alignment(Section):
     def _no_key_is_ignored(self) -> Self:
         if not self.dual_share + self.cross_share + self.share:
             raise ValueError("dual_share, cross_share and share are all 0: nothing would be learned")
-        terms = self.answer_question + self.question_answer + self.question_question + self.answer_answer
-        if not self.dual_share + self.share * terms:
-            raise ValueError("dual_share and share, or all four terms' weights, are 0: the dual encoder would not learn")
-        if self.detach and not self.cross_share:
-            raise ValueError("cross_share = 0 leaves the cross-encoder as it begins: set it above 0, or detach=false")
+        if not self.dual_share + self.share:
+            raise ValueError("dual_share and share are 0: the dual encoder would not learn")
+        if not self.answer_question + self.question_answer + self.question_question + self.answer_answer:
+            raise ValueError("the weights of all four terms are 0: set share=0 to leave the alignment out")
+        if not self.cross_share and (self.detach or not self.share):
+            raise ValueError(
+                "cross_share = 0 leaves the cross-encoder as it begins: set it above 0, or detach=false and share above 0"
+            )
+        for key in ("kernel", "width", "scale", *_TERMS, "ramp_epochs", "detach"):
+            self._refuse_ignored(key, self.share > 0, "share above 0")
         self._refuse_ignored("width", self.kernel == "gaussian", "kernel=gaussian")
         return self
 
@@ -71,4 +79,5 @@ class Variational(Section):
     def _teaches(self) -> Self:
         if not self.reconstruction_weight + self.kl_weight:
             raise ValueError("reconstruction_weight and kl_weight are 0: leave [variational] out")
+        self._refuse_ignored("ramp_epochs", self.kl_weight > 0, "kl_weight above 0")
         return self

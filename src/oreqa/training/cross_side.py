@@ -120,8 +120,11 @@ def load_cross(model: Path) -> CrossSide:
     folder = model / CROSS
     check_kind(folder, read_config(folder), KIND)
     tensors = {name: torch.from_numpy(value) for name, value in load_tensors(folder / "model.safetensors").items()}
-    config = AutoConfig.from_pretrained(folder)
-    cross = CrossSide(config, config.oreqa.get("similarity") != "dot")
+    try:
+        config = AutoConfig.from_pretrained(folder)
+        cross = CrossSide(config, config.oreqa.get("similarity") != "dot")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{folder}: its config.json is no encoder's ({type(error).__name__}: {error})") from error
     try:
         cross.load_state_dict(tensors)
     except RuntimeError as error:

@@ -69,7 +69,7 @@ class AlignedVectors:
 
     cross: PairVectors
     dual: PairVectors
-    """``[N, D]`` each; the widths of the two may differ."""
+    """``[N, D]`` each."""
     anchors: Tensor
     """``[Q]``: the numbers of this process' pairs."""
     weights: Tensor

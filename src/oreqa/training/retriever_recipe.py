@@ -151,6 +151,11 @@ class RetrieverRecipe(Section):
                 raise ValueError(
                     f"[{table}] needs the tokens of an answer: set pooling=mean or attention, and unit=sentence"
                 )
+        if self.alignment and self.optimiser.batch == 1:
+            raise ValueError("optimiser.batch = 1 has no neighbours, whose places [alignment] teaches: set it higher")
+        for beside in (self.alignment, self.variational):
+            if beside and beside.ramp_epochs > self.epochs:
+                raise ValueError(f"ramp_epochs = {beside.ramp_epochs:g} is more than the {self.epochs} epochs of the run")
         if self.alignment and self.variational:
             raise ValueError("[alignment] and [variational] are rivals: leave one of them out")
         if self.chunk and self.variational:
