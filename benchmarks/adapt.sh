@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Every figure of docs/results/adapt.md: bash benchmarks/adapt.sh ../shared/data runs/adapt
+# Every figure of docs/results/adapt.md: bash benchmarks/adapt.sh ../shared/data runs/adapt [all-minilm-l6-v2]
 # Adapts an index of MedQuAD's answers without its questions, and asks these, SelQA's and NQ's before and after. Then SQuAD 2.0's,
 # half of them unanswerable: is an adapted encoder's confidence worth as much?
 set -euo pipefail
 data=$1 work=$2
 export OREQA_PRECISION=${OREQA_PRECISION:-bf16}
-base=all-minilm-l6-v2
+base=${3:-minilm-retriever}
 adapted=$work/medquad/adapted/1/retriever
 run() { # name, arguments of oreqa eval
   local name=adapt-$1

@@ -206,6 +206,7 @@ def teaching(axes: Axes) -> None:
     places = {
         "GRU, raw products, SQuAD": ("squad", "gru", "_dot"),
         "GRU, raw products, NQ": ("nq", "gru", "_dot"),
+        "GRU, raw products, MedQuAD": ("medquad", "gru", "_dot"),
         "GRU, SQuAD": ("squad", "gru", ""),
         "GRU, MedQuAD": ("medquad", "gru", ""),
         "GRU, NQ": ("nq", "gru", ""),
@@ -213,6 +214,7 @@ def teaching(axes: Axes) -> None:
         "Transformer, SQuAD": ("squad", "transformer", ""),
         "MiniLM, SQuAD": ("squad", "bert", ""),
         "MiniLM, NQ": ("nq", "bert", ""),
+        "MiniLM, MedQuAD": ("medquad", "bert", ""),
     }
     systems = {"dual encoder alone": "dual", "taught by a cross-encoder": "endx"}
     scores = {
@@ -255,7 +257,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "reconsider": (reading, 3.0),
     "confidence": (confidence, 3.6),
     "proqa": (candidates, 3.2),
-    "endx": (teaching, 5.2),
+    "endx": (teaching, 6.0),
     "adapt": (adaptation, 2.6),
     "retriever": (retriever, 3.3),
     "documents": (documents, 3.6),
