@@ -278,6 +278,8 @@ def test_the_exported_folder_has_the_dual_encoder_alone(tiny: Path, tmp_path: Pa
         (["variational.kl_weight=1"], "variational.kind: it is missing"),
         (["alignment.kernel=cosine"], "alignment.kernel=cosine: it must be 'inner' or 'gaussian'"),
         (["alignment.detached=true"], "there is no key alignment.detached; did you mean detach"),
+        (["batch=4"], "there is no key batch; did you mean optimiser.batch"),
+        (["alignment.hops=1"], "there is no key alignment.hops; did you mean hops"),
         (["alignment.width=3"], "width = 3.0 would be ignored: it needs kernel=gaussian"),
         (["alignment.width=0"], "alignment.width=0: it must be greater than 0"),
         (

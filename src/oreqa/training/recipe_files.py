@@ -79,9 +79,12 @@ def _plain(message: str) -> str:
 
 
 def _unknown_key(kind: type[Section], place: Sequence[int | str]) -> str:
-    """Suggest known keys for an unknown one."""
+    """Suggest known keys for an unknown one: that of the same name elsewhere, or else one like it."""
+    last = str(place[-1])
     keys = list(section_at(kind, place[:-1]).model_fields)
-    nearest = get_close_matches(str(place[-1]), keys, 1, cutoff=0.75)
+    elsewhere = [last] if last in kind.model_fields else []
+    elsewhere += [f"{table}.{last}" for table in kind.model_fields if last in section_at(kind, (table,)).model_fields]
+    nearest = elsewhere or get_close_matches(last, keys, 1, cutoff=0.75)
     guess = f"did you mean {nearest[0]}?" if nearest else f"the keys here are {', '.join(keys)}"
     return f"there is no key {'.'.join(map(str, place))}; {guess}"
 
