@@ -44,9 +44,10 @@ VARIANTS = {
 ORDERS = {"alone, K = 5": replace(COMBINATION, alone=True), "combined, K = 5": COMBINATION}
 
 
-def train(settings: tuple[str, ...], predictions: Path, out: Path) -> None:
+def train(settings: tuple[str, ...], predictions: Path, reader: str, out: Path) -> None:
     if not (out / "run.json").is_file():
-        chosen = [part for setting in (f"predictions={predictions}", *settings) for part in ("--set", setting)]
+        settings = (f"predictions={predictions}", f"reader={reader}", *settings)
+        chosen = [part for setting in settings for part in ("--set", setting)]
         command = ["train", "reranker", "--recipe", str(RECIPE), *chosen, "--out", str(out)]
         subprocess.run([sys.executable, "-m", "oreqa", *command], check=True)
 
@@ -55,6 +56,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--predictions", type=Path, required=True)
+    parser.add_argument("--miner", default=DEFAULT_READER, help="the reader that made the predictions, to begin with")
+    parser.add_argument("--name", default="ablations", help="of the file in results")
     parser.add_argument("--work", type=Path, default=Path("runs/ablations"))
     parser.add_argument("--questions", type=int, default=800, help="questions to learn from")
     parser.add_argument("--asked", type=int, default=500, help="questions of SQuAD dev")
@@ -70,7 +73,7 @@ def main() -> None:
     right: dict[str, dict[str, list[float]]] = {}
     for name, settings in VARIANTS.items():
         folder = options.work / name.replace(" ", "").replace(",", "-").replace("=", "")
-        train(settings, learned, folder)
+        train(settings, learned, options.miner, folder)
         saved = folder / "rows.json"
         if not saved.is_file():
             write_json(saved, answer_all(index, reader, CrossEncoder.load(folder), chosen, apart=False))
@@ -88,7 +91,7 @@ def main() -> None:
                     entry[f"over {rival}"] = [round(100 * v, 2) for v in (gain.mean, gain.low, gain.high)] + [gain.p]
             table[f"{name}: {order}"] = entry
     result = {"learned from": options.questions, "asked": options.asked, "data_sha256": data_hash([file]), "table": table}
-    report("ablations", result)
+    report(options.name, result)
 
 
 if __name__ == "__main__":

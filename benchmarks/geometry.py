@@ -21,7 +21,7 @@ from support.pair_vectors import Answer, Embed, cross_vectors, encoder_vectors, 
 
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
 from oreqa.datasets.tasks import questions_of_candidates
-from oreqa.errors import InputError
+from oreqa.errors import InputError, OreqaError
 from oreqa.evaluation import write_geometry
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
@@ -72,13 +72,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="SQuAD or MRQA file")
     parser.add_argument("--sentences", type=Path, help="sentence boundaries, as for oreqa eval reqa")
-    parser.add_argument("--model", type=named_model, action="append", required=True, metavar="NAME=DIR")
-    parser.add_argument("--answers", type=int, default=6)
-    parser.add_argument("--min-questions", type=int, default=5)
-    parser.add_argument("--questions", type=int, default=8, help="how many of an answer's questions are shown at most")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument(
+        "--model", type=named_model, action="append", required=True, metavar="NAME=DIR", help="a model, and its panel's name"
+    )
+    parser.add_argument("--answers", type=int, default=6, help="answers to draw (%(default)s)")
+    parser.add_argument("--min-questions", type=int, default=5, help="questions that each has at least (%(default)s)")
+    parser.add_argument("--questions", type=int, default=8, help="questions of each that are shown at most (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the drawing and of t-SNE (%(default)s)")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the pictures and report.html")
     options = parser.parse_args()
+    try:
+        draw(options)
+    except OreqaError as error:
+        parser.error(str(error))
+
+
+def draw(options: argparse.Namespace) -> None:
+    """Write the report, and print how far the answers are apart."""
     task = build_reqa(load_paragraphs(options.data), load_boundaries(options.sentences) if options.sentences else None)
     groups = draw_answers(task, options.answers, options.min_questions, options.questions, options.seed)
     answers, questions = [answer for answer, _ in groups], [texts for _, texts in groups]

@@ -6,7 +6,7 @@ squad=$data/squad
 run() { # name, index, arguments of oreqa eval
   local name=$1 index=$2
   shift 2
-  oreqa eval "$@" --model all-minilm-l6-v2 --out "$work/$name" --index "$work/index-$index"
+  [ -f "$work/$name/metrics.json" ] || oreqa eval "$@" --model all-minilm-l6-v2 --out "$work/$name" --index "$work/index-$index"
   python benchmarks/keep.py "$work/$name"
 }
 for mode in sparse dense hybrid; do

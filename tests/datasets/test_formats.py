@@ -87,6 +87,9 @@ def test_lines_that_are_neither_mrqas_nor_questions(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "why?"}\n')
     with pytest.raises(InputError, match=r"a.jsonl, line 1: it has neither 'context', as MRQA's lines, nor 'question'"):
         load_mrqa(tmp_path / "a.jsonl")
+    (tmp_path / "a.jsonl").write_text('{"question": "why?", "answer": "b", "context": "a b"}\n')
+    with pytest.raises(InputError, match=r"a.jsonl, line 1: it is a pair to train on; give a SQuAD file"):
+        load_mrqa(tmp_path / "a.jsonl")
 
 
 def test_beir_there_and_back(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_comparison_as_files(tmp_path: Path) -> None:
     row = {"id": "7", "question": "a < b & $x$?", "a": 0.0, "b": 1.0}
     comparison = Comparison(
         "runs/<a>", "runs/$b$", 10, {"em": (40.0, 50.0)}, {"em": Difference(0.1, -0.1, 0.3, 0.25)},
-        {"both": 4, "only_a": 2, "only_b": 1, "neither": 3}, {"both": 40, "only_a": 20, "only_b": 10, "neither": 30}, (row,), (),
+        {"both": 4, "only_a": 2, "only_b": 1, "neither": 3}, {"both": 40, "only_a": 20, "only_b": 10, "neither": 30}, "f1", (row,), (),
     )  # fmt: skip
     write_comparison(tmp_path / "out", [comparison, comparison])
     page = (tmp_path / "out" / "report.html").read_text()
@@ -98,7 +98,9 @@ def test_a_comparison_as_files(tmp_path: Path) -> None:
     assert "<td>2</td><td>20.0%</td>" in page
     assert "a &lt; b &amp; $x$?" in page
     assert "runs/<a>" not in page
-    assert "+10.00" in page
+    assert "<td>40.00</td><td>50.00</td><td>+10.00</td>" in page
+    assert page.count("Each run's f1 of the question") == 4
+    assert page.count("Fewer than 50 questions") == 2
     (first, second) = read_json(tmp_path / "out" / "comparison.json")
     assert first == second
     assert first["error_shares"]["only_b"] == 10

@@ -101,3 +101,9 @@ def test_the_default_encoder_has_the_hubs_name_too() -> None:
 def test_a_reader_is_no_encoder(tiny_reader: Path) -> None:
     with pytest.raises(ModelError, match="it is a reader, not an encoder"):
         read_encoder_folder(tiny_reader)
+
+
+def test_the_folder_of_an_interrupted_training_says_so(tmp_path: Path) -> None:
+    (tmp_path / "m" / "checkpoints").mkdir(parents=True)
+    with pytest.raises(ModelError, match=r"m: its training was interrupted; finish it by the command that began it"):
+        find_model(tmp_path / "m")

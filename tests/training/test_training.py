@@ -392,7 +392,7 @@ def test_a_reader_reads_as_its_recipe_says(squad_file: Path, tiny: Path, tmp_pat
     ("text", "changes", "message"),
     [
         ("kind = 'reader'", [], "data: it is missing"),
-        ("kind = 'reader'\ndata = []\noptimiser = {learning_rate = 1e-4, batch = 1}", [], "data: Tuple should have at least"),
+        ("kind = 'reader'\ndata = []\noptimiser = {learning_rate = 1e-4, batch = 1}", [], r"data: it must be a list of at least 1$"),
         ("kind = 'reader'\nspeed = 1\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", [], "there is no key speed; did you mean seed\\?$"),
         ("kind = ", [], "cannot be read as TOML"),
         ("kind = " + 5_000 * "[", [], "cannot be read as TOML"),
@@ -488,8 +488,12 @@ def test_a_setting_without_a_value_leaves_the_key_out() -> None:
     assert load_recipe(RetrieverRecipe, path).alignment is not None
     changed = load_recipe(RetrieverRecipe, path, ["alignment=", "variational.kind=cross", "dropout="])
     assert (changed.alignment, changed.variational.kind, changed.dropout) == (None, "cross", None)  # type: ignore[union-attr]
-    with pytest.raises(InputError, match=r"^the setting alignment=5: it must be a table$"):
+    with pytest.raises(
+        InputError, match=r"^the setting alignment=5: it must be a table; to leave it out, write alignment=$"
+    ):
         load_recipe(RetrieverRecipe, path, ["alignment=5"])
+    with pytest.raises(InputError, match=r'^the setting data=x: it must be a list; write data=\["..."\]$'):
+        load_recipe(RetrieverRecipe, path, ["data=x"])
     with pytest.raises(InputError, match=r"^the setting alignment.share=abc: it must be a valid number$"):
         load_recipe(RetrieverRecipe, path, ["alignment.share=abc"])
     with pytest.raises(InputError, match="are all 0: nothing would be learned"):

@@ -244,6 +244,7 @@ def _keep_calibration(retriever: Path, before: Index, after: Index, questions: S
 def _answer(questions: Path, index: Path, out: Path, seed: int, device: str, progress: Progress) -> None:
     """Answer the user's questions from an index, unless these are answered."""
     if not (out / "metrics.json").is_file() or load_run(out).summary["data_sha256"] != data_hash([questions]):
+        shutil.rmtree(out, ignore_errors=True)
         evaluate_openqa(questions, out, index=index, seed=seed, device=device, progress=progress)
 
 

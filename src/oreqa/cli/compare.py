@@ -36,7 +36,7 @@ def compare(
     [bold]oreqa compare runs/sparse runs/hybrid --out runs/difference[/bold]
     """
     from oreqa.errors import InputError
-    from oreqa.evaluation.compare import compare_runs
+    from oreqa.evaluation.compare import FEW, FEW_QUESTIONS, compare_runs
     from oreqa.evaluation.compare_report import write_comparison
     from oreqa.evaluation.runs import load_run
 
@@ -76,6 +76,8 @@ def compare(
                 style="bold" if d.p < 0.05 else "",
             )
         console.print(table)
+        if c.questions < FEW:
+            say(FEW_QUESTIONS, err=True)
         places = {"both": "both", "only_a": f"only in {a}", "only_b": f"only in {b}", "neither": "in neither"}
         if c.errors:
             shares = (f"{text} {c.errors[key]:,} ({c.error_shares[key]:.1f}%)" for key, text in places.items())

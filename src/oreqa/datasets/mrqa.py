@@ -20,6 +20,8 @@ def load_mrqa(path: Path) -> list[Paragraph]:
         where = f"{path}, line {number}"
         if "context" not in row:
             raise InputError(f"{where}: it has neither 'context', as MRQA's lines, nor 'question', as a list of questions")
+        if "answer" in row and "qas" not in row:
+            raise InputError(f"{where}: it is a pair to train on; give a SQuAD file (.json) or an MRQA file (.jsonl)")
         text = need(row, "context", str, where)
         questions = []
         for q, entry in enumerate(need(row, "qas", list, where)):

@@ -28,7 +28,7 @@ from oreqa.evaluation.classification import (
 from oreqa.evaluation.figures import calibration_figure
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.runs import QuestionResult
-from oreqa.evaluation.write import EvalRun, write_run
+from oreqa.evaluation.write import EvalRun, run_folder, write_run
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import probability
@@ -61,7 +61,7 @@ def evaluate_classifier(
     Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for pairs
     that cannot be read or have no negatives, ModelError for a model that cannot be loaded.
     """
-    data, out = Path(data), Path(out)
+    data, out = Path(data), run_folder(out)
     settings, scorer = Settings(model=str(model)), CrossEncoder.load(classifier, device, kind=CLASSIFIER)
     rows = labelled_questions(list(load_pairs(data)))
     begin = time.monotonic()

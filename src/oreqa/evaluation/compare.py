@@ -10,6 +10,11 @@ from oreqa.errors import InputError
 from oreqa.evaluation.runs import Run
 from oreqa.evaluation.significance import Difference, paired_difference
 
+FEW = 50
+"""Questions below which differences are hardly more than chance."""
+
+FEW_QUESTIONS = f"Fewer than {FEW} questions: only a large difference can be told from chance."
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -21,6 +26,9 @@ class Comparison:
     A question fails when no gold is on top (``p@1`` of 0, or ``em`` where a run has it). ``errors`` are the numbers of
     questions that ``both`` fail, ``only_a``, ``only_b`` or ``neither``; ``error_shares`` are the same in percent of all.
     Both are empty for runs that score by degrees alone, as those of generators; their questions are won and lost by gain.
+
+    ``won`` and ``lost`` are the ten questions with the largest gain and loss in the metric ``won_by``, of which they hold
+    each run's value.
     """
 
     a: str
@@ -30,6 +38,7 @@ class Comparison:
     differences: Mapping[str, Difference]
     errors: Mapping[str, int]
     error_shares: Mapping[str, float]
+    won_by: str
     won: tuple[Mapping[str, Any], ...]
     lost: tuple[Mapping[str, Any], ...]
 
@@ -79,7 +88,7 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
     won = tuple(row(i) for i in reversed(by_gain) if i in turned_right)[:10]
     lost = tuple(row(i) for i in by_gain if i in turned_wrong)[:10]
     shares = {who: round(100 * count / len(ids), 2) for who, count in errors.items()}
-    return Comparison(a.name, b.name, len(ids), means, differences, errors, shares, won, lost)
+    return Comparison(a.name, b.name, len(ids), means, differences, errors, shares, key, won, lost)
 
 
 def _percent(values: Sequence[float]) -> float:

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from oreqa.evaluation.compare import Comparison
+from oreqa.evaluation.compare import FEW, FEW_QUESTIONS, Comparison
 from oreqa.evaluation.figures import VENN_COLOURS, venn_figure
 from oreqa.evaluation.report import write_page
 from oreqa.files import write_json
@@ -23,18 +23,24 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> None:
 
 def _section(c: Comparison) -> str:
     a, b = (f'<b style="color:{colour}">{escape(name)}</b>' for colour, name in zip(VENN_COLOURS, (c.a, c.b), strict=True))
-    head = "<tr><th>metric</th><th>difference</th><th>95% interval</th><th>p</th></tr>"
+    head = f"<tr><th>metric</th><th>{a}</th><th>{b}</th><th>difference</th><th>95% interval</th><th>p</th></tr>"
     metrics = "".join(
-        f"<tr><td>{escape(name)}</td><td>{100 * d.mean:+.2f}</td>"
+        f"<tr><td>{escape(name)}</td>{_values(c.means[name])}<td>{100 * d.mean:+.2f}</td>"
         f"<td>{100 * d.low:+.2f} .. {100 * d.high:+.2f}</td><td>{d.p:.4f}</td></tr>"
         for name, d in c.differences.items()
     )
-    return f"""<h2>{b} against {a}: {c.questions:,} questions</h2>
+    few = f"<p class=dim>{FEW_QUESTIONS}</p>" if c.questions < FEW else ""
+    shown = f"<p class=dim>Each run's {escape(c.won_by)} of the question, from 0 to 1.</p>" if c.won_by else ""
+    return f"""<h2>{b} against {a}: {c.questions:,} questions</h2>{few}
 {_errors(c, a, b) if c.errors else ""}<h2>Differences</h2>
 <table><thead>{head}</thead><tbody>{metrics}</tbody></table>
-<h2>Won</h2>{_questions(c.won, a, b)}
-<h2>Lost</h2>{_questions(c.lost, a, b)}
+<h2>Won</h2>{shown}{_questions(c.won, a, b)}
+<h2>Lost</h2>{shown}{_questions(c.lost, a, b)}
 """
+
+
+def _values(means: Sequence[float]) -> str:
+    return "".join(f"<td>{mean:.2f}</td>" for mean in means)
 
 
 def _errors(c: Comparison, a: str, b: str) -> str:

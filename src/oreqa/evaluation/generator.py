@@ -22,7 +22,7 @@ from oreqa.errors import InputError
 from oreqa.evaluation.figures import histogram
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.evaluation.wording import bleu_4, rouge_l, rouge_l_coco
-from oreqa.evaluation.write import EvalRun, write_run
+from oreqa.evaluation.write import EvalRun, run_folder, write_run
 from oreqa.models.generator.decoding import BeamSearch, Decoding, Greedy, Nucleus, as_decoding
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer, mark_answer
@@ -55,7 +55,7 @@ def evaluate_generator(
 
     Raises InputError for data that cannot be read, ModelError for a model that cannot be loaded.
     """
-    data, out = as_path(data, "data"), as_path(out, "out")
+    data, out = as_path(data, "data"), run_folder(out)
     question_generator, decoding = QuestionGenerator.load(generator, device), as_decoding(decoding, seed)
     style = question_generator.styles[0] if style is None else style
     choice(style, question_generator.styles, "style")

@@ -33,7 +33,7 @@ from oreqa.evaluation.refusals import (
 from oreqa.evaluation.retrieval import reranking_settings
 from oreqa.evaluation.trust import judge, trust_metrics, trust_section
 from oreqa.evaluation.weights import check_weights_are_used, weight_changes
-from oreqa.evaluation.write import EvalRun, write_run
+from oreqa.evaluation.write import EvalRun, run_folder, write_run
 from oreqa.files import resume_rows, write_json
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
@@ -105,7 +105,7 @@ def evaluate_openqa(
     are kept in ``out`` as they come: an interrupted run resumes when it is started again. Raises InputError for data that
     cannot be read or arguments that do not fit together, ModelError for a model that cannot be loaded.
     """
-    data, out = Path(data), Path(out)
+    data, out = Path(data), run_folder(out)
     passages, rerank = count(passages, "passages"), count(rerank, "rerank", 0)
     questions = None if questions is None else count(questions, "questions")
     if null is not None:

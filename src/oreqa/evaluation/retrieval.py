@@ -16,7 +16,7 @@ from oreqa.datasets.tasks import draw_questions, need_questions, often_asked
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.ranking import rank_documents, rank_sentences
-from oreqa.evaluation.write import EvalRun, write_run
+from oreqa.evaluation.write import EvalRun, run_folder, write_run
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.reranking import load_classifier
@@ -55,7 +55,7 @@ def evaluate_reqa(
     choice(mode, MODES, "mode")
     rerank, questions = count(rerank, "rerank", 0), None if questions is None else count(questions, "questions")
     min_questions = count(min_questions, "min_questions")
-    data, out = Path(data), Path(out)
+    data, out = Path(data), run_folder(out)
     settings, scorer = Settings(model=str(model)), load_classifier(classifier, rerank, device)
     boundaries = load_boundaries(Path(sentences)) if sentences else None
     paragraphs, where = load_paragraphs(data), str(data)
@@ -111,7 +111,7 @@ def evaluate_beir(
     """
     choice(mode, MODES, "mode")
     rerank = count(rerank, "rerank", 0)
-    data, out = Path(data), Path(out)
+    data, out = Path(data), run_folder(out)
     settings, scorer = Settings(model=str(model)), load_classifier(classifier, rerank, device)
     task = load_beir(data, split)
     begin = time.monotonic()

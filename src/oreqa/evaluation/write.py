@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from oreqa.arguments import as_path
+from oreqa.errors import InputError
 from oreqa.evaluation.metrics import mean_metrics
 from oreqa.evaluation.papers import published_rows
 from oreqa.evaluation.report import write_report
 from oreqa.evaluation.runs import QuestionResult, save_run
+from oreqa.index.generations import newest_generation
 from oreqa.provenance import data_hash, versions
 
 
@@ -35,6 +38,23 @@ class EvalRun:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     figure: tuple[str, str] | None = None
     examples: tuple[str, str] | None = None
+
+
+def run_folder(out: str | Path) -> Path:
+    """The folder that a run is to be written to. Raises InputError if it holds what would be lost or mixed with the run: a
+    finished run, a model or an index; and if it is a file."""
+    folder = as_path(out, "out")
+    if (folder / "metrics.json").is_file():
+        held = "a finished run"
+    elif any((folder / name).is_file() for name in ("config.json", "run.json")):
+        held = "a model"
+    elif newest_generation(folder) is not None:
+        held = "an index"
+    elif folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: it is a file; name a folder for the run")
+    else:
+        return folder
+    raise InputError(f"{folder}: it holds {held} already; choose another folder, or remove it")
 
 
 def write_run(out: Path, run: EvalRun) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def find_model(name: str | Path) -> Path:
     """Return the folder of a model, which is named by its path or by the name of a packaged model.
 
     A folder in the working directory takes precedence over a packaged model of the same name only if it contains a
-    config.json. Raises ModelError, which lists the known names, if there is no such model.
+    config.json. Raises ModelError, which lists the known names, if there is no such model, or only an unfinished one.
     """
     if not isinstance(name, str | Path):
         raise ModelError(f"a model is named by a string or a path, not by {kind_of(name)}")
@@ -83,6 +83,8 @@ def find_model(name: str | Path) -> Path:
     # The Hub's name of the base encoder is what users of sentence-transformers write.
     packaged = _PACKAGED.get(str(name).lower().removeprefix("sentence-transformers/"))
     if name and (holds_model or (is_folder and packaged is None)):
+        if not holds_model and (path / "checkpoints").is_dir():
+            raise ModelError(f"{path}: its training was interrupted; finish it by the command that began it")
         return path.absolute()
     if packaged is not None:
         package, folder = packaged

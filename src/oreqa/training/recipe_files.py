@@ -47,7 +47,7 @@ def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] =
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the recipe"
         place = _setting(first["loc"], changes) or f"{path}: {key}"
-        raise InputError(f"{place}: {_plain(first['msg'])}") from None
+        raise InputError(f"{place}: {_plain(first['msg'])}{_hint(kind, first['loc'], first['type'])}") from None
 
 
 _SHOWN = 60
@@ -75,7 +75,18 @@ def _plain(message: str) -> str:
         (", unable to parse string as an integer", ""),
     ):
         message = message.replace(theirs, ours)
+    message = re.sub(r"Tuple should have at least (\d+) items?.*", r"it must be a list of at least \1", message)
     return re.sub(r"a valid dictionary or instance of \w+", "a table", message)
+
+
+def _hint(kind: type[Section], place: Sequence[int | str], error: str) -> str:
+    """How to write a list of texts, or leave out a table, where something else stands."""
+    name = str(place[0]) if len(place) == 1 else ""
+    if error == "tuple_type" and name and section_at(kind, place) is kind:
+        return f'; write {name}=["..."]'
+    if error == "model_type" and name:
+        return f"; to leave it out, write {name}="
+    return ""
 
 
 def _unknown_key(kind: type[Section], place: Sequence[int | str]) -> str:

@@ -21,6 +21,8 @@ R = TypeVar("R", bound=Recipe)
 STARTED = "started.json"
 """What an unfinished run was started with, beside its checkpoints."""
 
+CONTENT = "the content of its files"
+
 
 def train_recorded(
     train: Callable[[R, Path, Progress], dict[str, Any]],
@@ -73,14 +75,20 @@ def _check_same_run(out: Path, started: dict[str, Any]) -> None:
         return
     before, now = _flat(read_json_file(out / STARTED)), _flat(started)
     if changed := [key for key in {**before, **now} if before.get(key) != now.get(key)]:
+        shown = (
+            key if key == CONTENT else f"{key} (it has {before.get(key)!r}, not {now.get(key)!r})" for key in changed[:5]
+        )
         raise InputError(
-            f"{out}: it holds an interrupted run that differs in {', '.join(changed[:5])}; "
+            f"{out}: it holds an interrupted run that differs in {', '.join(shown)}; "
             f"train as it began, choose another folder, or remove {checkpoints_of(out)}"
         )
 
 
 def _flat(started: dict[str, Any]) -> dict[str, Any]:
-    """Every setting by its key, and the hashes of the data; the files may have moved to another ``data_root``."""
+    """Every setting that decides the model, by its key, and the hashes of the data; the files may have moved to another
+    ``data_root``."""
     recipe = {key: value for key, value in started["recipe"].items() if key not in ("data_root", "optimiser")}
-    optimiser = {f"optimiser.{key}": value for key, value in started["recipe"]["optimiser"].items()}
-    return {**recipe, **optimiser, "the content of its files": list(started["data_sha256"].values())}
+    optimiser = {
+        f"optimiser.{key}": value for key, value in started["recipe"]["optimiser"].items() if key != "checkpoint_steps"
+    }
+    return {**recipe, **optimiser, CONTENT: list(started["data_sha256"].values())}
