@@ -294,6 +294,8 @@ def main() -> None:
                 recipe = make_recipe(encoder, system, kind, seed, arguments.epochs)
                 facts = {"encoder": encoder, "system": key, "seed": seed, "pairs_sha256": pairs_sha256}
                 facts |= {"rival": system.rival, "settings": list(system.settings)}
+                if kind is mined:
+                    facts["negatives_sha256"] = data_hash([mined])
                 file = KEPT / f"{name}-{encoder}-{key}-{seed}.jsonl.gz"
                 out = work / f"{encoder}-{key}-{arguments.set}-{seed}"
                 ensure_measured(task, recipe, system.labels, facts, out, file)

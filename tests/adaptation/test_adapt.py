@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from lives import LIVES, NAMES
-from tiny_models import make_model
+from tiny_models import make_head, make_model
 from typer.testing import CliRunner
 
 pytest.importorskip("torch")
@@ -14,12 +14,11 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.adaptation import adapt, adapt_index  # noqa: E402
 from oreqa.adaptation import report as report_module  # noqa: E402
-from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
+from oreqa.adaptation.stages import ENCODE, GENERATE, JUDGE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
 from oreqa.answering import Answerer  # noqa: E402
 from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
-from oreqa.datasets.reqa import ReqaTask  # noqa: E402
-from oreqa.errors import IndexStateError, InputError  # noqa: E402
+from oreqa.errors import IndexStateError, InputError, ModelError  # noqa: E402
 from oreqa.evaluation.significance import Difference  # noqa: E402
 from oreqa.generation import prose  # noqa: E402
 from oreqa.index.change_encoder import change_encoder  # noqa: E402
@@ -27,11 +26,13 @@ from oreqa.index.generations import newest_generation  # noqa: E402
 from oreqa.index.in_memory import index_documents  # noqa: E402
 from oreqa.index.locking import write_lock  # noqa: E402
 from oreqa.index.search import Index  # noqa: E402
+from oreqa.models.cross_encoder.folder import read_cross_encoder_folder  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
+from oreqa.models.fitted import write_fitted  # noqa: E402
 from oreqa.models.folders import fingerprint  # noqa: E402
 
 SETTINGS = ["max_tokens=48", "optimiser.batch=8", "optimiser.checkpoint_steps=2", "optimiser.learning_rate=1e-3"]
-STAGES = [GENERATE, NEGATIVES, TRAIN, ENCODE, MEASURE]
+STAGES = [GENERATE, NEGATIVES, TRAIN, JUDGE, ENCODE, MEASURE]
 
 
 class Disk(NamedTuple):
@@ -39,8 +40,9 @@ class Disk(NamedTuple):
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tiny encoder reads letters: its passages are of few words, parts of sentences."""
+def _small(monkeypatch: pytest.MonkeyPatch, tiny_classifier: Path) -> None:
+    """The tiny encoder reads letters: its passages are of few words, parts of sentences. No default is as small."""
+    monkeypatch.setitem(adapt_index.__kwdefaults__, "classifier", tiny_classifier)
     monkeypatch.setattr(prose, "MIN_WORDS", 5)
     monkeypatch.setattr(prose, "is_prose", bool)
     monkeypatch.setattr(adapt, "FEWEST", 1)
@@ -81,7 +83,8 @@ def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypat
     assert report.train_questions > report.held_out_questions > 0
     work = kb / "adapted" / "1"
     assert {path.name for path in work.iterdir()} == {
-        "pairs.jsonl", "questions.jsonl", "report.json", "retriever", "retriever.toml", "started.json",
+        "classifier", "classifier.toml", "pairs.jsonl", "questions.jsonl", "report.json", "retriever", "retriever.toml",
+        "started.json",
     }  # fmt: skip
     again = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
     assert again.folder == "adapted/2"
@@ -90,12 +93,61 @@ def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypat
 def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_module, "paired_difference", worse)
     generation = newest_generation(kb)
-    options = ["--round-trip", "0", "--json", *(part for text in SETTINGS for part in ("--set", text))]
+    options = [
+        "--round-trip",
+        "0",
+        "--classifier",
+        "none",
+        "--json",
+        *(part for text in SETTINGS for part in ("--set", text)),
+    ]
     result = CliRunner().invoke(app, ["adapt", "--index", str(kb), "--generator", str(tiny_generator), *options])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["published"] is False
+    assert json.loads(result.stdout)["classifier"] is None
+    assert not (kb / "adapted" / "1" / "classifier").exists()
     assert "this will take about" in result.stderr
     assert newest_generation(kb) == generation
+
+
+def test_a_trained_classifier_re_ranks(
+    kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_module, "paired_difference", better)
+    base = make_head(tmp_path / "base", "classifier", seed=8, marking="marked", max_tokens=48)
+    write_fitted(base / "fitted.json", rerank_weight=0.7)
+    options = ["--round-trip", "0", "--classifier", str(base), *(part for text in SETTINGS for part in ("--set", text))]
+    result = CliRunner().invoke(app, ["adapt", "--index", str(kb), "--generator", str(tiny_generator), *options])
+    assert result.exit_code == 0, result.output
+    trained = kb / "adapted" / "1" / "classifier"
+    assert f"the trained classifier re-ranks better: --rerank 20 --classifier {trained}" in " ".join(result.stdout.split())
+    assert "re-ranked by the classifier, with the old encoder" in result.stdout
+    folder = read_cross_encoder_folder(trained)
+    assert (folder.kind, folder.marking, folder.max_tokens, folder.fitted.rerank_weight) == ("classifier", "marked", 48, 0.7)
+    assert fingerprint(trained) != fingerprint(base)
+    search = ["search", "books about bees", "--index", str(kb), "--rerank", "3", "--classifier", str(trained)]
+    assert CliRunner().invoke(app, search).exit_code == 0
+
+
+def test_a_resumed_adaptation_trains_a_classifier_once_and_another_anew(
+    kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_module, "paired_difference", better)
+    work = kb / "adapted" / "1"
+
+    def adapt_broken_off(**changes: Any) -> str:
+        with monkeypatch.context() as broken:
+            broken.setattr(adapt, "_keep_calibration", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, **changes)
+        return f"{(work / 'classifier' / 'run.json').stat().st_mtime_ns} {fingerprint(work / 'classifier')}"
+
+    other = make_head(tmp_path / "other", "classifier", seed=9, marking="marked")
+    first, second, third = adapt_broken_off(), adapt_broken_off(), adapt_broken_off(classifier=other)
+    assert first == second
+    assert third.split()[1] != first.split()[1]
+    with pytest.raises(ModelError, match="it is an encoder, not a classifier"):
+        adapt_index(kb, generator=tiny_generator, classifier=kb / "adapted" / "1" / "retriever")
 
 
 @pytest.mark.parametrize("loses", [False, True])
@@ -130,17 +182,6 @@ def test_a_full_disk_is_told_before_the_work(kb: Path, tiny_generator: Path, mon
     monkeypatch.setattr(adapt.shutil, "disk_usage", lambda path: Disk(free=100))
     with pytest.raises(InputError, match="MB of disk are needed, and 0 MB are free"):
         adapt_index(kb, generator=tiny_generator, settings=SETTINGS)
-
-
-def test_other_questions_of_the_user_are_answered_anew(kb: Path, tmp_path: Path) -> None:
-    own, answered = tmp_path / "own.jsonl", []
-    for name in (*NAMES[:2], NAMES[1]):
-        own.write_text(json.dumps({"question": f"What did {name} read?", "answers": ["books about bees"]}) + "\n")
-        adapt._answer(own, kb, tmp_path / "before", 0, "cpu", adapt.no_progress)
-        (row,) = adapt.load_run(tmp_path / "before").questions.values()
-        answered.append((row["question"], (tmp_path / "before" / "metrics.json").stat().st_mtime_ns))
-    assert [question for question, _ in answered] == [f"What did {name} read?" for name in (*NAMES[:2], NAMES[1])]
-    assert answered[1] == answered[2] != answered[0]
 
 
 @pytest.mark.parametrize("stage", ["draw_negatives", "mix_weights", "change_encoder", "_keep_calibration", "take_encodings"])
@@ -275,20 +316,6 @@ def test_an_encoder_with_other_layers_is_refused_before_the_work(tmp_path: Path,
     change_encoder(kb, make_model(tmp_path / "dense", dense=True))
     with pytest.raises(InputError, match="dense: only one BERT with its pooling can be adapted"):
         adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
-
-
-def test_a_question_ranks_the_first_passage_that_answers_it(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapt, "BATCH", 2)
-    with Index.open(kb) as index:
-        passages = list(index.passages())
-        owners = [passage for passage in passages for _ in passage.sentences]
-        sentences = [sentence.text for passage in passages for sentence in passage.sentences]
-        task = ReqaTask(tuple(passages), tuple(sentences), tuple((place,) for place in range(len(sentences))))
-        values = adapt._ranks(task, index, "", adapt.no_progress)
-        for text, owner, value in zip(sentences, owners, values, strict=True):
-            ranked = [hit.passage for hit in index.search(text, adapt.DEPTH, "hybrid", "passage")]
-            assert value == (1 / (1 + ranked.index(owner)) if owner in ranked else 0)
-    assert max(values) == 1.0
 
 
 def test_an_empty_index(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:

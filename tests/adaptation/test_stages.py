@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from oreqa.adaptation import stages
-from oreqa.adaptation.stages import ENCODE, GENERATE, TRAIN, Stages, estimate
+from oreqa.adaptation.stages import ENCODE, GENERATE, JUDGE, TRAIN, Stages, estimate
 from oreqa.core import Document
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
@@ -32,11 +32,13 @@ def test_an_estimate_grows_with_the_questions_and_the_passages(
     with Index.open(tmp_path / "kb") as index:
         passages = list(index.passages())
         few, many, read = (
-            estimate(index.encoder, passages, questions, 0, round_trip, 1000)
+            estimate(index.encoder, passages, questions, 0, round_trip, round_trip, 1000)
             for questions, round_trip in ((10, False), (20, False), (10, True))
         )
     assert few.seconds[ENCODE] == pytest.approx(6)  # two seconds each
     assert many.seconds[GENERATE] == 2 * few.seconds[GENERATE] == pytest.approx(2 * 10 * 2 * stages.ASKING)
     assert read.seconds[GENERATE] > few.seconds[GENERATE]
+    assert read.seconds[JUDGE] > 0
+    assert JUDGE not in few.seconds
     assert many.seconds[TRAIN] == 2 * few.seconds[TRAIN]
     assert few.bytes > 1000

@@ -1,4 +1,4 @@
-"""Adapt an index's encoder to its documents: generate questions, train, measure, and publish what is better."""
+"""Adapt an index's models to its documents: generate questions, train, measure, and publish what is better."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from oreqa.adaptation.classifier import train_classifier
 from oreqa.adaptation.cosines import compare_cosines
+from oreqa.adaptation.measuring import answer_questions, judge_classifiers, reciprocal_ranks, user_gains
 from oreqa.adaptation.questions import HELD_OUT, build_tasks, definition_pairs, heading_pairs, keyword_pairs
 from oreqa.adaptation.report import AdaptationReport, Gain
-from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate, Stages, estimate
+from oreqa.adaptation.stages import ENCODE, GENERATE, JUDGE, MEASURE, NEGATIVES, TRAIN, Estimate, Stages, estimate
 from oreqa.adaptation.work import (
     AFTER,
     BEFORE,
+    CLASSIFIER_TRAINED,
     FOLDER,
     MEASURED,
     ORIGINAL,
@@ -36,10 +39,8 @@ from oreqa.core import Passage
 from oreqa.datasets.pairs import load_pairs, pair_row
 from oreqa.datasets.questions import load_question_list
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.defaults import DEFAULT_GENERATOR
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_GENERATOR
 from oreqa.errors import InputError
-from oreqa.evaluation.openqa import evaluate_openqa
-from oreqa.evaluation.runs import load_run
 from oreqa.files import byte_lines, write_json, write_jsonl
 from oreqa.generation import generate_questions
 from oreqa.generation.output import partial_file
@@ -50,24 +51,18 @@ from oreqa.index.generations import require_generation
 from oreqa.index.locking import write_lock
 from oreqa.index.search import Index
 from oreqa.mining.negatives import draw_negatives
+from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
 from oreqa.models.fitted import write_fitted
-from oreqa.models.folders import FITTED, fingerprint
+from oreqa.models.folders import CLASSIFIER, FITTED, find_model, fingerprint
 from oreqa.models.mixing import mix_weights
 from oreqa.progress import Progress, no_progress
-from oreqa.provenance import data_hash
 from oreqa.training import need_torch
-
-METRICS = ("em", "f1", "acc@1", "acc@5")
-"""What is measured of the user's questions, where answers are short enough to tell: exact match, F1, and retrieval."""
 
 SHARE = 0.5
 """Share of the trained weights in the mix with those before."""
 
 FEWEST = 30
 """Held-out questions without which no gain could be told from chance."""
-
-DEPTH, BATCH = 100, 64
-"""Passages that are ranked for a held-out question, and questions that are searched together."""
 
 MOST_KEPT = 0.5
 """Upper bound of the share of generated questions that pass the filters."""
@@ -80,6 +75,7 @@ def adapt_index(
     *,
     generator: str | Path = DEFAULT_GENERATOR,
     extractor: str | Path | None = None,
+    classifier: str | Path | None = DEFAULT_CLASSIFIER,
     questions: str | Path | None = None,
     draw: int = 2000,
     answers: int = 3,
@@ -96,14 +92,17 @@ def adapt_index(
     keywords and headings, questions about definitions, and hard negatives, they train the encoder. The mean of its weights
     and those before is measured on questions about held-out documents, and published if it finds their passages better
     (p < 0.05). Your own ``questions``, a list as for ``evaluate_openqa``, are answered before and after, too; the encoder is
-    not published if significantly fewer answers are right (p < 0.05). ``settings`` change the training's recipe.
+    not published if significantly fewer answers are right (p < 0.05). ``settings`` change the recipe of the
+    encoder's training. The ``classifier`` is trained on the same pairs and re-ranks the held-out questions' passages before
+    and after; None trains none. An index names no classifier: where you re-rank, pass ``INDEX/adapted/N/classifier``.
     ``announce`` is called before the work with an estimate of its time and disk.
 
     The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
     resumes when it is started again, unless the documents have changed; with other ``settings`` it keeps the questions.
     Documents that are added while it runs get the new encoder's vectors, too. Raises InputError if the documents yield too
-    few questions, the disk is too full or the encoder has more than one transformer and its pooling, IndexStateError if
-    another process is adapting the index, and whatever generation and training raise.
+    few questions, the disk is too full or the encoder has more than one transformer and its pooling, ModelError for a
+    classifier that cannot be loaded, IndexStateError if another process is adapting the index, and whatever generation and
+    training raise.
     """
     need_torch()
     folder = as_path(index, "an index's folder")
@@ -114,13 +113,16 @@ def adapt_index(
         load_question_list(asked)  # a mistake in it must not show after hours
     arguments = {"generator": str(generator), "extractor": extractor and str(extractor), "draw": draw, "answers": answers,
                  "round_trip": share(round_trip, "round_trip"), "seed": seed}  # fmt: skip
+    judge = None if classifier is None else str(classifier)
+    if judge is not None:
+        read_cross_encoder_folder(find_model(judge), CLASSIFIER)  # a wrong one must not show after hours
     require_generation(folder)
     with write_lock(folder / FOLDER, "adapting this index"):
-        if report := report_of_killed(folder, arguments, settings, asked):
+        if report := report_of_killed(folder, arguments, settings, judge, asked):
             return report
-        work = begin(folder, arguments, settings, seed)
+        work = begin(folder, arguments, settings, judge, seed)
         with removed_if_refused(work), Index.open(work / ORIGINAL, device) as original:
-            report = _adapt(original, work, arguments, asked, settings, device, announce, progress)
+            report = _adapt(original, work, arguments, judge, asked, settings, device, announce, progress)
         write_json(work / MEASURED, asdict(report))
         if report.published:
             take_encodings(work / TRIAL, folder)
@@ -133,6 +135,7 @@ def _adapt(
     original: Index,
     work: Path,
     arguments: Mapping[str, Any],
+    classifier: str | None,
     asked: Path | None,
     settings: Sequence[str],
     device: str,
@@ -147,7 +150,7 @@ def _adapt(
             f"{work.parents[1]}: {asked_about} passages of prose of at least {MIN_WORDS} words would be asked about, which "
             f"gives {measured} questions to measure by at best; at least {FEWEST} are needed: {_MORE}"
         )
-    expected = _estimate(original, passages, work, arguments, asked_about)
+    expected = _estimate(original, passages, work, arguments, asked_about, classifier is not None)
     if announce is not None:
         announce(expected)
     if expected.bytes > (free := shutil.disk_usage(work).free):
@@ -163,27 +166,34 @@ def _adapt(
             write_jsonl(work / PAIRS, map(pair_row, draw_negatives(train, original, seed, advance)))
     with stages(TRAIN):
         _train(work, original.settings.model, settings, progress)
+    judged = None
+    if classifier is not None:
+        with stages(JUDGE):
+            trained = train_classifier(work, classifier, seed, progress)
+        with stages(MEASURE):
+            judged = judge_classifiers(held_out, original, (classifier, trained), seed, device, progress)
     with stages(MEASURE):
-        before = _ranks(held_out, original, "measuring the encoder before", progress)
+        before = reciprocal_ranks(held_out, original, "measuring the encoder before", progress)
         if asked is not None:
-            _answer(asked, original.folder, work / BEFORE, seed, device, progress)
+            answer_questions(asked, original.folder, work / BEFORE, seed, device, progress)
     trial, retriever = work / TRIAL, work / RETRIEVER
     with Index.open(trial, device) as adapted:
         if adapted.fingerprint != fingerprint(retriever):
             with stages(ENCODE), progress(ENCODE, len(passages)) as advance:
                 change_encoder(trial, retriever, device, advance)
         with stages(MEASURE):
-            after = _ranks(held_out, adapted, "measuring the encoder after", progress)
+            after = reciprocal_ranks(held_out, adapted, "measuring the encoder after", progress)
             _keep_calibration(retriever, original, adapted, held_out.questions)
             if asked is not None:
-                _answer(asked, trial, work / AFTER, seed, device, progress)
-    gain, of_user = Gain.of_questions(before, after, seed), {} if asked is None else _user_gains(work, seed)
+                answer_questions(asked, trial, work / AFTER, seed, device, progress)
+    gain, of_user = Gain.of_questions(before, after, seed), {} if asked is None else user_gains(work, seed)
     return AdaptationReport(
         folder=f"{FOLDER}/{work.name}",
         passages=len(passages),
         train_questions=len(train.questions),
         held_out_questions=len(held_out.questions),
         held_out=gain,
+        classifier=judged,
         user=of_user,
         published=gain.is_certain and not any(gain.is_loss for gain in of_user.values()),
         seconds=stages.seconds,
@@ -191,7 +201,7 @@ def _adapt(
 
 
 def _estimate(
-    original: Index, passages: Sequence[Passage], work: Path, arguments: Mapping[str, Any], asked_about: int
+    original: Index, passages: Sequence[Passage], work: Path, arguments: Mapping[str, Any], asked_about: int, judges: bool
 ) -> Estimate:
     """What is left of an adaptation in ``work`` that asks about so many passages."""
     questions = asked_about * arguments["answers"]
@@ -200,8 +210,9 @@ def _estimate(
     searched = [path.stat().st_size for path in require_generation(index).rglob("*")]
     encoded = [path.stat().st_size for path in index.glob(f"{ENCODINGS}*")]
     size = 2 * sum(searched) + sum(encoded)  # the trial's files and the next generation's are there at once
-    whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, size)
-    results = {GENERATE: QUESTIONS, NEGATIVES: PAIRS, TRAIN: f"{RETRIEVER}/model.safetensors"}
+    whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, judges, size)
+    results = {GENERATE: QUESTIONS, NEGATIVES: PAIRS, TRAIN: f"{RETRIEVER}/model.safetensors",
+               JUDGE: f"{CLASSIFIER_TRAINED}/run.json"}  # fmt: skip
     left = {stage: time for stage, time in whole.seconds.items() if not (work / results.get(stage, MEASURED)).is_file()}
     if GENERATE in left and (partial := partial_file(work / QUESTIONS)).is_file():
         left[GENERATE] *= max(0.0, 1 - sum(1 for _ in byte_lines(partial)) / asked_about)
@@ -239,35 +250,3 @@ def _keep_calibration(retriever: Path, before: Index, after: Index, questions: S
     calibration = fitted.calibration and fitted.calibration.rescaled(replaced.scales, replaced.offsets)
     changes = {} if calibration is None else {"calibration": asdict(calibration)}
     write_fitted(retriever / FITTED, replaced=asdict(replaced.replacing(fitted.replaced)), **changes)
-
-
-def _answer(questions: Path, index: Path, out: Path, seed: int, device: str, progress: Progress) -> None:
-    """Answer the user's questions from an index, unless these are answered."""
-    if not (out / "metrics.json").is_file() or load_run(out).summary["data_sha256"] != data_hash([questions]):
-        shutil.rmtree(out, ignore_errors=True)
-        evaluate_openqa(questions, out, index=index, seed=seed, device=device, progress=progress)
-
-
-def _user_gains(work: Path, seed: int) -> dict[str, Gain]:
-    """What the user's questions gain in each of ``METRICS`` that was measured."""
-    before, after = (list(load_run(work / name).questions.values()) for name in (BEFORE, AFTER))
-    return {
-        metric: Gain.of_questions([row[metric] for row in before], [row[metric] for row in after], seed)
-        for metric in METRICS
-        if all(metric in row for row in (*before, *after))
-    }
-
-
-def _ranks(task: ReqaTask, index: Index, name: str, progress: Progress) -> list[float]:
-    """Each question's reciprocal rank: that of the first passage with an answer, by hybrid search; 0 beyond ``DEPTH``."""
-    owners = [passage for passage in task.passages for _ in passage.sentences]
-    ranks = []
-    with progress(name, len(task.questions)) as advance:
-        for begin_at in range(0, len(task.questions), BATCH):
-            batch = task.questions[begin_at : begin_at + BATCH]
-            for golds, hits in zip(task.gold[begin_at:], index.search(batch, DEPTH, "hybrid", "passage"), strict=False):
-                right = {(owners[gold].document_key, owners[gold].start) for gold in golds}
-                ranked = [(hit.passage.document_key, hit.passage.start) in right for hit in hits]
-                ranks.append(1 / (1 + ranked.index(True)) if any(ranked) else 0.0)
-            advance(len(batch))
-    return ranks

@@ -48,10 +48,11 @@ class Gain:
 class AdaptationReport:
     """What an adaptation learned from, and what it gained.
 
-    ``held_out`` is the MRR of the passages that answer generated questions about held-out documents, by hybrid search;
-    ``user`` the metrics of the user's questions, if there are any. ``published`` says whether the index uses the new
-    encoder, which lies in ``folder`` inside the index's. ``seconds`` is what each stage took, in all runs
-    that were not killed in the middle of it.
+    ``held_out`` is the MRR of the passages that answer generated questions about held-out documents, by hybrid search,
+    with the encoder before and after; ``classifier`` is the same with the old encoder, re-ranked by the classifier before
+    and after, if one was trained; ``user`` are the metrics of the user's questions, if there are any. ``published`` says
+    whether the index uses the new encoder, which lies in ``folder`` inside the index's. ``seconds`` is what each stage took,
+    in all runs that were not killed in the middle of it.
     """
 
     folder: str
@@ -59,6 +60,7 @@ class AdaptationReport:
     train_questions: int
     held_out_questions: int
     held_out: Gain
+    classifier: Gain | None
     user: Mapping[str, Gain]
     published: bool
     seconds: Mapping[str, float]
@@ -68,4 +70,6 @@ class AdaptationReport:
         """From the JSON that was made of one."""
         content: dict[str, Any] = read_json(file)
         user = {name: Gain.of_row(row) for name, row in content["user"].items()}
-        return cls(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user})
+        judged = content.get("classifier")
+        gains = {"held_out": Gain.of_row(content["held_out"]), "classifier": judged and Gain.of_row(judged), "user": user}
+        return cls(**{**content, **gains})

@@ -15,16 +15,17 @@ from oreqa.files import read_json, write_json
 from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.encoder import Encoder
 
-GENERATE, NEGATIVES, TRAIN, ENCODE, MEASURE = (
-    "generating questions", "drawing negatives", "training", "encoding passages", "measuring",
+GENERATE, NEGATIVES, TRAIN, JUDGE, ENCODE, MEASURE = (
+    "generating questions", "drawing negatives", "training", "training the classifier", "encoding passages", "measuring",
 )  # fmt: skip
 """The stages, in their order; measuring comes before and after encoding."""
 
 SAMPLE = 64
 """Passages whose encoding is timed."""
 
-ASKING, READING, TRAINING = 3.0, 8.0, 14.0
-"""What it takes to generate a question, to read five passages for it, and to learn from it: in encodings of a passage."""
+ASKING, READING, TRAINING, JUDGING = 3.0, 8.0, 14.0, 10.0
+"""What it takes to generate a question, to read five passages for it, and for the encoder and the classifier to learn from
+it: in encodings of a passage."""
 
 CHECKPOINTS, MODELS = 6, 2
 """Disk in sizes of the encoder's weights: two checkpoints with the optimiser's state, and the trained and mixed models."""
@@ -63,12 +64,18 @@ class Estimate:
 
 
 def estimate(
-    encoder: Encoder, passages: Sequence[Passage], questions: int, by_rule: int, round_trip: bool, index_bytes: int
+    encoder: Encoder,
+    passages: Sequence[Passage],
+    questions: int,
+    by_rule: int,
+    round_trip: bool,
+    judges: bool,
+    index_bytes: int,
 ) -> Estimate:
     """Estimate an adaptation from the time that the ``encoder`` takes for some of the ``passages``.
 
-    ``questions`` will be generated, and read for if there is a ``round_trip``; training has pairs ``by_rule``, too.
-    ``index_bytes`` is what copies of the index will take.
+    ``questions`` will be generated, and read for if there is a ``round_trip``; training has pairs ``by_rule``, too,
+    and trains a classifier if the adaptation ``judges``. ``index_bytes`` is what copies of the index will take.
     """
     sample = [encoder_input(passage) for passage in passages[:: -(-len(passages) // SAMPLE)]]
     encoder.encode_passages(sample[:1])  # the first call compiles the model
@@ -80,6 +87,7 @@ def estimate(
         GENERATE: questions * (ASKING + READING * round_trip) * each,
         NEGATIVES: 1.5 * pairs * each,
         TRAIN: pairs * TRAINING * each,
+        **({JUDGE: pairs * JUDGING * each} if judges else {}),
         ENCODE: len(passages) * each,
         MEASURE: 0.2 * questions * each,
     }

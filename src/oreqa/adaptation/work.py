@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.adaptation.report import AdaptationReport
-from oreqa.adaptation.stages import GENERATE, NEGATIVES
+from oreqa.adaptation.stages import GENERATE, JUDGE, NEGATIVES
 from oreqa.errors import InputError
 from oreqa.evaluation.runs import load_run
 from oreqa.files import read_json, write_json, write_text
@@ -39,6 +39,9 @@ QUESTIONS, PAIRS, RECIPE, TRAINED, RETRIEVER, SECONDS = (
 )  # fmt: skip
 """Generated questions, the training's pairs and recipe, the trained encoder, its mix with the old one, the stages' times."""
 
+CLASSIFIER_RECIPE, CLASSIFIER_TRAINED = "classifier.toml", "classifier"
+"""How the classifier is trained, and its folder."""
+
 BEFORE, AFTER = "before", "after"
 """Folders of the answers to the user's questions."""
 
@@ -64,7 +67,7 @@ checkpoint_steps = 10
 """
 
 
-def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], seed: int) -> Path:
+def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], classifier: str | None, seed: int) -> Path:
     """The folder of an adaptation: that of an unfinished one of the same documents and arguments, or the next.
 
     In it are copies of the index, so that updates of the index do not disturb, and the training's recipe. Of an unfinished
@@ -93,7 +96,7 @@ def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], se
         _forget_training(work)
     if not (work / STARTED).is_file() or not (work / TRIAL).is_dir():
         copy_generation(index, work / TRIAL)
-    write_json(work / STARTED, {**wanted, "settings": settings})
+    write_json(work / STARTED, {**wanted, "settings": settings, "classifier": classifier})
     return work
 
 
@@ -117,7 +120,11 @@ def finish(work: Path) -> None:
 
 
 def report_of_killed(
-    index: Path, arguments: Mapping[str, Any], settings: Sequence[str], questions: Path | None
+    index: Path,
+    arguments: Mapping[str, Any],
+    settings: Sequence[str],
+    classifier: str | None,
+    questions: Path | None,
 ) -> AdaptationReport | None:
     """The report of the same adaptation that was killed when its encoder had been published; None if there is none.
 
@@ -131,8 +138,9 @@ def report_of_killed(
         documents = _documents(current)
     started = read_json(work / STARTED)
     asked = load_run(work / BEFORE).summary["data_sha256"] if (work / BEFORE / "metrics.json").is_file() else None
+    wanted = {"documents": documents, "arguments": arguments, "settings": settings, "classifier": classifier}
     is_same = (
-        [started.get(key) for key in ("documents", "arguments", "settings")] == [documents, arguments, settings]
+        {key: started.get(key) for key in wanted} == wanted
         and asked == (None if questions is None else data_hash([questions]))
     )  # fmt: skip
     finish(work)
@@ -153,7 +161,7 @@ def _forget_training(work: Path) -> None:
     (work / MEASURED).unlink(missing_ok=True)
     if (work / SECONDS).is_file():
         seconds = read_json(work / SECONDS)
-        write_json(work / SECONDS, {stage: seconds[stage] for stage in (GENERATE, NEGATIVES) if stage in seconds})
+        write_json(work / SECONDS, {stage: seconds[stage] for stage in (GENERATE, NEGATIVES, JUDGE) if stage in seconds})
 
 
 def _write_recipe(work: Path, model: str, seed: int, settings: Sequence[str]) -> None:

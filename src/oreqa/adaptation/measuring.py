@@ -1,0 +1,76 @@
+"""What an adaptation is judged by: the held-out questions' passages, and the answers to the user's own questions."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from oreqa.adaptation.report import Gain
+from oreqa.adaptation.work import AFTER, BEFORE
+from oreqa.datasets.reqa import ReqaTask
+from oreqa.evaluation.openqa import evaluate_openqa
+from oreqa.evaluation.runs import load_run
+from oreqa.index.search import Index
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.cross_encoder.reranking import rerank_hits
+from oreqa.progress import Progress
+from oreqa.provenance import data_hash
+
+METRICS = ("em", "f1", "acc@1", "acc@5")
+"""What is measured of the user's questions, where answers are short enough to tell: exact match, F1, and retrieval."""
+
+DEPTH, RERANKED, BATCH = 100, 20, 64
+"""Passages that are ranked for a held-out question, how many of them a classifier re-ranks, and questions that are searched
+together."""
+
+
+def answer_questions(questions: Path, index: Path, out: Path, seed: int, device: str, progress: Progress) -> None:
+    """Answer the user's questions from an index, unless these are answered."""
+    if not (out / "metrics.json").is_file() or load_run(out).summary["data_sha256"] != data_hash([questions]):
+        shutil.rmtree(out, ignore_errors=True)
+        evaluate_openqa(questions, out, index=index, seed=seed, device=device, progress=progress)
+
+
+def user_gains(work: Path, seed: int) -> dict[str, Gain]:
+    """What the user's questions gain in each of ``METRICS`` that was measured."""
+    before, after = (list(load_run(work / name).questions.values()) for name in (BEFORE, AFTER))
+    return {
+        metric: Gain.of_questions([row[metric] for row in before], [row[metric] for row in after], seed)
+        for metric in METRICS
+        if all(metric in row for row in (*before, *after))
+    }
+
+
+def judge_classifiers(
+    task: ReqaTask, index: Index, classifiers: Sequence[str | Path], seed: int, device: str, progress: Progress
+) -> Gain:
+    """What re-ranking by the second classifier gains over re-ranking by the first."""
+    before, after = (
+        reciprocal_ranks(task, index, f"measuring the classifier {when}", progress, CrossEncoder.load(name, device))
+        for when, name in zip(("before", "after"), classifiers, strict=True)
+    )
+    return Gain.of_questions(before, after, seed)
+
+
+def reciprocal_ranks(
+    task: ReqaTask, index: Index, name: str, progress: Progress, classifier: CrossEncoder | None = None
+) -> list[float]:
+    """Each question's reciprocal rank: that of the first passage with an answer, by hybrid search; 0 beyond ``DEPTH``.
+
+    A ``classifier`` re-ranks the first ``RERANKED``.
+    """
+    owners = [passage for passage in task.passages for _ in passage.sentences]
+    ranks = []
+    with progress(name, len(task.questions)) as advance:
+        for begin_at in range(0, len(task.questions), BATCH):
+            batch = task.questions[begin_at : begin_at + BATCH]
+            searched = index.search(batch, DEPTH, "hybrid", "passage")
+            if classifier is not None:
+                searched = rerank_hits(classifier, batch, searched, RERANKED)
+            for golds, hits in zip(task.gold[begin_at:], searched, strict=False):
+                right = {(owners[gold].document_key, owners[gold].start) for gold in golds}
+                ranked = [(hit.passage.document_key, hit.passage.start) in right for hit in hits]
+                ranks.append(1 / (1 + ranked.index(True)) if any(ranked) else 0.0)
+            advance(len(batch))
+    return ranks
