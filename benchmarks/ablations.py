@@ -36,10 +36,10 @@ RECIPE = Path(__file__).parent.parent / "recipes" / "small" / "reranker.toml"
 BASE = "M = 6, marked"
 VARIANTS = {
     "M = 2, marked": ("candidates=2",),
-    BASE: (),
+    BASE: ("candidates=6",),
     "M = 12, marked": ("candidates=12",),
-    "M = 6, unmarked": ("marking=unmarked",),
-    "M = 6, appended": ("marking=appended",),
+    "M = 6, unmarked": ("candidates=6", "marking=unmarked"),
+    "M = 6, appended": ("candidates=6", "marking=appended"),
 }
 ORDERS = {"alone, K = 5": replace(COMBINATION, alone=True), "combined, K = 5": COMBINATION}
 

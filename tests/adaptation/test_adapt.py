@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.adaptation import adapt, adapt_index  # noqa: E402
 from oreqa.adaptation import report as report_module  # noqa: E402
-from oreqa.adaptation.stages import ENCODE, GENERATE, JUDGE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
+from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
 from oreqa.answering import Answerer  # noqa: E402
 from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
@@ -32,7 +32,7 @@ from oreqa.models.fitted import write_fitted  # noqa: E402
 from oreqa.models.folders import fingerprint  # noqa: E402
 
 SETTINGS = ["max_tokens=48", "optimiser.batch=8", "optimiser.checkpoint_steps=2", "optimiser.learning_rate=1e-3"]
-STAGES = [GENERATE, NEGATIVES, TRAIN, JUDGE, ENCODE, MEASURE]
+STAGES = [GENERATE, NEGATIVES, TRAIN, ENCODE, MEASURE]
 
 
 class Disk(NamedTuple):
@@ -40,9 +40,8 @@ class Disk(NamedTuple):
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch, tiny_classifier: Path) -> None:
-    """The tiny encoder reads letters: its passages are of few words, parts of sentences. No default is as small."""
-    monkeypatch.setitem(adapt_index.__kwdefaults__, "classifier", tiny_classifier)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tiny encoder reads letters: its passages are of few words, parts of sentences."""
     monkeypatch.setattr(prose, "MIN_WORDS", 5)
     monkeypatch.setattr(prose, "is_prose", bool)
     monkeypatch.setattr(adapt, "FEWEST", 1)
@@ -83,8 +82,7 @@ def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypat
     assert report.train_questions > report.held_out_questions > 0
     work = kb / "adapted" / "1"
     assert {path.name for path in work.iterdir()} == {
-        "classifier", "classifier.toml", "pairs.jsonl", "questions.jsonl", "report.json", "retriever", "retriever.toml",
-        "started.json",
+        "pairs.jsonl", "questions.jsonl", "report.json", "retriever", "retriever.toml", "started.json",
     }  # fmt: skip
     again = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
     assert again.folder == "adapted/2"
@@ -104,7 +102,7 @@ def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Pat
     result = CliRunner().invoke(app, ["adapt", "--index", str(kb), "--generator", str(tiny_generator), *options])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["published"] is False
-    assert json.loads(result.stdout)["classifier"] is None
+    assert json.loads(result.stdout)["classifier"] == {}
     assert not (kb / "adapted" / "1" / "classifier").exists()
     assert "this will take about" in result.stderr
     assert newest_generation(kb) == generation
@@ -120,8 +118,9 @@ def test_a_trained_classifier_re_ranks(
     result = CliRunner().invoke(app, ["adapt", "--index", str(kb), "--generator", str(tiny_generator), *options])
     assert result.exit_code == 0, result.output
     trained = kb / "adapted" / "1" / "classifier"
-    assert f"the trained classifier re-ranks better: --rerank 20 --classifier {trained}" in " ".join(result.stdout.split())
-    assert "re-ranked by the classifier, with the old encoder" in result.stdout
+    assert f"re-rank with the trained classifier: --rerank 20 --classifier {trained}" in " ".join(result.stdout.split())
+    assert "re-ranked by the trained classifier, against no re-ranking" in result.stdout
+    assert (kb / "adapted" / "1" / "classifier.toml").is_file()
     folder = read_cross_encoder_folder(trained)
     assert (folder.kind, folder.marking, folder.max_tokens, folder.fitted.rerank_weight) == ("classifier", "marked", 48, 0.7)
     assert fingerprint(trained) != fingerprint(base)
@@ -130,20 +129,20 @@ def test_a_trained_classifier_re_ranks(
 
 
 def test_a_resumed_adaptation_trains_a_classifier_once_and_another_anew(
-    kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kb: Path, tiny_generator: Path, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report_module, "paired_difference", better)
     work = kb / "adapted" / "1"
 
-    def adapt_broken_off(**changes: Any) -> str:
+    def adapt_broken_off(classifier: Path) -> str:
         with monkeypatch.context() as broken:
             broken.setattr(adapt, "_keep_calibration", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
-                adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, **changes)
+                adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, classifier=classifier)
         return f"{(work / 'classifier' / 'run.json').stat().st_mtime_ns} {fingerprint(work / 'classifier')}"
 
     other = make_head(tmp_path / "other", "classifier", seed=9, marking="marked")
-    first, second, third = adapt_broken_off(), adapt_broken_off(), adapt_broken_off(classifier=other)
+    first, second, third = (adapt_broken_off(classifier) for classifier in (tiny_classifier, tiny_classifier, other))
     assert first == second
     assert third.split()[1] != first.split()[1]
     with pytest.raises(ModelError, match="it is an encoder, not a classifier"):

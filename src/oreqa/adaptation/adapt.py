@@ -11,7 +11,7 @@ from typing import Any
 
 from oreqa.adaptation.classifier import train_classifier
 from oreqa.adaptation.cosines import compare_cosines
-from oreqa.adaptation.measuring import answer_questions, judge_classifiers, reciprocal_ranks, user_gains
+from oreqa.adaptation.measuring import answer_questions, judge_classifier, reciprocal_ranks, user_gains
 from oreqa.adaptation.questions import HELD_OUT, build_tasks, definition_pairs, heading_pairs, keyword_pairs
 from oreqa.adaptation.report import AdaptationReport, Gain
 from oreqa.adaptation.stages import ENCODE, GENERATE, JUDGE, MEASURE, NEGATIVES, TRAIN, Estimate, Stages, estimate
@@ -39,7 +39,7 @@ from oreqa.core import Passage
 from oreqa.datasets.pairs import load_pairs, pair_row
 from oreqa.datasets.questions import load_question_list
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_GENERATOR
+from oreqa.defaults import DEFAULT_GENERATOR
 from oreqa.errors import InputError
 from oreqa.files import byte_lines, write_json, write_jsonl
 from oreqa.generation import generate_questions
@@ -75,7 +75,7 @@ def adapt_index(
     *,
     generator: str | Path = DEFAULT_GENERATOR,
     extractor: str | Path | None = None,
-    classifier: str | Path | None = DEFAULT_CLASSIFIER,
+    classifier: str | Path | None = None,
     questions: str | Path | None = None,
     draw: int = 2000,
     answers: int = 3,
@@ -93,8 +93,9 @@ def adapt_index(
     and those before is measured on questions about held-out documents, and published if it finds their passages better
     (p < 0.05). Your own ``questions``, a list as for ``evaluate_openqa``, are answered before and after, too; the encoder is
     not published if significantly fewer answers are right (p < 0.05). ``settings`` change the recipe of the
-    encoder's training. The ``classifier`` is trained on the same pairs and re-ranks the held-out questions' passages before
-    and after; None trains none. An index names no classifier: where you re-rank, pass ``INDEX/adapted/N/classifier``.
+    encoder's training. A ``classifier``, if one is named, is trained on the same pairs, and re-ranks the held-out
+    questions' passages before and after. An index names no classifier: where you re-rank, pass
+    ``INDEX/adapted/N/classifier``.
     ``announce`` is called before the work with an estimate of its time and disk.
 
     The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
@@ -166,16 +167,16 @@ def _adapt(
             write_jsonl(work / PAIRS, map(pair_row, draw_negatives(train, original, seed, advance)))
     with stages(TRAIN):
         _train(work, original.settings.model, settings, progress)
-    judged = None
-    if classifier is not None:
-        with stages(JUDGE):
-            trained = train_classifier(work, classifier, seed, progress)
-        with stages(MEASURE):
-            judged = judge_classifiers(held_out, original, (classifier, trained), seed, device, progress)
     with stages(MEASURE):
         before = reciprocal_ranks(held_out, original, "measuring the encoder before", progress)
         if asked is not None:
             answer_questions(asked, original.folder, work / BEFORE, seed, device, progress)
+    judged = {}
+    if classifier is not None:
+        with stages(JUDGE):
+            trained = train_classifier(work, classifier, seed, progress)
+        with stages(MEASURE):
+            judged = judge_classifier(held_out, original, (classifier, trained), before, seed, device, progress)
     trial, retriever = work / TRIAL, work / RETRIEVER
     with Index.open(trial, device) as adapted:
         if adapted.fingerprint != fingerprint(retriever):

@@ -42,15 +42,25 @@ def user_gains(work: Path, seed: int) -> dict[str, Gain]:
     }
 
 
-def judge_classifiers(
-    task: ReqaTask, index: Index, classifiers: Sequence[str | Path], seed: int, device: str, progress: Progress
-) -> Gain:
-    """What re-ranking by the second classifier gains over re-ranking by the first."""
+def judge_classifier(
+    task: ReqaTask,
+    index: Index,
+    classifiers: tuple[str | Path, str | Path],
+    plain: Sequence[float],
+    seed: int,
+    device: str,
+    progress: Progress,
+) -> dict[str, Gain]:
+    """What re-ranking by the second classifier gains over no re-ranking, which has the reciprocal ranks ``plain``, and over
+    re-ranking by the first."""
     before, after = (
         reciprocal_ranks(task, index, f"measuring the classifier {when}", progress, CrossEncoder.load(name, device))
         for when, name in zip(("before", "after"), classifiers, strict=True)
     )
-    return Gain.of_questions(before, after, seed)
+    return {
+        "no re-ranking": Gain.of_questions(plain, after, seed),
+        "the classifier before": Gain.of_questions(before, after, seed),
+    }
 
 
 def reciprocal_ranks(

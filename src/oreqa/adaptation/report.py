@@ -49,10 +49,10 @@ class AdaptationReport:
     """What an adaptation learned from, and what it gained.
 
     ``held_out`` is the MRR of the passages that answer generated questions about held-out documents, by hybrid search,
-    with the encoder before and after; ``classifier`` is the same with the old encoder, re-ranked by the classifier before
-    and after, if one was trained; ``user`` are the metrics of the user's questions, if there are any. ``published`` says
-    whether the index uses the new encoder, which lies in ``folder`` inside the index's. ``seconds`` is what each stage took,
-    in all runs that were not killed in the middle of it.
+    with the encoder before and after. ``classifier`` is what re-ranking by the trained classifier, if there is one, gains
+    there over no re-ranking and over the classifier before, both with the encoder before. ``user`` are the metrics of the
+    user's questions, if there are any. ``published`` says whether the index uses the new encoder, which lies in ``folder``
+    inside the index's. ``seconds`` is what each stage took, in all runs that were not killed in the middle of it.
     """
 
     folder: str
@@ -60,7 +60,7 @@ class AdaptationReport:
     train_questions: int
     held_out_questions: int
     held_out: Gain
-    classifier: Gain | None
+    classifier: Mapping[str, Gain]
     user: Mapping[str, Gain]
     published: bool
     seconds: Mapping[str, float]
@@ -69,7 +69,9 @@ class AdaptationReport:
     def load(cls, file: Path) -> AdaptationReport:
         """From the JSON that was made of one."""
         content: dict[str, Any] = read_json(file)
-        user = {name: Gain.of_row(row) for name, row in content["user"].items()}
-        judged = content.get("classifier")
-        gains = {"held_out": Gain.of_row(content["held_out"]), "classifier": judged and Gain.of_row(judged), "user": user}
-        return cls(**{**content, **gains})
+        user, judged = (_gains(content.get(name, {})) for name in ("user", "classifier"))
+        return cls(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user, "classifier": judged})
+
+
+def _gains(rows: Mapping[str, Any]) -> dict[str, Gain]:
+    return {name: Gain.of_row(row) for name, row in rows.items()}

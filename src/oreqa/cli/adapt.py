@@ -13,7 +13,7 @@ from oreqa.cli.application import app
 from oreqa.cli.options import DeviceOption, GeneratorOption, IndexOption, JsonFlag, PrecisionOption, SeedOption
 from oreqa.cli.output import model_or_none, print_json, say
 from oreqa.cli.progress import duration, progress_bar
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_GENERATOR
+from oreqa.defaults import DEFAULT_GENERATOR
 
 if TYPE_CHECKING:
     from oreqa.adaptation.report import AdaptationReport
@@ -28,8 +28,8 @@ def adapt(
         str | None, typer.Option(help="Extractor of answers: a name or a folder.", show_default="rules alone")
     ] = None,
     classifier: Annotated[
-        str, typer.Option(help="Classifier to train, too: a name, a folder, or none.")
-    ] = DEFAULT_CLASSIFIER,
+        str | None, typer.Option(help="Classifier to train, too: a name or a folder.", show_default="none")
+    ] = None,
     questions: Annotated[
         Path | None,
         typer.Option(help="Your own questions with answers (.jsonl), measured before and after.", show_default=False),
@@ -49,9 +49,8 @@ def adapt(
 ) -> None:
     """Train an index's encoder on its documents alone, and use it if it searches them better (needs the train extra).
 
-    Questions are generated from the passages, the encoder and a classifier learn from them, and questions about held-out
-    documents measure both. The index answers as before until all is done; an interrupted run resumes when it is started
-    again. The classifier re-ranks where you name it: --rerank 20 --classifier kb/adapted/1/classifier.
+    Questions are generated from the passages, the encoder learns from them, and questions about held-out documents measure
+    it. The index answers as before until all is done; an interrupted run resumes when it is started again.
 
     [bold]oreqa adapt --index kb[/bold]
     """
@@ -78,8 +77,7 @@ def adapt(
     say(f"learned from {report.train_questions:,} questions about {report.passages:,} passages")
     say(f"took {_stages(report.seconds)}")
     rows = {f"MRR of {report.held_out_questions:,} generated questions about held-out documents": report.held_out}
-    if report.classifier is not None:
-        rows["  re-ranked by the classifier, with the old encoder"] = report.classifier
+    rows |= {f"  re-ranked by the trained classifier, against {rival}": gain for rival, gain in report.classifier.items()}
     for name, gain in {**rows, **{f"{metric} of your questions": gain for metric, gain in report.user.items()}}.items():
         middle, low, high = (f"{100 * x:+.1f}" for x in (gain.difference.mean, gain.difference.low, gain.difference.high))
         change = f"{middle} ({low} to {high}, p = {gain.difference.p:.4f})"
@@ -88,10 +86,10 @@ def adapt(
         say(f"{index} uses {report.folder}/retriever from now on")
     else:
         say(f"{index} keeps its encoder: {_why_kept(report)}; the trained one is in {index}/{report.folder}")
-    if report.classifier is not None and report.classifier.is_certain:
-        say(f"the trained classifier re-ranks better: --rerank 20 --classifier {index}/{report.folder}/classifier")
-    elif report.classifier is not None:
-        say(f"{classifier} re-ranks as well as the trained classifier, or better: keep it")
+    if report.classifier and all(gain.is_certain for gain in report.classifier.values()):
+        say(f"re-rank with the trained classifier: --rerank 20 --classifier {index}/{report.folder}/classifier")
+    elif report.classifier:
+        say(f"the trained classifier is no better by more than chance; it is in {index}/{report.folder}/classifier")
 
 
 def _why_kept(report: AdaptationReport) -> str:
