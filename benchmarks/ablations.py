@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--predictions", type=Path, required=True)
     parser.add_argument("--miner", default=DEFAULT_READER, help="the reader that made the predictions, to begin with")
+    parser.add_argument("--set", action="append", default=[], help="change the recipe of all variants: name=value")
     parser.add_argument("--name", default="ablations", help="of the file in results")
     parser.add_argument("--work", type=Path, default=Path("runs/ablations"))
     parser.add_argument("--questions", type=int, default=800, help="questions to learn from")
@@ -73,7 +74,7 @@ def main() -> None:
     right: dict[str, dict[str, list[float]]] = {}
     for name, settings in VARIANTS.items():
         folder = options.work / name.replace(" ", "").replace(",", "-").replace("=", "")
-        train(settings, learned, options.miner, folder)
+        train((*options.set, *settings), learned, options.miner, folder)
         saved = folder / "rows.json"
         if not saved.is_file():
             write_json(saved, answer_all(index, reader, CrossEncoder.load(folder), chosen, apart=False))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
-from oreqa.adaptation import adapt, adapt_index  # noqa: E402
+from oreqa.adaptation import adapt, adapt_index, classifier  # noqa: E402
 from oreqa.adaptation import report as report_module  # noqa: E402
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
 from oreqa.answering import Answerer  # noqa: E402
@@ -128,25 +129,90 @@ def test_a_trained_classifier_re_ranks(
     assert CliRunner().invoke(app, search).exit_code == 0
 
 
+def broken_off(monkeypatch: pytest.MonkeyPatch, module: object, stage: str, kb: Path, **options: Any) -> None:
+    """An adaptation that is interrupted where it calls ``stage``."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(module, stage, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            adapt_index(kb, round_trip=0, **options)
+
+
 def test_a_resumed_adaptation_trains_a_classifier_once_and_another_anew(
     kb: Path, tiny_generator: Path, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report_module, "paired_difference", better)
-    work = kb / "adapted" / "1"
-
-    def adapt_broken_off(classifier: Path) -> str:
-        with monkeypatch.context() as broken:
-            broken.setattr(adapt, "_keep_calibration", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-            with pytest.raises(KeyboardInterrupt):
-                adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, classifier=classifier)
-        return f"{(work / 'classifier' / 'run.json').stat().st_mtime_ns} {fingerprint(work / 'classifier')}"
-
     other = make_head(tmp_path / "other", "classifier", seed=9, marking="marked")
-    first, second, third = (adapt_broken_off(classifier) for classifier in (tiny_classifier, tiny_classifier, other))
-    assert first == second
-    assert third.split()[1] != first.split()[1]
+    trained = kb / "adapted" / "1" / "classifier"
+    states = []
+    for base in (tiny_classifier, tiny_classifier, other):
+        options = {"generator": tiny_generator, "settings": SETTINGS, "classifier": base}
+        broken_off(monkeypatch, adapt, "_keep_calibration", kb, **options)
+        states.append((fingerprint(trained), (trained / "run.json").stat().st_mtime_ns))
+    assert states[0] == states[1]
+    assert states[0][0] != states[2][0]
+    shutil.copy(make_head(tmp_path / "third", "classifier", seed=4, marking="marked") / "model.safetensors", other)
+    broken_off(monkeypatch, adapt, "_keep_calibration", kb, **options)  # the same name, other weights
+    assert fingerprint(trained) not in {state[0] for state in states}
     with pytest.raises(ModelError, match="it is an encoder, not a classifier"):
         adapt_index(kb, generator=tiny_generator, classifier=kb / "adapted" / "1" / "retriever")
+
+
+@pytest.mark.parametrize("kind", ["retriever", "classifier"])
+def test_an_interrupted_training_resumes_in_an_index_that_was_moved(
+    kb: Path, tiny_generator: Path, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(report_module, "paired_difference", better)
+    from transformers import TrainerCallback, trainer
+
+    recipe = classifier._RECIPE.replace("batch = 64", "batch = 4").replace("checkpoint_steps = 10", "checkpoint_steps = 2")
+    monkeypatch.setattr(classifier, "_RECIPE", recipe)
+    options = {"generator": tiny_generator, "settings": SETTINGS, "classifier": tiny_classifier}
+    calls: list[int] = []
+
+    class Stop(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, arguments: object, state: Any, control: object, **_: object) -> None:
+            trains_classifier = "classifier" in arguments.output_dir  # type: ignore[attr-defined]
+            if trains_classifier == (kind == "classifier") and state.global_step == 3 and not calls:
+                calls.append(1)
+                raise KeyboardInterrupt
+
+    trainer.DEFAULT_CALLBACKS.append(Stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            adapt_index(kb, round_trip=0, **options)
+    finally:
+        trainer.DEFAULT_CALLBACKS.remove(Stop)
+    moved = kb.rename(tmp_path / "moved")
+    if kind == "classifier":
+        options["classifier"] = shutil.copytree(tiny_classifier, tmp_path / "copied")
+    report = adapt_index(moved, round_trip=0, **options)
+    folder = moved / report.folder / kind
+    record = json.loads((folder / "run.json").read_text())
+    assert 0 < record["seconds_since_step"] < record["steps"]
+
+
+@pytest.mark.parametrize("setting", ["projection=16", "towers=separate", "data=['x.jsonl']", "data_root=x", "backbone=tiny"])
+def test_settings_that_end_in_another_encoder_are_refused_before_the_work(
+    kb: Path, tiny_generator: Path, setting: str
+) -> None:
+    with pytest.raises(InputError, match=f"settings change {setting.partition('=')[0]}: an adaptation trains the index's"):
+        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=[*SETTINGS, setting])
+    assert not (kb / "adapted" / "1").exists()
+
+
+def test_a_report_from_before_there_were_classifiers(tmp_path: Path) -> None:
+    gain = {"before": 1.0, "after": 2.0, "difference": {"mean": 0.01, "low": 0.0, "high": 0.02, "p": 0.04}}
+    old = {
+        "folder": "adapted/1", "passages": 9, "train_questions": 8, "held_out_questions": 2, "held_out": gain, "user": {},
+        "published": True, "seconds": {},
+    }  # fmt: skip
+    for content in (old, {**old, "classifier": None}):
+        (tmp_path / "report.json").write_text(json.dumps(content))
+        assert report_module.AdaptationReport.load(tmp_path / "report.json").classifier == {}
 
 
 @pytest.mark.parametrize("loses", [False, True])
@@ -169,6 +235,9 @@ def test_questions_of_the_user(
     (kb / report.folder / "report.json").rename(kb / report.folder / "measured.json")
     if not loses:
         assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, questions=own) == report
+        (kb / report.folder / "report.json").rename(kb / report.folder / "measured.json")
+        other = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+        assert (other.folder, other.user) == ("adapted/2", {})
     own.write_text("no list")
     with pytest.raises(InputError, match=r"own\.jsonl"):
         adapt_index(kb, generator=tiny_generator, questions=own)

@@ -68,3 +68,22 @@ def test_a_classifier_re_ranks_before_the_ranks_are_counted(
             (hits,) = rerank_hits(classifier, [text], [index.search(text, measuring.DEPTH, "hybrid", "passage")], 9)
             assert value == 1 / (1 + [hit.passage for hit in hits].index(owner))
     assert values != plain
+
+
+def test_what_a_classifier_gains_is_told_from_what_it_was_before(kb: Path, tmp_path: Path) -> None:
+    folders = [make_head(tmp_path / name, "classifier", seed=seed, marking="marked") for seed, name in enumerate("ab")]
+    for folder in folders:
+        write_fitted(folder / "fitted.json", rerank_weight=1000.0)
+    with Index.open(kb) as index:
+        passages = list(index.passages())
+        sentences = [sentence.text for passage in passages for sentence in passage.sentences]
+        task = ReqaTask(tuple(passages), tuple(sentences), tuple((place,) for place in range(len(sentences))))
+        plain, first, second = (
+            measuring.reciprocal_ranks(task, index, "", no_progress, classifier)
+            for classifier in (None, *map(CrossEncoder.load, folders))
+        )
+        gains = measuring.classifier_gains(task, index, (folders[0], folders[1]), plain, 0, "cpu", no_progress)
+    assert len({sum(plain), sum(first), sum(second)}) == 3
+    for rival, before in (("no re-ranking", plain), ("the classifier before", first)):
+        assert gains[rival].before == pytest.approx(100 * sum(before) / len(before))
+        assert gains[rival].after == pytest.approx(100 * sum(second) / len(second))

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 from oreqa.adaptation import stages
-from oreqa.adaptation.stages import ENCODE, GENERATE, JUDGE, TRAIN, Stages, estimate
+from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, TRAIN, TRAIN_CLASSIFIER, Estimate, Stages, estimate
 from oreqa.core import Document
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
+from oreqa.models.graph.weights import load_weights
 
 
 def test_a_resumed_run_adds_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,20 +27,33 @@ def test_a_resumed_run_adds_its_seconds(tmp_path: Path, monkeypatch: pytest.Monk
 def test_an_estimate_grows_with_the_questions_and_the_passages(
     fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    times = iter([0.0, 6.0] * 3)
-    monkeypatch.setattr(stages, "perf_counter", lambda: next(times))
+    monkeypatch.setattr(stages, "perf_counter", cycle([0.0, 6.0]).__next__)
     documents = [Document(f"d{n}", f"Title {n}", "Bees are here. They sleep there.") for n in range(3)]
     index_documents(tmp_path / "kb", documents, model=fitted)
     with Index.open(tmp_path / "kb") as index:
         passages = list(index.passages())
-        few, many, read = (
-            estimate(index.encoder, passages, questions, 0, round_trip, round_trip, 1000)
-            for questions, round_trip in ((10, False), (20, False), (10, True))
-        )
+
+        def of(questions: int = 10, round_trip: bool = False, classifies: bool = False, size: int = 1000) -> Estimate:
+            return estimate(index.encoder, passages, questions, 0, round_trip, classifies, size)
+
+        few, many, read, classified, large = of(), of(20), of(round_trip=True), of(classifies=True), of(size=10**9)
+        weights = sum(tensor.nbytes for tensor in load_weights(fitted).values())
     assert few.seconds[ENCODE] == pytest.approx(6)  # two seconds each
     assert many.seconds[GENERATE] == 2 * few.seconds[GENERATE] == pytest.approx(2 * 10 * 2 * stages.ASKING)
     assert read.seconds[GENERATE] > few.seconds[GENERATE]
-    assert read.seconds[JUDGE] > 0
-    assert JUDGE not in few.seconds
     assert many.seconds[TRAIN] == 2 * few.seconds[TRAIN]
-    assert few.bytes > 1000
+    assert TRAIN_CLASSIFIER not in few.seconds
+    assert classified.seconds[TRAIN_CLASSIFIER] > 0
+    assert classified.seconds[MEASURE] > few.seconds[MEASURE]
+    assert few.bytes == stages.CHECKPOINTS * weights
+    assert classified.bytes == few.bytes + stages.MODELS * weights
+    assert large.bytes == 10**9 + stages.MODELS * weights
+
+
+def test_the_disk_of_an_encoder_that_is_stored_as_a_difference_is_that_of_its_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index_documents(tmp_path / "kb", [Document("d", "Title", "Bees are here.")])
+    with Index.open(tmp_path / "kb") as index:
+        needed = estimate(index.encoder, list(index.passages()), 10, 0, False, False, 0).bytes
+    assert needed > stages.CHECKPOINTS * 80e6

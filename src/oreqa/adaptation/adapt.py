@@ -11,10 +11,10 @@ from typing import Any
 
 from oreqa.adaptation.classifier import train_classifier
 from oreqa.adaptation.cosines import compare_cosines
-from oreqa.adaptation.measuring import answer_questions, judge_classifier, reciprocal_ranks, user_gains
+from oreqa.adaptation.measuring import answer_questions, classifier_gains, reciprocal_ranks, user_gains
 from oreqa.adaptation.questions import HELD_OUT, build_tasks, definition_pairs, heading_pairs, keyword_pairs
 from oreqa.adaptation.report import AdaptationReport, Gain
-from oreqa.adaptation.stages import ENCODE, GENERATE, JUDGE, MEASURE, NEGATIVES, TRAIN, Estimate, Stages, estimate
+from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, Estimate, Stages, estimate
 from oreqa.adaptation.work import (
     AFTER,
     BEFORE,
@@ -92,10 +92,9 @@ def adapt_index(
     keywords and headings, questions about definitions, and hard negatives, they train the encoder. The mean of its weights
     and those before is measured on questions about held-out documents, and published if it finds their passages better
     (p < 0.05). Your own ``questions``, a list as for ``evaluate_openqa``, are answered before and after, too; the encoder is
-    not published if significantly fewer answers are right (p < 0.05). ``settings`` change the recipe of the
-    encoder's training. A ``classifier``, if one is named, is trained on the same pairs, and re-ranks the held-out
-    questions' passages before and after. An index names no classifier: where you re-rank, pass
-    ``INDEX/adapted/N/classifier``.
+    not published if significantly fewer answers are right (p < 0.05). ``settings`` change the recipe of its training.
+    A ``classifier``, if one is named, is trained on the same pairs, and re-ranks the held-out questions' passages before and
+    after. An index names no classifier: where you re-rank, pass ``INDEX/adapted/N/classifier``.
     ``announce`` is called before the work with an estimate of its time and disk.
 
     The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
@@ -114,16 +113,16 @@ def adapt_index(
         load_question_list(asked)  # a mistake in it must not show after hours
     arguments = {"generator": str(generator), "extractor": extractor and str(extractor), "draw": draw, "answers": answers,
                  "round_trip": share(round_trip, "round_trip"), "seed": seed}  # fmt: skip
-    judge = None if classifier is None else str(classifier)
-    if judge is not None:
-        read_cross_encoder_folder(find_model(judge), CLASSIFIER)  # a wrong one must not show after hours
+    classifier = None if classifier is None else str(classifier)
+    if classifier is not None:
+        read_cross_encoder_folder(find_model(classifier), CLASSIFIER)  # a wrong one must not show after hours
     require_generation(folder)
     with write_lock(folder / FOLDER, "adapting this index"):
-        if report := report_of_killed(folder, arguments, settings, judge, asked):
+        if report := report_of_killed(folder, arguments, settings, classifier, asked):
             return report
-        work = begin(folder, arguments, settings, judge, seed)
+        work = begin(folder, arguments, settings, classifier, asked, seed)
         with removed_if_refused(work), Index.open(work / ORIGINAL, device) as original:
-            report = _adapt(original, work, arguments, judge, asked, settings, device, announce, progress)
+            report = _adapt(original, work, arguments, classifier, asked, settings, device, announce, progress)
         write_json(work / MEASURED, asdict(report))
         if report.published:
             take_encodings(work / TRIAL, folder)
@@ -171,12 +170,9 @@ def _adapt(
         before = reciprocal_ranks(held_out, original, "measuring the encoder before", progress)
         if asked is not None:
             answer_questions(asked, original.folder, work / BEFORE, seed, device, progress)
-    judged = {}
     if classifier is not None:
-        with stages(JUDGE):
+        with stages(TRAIN_CLASSIFIER):
             trained = train_classifier(work, classifier, seed, progress)
-        with stages(MEASURE):
-            judged = judge_classifier(held_out, original, (classifier, trained), before, seed, device, progress)
     trial, retriever = work / TRIAL, work / RETRIEVER
     with Index.open(trial, device) as adapted:
         if adapted.fingerprint != fingerprint(retriever):
@@ -187,22 +183,33 @@ def _adapt(
             _keep_calibration(retriever, original, adapted, held_out.questions)
             if asked is not None:
                 answer_questions(asked, trial, work / AFTER, seed, device, progress)
-    gain, of_user = Gain.of_questions(before, after, seed), {} if asked is None else user_gains(work, seed)
+            gain, of_user = Gain.of_questions(before, after, seed), {} if asked is None else user_gains(work, seed)
+            published = gain.is_certain and not any(gain.is_loss for gain in of_user.values())
+            of_classifier = {}
+            if classifier is not None:
+                searched, plain = (adapted, after) if published else (original, before)
+                classifiers = classifier, trained
+                of_classifier = classifier_gains(held_out, searched, classifiers, plain, seed, device, progress)
     return AdaptationReport(
         folder=f"{FOLDER}/{work.name}",
         passages=len(passages),
         train_questions=len(train.questions),
         held_out_questions=len(held_out.questions),
         held_out=gain,
-        classifier=judged,
+        classifier=of_classifier,
         user=of_user,
-        published=gain.is_certain and not any(gain.is_loss for gain in of_user.values()),
+        published=published,
         seconds=stages.seconds,
     )
 
 
 def _estimate(
-    original: Index, passages: Sequence[Passage], work: Path, arguments: Mapping[str, Any], asked_about: int, judges: bool
+    original: Index,
+    passages: Sequence[Passage],
+    work: Path,
+    arguments: Mapping[str, Any],
+    asked_about: int,
+    classifies: bool,
 ) -> Estimate:
     """What is left of an adaptation in ``work`` that asks about so many passages."""
     questions = asked_about * arguments["answers"]
@@ -211,9 +218,9 @@ def _estimate(
     searched = [path.stat().st_size for path in require_generation(index).rglob("*")]
     encoded = [path.stat().st_size for path in index.glob(f"{ENCODINGS}*")]
     size = 2 * sum(searched) + sum(encoded)  # the trial's files and the next generation's are there at once
-    whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, judges, size)
+    whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, classifies, size)
     results = {GENERATE: QUESTIONS, NEGATIVES: PAIRS, TRAIN: f"{RETRIEVER}/model.safetensors",
-               JUDGE: f"{CLASSIFIER_TRAINED}/run.json"}  # fmt: skip
+               TRAIN_CLASSIFIER: f"{CLASSIFIER_TRAINED}/run.json"}  # fmt: skip
     left = {stage: time for stage, time in whole.seconds.items() if not (work / results.get(stage, MEASURED)).is_file()}
     if GENERATE in left and (partial := partial_file(work / QUESTIONS)).is_file():
         left[GENERATE] *= max(0.0, 1 - sum(1 for _ in byte_lines(partial)) / asked_about)

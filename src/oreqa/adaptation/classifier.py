@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 from oreqa.adaptation.work import CLASSIFIER_RECIPE, CLASSIFIER_TRAINED, PAIRS
-from oreqa.files import read_json, write_text
+from oreqa.files import write_text
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
 from oreqa.models.fitted import write_fitted
 from oreqa.models.folders import CLASSIFIER, FITTED, find_model
@@ -15,7 +14,8 @@ from oreqa.progress import Progress
 
 _RECIPE = """kind = "classifier"
 backbone = {backbone}
-data = [{pairs}]
+data_root = {work}
+data = ["{pairs}"]
 loss = "cross_entropy"
 marking = "{folder.marking}"
 max_tokens = {folder.max_tokens}
@@ -38,11 +38,10 @@ def train_classifier(work: Path, base: str, seed: int, progress: Progress) -> Pa
     from oreqa.training import train_model
 
     folder, out = read_cross_encoder_folder(find_model(base), CLASSIFIER), work / CLASSIFIER_TRAINED
-    if (out / "run.json").is_file() and read_json(out / "run.json")["recipe"]["backbone"] != base:
-        shutil.rmtree(out)
     if not (out / "run.json").is_file():
-        backbone, pairs = (json.dumps(str(path), ensure_ascii=False) for path in (base, work / PAIRS))
-        write_text(work / CLASSIFIER_RECIPE, _RECIPE.format(backbone=backbone, pairs=pairs, folder=folder, seed=seed))
+        backbone, place = (json.dumps(str(path), ensure_ascii=False) for path in (base, work))
+        recipe = _RECIPE.format(backbone=backbone, work=place, pairs=PAIRS, folder=folder, seed=seed)
+        write_text(work / CLASSIFIER_RECIPE, recipe)
         train_model("classifier", work / CLASSIFIER_RECIPE, out, (), progress)
     if folder.fitted.rerank_weight is not None:
         write_fitted(out / FITTED, rerank_weight=folder.fitted.rerank_weight)

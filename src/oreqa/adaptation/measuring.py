@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from oreqa.adaptation.report import Gain
+from oreqa.adaptation.stages import RERANKED
 from oreqa.adaptation.work import AFTER, BEFORE
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.openqa import evaluate_openqa
@@ -20,15 +21,15 @@ from oreqa.provenance import data_hash
 METRICS = ("em", "f1", "acc@1", "acc@5")
 """What is measured of the user's questions, where answers are short enough to tell: exact match, F1, and retrieval."""
 
-DEPTH, RERANKED, BATCH = 100, 20, 64
-"""Passages that are ranked for a held-out question, how many of them a classifier re-ranks, and questions that are searched
-together."""
+DEPTH, BATCH = 100, 64
+"""Passages that are ranked for a held-out question, and questions that are searched together."""
 
 
 def answer_questions(questions: Path, index: Path, out: Path, seed: int, device: str, progress: Progress) -> None:
     """Answer the user's questions from an index, unless these are answered."""
-    if not (out / "metrics.json").is_file() or load_run(out).summary["data_sha256"] != data_hash([questions]):
-        shutil.rmtree(out, ignore_errors=True)
+    if (out / "metrics.json").is_file() and load_run(out).summary["data_sha256"] != data_hash([questions]):
+        shutil.rmtree(out)
+    if not (out / "metrics.json").is_file():
         evaluate_openqa(questions, out, index=index, seed=seed, device=device, progress=progress)
 
 
@@ -42,7 +43,7 @@ def user_gains(work: Path, seed: int) -> dict[str, Gain]:
     }
 
 
-def judge_classifier(
+def classifier_gains(
     task: ReqaTask,
     index: Index,
     classifiers: tuple[str | Path, str | Path],

@@ -11,12 +11,12 @@ from oreqa.evaluation.significance import Difference, paired_difference
 from oreqa.files import read_json
 
 P_VALUE = 0.05
-"""The encoder is replaced if chance explains its gain with less than this probability."""
+"""A model is better, or worse, if chance explains the difference with less than this probability."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A metric of the same questions by the encoder ``before`` and ``after``, in percent, and the paired ``difference``."""
+    """A metric of the same questions by the model ``before`` and ``after``, in percent, and the paired ``difference``."""
 
     before: float
     after: float
@@ -50,9 +50,10 @@ class AdaptationReport:
 
     ``held_out`` is the MRR of the passages that answer generated questions about held-out documents, by hybrid search,
     with the encoder before and after. ``classifier`` is what re-ranking by the trained classifier, if there is one, gains
-    there over no re-ranking and over the classifier before, both with the encoder before. ``user`` are the metrics of the
-    user's questions, if there are any. ``published`` says whether the index uses the new encoder, which lies in ``folder``
-    inside the index's. ``seconds`` is what each stage took, in all runs that were not killed in the middle of it.
+    there over no re-ranking and over the classifier before, with the encoder that the index uses then. ``user`` are the
+    metrics of the user's questions, if there are any. ``published`` says whether the index uses the new encoder, which lies
+    in ``folder`` inside the index's. ``seconds`` is what each stage took, in all runs that were not killed in the middle of
+    it.
     """
 
     folder: str
@@ -69,7 +70,7 @@ class AdaptationReport:
     def load(cls, file: Path) -> AdaptationReport:
         """From the JSON that was made of one."""
         content: dict[str, Any] = read_json(file)
-        user, judged = (_gains(content.get(name, {})) for name in ("user", "classifier"))
+        user, judged = (_gains(content.get(name) or {}) for name in ("user", "classifier"))
         return cls(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user, "classifier": judged})
 
 

@@ -14,8 +14,9 @@ from oreqa.errors import InputError
 from oreqa.files import read_json, write_json
 from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.graph.weights import load_weights
 
-GENERATE, NEGATIVES, TRAIN, JUDGE, ENCODE, MEASURE = (
+GENERATE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, ENCODE, MEASURE = (
     "generating questions", "drawing negatives", "training", "training the classifier", "encoding passages", "measuring",
 )  # fmt: skip
 """The stages, in their order; measuring comes before and after encoding."""
@@ -23,12 +24,16 @@ GENERATE, NEGATIVES, TRAIN, JUDGE, ENCODE, MEASURE = (
 SAMPLE = 64
 """Passages whose encoding is timed."""
 
-ASKING, READING, TRAINING, JUDGING = 3.0, 8.0, 14.0, 10.0
+ASKING, READING, TRAINING, CLASSIFYING = 3.0, 8.0, 14.0, 10.0
 """What it takes to generate a question, to read five passages for it, and for the encoder and the classifier to learn from
 it: in encodings of a passage."""
 
 CHECKPOINTS, MODELS = 6, 2
-"""Disk in sizes of the encoder's weights: two checkpoints with the optimiser's state, and the trained and mixed models."""
+"""Disk in sizes of the encoder's weights: two checkpoints with the optimiser's state, and the trained and mixed models. A
+classifier is about as large."""
+
+RERANKED = 20
+"""Passages of a held-out question that a classifier re-ranks."""
 
 KEPT = 0.3
 """Share of the generated questions that filters keep, about."""
@@ -69,13 +74,13 @@ def estimate(
     questions: int,
     by_rule: int,
     round_trip: bool,
-    judges: bool,
+    classifies: bool,
     index_bytes: int,
 ) -> Estimate:
     """Estimate an adaptation from the time that the ``encoder`` takes for some of the ``passages``.
 
     ``questions`` will be generated, and read for if there is a ``round_trip``; training has pairs ``by_rule``, too,
-    and trains a classifier if the adaptation ``judges``. ``index_bytes`` is what copies of the index will take.
+    and a classifier learns, too, if it ``classifies``. ``index_bytes`` is what copies of the index will take.
     """
     sample = [encoder_input(passage) for passage in passages[:: -(-len(passages) // SAMPLE)]]
     encoder.encode_passages(sample[:1])  # the first call compiles the model
@@ -87,9 +92,10 @@ def estimate(
         GENERATE: questions * (ASKING + READING * round_trip) * each,
         NEGATIVES: 1.5 * pairs * each,
         TRAIN: pairs * TRAINING * each,
-        **({JUDGE: pairs * JUDGING * each} if judges else {}),
+        **({TRAIN_CLASSIFIER: pairs * CLASSIFYING * each} if classifies else {}),
         ENCODE: len(passages) * each,
-        MEASURE: 0.2 * questions * each,
+        MEASURE: (0.2 + classifies * 2 * RERANKED * KEPT / HELD_OUT) * questions * each,
     }
-    weights = sum(file.stat().st_size for file in encoder.folder.path.glob("*.safetensors"))
-    return Estimate(seconds, max(CHECKPOINTS * weights, MODELS * weights + index_bytes))
+    weights = sum(tensor.nbytes for tensor in load_weights(encoder.folder.path).values())  # all: it may be stored smaller
+    while_training = (MODELS * classifies + CHECKPOINTS) * weights
+    return Estimate(seconds, max(while_training, (MODELS + classifies) * weights + index_bytes))

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.adaptation.report import AdaptationReport
-from oreqa.adaptation.stages import GENERATE, JUDGE, NEGATIVES
+from oreqa.adaptation.stages import GENERATE, NEGATIVES, TRAIN_CLASSIFIER
 from oreqa.errors import InputError
-from oreqa.evaluation.runs import load_run
 from oreqa.files import read_json, write_json, write_text
 from oreqa.generation.output import partial_file
 from oreqa.index.change_encoder import copy_generation
 from oreqa.index.encodings import passage_hash
 from oreqa.index.search import Index
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
-from oreqa.models.folders import find_model
+from oreqa.models.folders import find_model, fingerprint
 from oreqa.provenance import data_hash
 from oreqa.training.recipe_files import load_recipe
+from oreqa.training.records import STARTED as TRAINING_STARTED
 from oreqa.training.retriever_recipe import RetrieverRecipe
 
 FOLDER = "adapted"
@@ -45,9 +45,13 @@ CLASSIFIER_RECIPE, CLASSIFIER_TRAINED = "classifier.toml", "classifier"
 BEFORE, AFTER = "before", "after"
 """Folders of the answers to the user's questions."""
 
+FIXED = ("backbone", "data_root", "data", "encoder", "pooling", "towers", "projection", "alignment", "variational")
+"""Keys of the recipe that settings may not change: the result could not be mixed with the encoder before."""
+
 _RECIPE = """kind = "retriever"
 backbone = {backbone}
-data = [{pairs}]
+data_root = {folder}
+data = ["{pairs}"]
 context = "{encoder.context}"
 pooling = "{encoder.pooling}"
 similarity = "{similarity}"
@@ -67,14 +71,21 @@ checkpoint_steps = 10
 """
 
 
-def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], classifier: str | None, seed: int) -> Path:
+def begin(
+    index: Path,
+    arguments: Mapping[str, Any],
+    settings: Sequence[str],
+    classifier: str | None,
+    questions: Path | None,
+    seed: int,
+) -> Path:
     """The folder of an adaptation: that of an unfinished one of the same documents and arguments, or the next.
 
     In it are copies of the index, so that updates of the index do not disturb, and the training's recipe. Of an unfinished
     one with other ``settings`` of the training, what was generated is kept. Raises InputError for an index that is empty or
     has an encoder that cannot be adapted, and for settings that do not fit.
     """
-    place = index / FOLDER
+    place, of_run = index / FOLDER, _of_run(settings, classifier, questions)
     numbers = sorted(int(path.name) for path in place.iterdir() if path.name.isdecimal())
     work = place / str(numbers[-1] if numbers else 1)
     if (work / REPORT).is_file():
@@ -91,13 +102,44 @@ def begin(index: Path, arguments: Mapping[str, Any], settings: Sequence[str], cl
     if {key: started.get(key) for key in wanted} != wanted:
         for path in work.iterdir():
             if path.name not in (ORIGINAL, RECIPE):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-    elif started["settings"] != settings:
-        _forget_training(work)
+                _remove(path)
+    else:
+        if started["settings"] != settings:
+            _forget_training(work)
+        if started.get("classifier") != of_run["classifier"]:
+            _remove(work / CLASSIFIER_TRAINED)
+    for trained, base in ((TRAINED, model), (CLASSIFIER_TRAINED, classifier)):
+        _follow_move(work / trained, base)
     if not (work / STARTED).is_file() or not (work / TRIAL).is_dir():
         copy_generation(index, work / TRIAL)
-    write_json(work / STARTED, {**wanted, "settings": settings, "classifier": classifier})
+    write_json(work / STARTED, {**wanted, **of_run})
     return work
+
+
+def _of_run(settings: Sequence[str], classifier: str | None, questions: Path | None) -> dict[str, Any]:
+    """What may change between two runs of an adaptation without new questions; part of the rest is done again."""
+    return {
+        "settings": settings,
+        "classifier": None if classifier is None else fingerprint(find_model(classifier)),
+        "questions": None if questions is None else data_hash([questions]),
+    }
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder. What a kill leaves of a folder does not bear its name."""
+    if path.is_dir():
+        removed = path.with_name(f"{path.name}.removed")
+        shutil.rmtree(removed, ignore_errors=True)
+        shutil.rmtree(path.rename(removed))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _follow_move(trained: Path, base: str | None) -> None:
+    """Name the model that an unfinished training began with as it is named now: the index may have been moved."""
+    if (trained / TRAINING_STARTED).is_file():
+        started = read_json(trained / TRAINING_STARTED)
+        write_json(trained / TRAINING_STARTED, {**started, "recipe": {**started["recipe"], "backbone": base}})
 
 
 @contextmanager
@@ -113,8 +155,8 @@ def removed_if_refused(work: Path) -> Iterator[None]:
 
 def finish(work: Path) -> None:
     """Remove what only the adaptation itself needed, and file its report, last."""
-    for name in (ORIGINAL, TRIAL, TRAINED):
-        shutil.rmtree(work / name, ignore_errors=True)
+    for path in (work / ORIGINAL, work / TRIAL, work / TRAINED, *work.glob("*.removed")):
+        shutil.rmtree(path, ignore_errors=True)
     (work / SECONDS).unlink(missing_ok=True)
     (work / MEASURED).rename(work / REPORT)
 
@@ -137,14 +179,11 @@ def report_of_killed(
             return None
         documents = _documents(current)
     started = read_json(work / STARTED)
-    asked = load_run(work / BEFORE).summary["data_sha256"] if (work / BEFORE / "metrics.json").is_file() else None
-    wanted = {"documents": documents, "arguments": arguments, "settings": settings, "classifier": classifier}
-    is_same = (
-        {key: started.get(key) for key in wanted} == wanted
-        and asked == (None if questions is None else data_hash([questions]))
-    )  # fmt: skip
+    wanted = {"documents": documents, "arguments": arguments, **_of_run(settings, classifier, questions)}
+    is_same = {key: started.get(key) for key in wanted} == wanted
+    report = AdaptationReport.load(work / MEASURED) if is_same else None
     finish(work)
-    return AdaptationReport.load(work / REPORT) if is_same else None
+    return report
 
 
 def _documents(index: Index) -> str:
@@ -156,22 +195,24 @@ def _documents(index: Index) -> str:
 
 
 def _forget_training(work: Path) -> None:
-    for name in (TRAINED, RETRIEVER, AFTER):
-        shutil.rmtree(work / name, ignore_errors=True)
-    (work / MEASURED).unlink(missing_ok=True)
+    for name in (TRAINED, RETRIEVER, AFTER, MEASURED):
+        _remove(work / name)
     if (work / SECONDS).is_file():
         seconds = read_json(work / SECONDS)
-        write_json(work / SECONDS, {stage: seconds[stage] for stage in (GENERATE, NEGATIVES, JUDGE) if stage in seconds})
+        write_json(
+            work / SECONDS, {stage: seconds[stage] for stage in (GENERATE, NEGATIVES, TRAIN_CLASSIFIER) if stage in seconds}
+        )
 
 
 def _write_recipe(work: Path, model: str, seed: int, settings: Sequence[str]) -> None:
     """Write how the encoder is trained on, as what it is."""
     encoder = _plain_encoder(model)
-    backbone, pairs = (json.dumps(str(path), ensure_ascii=False) for path in (model, work / PAIRS))
+    backbone, folder = (json.dumps(str(path), ensure_ascii=False) for path in (model, work))
     similarity, scale = ("cosine", 20.0) if encoder.normalise else ("dot", 1.0)
     recipe = _RECIPE.format(
         backbone=backbone,
-        pairs=pairs,
+        folder=folder,
+        pairs=PAIRS,
         encoder=encoder,
         similarity=similarity,
         scale=scale,
@@ -179,7 +220,12 @@ def _write_recipe(work: Path, model: str, seed: int, settings: Sequence[str]) ->
         seed=seed,
     )
     write_text(work / RECIPE, recipe)
-    load_recipe(RetrieverRecipe, work / RECIPE, settings)
+    plain, changed = (load_recipe(RetrieverRecipe, work / RECIPE, of) for of in ((), settings))
+    for key in FIXED:
+        if getattr(changed, key) != getattr(plain, key):
+            raise InputError(
+                f"settings change {key}: an adaptation trains the index's encoder, as it is, on its own questions"
+            )
 
 
 def _plain_encoder(model: str) -> EncoderFolder:

@@ -16,7 +16,7 @@ from oreqa.cli.progress import duration, progress_bar
 from oreqa.defaults import DEFAULT_GENERATOR
 
 if TYPE_CHECKING:
-    from oreqa.adaptation.report import AdaptationReport
+    from oreqa.adaptation.report import AdaptationReport, Gain
     from oreqa.adaptation.stages import Estimate
 
 
@@ -89,14 +89,22 @@ def adapt(
     if report.classifier and all(gain.is_certain for gain in report.classifier.values()):
         say(f"re-rank with the trained classifier: --rerank 20 --classifier {index}/{report.folder}/classifier")
     elif report.classifier:
-        say(f"the trained classifier is no better by more than chance; it is in {index}/{report.folder}/classifier")
+        say(f"the trained classifier, in {index}/{report.folder}/classifier, {_why_not(report.classifier)}")
 
 
 def _why_kept(report: AdaptationReport) -> str:
     if lost := [name for name, gain in report.user.items() if gain.is_loss]:
         return f"the other loses in {', '.join(lost)} of your questions"
     gain = report.held_out.difference
-    return f"the gain of the other may be chance (p = {gain.p:.2f})" if gain.mean > 0 else "the other gains nothing"
+    return f"the gain of the other may be chance (p = {gain.p:.4f})" if gain.mean > 0 else "the other gains nothing"
+
+
+def _why_not(gains: Mapping[str, Gain]) -> str:
+    """What is to be said against a trained classifier."""
+    rival, gain = next((rival, gain) for rival, gain in gains.items() if not gain.is_certain)
+    if gain.is_loss:
+        return f"is worse than {rival}"
+    return f"is no better than {rival} by more than chance (p = {gain.difference.p:.4f})"
 
 
 def _announce(estimate: Estimate) -> None:

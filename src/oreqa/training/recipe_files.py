@@ -81,10 +81,11 @@ def _plain(message: str) -> str:
 
 def _hint(kind: type[Section], place: Sequence[int | str], error: str) -> str:
     """How to write a list of texts, or leave out a table, where something else stands."""
-    name = str(place[0]) if len(place) == 1 else ""
-    if error == "tuple_type" and name and section_at(kind, place) is kind:
-        return f'; write {name}=["..."]'
-    if error == "model_type" and name:
+    name = str(place[0])
+    if error == "tuple_type" and len(place) == 1:
+        is_of_tables = section_at(kind, place) is not kind
+        return f'; write {name}=[{{file="..."}}]' if is_of_tables else f'; write {name}=["..."]'
+    if error == "model_type" and len(place) == 1 and not kind.model_fields[name].is_required():
         return f"; to leave it out, write {name}="
     return ""
 
