@@ -81,6 +81,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the drawing and of t-SNE (%(default)s)")
     parser.add_argument("--out", type=Path, required=True, help="folder for the pictures and report.html")
     options = parser.parse_args()
+    if len({name for name, _ in options.model}) < len(options.model):
+        parser.error("--model: two have the same name")
+    if options.answers < 2 or options.questions < 2 or options.min_questions < 2:
+        parser.error("--answers, --questions and --min-questions are at least 2: fewer have nothing to be compared with")
     try:
         draw(options)
     except OreqaError as error:

@@ -32,7 +32,11 @@ def test_answers_and_hits_print_their_sentence_and_place() -> None:
     ],
 )
 def test_how_sure_an_answer_is_in_a_word(confidence: float | None, certainty: str) -> None:
-    assert Answer("three", 55, 60, confidence, SENTENCE, PASSAGE, 2.0, {}).certainty == certainty
+    answer = Answer("three", 55, 60, confidence, SENTENCE, PASSAGE, 2.0, {})
+    assert answer.certainty == certainty
+    assert answer.percent == (
+        "" if confidence is None else {0.699: "69%", 0.399: "39%"}.get(confidence, f"{confidence:.0%}")
+    )
 
 
 def test_no_more_is_printed_than_a_few_lines() -> None:

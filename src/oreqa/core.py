@@ -232,8 +232,13 @@ class Answer:
             return "not calibrated"
         return "sure" if self.confidence >= SURE else "likely" if self.confidence >= LIKELY else "weak"
 
+    @property
+    def percent(self) -> str:
+        """The confidence as people read it, rounded down so that it does not contradict the word; empty without one."""
+        return "" if self.confidence is None else f"{int(100 * self.confidence + 1e-9)}%"
+
     def _sure(self) -> str:
-        return self.certainty if self.confidence is None else f"{self.certainty}, {self.confidence:.0%}"
+        return ", ".join(filter(None, (self.certainty, self.percent)))
 
 
 _SHOWN_CHARACTERS = 120

@@ -40,7 +40,7 @@ def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path) -> None:
     for more in (("--reader", fitted_reader, "--reranker", "none"), ("--reader", "none")):
         shown = run(*asked, *more).stdout
         assert shown.startswith("no answer found\nThe nearest passages, which do not seem to hold one:\n")
-        assert shown.endswith("Ask in the documents' words, or see the best guesses with --threshold 0.\n")
+        assert shown.endswith("Ask in the documents' words, or see the best guesses with --threshold 0.\n\n")
         assert "octopus.md" in shown
         report = json.loads(run(*asked, *more, "--json").stdout)
         assert (report["found"], report["calibrated"], report["answers"]) == (False, True, [])

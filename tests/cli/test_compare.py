@@ -45,3 +45,13 @@ def test_runs_are_named_without_what_their_paths_have_in_common(tmp_path: Path) 
         finished_run(folder, [0.5], "Where?")
     shown = CliRunner().invoke(app, ["compare", str(first), str(second)]).stdout
     assert shown.startswith("y/run against x/run: 1 questions")
+
+
+def test_a_run_is_not_compared_with_itself_nor_written_over(tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        finished_run(tmp_path / name, [0.5], "Where?")
+    runs = [str(tmp_path / name) for name in ("x", "y")]
+    same = CliRunner().invoke(app, ["compare", runs[0], f"{tmp_path}/y/../x"])
+    assert "two different runs" in same.output + str(same.exception)
+    over = CliRunner().invoke(app, ["compare", *runs, "--out", runs[1]])
+    assert "it holds a finished run already" in (over.output + str(over.exception))

@@ -8,6 +8,7 @@ import pytest
 
 from oreqa.datasets.beir import Beir, Entry, load_beir, save_beir
 from oreqa.datasets.mrqa import load_mrqa, save_mrqa
+from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.squad import Gold, Paragraph, Question, load_squad, save_squad
 from oreqa.errors import InputError
 
@@ -90,6 +91,12 @@ def test_lines_that_are_neither_mrqas_nor_questions(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"question": "why?", "answer": "b", "context": "a b"}\n')
     with pytest.raises(InputError, match=r"a.jsonl, line 1: it is a pair to train on; give a SQuAD file"):
         load_mrqa(tmp_path / "a.jsonl")
+    (tmp_path / "a.jsonl").write_text('{"question": "why?", "answers": ["b"]}\n')
+    with pytest.raises(InputError, match=r"a.jsonl, line 1: a list of questions has no paragraphs, which this needs"):
+        load_mrqa(tmp_path / "a.jsonl")
+    (tmp_path / "a.json").write_text('{"data": []}')
+    with pytest.raises(InputError, match=r"a.json: it is a SQuAD file; make pairs of it with: oreqa mine negatives"):
+        list(load_pairs(tmp_path / "a.json"))
 
 
 def test_beir_there_and_back(tmp_path: Path) -> None:

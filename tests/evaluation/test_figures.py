@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from oreqa.errors import InputError
 from oreqa.evaluation.compare import Comparison, compare_runs
 from oreqa.evaluation.compare_report import write_comparison
 from oreqa.evaluation.figures import venn_circles, venn_figure
@@ -91,6 +92,10 @@ def test_a_comparison_as_files(tmp_path: Path) -> None:
         "runs/<a>", "runs/$b$", 10, {"em": (40.0, 50.0)}, {"em": Difference(0.1, -0.1, 0.3, 0.25)},
         {"both": 4, "only_a": 2, "only_b": 1, "neither": 3}, {"both": 40, "only_a": 20, "only_b": 10, "neither": 30}, "f1", (row,), (),
     )  # fmt: skip
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.json").write_text("{}")
+    with pytest.raises(InputError, match="run: it holds a finished run already; choose another folder"):
+        write_comparison(tmp_path / "run", [comparison])
     write_comparison(tmp_path / "out", [comparison, comparison])
     page = (tmp_path / "out" / "report.html").read_text()
     assert page.count("<svg") == 2

@@ -416,7 +416,12 @@ def test_checkpoints_of_another_run_are_refused(squad_file: Path, tiny: Path, tm
     squad_file.write_bytes(data)
     # How often checkpoints are written decides nothing of the model.
     optimiser = recipe.optimiser.model_copy(update={"checkpoint_steps": 4})
-    record = train_recorded(train_retriever, recipe.model_copy(update={"optimiser": optimiser}), out)
+    recipe = recipe.model_copy(update={"optimiser": optimiser})
+    interrupted(lambda: train_recorded(train_retriever, recipe, out), 5)
+    assert {path.name for path in (out / "checkpoints").glob("checkpoint-*")} == {"checkpoint-3", "checkpoint-4"}
+    with pytest.raises(InputError, match=r"differs in dev"):  # with which the steps between checkpoints would matter
+        train_recorded(train_retriever, recipe.model_copy(update={"dev": squad_file}), out)
+    record = train_recorded(train_retriever, recipe, out)
     assert record["seconds_since_step"] > 0
     assert not (out / "started.json").exists()
 

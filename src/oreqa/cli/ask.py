@@ -119,7 +119,7 @@ def _print_reply(reply: Reply, explain: bool) -> None:
         for hit in reply.nearest:
             console.print(render_near(hit), crop=False)
         if reply.nearest:
-            console.print("Ask in the documents' words, or see the best guesses with --threshold 0.", style="dim")
+            console.print("Ask in the documents' words, or see the best guesses with --threshold 0.\n", style="dim")
     for number, answer in enumerate(reply.answers):
         console.print(render_answer(answer, whole=number == 0), crop=False)
         if explain:
@@ -169,8 +169,8 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
 
     passage, sentence = answer.passage, answer.sentence
     sure = Text(answer.certainty, _STYLES[answer.certainty])
-    if answer.confidence is not None:
-        sure.append(f" {answer.confidence:.0%}")
+    if answer.percent:
+        sure.append(f" {answer.percent}")
     head = Table.grid(padding=(0, 1))
     head.add_row(sure, Text(one_line(answer.text), "bold"))
     parts: list[RenderableType] = [head]

@@ -39,9 +39,12 @@ def compare(
     from oreqa.evaluation.compare import FEW, FEW_QUESTIONS, compare_runs
     from oreqa.evaluation.compare_report import write_comparison
     from oreqa.evaluation.runs import load_run
+    from oreqa.evaluation.write import run_folder
 
-    if len(runs) < 2:
-        raise InputError("name at least two runs: oreqa compare BASELINE OTHER")
+    if len(runs) < 2 or len({run.resolve() for run in runs}) < len(runs):
+        raise InputError("name at least two different runs: oreqa compare BASELINE OTHER")
+    if out is not None:
+        run_folder(out)
     loaded = [load_run(folder) for folder in runs]
     comparisons = [compare_runs(loaded[0], other, seed) for other in loaded[1:]]
     if out is not None:

@@ -29,4 +29,6 @@ def print_run(summary: dict[str, Any], out: Path, as_json: bool) -> None:
             table.add_row(*row)
     say(run_title(summary))
     console.print(table)
-    say(f"written to {out}: metrics.json, per_question.jsonl, run.trec, report.html")
+    files = ["metrics.json", "per_question.jsonl", "run.trec", "report.html"]
+    files += ["predictions.json"] if (out / "predictions.json").is_file() else []
+    say(f"written to {out}: {', '.join(files)}")

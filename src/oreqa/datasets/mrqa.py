@@ -18,10 +18,15 @@ def load_mrqa(path: Path) -> list[Paragraph]:
         if "header" in row:
             continue
         where = f"{path}, line {number}"
+        if "question" in row and "answer" in row:
+            raise InputError(
+                f"{where}: it is a pair to train on; give a SQuAD file (.json), as oreqa generate --out NAME.json writes, "
+                "or an MRQA file (.jsonl)"
+            )
+        if "question" in row:
+            raise InputError(f"{where}: a list of questions has no paragraphs, which this needs: give a SQuAD or MRQA file")
         if "context" not in row:
             raise InputError(f"{where}: it has neither 'context', as MRQA's lines, nor 'question', as a list of questions")
-        if "answer" in row and "qas" not in row:
-            raise InputError(f"{where}: it is a pair to train on; give a SQuAD file (.json) or an MRQA file (.jsonl)")
         text = need(row, "context", str, where)
         questions = []
         for q, entry in enumerate(need(row, "qas", list, where)):

@@ -72,6 +72,8 @@ def load_pairs(path: Path) -> Iterator[Pair]:
     """Read pairs. Raises InputError that names the line of a mistake."""
     for number, row in read_jsonl(path):
         where = f"{path}, line {number}"
+        if "data" in row and "question" not in row:
+            raise InputError(f"{path}: it is a SQuAD file; make pairs of it with: oreqa mine negatives --data {path}")
         source = row.get("source", GOLD)
         if source not in (GOLD, SILVER):
             raise InputError(f"{where}: source is {source!r}; write {GOLD!r} or {SILVER!r}, or leave it out for gold")

@@ -11,11 +11,16 @@ from typing import Any
 from oreqa.evaluation.compare import FEW, FEW_QUESTIONS, Comparison
 from oreqa.evaluation.figures import VENN_COLOURS, venn_figure
 from oreqa.evaluation.report import write_page
+from oreqa.evaluation.write import run_folder
 from oreqa.files import write_json
 
 
 def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> None:
-    """Write both files into a folder, comparison.json last: what ``oreqa compare --json`` prints."""
+    """Write both files into a folder, comparison.json last: what ``oreqa compare --json`` prints.
+
+    Raises InputError if it holds a run, a model or an index, or is a file.
+    """
+    folder = run_folder(folder)
     title = "; ".join(f"{c.b} against {c.a}" for c in comparisons)
     write_page(folder / "report.html", title, "".join(_section(comparison) for comparison in comparisons))
     write_json(folder / "comparison.json", [asdict(comparison) for comparison in comparisons])

@@ -16,6 +16,7 @@ from oreqa.arguments import count, kind_of, text_list
 from oreqa.errors import InputError
 from oreqa.evaluation.geometry_figures import perplexity, similarity_figure, tsne, tsne_figure
 from oreqa.evaluation.report import write_page
+from oreqa.evaluation.write import run_folder
 from oreqa.files import write_bytes, write_json
 from oreqa.provenance import versions
 
@@ -75,7 +76,7 @@ def write_geometry(
     Raises InputError for groups or vectors of another form, for vectors that are all alike, and if scikit-learn, which the
     train extra brings, is not installed.
     """
-    out, seed = Path(out), count(seed, "seed", 0)
+    out, seed = run_folder(out), count(seed, "seed", 0)
     groups = _checked(groups)
     sizes = [len(questions) for _, questions in groups]
     owners = np.repeat(np.arange(len(sizes)), sizes)

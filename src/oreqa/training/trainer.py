@@ -137,6 +137,7 @@ def fit(
     resumed = 0 if last is None else int(last.rpartition("-")[2])
     with progress(f"training from step {resumed:,}" if resumed else "training", steps - resumed) as advance:
         trainer.add_callback(_Advance(advance, resumed))
+        trainer.add_callback(_SavesAsAsked())
         if last is None and trainer.is_world_process_zero():  # the rounds begin anew, too
             shutil.rmtree(checkpoints, ignore_errors=True)
         try:
@@ -247,6 +248,13 @@ class _Advance(TrainerCallback):  # type: ignore[misc]
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._advance(state.global_step - self._reported)
         self._reported = state.global_step
+
+
+class _SavesAsAsked(TrainerCallback):  # type: ignore[misc]
+    """A resumed run saves as often as it is told to now: transformers would go on as often as before."""
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        state.save_steps, state.logging_steps = args.save_steps, args.logging_steps
 
 
 class _EvaluateLastStep(TrainerCallback):  # type: ignore[misc]
