@@ -69,12 +69,12 @@ def main() -> None:
     parser.add_argument("--reader", default=DEFAULT_READER)
     parser.add_argument("--reranker", default=DEFAULT_CLASSIFIER)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--name", help="of the file in results")
     options = parser.parse_args()
     reader = Reader.load(options.reader, options.device)
     reranker = CrossEncoder.load(options.reranker, options.device)
-    tuned, file = combination_of(reader, reranker), "reconsider"
-    if reranker.folder.kind == CLASSIFIER:
-        file = "reconsider-classifier"
+    tuned = combination_of(reader, reranker)
+    file = options.name or ("reconsider-classifier" if reranker.folder.kind == CLASSIFIER else "reconsider")
     plain = Combination(selection=1.0, retrieval=0.0, reranking=0.0, aggregate=False)
     untuned = Combination(selection=1.0, retrieval=1.0, reranking=1.0)
     variants = {
