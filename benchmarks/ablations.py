@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--predictions", type=Path, required=True)
     parser.add_argument("--miner", default=DEFAULT_READER, help="the reader that made the predictions, to begin with")
+    parser.add_argument("--variant", action="append", choices=list(VARIANTS), help=f"beside {BASE}; all if left out")
     parser.add_argument("--set", action="append", default=[], help="change the recipe of all variants: name=value")
     parser.add_argument("--name", default="ablations", help="of the file in results")
     parser.add_argument("--work", type=Path, default=Path("runs/ablations"))
@@ -73,6 +74,8 @@ def main() -> None:
     reader = Reader.load(DEFAULT_READER)
     right: dict[str, dict[str, list[float]]] = {}
     for name, settings in VARIANTS.items():
+        if options.variant and name not in (BASE, *options.variant):
+            continue
         folder = options.work / name.replace(" ", "").replace(",", "-").replace("=", "")
         train((*options.set, *settings), learned, options.miner, folder)
         saved = folder / "rows.json"

@@ -98,7 +98,53 @@ def by_passage(pool: Pool) -> Pool:
     return {**pool, "gold": np.isin(keys, np.unique(keys[pool["gold"]]))}
 
 
-def fit(pooled_sets: list[Pool], used: list[int]) -> Floats:
+def first_questions(pool: Pool, count: int) -> Pool:
+    """The rows of so many questions."""
+    rows = pool["question"] < count
+    return {name: values[rows] for name, values in pool.items()}
+
+
+def question_features(pool: Pool) -> Floats:
+    """For each row three facts of its question: the highest BM25, which rises with rare words and length; the share of the
+    ten best by cosine that BM25 has among its ten best; and the lead of the best cosine over the tenth."""
+    cosine, bm25 = (pool["x"][:, NAMES.index(name)] for name in ("sentence_cosine", "sentence_bm25"))
+    starts = np.flatnonzero(np.r_[True, np.diff(pool["question"]) > 0])
+    facts = []
+    for begin, end in pairwise([*starts, len(cosine)]):
+        by_cosine, by_bm25 = (np.argsort(-scores[begin:end])[:10] for scores in (cosine, bm25))
+        lead = cosine[begin + by_cosine[0]] - cosine[begin + by_cosine[-1]]
+        facts.append([bm25[begin:end].max(), len(np.intersect1d(by_cosine, by_bm25)) / 10, lead])
+    return np.repeat(np.array(facts, np.float64), np.diff([*starts, len(cosine)]), axis=0)
+
+
+def with_products(pool: Pool, facts: Floats) -> Pool:
+    """The pool with each score times 1 and times each of the ``facts`` of its question."""
+    products = [pool["x"], *(pool["x"] * fact[:, None] for fact in facts.T)]
+    return {**pool, "x": np.concatenate(products, axis=1).astype(np.float32)}
+
+
+def by_question(pooled_sets: dict[str, Pool], count: int) -> dict[str, Any]:
+    """Left-one-out metrics of sentences with constant weights, and with weights that are linear in the question's facts."""
+    few = {name: first_questions(pool, count) for name, pool in pooled_sets.items()}
+    facts = {name: question_features(pool) for name, pool in few.items()}
+    result = {}
+    for name, pool in few.items():
+        others = [other for other in few if other != name]
+        seen = np.concatenate([facts[other] for other in others])
+        scaled = {other: (facts[other] - seen.mean(0)) / seen.std(0) for other in few}
+        constant = fit([few[other] for other in others], [*range(len(NAMES))])
+        start = np.concatenate([constant, np.zeros(scaled[name].shape[1] * len(NAMES))])
+        products = [with_products(few[other], scaled[other]) for other in others]
+        weights = fit(products, [*range(len(start))], start)
+        result[name] = {
+            "constant": metrics(pool, constant, "sentence"),
+            "by question": metrics(with_products(pool, scaled[name]), weights, "sentence"),
+        }
+        print(name, result[name], flush=True)
+    return result
+
+
+def fit(pooled_sets: list[Pool], used: list[int], start: Floats | None = None) -> Floats:
     """Weights that maximise the mean log-likelihood of the gold, every set weighing the same."""
 
     def loss(weights: Floats) -> tuple[float, Floats]:
@@ -116,7 +162,7 @@ def fit(pooled_sets: list[Pool], used: list[int]) -> Floats:
             slope += x.T @ push / len(starts)
         return value / len(pooled_sets), slope / len(pooled_sets)
 
-    fitted: Floats = minimize(loss, 10 * PLAIN[used], jac=True, method="L-BFGS-B").x
+    fitted: Floats = minimize(loss, 10 * PLAIN[used] if start is None else start, jac=True, method="L-BFGS-B").x
     return fitted
 
 
@@ -147,12 +193,20 @@ def main() -> None:
     parser.add_argument("--untitled", action="store_true", help="leave titles out of what the models read")
     parser.add_argument("--model", default=DEFAULT_ENCODER, help="encoder: a name or a folder")
     parser.add_argument("--held-out", action="store_true", help=f"only held-out articles of {', '.join(sorted(TRAINED))}")
+    parser.add_argument(
+        "--by-question", type=int, metavar="N", help="only compare weights that depend on the question, on N a set"
+    )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--write", action="store_true", help="keep the weights with the encoder, in its fitted.json")
     options = parser.parse_args()
     work = kept_folder(options.work, options.model)
     chosen = not options.untitled, options.model, options.held_out
     pooled_sets = {name: pools(options.data, work, name, count, *chosen) for name, count in SETS.items()}
+    if options.by_question:
+        result = by_question(pooled_sets, options.by_question)
+        if options.out:
+            write_result(options.out, {"questions": options.by_question, **result})
+        return
     report: dict[str, Any] = {}
     fusion: dict[str, dict[str, float]] = {}
     for unit in ("sentence", "passage"):
