@@ -47,11 +47,9 @@ def test_runs_are_named_without_what_their_paths_have_in_common(tmp_path: Path) 
     assert shown.startswith("y/run against x/run: 1 questions")
 
 
-def test_a_run_is_not_compared_with_itself_nor_written_over(tmp_path: Path) -> None:
+def test_a_comparison_is_not_written_over_a_run(tmp_path: Path) -> None:
     for name in ("x", "y"):
         finished_run(tmp_path / name, [0.5], "Where?")
     runs = [str(tmp_path / name) for name in ("x", "y")]
-    same = CliRunner().invoke(app, ["compare", runs[0], f"{tmp_path}/y/../x"])
-    assert "two different runs" in same.output + str(same.exception)
     over = CliRunner().invoke(app, ["compare", *runs, "--out", runs[1]])
     assert "it holds a finished run already" in (over.output + str(over.exception))

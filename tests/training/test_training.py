@@ -398,7 +398,7 @@ def test_a_reader_reads_as_its_recipe_says(squad_file: Path, tiny: Path, tmp_pat
         ("kind = " + 5_000 * "[", [], "cannot be read as TOML"),
         ("seed = " + 5_000 * "1", [], "cannot be read as TOML"),
         ("kind = 'reader'", ["seed=" + 5_000 * "1"], "data: it is missing"),
-        ("kind = 'reader'", ["data=" + 5_000 * "["], r"^the setting data=\[{55}…: it must be a list$"),
+        ("kind = 'reader'", ["data=" + 5_000 * "["], r'^the setting data=\[{55}…: it must be a list; write data=\[{file="..."}\]$'),
         ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["optimiser.batch=0"], "^the setting optimiser.batch=0: it must be greater"),
         ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ['data=["x"]'], r"^the setting data=\[\"x\"\]: it must be a table"),
         ("kind = 'reader'\ndata = [{file = 'x'}]\noptimiser = {learning_rate = 1, batch = 1}", ["batch"], "the setting 'batch': write it as name=value, as in optimiser.batch=16"),

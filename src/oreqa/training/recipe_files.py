@@ -81,11 +81,13 @@ def _plain(message: str) -> str:
 
 def _hint(kind: type[Section], place: Sequence[int | str], error: str) -> str:
     """How to write a list of texts, or leave out a table, where something else stands."""
+    if len(place) != 1:
+        return ""
     name = str(place[0])
-    if error == "tuple_type" and len(place) == 1:
+    if error == "tuple_type":
         is_of_tables = section_at(kind, place) is not kind
         return f'; write {name}=[{{file="..."}}]' if is_of_tables else f'; write {name}=["..."]'
-    if error == "model_type" and len(place) == 1 and not kind.model_fields[name].is_required():
+    if error == "model_type" and not kind.model_fields[name].is_required():
         return f"; to leave it out, write {name}="
     return ""
 
