@@ -70,8 +70,8 @@ class AdaptationReport:
     def load(cls, file: Path) -> AdaptationReport:
         """From the JSON that was made of one."""
         content: dict[str, Any] = read_json(file)
-        user, judged = (_gains(content.get(name) or {}) for name in ("user", "classifier"))
-        return cls(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user, "classifier": judged})
+        user, classifier = (_gains(content.get(name) or {}) for name in ("user", "classifier"))
+        return cls(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user, "classifier": classifier})
 
 
 def _gains(rows: Mapping[str, Any]) -> dict[str, Gain]:

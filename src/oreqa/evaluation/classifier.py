@@ -59,7 +59,8 @@ def evaluate_classifier(
     """Tell the answers of a pair file from their negatives (``oreqa mine negatives`` makes such a file).
 
     Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for pairs
-    that cannot be read or have no negatives, ModelError for a model that cannot be loaded.
+    that cannot be read or have no negatives, and an ``out`` that holds a run, a model or an index, ModelError for a model
+    that cannot be loaded.
     """
     data, out = Path(data), run_folder(out)
     settings, scorer = Settings(model=str(model)), CrossEncoder.load(classifier, device, kind=CLASSIFIER)

@@ -53,7 +53,8 @@ def evaluate_generator(
     holds out are asked about; ``questions`` are drawn by ``seed``, all if left out. Writes the run's files to ``out`` and
     returns what metrics.json holds: ROUGE-L and BLEU-4 in percent, and the questions generated a second.
 
-    Raises InputError for data that cannot be read, ModelError for a model that cannot be loaded.
+    Raises InputError for data that cannot be read and an ``out`` that holds a run, a model or an index, ModelError for a
+    model that cannot be loaded.
     """
     data, out = as_path(data, "data"), run_folder(out)
     question_generator, decoding = QuestionGenerator.load(generator, device), as_decoding(decoding, seed)

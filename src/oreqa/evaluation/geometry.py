@@ -73,7 +73,8 @@ def write_geometry(
     and returns what geometry.json holds: the ``Separation`` of question pairs and, where an encoder has vectors of answers,
     that of pairs of a question and an answer.
 
-    Raises InputError for groups or vectors of another form, for vectors that are all alike, and if scikit-learn, which the
+    Raises InputError for groups or vectors of another form, for vectors that are all alike, for an ``out`` that holds a run,
+    a model or an index, and if scikit-learn, which the
     train extra brings, is not installed.
     """
     out, seed = run_folder(out), count(seed, "seed", 0)

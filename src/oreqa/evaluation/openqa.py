@@ -103,7 +103,8 @@ def evaluate_openqa(
 
     Writes the run's files and predictions.json to ``out`` and returns what metrics.json holds, metrics in percent. Answers
     are kept in ``out`` as they come: an interrupted run resumes when it is started again. Raises InputError for data that
-    cannot be read or arguments that do not fit together, ModelError for a model that cannot be loaded.
+    cannot be read, arguments that do not fit together, and an ``out`` that holds a finished run, a model or an index,
+    ModelError for a model that cannot be loaded.
     """
     data, out = Path(data), run_folder(out)
     passages, rerank = count(passages, "passages"), count(rerank, "rerank", 0)

@@ -50,7 +50,7 @@ def evaluate_reqa(
 
     Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
     that cannot be read, hold no question with an answer or no answer with ``min_questions`` questions, and for a wrong mode
-    or number, ModelError for a model that cannot be loaded.
+    or number, and an ``out`` that holds a run, a model or an index, ModelError for a model that cannot be loaded.
     """
     choice(mode, MODES, "mode")
     rerank, questions = count(rerank, "rerank", 0), None if questions is None else count(questions, "questions")
@@ -107,7 +107,8 @@ def evaluate_beir(
     """Retrieve documents for the judged questions ``split`` of a BEIR folder. The other arguments as in evaluate_reqa.
 
     Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
-    that cannot be read and for a wrong mode or number, ModelError for a model that cannot be loaded.
+    that cannot be read, a wrong mode or number, and an ``out`` that holds a run, a model or an index, ModelError for a model
+    that cannot be loaded.
     """
     choice(mode, MODES, "mode")
     rerank = count(rerank, "rerank", 0)
