@@ -22,7 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_short_work_says_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     with progress_bar("reading", 10) as advance:
         advance(5)
-        clock[0] += 29
+        clock[0] += 9
         advance(5)
     assert capsys.readouterr() == ("", "")
 
@@ -33,7 +33,7 @@ def test_a_line_now_and_then_where_there_is_no_terminal(clock: list[float], caps
             clock[0] += 20
             advance(200)
     out, err = capsys.readouterr()
-    assert (out, err) == ("", "reading: 400 of 1,000, 10/s, 60 s left\nreading: 800 of 1,000, 10/s, 20 s left\n")
+    assert (out, err) == ("", "reading: 200 of 1,000, 10/s, 80 s left\nreading: 600 of 1,000, 10/s, 40 s left\n")
 
 
 def test_time_left_by_the_size_of_files(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,9 @@ SHOWN_AFTER = 2.0
 AT_ONCE = 0.1
 """Seconds in which only what an earlier run has done is reported: no rate is made of it."""
 
+FIRST_LINE_AFTER = 10.0
+"""Seconds without a line where there is no terminal: whoever reads a log soon sees a rate."""
+
 LINE_EVERY = 30.0
 """Seconds between two lines where there is no terminal."""
 
@@ -36,7 +39,8 @@ class ProgressBar:
         self.done = self._before = 0
         self._share: float | None = None
         self._file = ""
-        self._begun = self._said = time.monotonic()
+        self._begun = time.monotonic()
+        self._next_line = self._begun + FIRST_LINE_AFTER
         console = Console(err=True)
         self._terminal = console.is_terminal
         self._bar: Bar = Bar(
@@ -85,8 +89,8 @@ class ProgressBar:
                 self._bar.start()
             share = self._share if self.total is None else self.done / max(1, self.total)
             self._bar.update(self._task, total=None if share is None else 1.0, completed=share or 0, figures=self.figures())
-        elif now - self._said > LINE_EVERY:
-            self._said = now
+        elif now > self._next_line:
+            self._next_line = now + LINE_EVERY
             say(f"{self.what}: {self.figures()}", err=True)
 
 
