@@ -95,7 +95,7 @@ def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:
     report = json.loads(run("search", *several, "--json").stdout)
     assert [row["question"] for row in report] == ["tent", "boots"]
     assert [row["hits"][0]["title"] for row in report] == ["Tents", "Boots"]
-    assert re.match(r"tent\n  1 [^#]*rows\.jsonl#a\b.*\n\nboots\n  1 ", run("search", *several).stdout)
+    assert re.match(r"tent\n  1 [^#]*rows\.jsonl#a\b.*\n +Tents\n\nboots\n  1 ", run("search", *several).stdout)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from oreqa.cli.hits import EXTRACT, extract
-from oreqa.cli.places import SourceLine, place_json, place_text, shown_path
+from oreqa.cli.places import SourceLine, names_of, place_json, place_text, shown_path
 from oreqa.core import Hit, Passage, Place, Sentence
 
 
@@ -70,11 +70,19 @@ def test_a_place_is_never_broken(width: int) -> None:
         out = StringIO()
         Console(file=out, width=width).print(SourceLine(shown, names, 5), crop=False)
         lines = out.getvalue().splitlines()
-        assert any(shown in line for line in lines)
+        assert shown in lines[0]
         assert " ".join(out.getvalue().split()).replace(shown, "").strip() == names
         assert all(line.startswith("     ") for line in lines)
         assert all(len(line) <= width for line in lines if shown not in line)
         assert len(lines) == 1 or len(shown) + len(names) + 7 > width
+
+
+def test_a_title_that_the_heading_repeats_is_named_once() -> None:
+    assert names_of(Passage("a.md", "Title", "Part > Section", "x", 0, 1, ())) == "Title > Part > Section"
+    assert names_of(Passage("a.md", "Title", "Title page > Section", "x", 0, 1, ())) == "Title page > Section"
+    assert names_of(Passage("a.md", "", "Section", "x", 0, 1, ())) == "Section"
+    assert names_of(Passage("a.md", "Title", "", "x", 0, 1, ())) == "Title"
+    assert names_of(Passage("a.md", "", "", "x", 0, 1, ())) == ""
 
 
 def test_extracts_hold_the_best_sentence() -> None:

@@ -45,13 +45,14 @@ def place_json(passage: Passage, start: int, end: int) -> dict[str, Any]:
 
 
 def names_of(passage: Passage) -> str:
-    """The passage's title and heading."""
-    return " > ".join(name for name in (passage.title, passage.heading) if name)
+    """The passage's title and heading; the heading alone where it begins with the title, as a page's first heading may."""
+    title = "" if passage.heading.startswith(passage.title) else passage.title
+    return " > ".join(name for name in (title, passage.heading) if name)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A place and the names of what stands there: on one line if they fit, else on two, the place never broken.
+    """A place and the names of what stands there: on one line if they fit, else the names below, the place never broken.
 
     Print it with ``crop=False``: a place may be longer than the terminal is wide.
     """
@@ -72,6 +73,6 @@ class SourceLine:
         elif place.cell_len + names.cell_len + 2 <= room:
             lines = [Text.assemble(place, "  ", names)]
         else:
-            lines = [*names.wrap(console, max(1, room)), place]
+            lines = [place, *names.wrap(console, max(1, room))]
         for line in lines:
             yield Text.assemble(blank, line, no_wrap=True, overflow="ignore")
