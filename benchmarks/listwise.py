@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 from common import report
 
-from oreqa.datasets.pairs import Pair, pair_row, task_candidates
+from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
+from oreqa.datasets.questions import OpenQuestion
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.datasets.tasks import draw_questions, load_task
 from oreqa.defaults import DEFAULT_CLASSIFIER
 from oreqa.evaluation.metrics import gold_ranks
-from oreqa.evaluation.open_scores import OpenQuestion, has_answer
+from oreqa.evaluation.open_scores import has_answer
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_jsonl, write_jsonl
 from oreqa.index.passages import index_passages
@@ -75,11 +76,11 @@ def mine(file: Path, count: int, classifier: CrossEncoder, place: Path) -> list[
     index = index_passages(place, whole.passages)
     task, gold_texts = draw_questions(whole, count, 0), answers(file)
     candidates = task_candidates(task)
-    lists = []
+    lists: list[list[Candidate]] = []
     for question, golds, best in zip(task.questions, task.gold, best_candidates(task, index, "hybrid", DEPTH), strict=True):
         texts = {candidates[gold].answer for gold in golds}
-        rivals = dict.fromkeys(candidates[number] for number in best if candidates[number].answer not in texts)
-        lists.append([rival for rival in rivals if not has_answer(rival.answer, gold_texts[question])])
+        others = dict.fromkeys(candidates[number] for number in best if candidates[number].answer not in texts)
+        lists.append([other for other in others if not has_answer(other.answer, gold_texts[question])])
     scores = classifier.score(task.questions, lists)
     pairs = []
     for question, golds, rivals, logits in zip(task.questions, task.gold, lists, scores, strict=True):
@@ -153,8 +154,8 @@ def main() -> None:
     if options.only:
         return
     models: dict[str, str | Path] = {"before": DEFAULT_CLASSIFIER}
-    for model in trained:
-        models |= {model.name: model, f"{model.name}, half": half(model)}
+    for after in trained:
+        models |= {after.name: after, f"{after.name}, half": half(after)}
     result: dict[str, Any] = {"drawn": DRAWN, "pairs_sha256": data_hash([pairs]), "questions": options.questions}
     for name, settings in DEV.items():
         whole = load_task(options.data / settings["path"], settings.get("split", "train"), settings.get("held_out", False))
