@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -12,6 +15,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate  # noqa: E402
+from oreqa.errors import INSTALL_TRAIN, ModelError  # noqa: E402
 from oreqa.training.batches import batches_by_length, by_passage, in_a_row  # noqa: E402
 from oreqa.training.families import TRAINERS  # noqa: E402
 from oreqa.training.generation_recipes import ExtractorLoss  # noqa: E402
@@ -90,9 +94,15 @@ def test_the_cross_encoders_losses_take_singles_and_lists() -> None:
 
 def test_training_without_its_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import oreqa.training
-    from oreqa.errors import INSTALL_TRAIN, ModelError
 
     assert "train_model" in dir(oreqa.training)
     monkeypatch.setattr(oreqa.training, "find_spec", lambda name: None if name == "sentence_transformers" else name)
     with pytest.raises(ModelError, match=f"training needs sentence_transformers: {re.escape(INSTALL_TRAIN)}$"):
         oreqa.training.train_model  # noqa: B018
+
+
+def test_adapting_without_its_extra_says_how_to_install_it(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['torch'] = None; from oreqa.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "adapt", "--index", tmp_path], capture_output=True, text=True)
+    assert done.stderr.strip() == f"error: training needs torch: {INSTALL_TRAIN}"
+    assert done.returncode == 2

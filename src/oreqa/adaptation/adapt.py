@@ -56,7 +56,6 @@ from oreqa.models.fitted import write_fitted
 from oreqa.models.folders import CLASSIFIER, FITTED, find_model, fingerprint
 from oreqa.models.mixing import mix_weights
 from oreqa.progress import Progress, no_progress
-from oreqa.training import need_torch
 
 SHARE = 0.5
 """Share of the trained weights in the mix with those before."""
@@ -104,7 +103,6 @@ def adapt_index(
     classifier that cannot be loaded, IndexStateError if another process is adapting the index, and whatever generation and
     training raise.
     """
-    need_torch()
     folder = as_path(index, "an index's folder")
     settings = text_list(settings, "settings")
     draw, answers, seed = count(draw, "draw"), count(answers, "answers"), count(seed, "seed", 0)
