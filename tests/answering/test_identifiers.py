@@ -50,6 +50,8 @@ def test_passages_hold_them_however_they_are_joined() -> None:
         ("wal_size", "max_wal_size is 3."),
         ("CVE-2024-309", "CVE-2024-3094 affects xz."),
         ("--no-edit", "There is no editor in this image."),
+        ("--edit", "Use --no-edit to skip the editor."),
+        ("--dry-run", "--no-dry-run undoes it."),
     ],
 )
 def test_longer_names_are_others(name: str, text: str) -> None:

@@ -43,6 +43,23 @@ def test_what_was_excluded_and_pruned_comes_back(tmp_path: Path, library: Path, 
     assert "plan.txt" in keys(tmp_path / "kb")
 
 
+def test_a_place_that_is_gone_can_be_pruned_by_its_name(tmp_path: Path, library: Path, settings: Settings) -> None:
+    index_files(tmp_path / "kb", [library], settings)
+    before = keys(tmp_path / "kb")
+    library.rename(tmp_path / "moved")
+    with pytest.raises(InputError, match=r"library: there is no such file or folder$"):
+        index_files(tmp_path / "kb", [library])
+    with pytest.raises(InputError, match=r"nowhere: there is no such file or folder, and the index has no document of it$"):
+        index_files(tmp_path / "kb", [library, tmp_path / "nowhere"], prune=True)
+    assert keys(tmp_path / "kb") == before
+    report = index_files(tmp_path / "kb", [library, tmp_path / "moved"], prune=True)
+    assert report.added == report.removed == len(before)
+    assert index_files(tmp_path / "kb", [tmp_path / "moved"]).gone == 0
+    with pytest.raises(InputError, match="there is no such file or folder"):
+        index_files(tmp_path / "new", [library], settings, prune=True)
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize("again", ["the same times", "later"])
 def test_deleted_rows_can_be_pruned_later(tmp_path: Path, library: Path, settings: Settings, again: str) -> None:
     rows = library / "rows.jsonl"

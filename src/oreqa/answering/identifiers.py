@@ -34,11 +34,11 @@ def identifiers(question: str) -> list[str]:
 def holding(named: Sequence[str], hits: Sequence[Hit]) -> list[Hit]:
     """The hits whose passages, with title and heading, hold all of the identifiers, however these are joined there.
 
-    A longer name, as ``max_wal_senders``, does not hold a shorter one, ``max_wal``.
+    A longer name, as ``max_wal_senders`` or ``--no-edit``, does not hold a shorter one, ``max_wal`` or ``--edit``.
     """
     if not named:
         return list(hits)
-    patterns = [re.compile(rf"(?<!\w){_JOINED.join(map(re.escape, name))}(?![-_]?[^\W_])") for name in named]
+    patterns = [re.compile(rf"(?<!\w)(?<!\w-){_JOINED.join(map(re.escape, name))}(?![-_]?[^\W_])") for name in named]
     texts = [_folded(f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}") for hit in hits]
     return [hit for hit, text in zip(hits, texts, strict=True) if all(pattern.search(text) for pattern in patterns)]
 

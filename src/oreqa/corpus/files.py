@@ -31,26 +31,30 @@ class FoundFiles:
 
     ``unknown`` counts the files of unsupported types by extension. ``left_out`` lists paths that exist but are not read,
     each with a one-line reason: folders that cannot be opened, links out of the named folder, pipes, devices. Documents
-    already indexed from such a path or below it are kept.
+    already indexed from such a path or below it are kept. ``gone`` are named paths that do not exist.
     """
 
     files: tuple[Path, ...]
     unknown: Mapping[str, int]
     left_out: tuple[tuple[Path, str], ...] = ()
+    gone: tuple[Path, ...] = ()
 
 
-def find_files(paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> FoundFiles:
+def find_files(
+    paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequence[str] = (), may_be_gone: bool = False
+) -> FoundFiles:
     """Find every supported file at or below ``paths``, each once, as an absolute path.
 
     ``include`` and ``exclude`` are .gitignore patterns, matched relative to each folder in ``paths``. Hidden files and what
     an .oreqaignore lists are skipped. A file that ``paths`` names itself is always included. Symbolic links are followed
-    if ``paths`` names them, or if they lead to files within the named folder. Raises InputError if a path does not exist or
-    is neither a file nor a folder.
+    if ``paths`` names them, or if they lead to files within the named folder. Raises InputError if a path does not exist,
+    unless paths ``may_be_gone``, or is neither a file nor a folder.
     """
-    walk = _Walk(_spec(include) if include else None, _spec([*_ALWAYS_IGNORED, *exclude]))
+    walk = _Walk(_spec(include) if include else None, _spec([*_ALWAYS_IGNORED, *exclude]), may_be_gone)
     for path in paths:
         walk.add(path)
-    return FoundFiles(tuple(sorted(walk.files)), dict(walk.unknown.most_common()), tuple(sorted(walk.left_out.items())))
+    left_out = tuple(sorted(walk.left_out.items()))
+    return FoundFiles(tuple(sorted(walk.files)), dict(walk.unknown.most_common()), left_out, tuple(sorted(walk.gone)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,11 @@ def full_path(path: Path) -> Path:
 
 
 class _Walk:
-    def __init__(self, wanted: pathspec.GitIgnoreSpec | None, ignored: pathspec.GitIgnoreSpec) -> None:
+    def __init__(self, wanted: pathspec.GitIgnoreSpec | None, ignored: pathspec.GitIgnoreSpec, may_be_gone: bool) -> None:
         self._wanted = wanted
         self._ignored = ignored
+        self._may_be_gone = may_be_gone
+        self.gone: set[Path] = set()
         self.files: set[Path] = set()
         self.unknown: Counter[str] = Counter()
         self.left_out: dict[Path, str] = {}
@@ -84,6 +90,9 @@ class _Walk:
         try:
             mode = path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
+            if self._may_be_gone:
+                self.gone.add(root)
+                return
             raise InputError(f"{_printable(str(path))}: there is no such file or folder") from None
         except (OSError, ValueError) as error:
             if not isinstance(error, PermissionError):  # such as a name too long for any file

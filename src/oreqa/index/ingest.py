@@ -14,6 +14,7 @@ from oreqa.corpus.readers import Fields, read_documents
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import DocumentError, InputError
 from oreqa.index.coverage import coverage_warnings
+from oreqa.index.locking import existing_settings
 from oreqa.index.report import Report
 from oreqa.index.store import Settings
 from oreqa.index.writer import IN_MEMORY, IndexWriter, Progress, open_writer
@@ -47,9 +48,9 @@ def index_files(
     What cannot be read is passed to ``on_problem``, a line a file or folder, and keeps what the index has of it; with
     ``strict`` the first one raises DocumentError and nothing is published. ``on_warning`` gets a line for each file of which
     too little came through, ``on_file`` each file before it is read. ``prune`` removes documents whose file or row is
-    gone from ``paths``; others, and documents of ``index_documents``, are left alone. Interrupted, it can be called again:
-    encoded passages are kept. Raises InputError for arguments that cannot work, IndexStateError if the index cannot be
-    written or was made otherwise.
+    gone from ``paths``, which may be gone themselves; others, and documents of ``index_documents``, are left alone.
+    Interrupted, it can be called again: encoded passages are kept. Raises InputError for arguments that cannot work,
+    IndexStateError if the index cannot be written or was made otherwise.
 
     Examples:
         >>> index_files("handbook", ["docs", Path("notes.txt")], exclude="*.jsonl")
@@ -58,10 +59,14 @@ def index_files(
     if fields is not None and not isinstance(fields, Fields):
         raise InputError(f"fields are Fields(text=..., title=..., id=...), not {kind_of(fields)}")
     folder, paths = as_path(folder, "an index's folder"), as_paths(paths)
-    files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"))
+    may_be_gone = prune and existing_settings(folder) is not None
+    files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_gone)
     roots = {full_path(root) for root in paths}
     with open_writer(folder, settings, device, model=model) as writer:
         writer.report.unknown = dict(files.unknown)
+        for path in files.gone:
+            if not any(_below(source, {path}) for source in writer.sources):
+                raise InputError(f"{path}: there is no such file or folder, and the index has no document of it")
 
         def leave_out(file: Path, reason: str) -> None:
             line = f"{file}: {reason}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -135,6 +135,11 @@ class IndexWriter:
             if database is not None:
                 database.close()
         shutil.rmtree(self.folder / DRAFT, ignore_errors=True)
+
+    @property
+    def sources(self) -> Collection[str]:
+        """The sources that the index had documents of when this update began."""
+        return self._current.by_source
 
     def stamp(self, source: str) -> str | None:
         """The stamp that a source was last read with; None if the next update reads it in any case."""
