@@ -29,7 +29,7 @@ from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.open_scores import has_answer
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_jsonl, write_jsonl
-from oreqa.index.passages import index_passages
+from oreqa.index.passages import index_passages, sentence_rows
 from oreqa.mining.negatives import best_candidates
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import rerank_scores
@@ -162,7 +162,8 @@ def main() -> None:
         index = index_passages(options.work / f"{name.replace(' ', '-')}-index", whole.passages)
         task = draw_questions(whole, options.questions, 0)
         candidates = task_candidates(task)
-        scores = list(index.score_all(task.questions))
+        rows = sentence_rows(index, task.passages)
+        scores = [of_question[rows] for of_question in index.score_all(task.questions)]
         best = [np.argsort(-of_question, kind="stable")[:DEPTH] for of_question in scores]
         before: dict[float, list[float]] = {}
         for model_name, model in models.items():

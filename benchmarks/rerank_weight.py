@@ -25,7 +25,7 @@ from oreqa.datasets.tasks import draw_questions, load_task
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.metrics import gold_ranks
-from oreqa.index.passages import index_passages
+from oreqa.index.passages import index_passages, sentence_rows
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import hit_candidate, rerank_scores
@@ -49,7 +49,8 @@ def sentence_ranks(file: Path, work: Path, count: int, classifier: CrossEncoder)
     index = index_passages(work, task.passages)
     task = draw_questions(task, count, 0)
     candidates = task_candidates(task)
-    scores = list(index.score_all(task.questions))
+    rows = sentence_rows(index, task.passages)
+    scores = [of_question[rows] for of_question in index.score_all(task.questions)]
     best = [np.argsort(-of_question, kind="stable")[: max(DEPTHS)] for of_question in scores]
     logits = classifier.score(task.questions, [[candidates[place] for place in places] for places in best])
     table = {}

@@ -64,11 +64,14 @@ def test_abstains_below_the_threshold(answerer: Answerer) -> None:
     assert answerer.ask("boots", where=[("kind", "none")], threshold=0) == []
 
 
-def test_only_passages_that_hold_an_identifier_answer(tmp_path: Path, fitted: Path, tiny_reader: Path) -> None:
+def test_only_passages_that_hold_an_identifier_answer(
+    tmp_path: Path, fitted: Path, tiny_reader: Path, tiny_classifier: Path
+) -> None:
     documents = [Document(str(n), "", f"The limit of max_part_{n} is {n + 7}.") for n in range(9)]
     index_documents(tmp_path / "kb", documents, model=fitted)
-    for reader in (None, tiny_reader):
-        with Answerer.load(tmp_path / "kb", reader=reader) as answerer:
+    re_ranked = {"reader": tiny_reader, "classifier": tiny_classifier, "rerank": 5}
+    for models in ({"reader": None}, {"reader": tiny_reader}, re_ranked):
+        with Answerer.load(tmp_path / "kb", **models) as answerer:  # type: ignore[arg-type]
             reply = answerer.reply("What is the limit of max_part_5?", threshold=0)
             assert reply.answers
             assert {answer.passage.document_key for answer in reply.answers} == {"5"}
@@ -99,6 +102,14 @@ def test_only_what_load_has_opened_is_closed(answerer: Answerer, tiny_reader: Pa
         assert answerer.ask("boots", threshold=0)
     with pytest.raises(IndexStateError, match="this index was closed"):
         answerer.ask("boots")
+
+
+def test_a_model_that_cannot_be_loaded_leaves_no_index_open(answerer: Answerer, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+    monkeypatch.setattr(Index, "close", lambda self: closed.append(self.folder))
+    with pytest.raises(ModelError):
+        Answerer.load(answerer.index.folder, reader="nonexistent")
+    assert closed == [answerer.index.folder]
 
 
 @pytest.mark.parametrize(
@@ -148,13 +159,13 @@ def test_the_confidence_of_a_span_is_computed_from_every_stage(answerer: Answere
         whole = {"reading": -1.0, "passage": 2.0, "agreement": 0.5, "reranking": -0.7, **parts}
         return ScoredSpan(Span("x", 0, 1, passage, 0.0, {}), score, whole)
 
-    candidates = [candidate(3.0, 1), candidate(1.5, 0, reading=-40.0), candidate(-20.0, 0, reranking=-40.0)]
+    candidates = [candidate(3.0, 1), candidate(1.5, 0, reading=-40.0), candidate(-20.0, 0, reranking=-40.0, odds=40.0)]
     first, second, third = (span_features(candidates, place, hits) for place in range(3))
     of_search = sentence_features(hits[1], hits[1].score)
     assert first == {**of_search, "reading": -1.0, "passage": 2.0, "margin": 1.5, "agreement": 0.5, "reranking": -0.7,
                      "odds": 0.0}  # fmt: skip
     assert (second["margin"], second["reading"]) == (-1.5, -MAX_MARGIN)
-    assert (third["margin"], third["reranking"]) == (-MAX_MARGIN, -MAX_MARGIN)
+    assert (third["margin"], third["reranking"], third["odds"]) == (-MAX_MARGIN, -MAX_MARGIN, MAX_MARGIN)
     assert span_features(candidates[:1], 0, hits)["margin"] == MAX_MARGIN
     spans = read_fitted(fitted_reader).calibration
     assert spans is not None

@@ -39,8 +39,8 @@ class Reply:
     """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
 
     Without answers, ``nearest`` says what the documents hold that is most like one. Answers that are not ``calibrated`` have
-    no confidence, and are refused only if no passage holds an identifier that the question names. ``best`` is the answer
-    before any re-ranking, even if it is refused.
+    no confidence, and are refused only if no passage holds an identifier that the question names. ``best`` is the first
+    answer before the passages were re-ranked, even if it is refused.
     """
 
     answers: tuple[Answer, ...]
@@ -139,19 +139,23 @@ class Answerer:
         """
         _check_stages(reader, reranker, classifier, rerank)
         index = Index.open(folder, device)
-        # The models are compiled side by side: a question asked alone waits for little else.
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            loading = None if reader is None else pool.submit(Reader.load, reader, device)
-            comparing = None if reranker is None else pool.submit(CrossEncoder.load, reranker, device)
-            scorer = None if classifier is None else CrossEncoder.load(classifier, device, kind=CLASSIFIER)
-            _ = index.encoder
-        answerer = cls(
-            index,
-            loading.result() if loading else None,
-            comparing.result() if comparing else None,
-            classifier=scorer,
-            rerank=rerank,
-        )
+        try:
+            # The models are compiled side by side: a question asked alone waits for little else.
+            with ThreadPoolExecutor(max_workers=2) as pool:
+                loading = None if reader is None else pool.submit(Reader.load, reader, device)
+                comparing = None if reranker is None else pool.submit(CrossEncoder.load, reranker, device)
+                scorer = None if classifier is None else CrossEncoder.load(classifier, device, kind=CLASSIFIER)
+                _ = index.encoder
+            answerer = cls(
+                index,
+                loading.result() if loading else None,
+                comparing.result() if comparing else None,
+                classifier=scorer,
+                rerank=rerank,
+            )
+        except BaseException:
+            index.close()
+            raise
         answerer._opened_index = True
         return answerer
 

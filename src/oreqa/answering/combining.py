@@ -41,7 +41,8 @@ def fitted_combination(reader: Fitted, reranker: Fitted | None = None) -> Combin
 
 @dataclass(frozen=True, slots=True)
 class ScoredSpan:
-    """An answer: its best span, and the spans of the same normalised text elsewhere. ``score`` is made of ``parts``."""
+    """An answer: its best span, and the ``others`` of the same normalised text, elsewhere or there with one article more.
+    ``score`` is made of ``parts``."""
 
     span: Span
     score: float

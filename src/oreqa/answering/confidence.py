@@ -39,7 +39,7 @@ def span_features(answers: Sequence[ScoredSpan], place: int, hits: Sequence[Hit]
 
     Retrieval's features of its passage; the log-probability of its ends; its passage's logit, which is the log-odds
     against there being no answer (the null score of SQuAD 2.0 with its sign turned); the margin over the best other
-    answer (at most ``MAX_MARGIN`` either way); what equal answers elsewhere add; the re-ranker's or the classifier's
+    answer (at most ``MAX_MARGIN`` either way); what spans of the same text add; the re-ranker's or the classifier's
     log-probability; and the classifier's log-odds, which tell apart what is nearly certain.
     """
     answer = answers[place]
