@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from common import report
 from support.answer_rows import COMBINATION, answer_all, is_right, ranked
+from support.kept import kept_folder
 
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.reqa import load_paragraphs
@@ -64,6 +65,8 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=800, help="questions to learn from")
     parser.add_argument("--asked", type=int, default=500, help="questions of SQuAD dev")
     options = parser.parse_args()
+    settings_of_all = [data_hash([options.predictions]), options.questions, options.asked, *options.set]
+    options.work = kept_folder(options.work, options.miner, settings=settings_of_all)
     learned = options.work / "predictions.jsonl"
     with options.predictions.open(encoding="utf-8") as lines:
         write_text(learned, "".join(islice(lines, options.questions)))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from common import report
 from support.answer_rows import RERANKED, answer_all, is_right, ranked
+from support.kept import kept_folder
 
 from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.answering.combining import Combination
@@ -73,6 +74,7 @@ def main() -> None:
     options = parser.parse_args()
     reader = Reader.load(options.reader, options.device)
     reranker = CrossEncoder.load(options.reranker, options.device)
+    options.work = kept_folder(options.work, options.reader, options.reranker, settings=[options.questions])
     tuned = combination_of(reader, reranker)
     file = options.name or ("reconsider-classifier" if reranker.folder.kind == CLASSIFIER else "reconsider")
     plain = Combination(selection=1.0, retrieval=0.0, reranking=0.0, aggregate=False)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from oreqa.models.folders import find_model, fingerprint
 
 
-def kept_folder(work: Path, *models: str | Path) -> Path:
-    """The part of ``work`` that belongs to these models as they are now: what others have read is not taken for theirs."""
-    stamps = "-".join(fingerprint(find_model(model)) for model in models)
+def kept_folder(work: Path, *models: str | Path, settings: Sequence[object] = ()) -> Path:
+    """The part of ``work`` that belongs to these models as they are now, and to these settings: what others have read is not
+    taken for theirs."""
+    stamps = "-".join([*(fingerprint(find_model(model)) for model in models), *map(str, settings)])
     folder = work / hashlib.sha256(stamps.encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
     return folder
