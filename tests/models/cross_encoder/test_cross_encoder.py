@@ -158,6 +158,13 @@ def test_reranked_scores_stay_above_the_rest() -> None:
         assert np.argsort(-again).tolist() == [int(best[i]) for i in slow] + rest
 
 
+def test_near_scores_do_not_become_ties() -> None:
+    scores = np.array([0.9000001, 0.9, 0.8, 0.7], np.float32)
+    again = rerank_scores(scores, np.arange(3), np.array([0, 0, -60], np.float32), 1.0)
+    assert again[0] > again[1] > again[2] > again[3]
+    assert scores.tolist() == pytest.approx([0.9, 0.9, 0.8, 0.7])
+
+
 def test_probabilities_of_extreme_logits() -> None:
     logits = np.array([-1000, 0, 1000], np.float32)
     assert probability(logits).tolist() == [0.0, 0.5, 1.0]

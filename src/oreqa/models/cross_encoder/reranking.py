@@ -67,12 +67,12 @@ def rerank_scores(scores: Floats, best: NDArray[np.intp], logits: NDArray[np.flo
     """Return ``scores`` with ``weight * log p`` added at the indices ``best``; the others are lowered to stay below them."""
     combined = scores.copy()
     combined[best] += weight * log_probability(logits)
-    others = np.delete(combined, best)
-    if len(best) and len(others):
-        lowest, highest = combined[best].min(), others.max()
+    others = np.ones(len(scores), bool)
+    others[best] = False
+    if len(best) and others.any():
+        lowest, highest = combined[best].min(), combined[others].max()
         if highest >= lowest:
-            combined -= highest - lowest + np.float32(1e-3)
-            combined[best] += highest - lowest + np.float32(1e-3)
+            combined[others] -= highest - lowest + np.float32(1e-3)
     return combined
 
 
