@@ -235,7 +235,7 @@ def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path:
     out.write_text("".join(out.read_text().splitlines(keepends=True)[:10]) + '{"id": "to')  # as if interrupted
     assert mine_predictions(squad_file, out, reader=reader, passages=2, k=60) == count
     assert sorted(row.id for row in load_predictions(out)) == sorted(row.id for row in rows)
-    with pytest.raises(InputError, match="line 1: made by another reader or with other settings"):
+    with pytest.raises(InputError, match="line 1: made from other data, by another reader or with other settings"):
         mine_predictions(squad_file, out, reader=reader, passages=3, k=60)
     recipe = RerankerRecipe.model_validate({
         "kind": "reranker", "reader": str(tiny_reader), "predictions": str(out), "candidates": 5, "frozen_layers": 1,

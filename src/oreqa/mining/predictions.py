@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +22,10 @@ from oreqa.datasets.splits import split_articles
 from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
-from oreqa.files import append_jsonl, drop_torn_line, need, read_jsonl
+from oreqa.files import append_jsonl, byte_lines, drop_torn_line, need, need_id, read_jsonl
 from oreqa.index.search import Index
 from oreqa.mining.passages import bm25_passages
+from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import CHUNK, Reader, Text
 from oreqa.progress import Progress, no_progress
 
@@ -61,39 +65,56 @@ def mine_predictions(
     out. The reader and the index may be loaded ones.
 
     Rows are appended to ``out`` as they come: what it holds already is kept, so that an interrupted run resumes. Returns
-    the number of its rows. Raises InputError if they were mined by another reader or with another ``passages`` or ``k``.
+    the number of its rows. Raises InputError if they were mined from other data, by another reader or with other settings.
     """
     files, out = [Path(file) for file in ([data] if isinstance(data, str | Path) else data)], Path(out)
     opened = index if isinstance(index, Index) or index is None else Index.open(index, device)
     loaded = reader if isinstance(reader, Reader) else Reader.load(reader, device)
     if opened is not None and not any(is_question_list(file) for file in files):
         raise InputError(f"{files[0]}: it has paragraphs of its own, which are searched; leave index out")
-    stamp = f"{loaded.stamp} passages={passages} top={k} of all"
-    done = _rows_done(out, stamp)
-    count = len(done)
+    stamps = [_stamp(file, loaded, opened, passages, k, device) for file in files]
+    done = _rows_done(out, stamps)
     with progress("reading questions", None) as advance:
-        for file in files:
+        for file, stamp in zip(files, stamps, strict=True):
             drawn, paragraphs = _training_questions(file, opened)
             random.Random(seed).shuffle(drawn)
-            waiting = [question for question in drawn[:questions] if question.id not in done]
+            ids = {question_id for row_stamp, question_id in done if row_stamp == stamp}
+            waiting = [question for question in drawn[:questions] if question.id not in ids]
             texts = _retrieved(waiting, paragraphs, opened, passages)
             for begin in range(0, len(waiting), CHUNK):
                 chunk = waiting[begin : begin + CHUNK]
                 rows = _read(chunk, [next(texts) for _ in chunk], loaded, k, stamp)
                 append_jsonl(out, rows)
-                count += len(rows)
+                done += [(stamp, row["id"]) for row in rows]
                 advance(len(rows))
-    return count
+    return len(done)
 
 
-def _rows_done(out: Path, stamp: str) -> set[str]:
-    """Ids of the questions that the file holds already. Raises InputError if their rows bear another ``stamp``."""
+def _stamp(file: Path, reader: Reader, index: Index | None, passages: int, k: int, device: str) -> str:
+    """A hash of all that decides the rows of a file's questions; ids are unique in a file only."""
+    digest = hashlib.sha256()
+    for line in byte_lines(file):
+        digest.update(line)
+    decisive: list[Any] = [digest.hexdigest(), reader.stamp, used_precision(device, "reader"), passages, k]
+    if index is not None and is_question_list(file):
+        decisive += [
+            index.fingerprint,
+            index.content_stamp,
+            dict(index.weights("passage")),
+            used_precision(device, "encoder"),
+        ]
+    return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
+
+
+def _rows_done(out: Path, stamps: Collection[str]) -> list[tuple[str, str]]:
+    """Stamp and id of each row that the file holds already. Raises InputError for a row with none of the ``stamps``."""
     drop_torn_line(out)
-    done = set()
+    done = []
     for number, row in read_jsonl(out) if out.is_file() else ():
-        if row.get("made") != stamp:
-            raise InputError(f"{out}, line {number}: made by another reader or with other settings; choose another file")
-        done.add(row["id"])
+        where = f"{out}, line {number}"
+        if row.get("made") not in stamps:
+            raise InputError(f"{where}: made from other data, by another reader or with other settings; choose another file")
+        done.append((row["made"], need_id(row, "id", where)))
     return done
 
 
@@ -146,7 +167,9 @@ def _retrieved(
 
 def _by_selection(spans: Sequence[Span]) -> list[Span]:
     """Spans that were normalised inside their passage, scored with the log-probability of the passage, too, best first."""
-    logits = {span.passage_number: span.parts["selection"] for span in spans}
+    logits: dict[int, float] = {}
+    for span in spans:  # a passage that was read in several windows has the logit of the one that selects it most
+        logits[span.passage_number] = max(span.parts["selection"], logits.get(span.passage_number, -math.inf))
     total = float(np.logaddexp.reduce(list(logits.values()))) if logits else 0.0
     scored = [replace(span, score=span.score + logits[span.passage_number] - total) for span in spans]
     return sorted(scored, key=lambda span: -span.score)

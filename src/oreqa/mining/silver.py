@@ -21,6 +21,7 @@ from oreqa.mining.tasks import default_work, open_task
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import hit_candidate, probability
 from oreqa.models.folders import CLASSIFIER
+from oreqa.models.graph.precision import used_precision
 from oreqa.progress import Advance, Progress, ignore, no_progress
 
 LIKELY = 0.5
@@ -88,7 +89,7 @@ def mine_silver(
         assert index is not None
         mined, opened = [MinedQuestion(text) for text in texts], Index.open(index, device)
     with progress("scoring candidates", len(mined)) as advance:
-        rows = score_silver(mined, opened, scorer, out, k, mode, min_probability, advance)
+        rows = score_silver(mined, opened, scorer, out, k, mode, min_probability, advance, device)
     return SilverPairs(len(mined), rows)
 
 
@@ -109,6 +110,7 @@ def score_silver(
     mode: Mode = "hybrid",
     min_probability: float = LIKELY,
     advance: Advance = ignore,
+    device: str = "cpu",
 ) -> list[dict[str, Any]]:
     """Gold pairs, and of the ``k`` best sentences of ``index`` those whose probability is at least ``min_probability``.
 
@@ -119,7 +121,7 @@ def score_silver(
     texts = [question.text for question in questions]
     golds = [[candidate.answer for candidate in question.gold] for question in questions]
     decisive = [texts, golds, classifier.stamp, index.encoder.fingerprint, index.content_stamp]
-    decisive += [dict(index.weights("sentence", mode)), k, min_probability]
+    decisive += [dict(index.weights("sentence", mode)), used_precision(device, "encoder", "classifier"), k, min_probability]
     stamp = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
     partial = out.with_name(f".{out.name}.partial")
 
