@@ -235,6 +235,31 @@ def test_an_interrupted_reading_goes_on(
     assert not (tmp_path / "run" / "reading.jsonl").exists()
 
 
+def test_a_reading_begins_anew_under_other_titles(
+    squad_file: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles: list[str] = []
+    read = openqa.read_answers
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    def read_titles(reader: Any, reranker: Any, questions: Any, passages: Any, *rest: Any) -> Any:
+        titles.extend(passage.title for of_question in passages for passage in of_question)
+        return read(reader, reranker, questions, passages, *rest)
+
+    arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None, "gold_passages": True}
+    monkeypatch.setattr(openqa, "CHUNK", 40)  # two chunks
+    monkeypatch.setattr(openqa, "read_answers", lambda *rest: interrupted() if titles else read_titles(*rest))
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_openqa(squad_file, tmp_path / "run", **arguments)
+    assert len(titles) == 40
+    squad_file.write_text(squad_file.read_text().replace("story_", "tale_"))
+    monkeypatch.setattr(openqa, "read_answers", read_titles)
+    evaluate_openqa(squad_file, tmp_path / "run", **arguments)
+    assert len(titles) == 40 + 48
+
+
 def test_a_reading_begins_anew_in_another_precision(
     squad_file: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

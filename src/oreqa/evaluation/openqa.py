@@ -16,6 +16,7 @@ from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.reading import combination_of, read_answers
 from oreqa.arguments import count, is_number
 from oreqa.core import Passage
+from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.questions import OpenQuestion, is_question_list
 from oreqa.datasets.reqa import load_paragraphs
@@ -266,7 +267,7 @@ def _read(
 
     decisive = [
         list(questions),
-        [[passage.text for passage in of_question] for of_question in evidence.passages],
+        [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in evidence.passages],
         evidence.scores,
         asdict(models.weights),
         models.reader.stamp,
