@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -9,14 +10,17 @@ from typer.testing import CliRunner, Result
 from oreqa.cli import app
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.errors import InputError
+from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.open_scores import (
     Prediction,
     has_answer,
     load_open_questions,
     reranking_analysis,
+    retrieval_accuracy,
     score_open,
     score_predictions,
 )
+from oreqa.evaluation.runs import load_run
 
 QUESTION = OpenQuestion("1", "who", ("The Fox", "dog"))
 PATTERN = OpenQuestion("2", "when", (), r"19\d\d")
@@ -50,6 +54,36 @@ def test_metrics_of_a_question() -> None:
     assert (results[0].metrics["acc@1"], results[1].metrics["acc@1"]) == (0, 1)
     assert [list(r.ranks) for r in results[:2]] == [[2], [1]]
     assert reranking_analysis(results, 5) == {"right_before": 1, "mendable": 1, "mended": 1, "broken": 1}
+
+
+def test_retrieval_is_judged_by_the_questions_that_have_an_answer() -> None:
+    questions = [QUESTION, OpenQuestion("3", "who", ()), PATTERN]
+    rows = [
+        Prediction([("fox", 1.0)], "fox", [("p", "the fox", 0.5)]),
+        Prediction([], "", [("p", "a cat", 0.5)]),
+        Prediction([], "", [("p", "a cat", 0.5)]),
+    ]
+    results = score_predictions(questions, rows)
+    assert not any("acc@1" in result.metrics for result in results)
+    assert retrieval_accuracy(questions, rows) == {"acc@1": 50.0}
+    assert [(result.metrics["em"], result.metrics["em_before"]) for result in results] == [(1, 1), (1, 1), (0, 0)]
+
+
+def test_what_is_refused_is_not_counted_as_re_ranked(
+    squad_file: Path, tiny_reader: Path, tiny_reranker: Path, tmp_path: Path
+) -> None:
+    content = json.loads(squad_file.read_text())
+    content["data"][0]["paragraphs"][0]["qas"][0]["answers"] = []
+    squad_file.write_text(json.dumps(content))
+    arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": tiny_reranker, "gold_passages": True}
+    silent = evaluate_openqa(squad_file, tmp_path / "silent", null=1e9, **arguments)
+    assert silent["em"] == silent["em_before"] == pytest.approx(100 / 48, abs=0.01)
+    assert silent["reranking"] == {"right_before": 0, "mendable": 0, "mended": 0, "broken": 0}
+    assert silent["acc@1"] == 100
+    talkative = evaluate_openqa(squad_file, tmp_path / "talkative", null=-1e9, **arguments)
+    assert talkative["reranking"]["right_before"] == round(48 * talkative["em_before"] / 100)
+    rows = load_run(tmp_path / "talkative").questions.values()
+    assert [row["em"] for row in rows if not row["gold"][0]] == [0]  # nothing is refused
 
 
 def test_question_lists(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.questions import OpenQuestion, is_question_list, load_question_list
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.evaluation.answers import Score, score_answer
+from oreqa.evaluation.metrics import mean_metrics
 from oreqa.evaluation.runs import QuestionResult
 
 CUTOFFS = (1, 3, 5, 10)
@@ -79,21 +80,41 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORD.findall(unicodedata.normalize("NFD", text)))
 
 
+def is_answerable(question: OpenQuestion) -> bool:
+    """Whether the question has an accepted answer."""
+    return bool(question.answers) or question.pattern is not None
+
+
 def score_predictions(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> list[QuestionResult]:
-    """Score every question: ``em``, ``f1``, ``em@N`` (a right one among the first N), ``acc@N`` (an answer stands in one of
-    the first N passages: the most that reading can reach)."""
-    return [_result(question, prediction) for question, prediction in zip(questions, predictions, strict=True)]
+    """Score every question: ``em``, ``f1``, ``em@N`` (a right one among the first N), and ``acc@N`` (an answer stands in one
+    of the first N passages: the most that reading can reach) unless some question is unanswerable."""
+    retrieval = all(map(is_answerable, questions))
+    results = []
+    for question, prediction in zip(questions, predictions, strict=True):
+        accuracy = _accuracy(question, prediction) if retrieval else {}
+        results.append(_result(question, prediction, accuracy))
+    return results
 
 
-def _result(question: OpenQuestion, prediction: Prediction) -> QuestionResult:
+def retrieval_accuracy(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> dict[str, float]:
+    """``acc@N`` of the questions that have an answer, in percent."""
+    pairs = zip(questions, predictions, strict=True)
+    return mean_metrics([_accuracy(question, prediction) for question, prediction in pairs if is_answerable(question)])
+
+
+def _accuracy(question: OpenQuestion, prediction: Prediction) -> dict[str, float]:
+    holds = [has_answer(text, question) for _, text, _ in prediction.retrieved]
+    return {f"acc@{cutoff}": float(any(holds[:cutoff])) for cutoff in CUTOFFS if cutoff <= max(len(holds), 1)}
+
+
+def _result(question: OpenQuestion, prediction: Prediction, accuracy: dict[str, float]) -> QuestionResult:
     scores = [score_open(question, text) for text, _ in prediction.answers[: max(CUTOFFS)]]
     first = scores[0] if scores else Score(0.0, 0.0)
     before = score_open(question, prediction.before)
-    holds = [has_answer(text, question) for _, text, _ in prediction.retrieved]
     metrics = {"em": first.em, "f1": first.f1, "em_before": before.em, "f1_before": before.f1}
     metrics |= {f"em@{cutoff}": max((score.em for score in scores[:cutoff]), default=0.0) for cutoff in CUTOFFS}
-    metrics |= {f"acc@{cutoff}": float(any(holds[:cutoff])) for cutoff in CUTOFFS if cutoff <= max(len(holds), 1)}
-    if not question.answers and question.pattern is None:  # nothing to find: right if nothing was answered
+    metrics |= accuracy
+    if not is_answerable(question):  # nothing to find: right if nothing was answered
         refused = float(not prediction.answers)
         metrics |= {"em": refused, "f1": refused, **{f"em@{cutoff}": refused for cutoff in CUTOFFS}}
     rank = next((place for place, score in enumerate(scores, 1) if score.em), math.inf)
@@ -118,7 +139,7 @@ def question_result(
 
 
 def reranking_analysis(results: Sequence[QuestionResult], reranked: int) -> dict[str, int]:
-    """What re-ranking mended and broke, in questions.
+    """What re-ranking mended and broke, in questions, which all have an answer.
 
     ``mendable`` had a right answer among the first ``reranked`` but not on top; ``mended`` of them have it now, and
     ``broken`` had it on top and lost it. Re-ranking moves answers within the first ``reranked`` only, so that where a right

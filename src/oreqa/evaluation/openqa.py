@@ -22,7 +22,14 @@ from oreqa.datasets.questions import OpenQuestion, is_question_list
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import InputError
-from oreqa.evaluation.open_scores import Prediction, load_open_questions, reranking_analysis, score_predictions
+from oreqa.evaluation.open_scores import (
+    Prediction,
+    is_answerable,
+    load_open_questions,
+    reranking_analysis,
+    retrieval_accuracy,
+    score_predictions,
+)
 from oreqa.evaluation.refusals import (
     DEPTH,
     check_documents,
@@ -49,6 +56,8 @@ PASSAGES = 5
 """Passages read for each question."""
 _ASKED_TOGETHER = 8
 _ANSWERS_KEPT = 10
+_NOTHING: dict[str, Any] = {"answers": [], "before": ""}
+"""The row of a question that is refused: re-ranking changes nothing about it, as its passage is the only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +190,10 @@ def evaluate_openqa(
         with progress("reading questions", len(drawn)) as advance:
             predictions = _read(models, texts, evidence, partial, null, of_run["precision"], advance)
         results = score_predictions(drawn, predictions)
-        metrics = {} if reranker is None else {"reranking": reranking_analysis(results, weights.reranked)}
+        metrics = {} if null is None else dict(retrieval_accuracy(drawn, predictions))
+        if reranker is not None:
+            answerable = [result for question, result in zip(drawn, results, strict=True) if is_answerable(question)]
+            metrics["reranking"] = reranking_analysis(answerable, weights.reranked)
     first_answers = {
         question.id: prediction.answers[0][0] if prediction.answers else ""
         for question, prediction in zip(drawn, predictions, strict=True)
@@ -276,7 +288,7 @@ def _read(
     ]
     rows = resume_rows(partial, _stamp(decisive), len(questions), CHUNK, read, advance)
     if null is not None:
-        rows = [row if row["answers"] and row["passage"] >= null else {**row, "answers": []} for row in rows]
+        rows = [row if row["answers"] and row["passage"] >= null else {**row, **_NOTHING} for row in rows]
     predictions = []
     for row, passages, scores in zip(rows, evidence.passages, evidence.scores, strict=True):
         retrieved = [(passage.document_key, passage.text, score) for passage, score in zip(passages, scores, strict=True)]
@@ -287,7 +299,7 @@ def _read(
 def _answer_row(ranked: Sequence[ScoredSpan]) -> dict[str, Any]:
     """What is kept of a question: the best answers, the first one before re-ranking, and the best one's passage logit."""
     if not ranked:
-        return {"answers": [], "before": "", "passage": None}
+        return {**_NOTHING, "passage": None}
     before = max(ranked, key=lambda candidate: candidate.parts.get("merged", candidate.score))
     best = [[candidate.span.text, candidate.score] for candidate in ranked[:_ANSWERS_KEPT]]
     return {"answers": best, "before": before.span.text, "passage": ranked[0].parts["passage"]}

@@ -17,7 +17,7 @@ from oreqa.datasets.answers import normalize_answer
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.errors import InputError
 from oreqa.evaluation.answers import Score
-from oreqa.evaluation.open_scores import Prediction, has_answer, question_result, score_open
+from oreqa.evaluation.open_scores import Prediction, has_answer, is_answerable, question_result, score_open
 from oreqa.evaluation.runs import QuestionResult
 
 DEPTH = 5
@@ -30,11 +30,6 @@ LONGEST = 3
 def expect_refusals(questions: Sequence[OpenQuestion]) -> bool:
     """Whether the questions tell what should be refused, or which document holds the answer."""
     return any(not is_answerable(question) or question.document for question in questions)
-
-
-def is_answerable(question: OpenQuestion) -> bool:
-    """Whether the question has an accepted answer."""
-    return bool(question.answers) or question.pattern is not None
 
 
 def is_right(answer: str, question: OpenQuestion) -> bool:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.classification import calibration, calibration_error, roc_area
 from oreqa.evaluation.figures import trust_figure
-from oreqa.evaluation.open_scores import Prediction, score_open
-from oreqa.evaluation.refusals import is_answerable
+from oreqa.evaluation.open_scores import Prediction, is_answerable, score_open
 
 RIGHT_F1 = 0.5
 """The F1 from which an answer counts as right, as where the confidence was fitted: its ends may differ from the accepted."""
