@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from oreqa.datasets.answers import pattern_occurrences
-from oreqa.datasets.questions import OpenQuestion, answer_ranges, answered_questions
+from oreqa.datasets.questions import OpenQuestion, answer_ranges, answered_questions, load_question_list
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import is_held_out
 from oreqa.errors import InputError
@@ -39,6 +39,29 @@ def test_questions_of_a_list_with_an_answer_or_a_pattern(tmp_path: Path) -> None
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for held_out in (False, True):
         assert [question.text for question in answered_questions(tmp_path / "q.jsonl", held_out)] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"question": "a", "answers": ["x"], "id": None}], "line 1: 'id' is NoneType, not str"),
+        ([{"question": "a", "answers": [None]}], "line 1: an answer is null, not a string"),
+        ([{"question": "a", "answers": [["x"]]}], r'line 1: an answer is \["x"\], not a string'),
+        ([{"question": "a", "answers": ["x"], "id": "7"}] * 2, "line 2: its id '7' is that of line 1, too"),
+        ([{"question": "a", "pattern": "x", "id": 2}, {"question": "b", "pattern": "y"}], "line 2: its id '2' is that of"),
+    ],
+)
+def test_a_list_with_unusable_ids_or_answers_is_refused(tmp_path: Path, rows: list[object], message: str) -> None:
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match=rf"q\.jsonl, {message}"):
+        load_question_list(tmp_path / "q.jsonl")
+
+
+def test_a_question_without_an_id_has_the_number_of_its_line(tmp_path: Path) -> None:
+    rows = [{"question": "a", "answers": ["x", 1912]}, {"question": "b", "pattern": "y", "id": 7}]
+    (tmp_path / "q.jsonl").write_text("\n" + "".join(json.dumps(row) + "\n" for row in rows))
+    questions = load_question_list(tmp_path / "q.jsonl")
+    assert [(question.id, question.answers) for question in questions] == [("2", ("x", "1912")), ("7", ())]
 
 
 def test_questions_of_articles_that_are_held_out_or_not(squad_file: Path) -> None:

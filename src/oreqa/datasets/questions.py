@@ -5,6 +5,7 @@ A row may also have the ``document`` that holds the answer, the ``collection``, 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -15,7 +16,7 @@ from oreqa.datasets.answers import occurrences, pattern_occurrences
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.splits import split_articles
 from oreqa.errors import InputError
-from oreqa.files import need, optional, read_jsonl
+from oreqa.files import need, need_id, optional, read_jsonl
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,17 @@ def is_question_list(path: Path) -> bool:
 def load_question_list(path: Path) -> list[OpenQuestion]:
     """Read a question list. An empty list of answers marks an unanswerable question.
 
-    Raises InputError that names the malformed row.
+    A question without an id has the number of its line. Raises InputError that names the malformed row, or one whose id
+    another has.
     """
-    return [_open_question(row, f"{path}, line {number}", number) for number, row in read_jsonl(path)]
+    questions: list[OpenQuestion] = []
+    lines: dict[str, int] = {}
+    for number, row in read_jsonl(path):
+        question = _open_question(row, f"{path}, line {number}", number)
+        if (line := lines.setdefault(question.id, number)) != number:
+            raise InputError(f"{path}, line {number}: its id {question.id!r} is that of line {line}, too; ids must differ")
+        questions.append(question)
+    return questions
 
 
 def answered_questions(path: Path, held_out: bool = False) -> list[OpenQuestion]:
@@ -78,5 +87,9 @@ def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuest
     answers = optional(row, "answers", list, None, where)
     if answers is None and pattern is None:
         raise InputError(f"{where}: it has neither answers nor a pattern")
+    for answer in answers or ():
+        if not isinstance(answer, str | int) or isinstance(answer, bool):
+            raise InputError(f"{where}: an answer is {json.dumps(answer)[:40]}, not a string")
+    name = need_id(row, "id", where) if "id" in row else str(number)
     labels = {name: optional(row, name, str, None, where) for name in ("document", "collection", "kind")}
-    return OpenQuestion(str(row.get("id", number)), text, tuple(map(str, answers or ())), pattern, **labels)
+    return OpenQuestion(name, text, tuple(map(str, answers or ())), pattern, **labels)
