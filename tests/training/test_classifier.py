@@ -25,6 +25,7 @@ from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
 from oreqa.models.pack.packing import pack_model  # noqa: E402
 from oreqa.training.cross_encoder import train_classifier  # noqa: E402
 from oreqa.training.cross_encoder_examples import (  # noqa: E402
+    LabelledWindow,
     collate,
     negative_lists,
     one_by_one,
@@ -110,13 +111,43 @@ def test_frozen_layers_are_the_backbones_and_the_pack_holds_the_rest(
 def test_a_pair_counts_as_much_as_its_weight(tiny: Path) -> None:
     inputs = CrossEncoderInputs(tiny / "tokenizer.json", 32, "alone")
     pairs = [Pair("who", Candidate("a fox", "a fox"), 0.25, negatives=(Candidate("a dog", "a dog"),))]
-    examples = sorted(one_by_one(pair_lists(pairs, inputs), 2, random.Random(0)), key=lambda row: -row[0].label)
+    (batch_of_two,) = one_by_one(pair_lists(pairs, inputs), 2, random.Random(0))
+    examples = sorted(batch_of_two, key=lambda row: -row[0].label)
     assert [[(candidate.label, candidate.weight) for candidate in row] for row in examples] == [[(1.0, 0.25)], [(0.0, 1.0)]]
     batch = collate(examples)
     assert (batch["labels"].tolist(), batch["weights"].tolist()) == ([[1.0], [0.0]], [[0.25], [1.0]])
     logits = torch.tensor([-0.3, 0.4])
     slow = (-0.25 * np.log(1 / (1 + np.exp(0.3))) - np.log(1 - 1 / (1 + np.exp(-0.4)))) / 2
     assert float(weighted_cross_entropy(logits, batch["labels"][:, 0], batch["weights"][:, 0])) == pytest.approx(slow)
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "listwise_softmax"])
+def test_batches_of_every_epoch_are_of_similar_length_and_in_another_order(
+    tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: str
+) -> None:
+    texts = ["x" * (1 + number) for number in range(40)]  # as many tokens; 41 candidates are three batches and a rest
+    pairs = [Pair("who", Candidate(text, text)) for text in texts[1:]]
+    pairs.append(Pair("who", Candidate("y", "y"), negatives=(Candidate(texts[0], texts[0]),)))
+    write_jsonl(tmp_path / "pairs.jsonl", map(pair_row, pairs))
+    examples: list[list[LabelledWindow]] = []
+
+    def keep(model: object, rows: list[list[LabelledWindow]], *_: object, out: Path, **__: object) -> dict[str, object]:
+        out.mkdir()
+        examples.extend(rows)
+        return {}
+
+    monkeypatch.setattr("oreqa.training.cross_encoder.fit", keep)
+    train_classifier(recipe_of(tmp_path / "pairs.jsonl", tiny_reader, epochs=3, loss=loss), tmp_path / "m")
+    orders = [[tuple(candidate.window.ids) for candidate in row] for row in examples]
+    if loss == "listwise_softmax":
+        epochs = [orders[begin : begin + 40] for begin in (0, 40, 80)]
+        assert len(orders) == 120
+    else:
+        epochs = [orders[begin : begin + 36] for begin in (0, 36, 72)]  # the rests come last
+        assert len(orders) == 123
+        lengths = [[len(window) for (window,) in epoch[begin : begin + 12]] for epoch in epochs for begin in (0, 12, 24)]
+        assert all(max(batch) - min(batch) <= 12 for batch in lengths)
+    assert epochs[0] != epochs[1] != epochs[2]
 
 
 def test_pairs_without_negatives_are_refused(tiny: Path, tmp_path: Path) -> None:

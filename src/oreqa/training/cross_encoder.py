@@ -25,6 +25,7 @@ from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, read_config
 from oreqa.models.graph.weights import find_tokenizer
 from oreqa.models.reader.folder import read_reader_folder
 from oreqa.progress import Advance, Progress, no_progress
+from oreqa.training.batches import in_a_row
 from oreqa.training.cross_encoder_examples import (
     CandidateList,
     collate,
@@ -131,11 +132,13 @@ def _train(
         inputs = CrossEncoderInputs(tokenizer, recipe.max_tokens, recipe.marking, settings["titles"], settings["closing"])
         objective = CROSS_ENCODER_LOSSES[recipe.loss]
         rng = random.Random(recipe.seed)
-        examples: list[CandidateList] = []
+        batch_size = recipe.optimiser.batch
         with progress("preparing examples", recipe.epochs * count) as advance:
-            for _ in range(recipe.epochs):
-                lists = draw(inputs, rng, advance)
-                examples += one_by_one(lists, recipe.optimiser.batch, rng) if objective.pointwise else lists
+            epochs = (draw(inputs, rng, advance) for _ in range(recipe.epochs))
+            if objective.pointwise:
+                examples = in_a_row((one_by_one(lists, batch_size, rng) for lists in epochs), batch_size)
+            else:
+                examples = [candidates for lists in epochs for candidates in lists]
 
         def loss(model: BertCrossEncoder, batch: Batch) -> Tensor:
             return objective.loss(_scores(model, batch))

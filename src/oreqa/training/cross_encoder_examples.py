@@ -104,12 +104,12 @@ def prediction_lists(
         advance(1)
 
 
-def one_by_one(lists: Sequence[CandidateList], batch: int, rng: random.Random) -> list[CandidateList]:
-    """Every candidate as a list of its own, at random; those of a batch are of similar length."""
+def one_by_one(lists: Sequence[CandidateList], batch: int, rng: random.Random) -> list[list[CandidateList]]:
+    """Batches of similar length, at random, with every candidate as a list of its own."""
     candidates = [candidate for candidates in lists for candidate in candidates]
     rng.shuffle(candidates)
     batches = batches_by_length(candidates, lambda candidate: len(candidate.window.ids), batch, rng)
-    return [[candidate] for rows in batches for candidate in rows]
+    return [[[candidate] for candidate in rows] for rows in batches]
 
 
 def collate(lists: Sequence[CandidateList]) -> Batch:
