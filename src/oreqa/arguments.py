@@ -32,15 +32,18 @@ class _NumpyScalar(Protocol):
 
 
 def text_list(value: str | Iterable[str], name: str) -> list[str]:
-    """Return the strings of a list; a single string counts as a list of one. Raises InputError for anything else."""
-    if isinstance(value, str):
-        return [value]
-    if not is_list(value):
+    """Return the strings of a list; a single string counts as a list of one. Raises InputError for anything else, and for
+    strings that no file could hold."""
+    if not isinstance(value, str) and not is_list(value):
         raise InputError(f"{name} are a string or a list of strings, not {kind_of(value)}")
-    texts = list(value)
+    texts = [value] if isinstance(value, str) else list(value)
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
             raise InputError(f"{name} are a string or a list of strings: number {number} is {kind_of(text)}")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{name}: number {number} holds half of a surrogate pair, which is not a character") from None
     return texts
 
 

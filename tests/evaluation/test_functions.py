@@ -346,6 +346,43 @@ def test_wrong_numbers_and_modes_are_refused_before_anything_is_read(tmp_path: P
         evaluate_openqa(nowhere, tmp_path / "o", passages=np.int64(3), combine=numbers)
 
 
+def test_wrong_arguments_of_mining_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    nowhere: Any = tmp_path / "nowhere"
+    for arguments, message in (
+        ({"questions": -1}, "questions is -1; it must be a whole number from 1"),
+        ({"questions": 2.5}, r"questions is 2\.5; it must be a whole number from 1"),
+        ({"passages": 0}, "passages is 0; it must be a whole number from 1"),
+        ({"k": 0}, "k is 0; it must be a whole number from 1"),
+        ({"seed": "x"}, "seed is 'x'; it must be a whole number from 0"),
+    ):
+        with pytest.raises(InputError, match=message):
+            mine_predictions(nowhere, tmp_path / "o", **arguments)
+    for arguments, message in (
+        ({"draw": -1}, "draw is -1; it must be a whole number from 1"),
+        ({"seed": "x"}, "seed is 'x'; it must be a whole number from 0"),
+    ):
+        with pytest.raises(InputError, match=message):
+            mine_negatives(nowhere, tmp_path / "o", **arguments)
+        with pytest.raises(InputError, match=message):
+            mine_silver(tmp_path / "o", data=nowhere, **arguments)
+    for arguments, message in (
+        ({"min_probability": "a"}, "min_probability is 'a'; it must lie between 0 and 1"),
+        ({"min_probability": 5}, "min_probability is 5; it must lie between 0 and 1"),
+        ({"k": 0}, "k is 0; it must be a whole number from 1"),
+        ({"mode": "fuzzy"}, "no mode 'fuzzy': choose hybrid, dense, sparse"),
+        ({"split": "dev"}, "are for data: leave them out"),
+        ({"held_out": True}, "are for data: leave them out"),
+        ({"draw": 5}, "are for data: leave them out"),
+        ({"seed": 1}, "are for data: leave them out"),
+        ({"work": nowhere}, "are for data: leave them out"),
+        ({"model": nowhere}, "are for data: leave them out"),
+        ({"questions": "\ud800"}, "questions: number 1 holds half of a surrogate pair"),
+        ({"questions": ["who", "a \udcff"]}, "questions: number 2 holds half of a surrogate pair"),
+    ):
+        with pytest.raises(InputError, match=message):
+            mine_silver(tmp_path / "o", **{"questions": ["who"], "index": nowhere, **arguments})
+
+
 def test_a_question_mined_as_a_string_is_one_question(
     library: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path
 ) -> None:

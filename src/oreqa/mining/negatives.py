@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.arguments import as_path, count
 from oreqa.core import Mode
 from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
 from oreqa.datasets.reqa import ReqaTask
@@ -44,9 +45,10 @@ def mine_negatives(
     index of the data is kept in ``work``, else beside ``out``. Returns the pairs. Raises InputError for data that cannot be
     read or hold no question with an answer, ModelError for a model that cannot be loaded.
     """
-    out = Path(out)
+    data, out, seed = as_path(data, "data"), as_path(out, "out"), count(seed, "seed", 0)
+    draw = None if draw is None else count(draw, "draw")
     folder = Path(work) if work else default_work(out)
-    task, index = open_task(Path(data), split, held_out, draw, seed, folder, model, device, progress)
+    task, index = open_task(data, split, held_out, draw, seed, folder, model, device, progress)
     with progress("drawing negatives", len(task.questions)) as advance:
         pairs = draw_negatives(task, index, seed, advance)
     write_jsonl(out, map(pair_row, pairs))

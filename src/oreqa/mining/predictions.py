@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from oreqa.arguments import as_path, as_paths, count
 from oreqa.core import Span
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.answers import match_pattern, normalize_answer
@@ -65,9 +66,12 @@ def mine_predictions(
     out. The reader and the index may be loaded ones.
 
     Rows are appended to ``out`` as they come: what it holds already is kept, so that an interrupted run resumes. Returns
-    the number of its rows. Raises InputError if they were mined from other data, by another reader or with other settings.
+    the number of its rows. Raises InputError for numbers that make no sense, for data that cannot be read, and if the rows
+    of ``out`` were mined from other data, by another reader or with other settings.
     """
-    files, out = [Path(file) for file in ([data] if isinstance(data, str | Path) else data)], Path(out)
+    files, out = as_paths(data), as_path(out, "out")
+    passages, k, seed = count(passages, "passages"), count(k, "k"), count(seed, "seed", 0)
+    questions = None if questions is None else count(questions, "questions")
     opened = index if isinstance(index, Index) or index is None else Index.open(index, device)
     loaded = reader if isinstance(reader, Reader) else Reader.load(reader, device)
     if opened is not None and not any(is_question_list(file) for file in files):

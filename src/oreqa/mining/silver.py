@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from oreqa.arguments import text_list
-from oreqa.core import Mode
+from oreqa.arguments import as_path, choice, count, share, text_list
+from oreqa.core import MODES, Mode
 from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, gold_pairs, pair_row
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
@@ -79,11 +79,16 @@ def mine_silver(
     """
     if (data is None) == (questions is None) or (questions is None) != (index is None):
         raise InputError("give either data, or questions and index together")
-    out, texts = Path(out), [] if questions is None else text_list(questions, "questions")
+    if data is None and (split != "train" or held_out or draw is not None or seed or work or str(model) != DEFAULT_ENCODER):
+        raise InputError("split, held_out, draw, seed, work and model are for data: leave them out with questions and index")
+    k, seed, min_probability = count(k, "k"), count(seed, "seed", 0), share(min_probability, "min_probability")
+    draw = None if draw is None else count(draw, "draw")
+    choice(mode, MODES, "mode")
+    out, texts = as_path(out, "out"), [] if questions is None else text_list(questions, "questions")
     scorer = CrossEncoder.load(classifier, device, kind=CLASSIFIER)
     if data is not None:
         folder = Path(work) if work else default_work(out)
-        task, opened = open_task(Path(data), split, held_out, draw, seed, folder, model, device, progress)
+        task, opened = open_task(as_path(data, "data"), split, held_out, draw, seed, folder, model, device, progress)
         mined = task_questions(task)
     else:
         assert index is not None
