@@ -50,8 +50,7 @@ def rank_sentences(
     results = []
     for number, (question, gold, scores) in enumerate(zip(task.questions, task.gold, all_scores, strict=True)):
         ranks = gold_ranks(scores, gold)
-        best = np.argpartition(-scores, min(TOP_K, len(scores) - 1))[:TOP_K]
-        best = best[np.argsort(-scores[best], kind="stable")]
+        best = best_sentences(scores, TOP_K)
         results.append(
             QuestionResult(
                 id=str(number),

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from oreqa.index.lexical import Vocabulary, bm25_scores, build_bm25, load_bm25, words
 from oreqa.index.publish import PASSAGE_BM25
+from oreqa.index.scoring import best_sentences
 
 
 def bm25_passages(
     questions: Sequence[str], passages: Sequence[str], depth: int, language: str = "en"
 ) -> Iterator[NDArray[np.intp]]:
-    """For each question the numbers of its ``depth`` best passages by BM25, best first; passages without a word of the
-    question are left out."""
+    """For each question the numbers of its ``depth`` best passages by BM25, best first and equal ones in their order;
+    passages without a word of the question are left out."""
     vocabulary = Vocabulary()
     rows = [vocabulary.number(words(passage, language)) for passage in passages]
     lengths = np.array([len(row) for row in rows], np.int64)
@@ -33,6 +34,5 @@ def bm25_passages(
                 yield np.zeros(0, np.intp)
                 continue
             scores = bm25_scores(retriever, ids)
-            best = np.argpartition(-scores, min(depth, len(scores) - 1))[:depth]
-            best = best[np.argsort(-scores[best], kind="stable")]
+            best = best_sentences(scores, depth)
             yield best[scores[best] > 0]

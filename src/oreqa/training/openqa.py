@@ -14,6 +14,7 @@ from oreqa.answering.reading import SPANS_TOP_K
 from oreqa.datasets.answers import match_pattern, normalize_answer
 from oreqa.datasets.questions import OpenQuestion, answered_questions
 from oreqa.errors import InputError, ModelError
+from oreqa.index.scoring import best_sentences
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.module import DualEncoder
@@ -29,7 +30,7 @@ from oreqa.training.encoder_save import save_encoder
 from oreqa.training.encoder_start import start_from as start_encoder
 from oreqa.training.encoding import current_encoder
 from oreqa.training.initial import check_positions, start_from
-from oreqa.training.openqa_data import Collection, load_questions, match_questions, nearest_passages, open_collection
+from oreqa.training.openqa_data import Collection, load_questions, match_questions, open_collection
 from oreqa.training.openqa_loss import OpenQALossOfBatch, OpenQAModel, QuestionCollator
 from oreqa.training.openqa_recipe import OpenQARecipe
 from oreqa.training.trainer import copy_tokenizer, fit, silence_transformers
@@ -176,8 +177,7 @@ def _fit_lambda(
     places, retrieval = [], []
     for vector in vectors:
         scores = collection.vectors @ vector
-        nearest = nearest_passages(scores, recipe.passages)
-        nearest = nearest[np.argsort(-scores[nearest], kind="stable")]
+        nearest = best_sentences(scores, recipe.passages)
         places.append(nearest.tolist())
         retrieval.append(scores[nearest].tolist())
     reader = Reader.load(out / "reader", device)

@@ -19,6 +19,7 @@ from oreqa.datasets.questions import OpenQuestion, answer_ranges, answered_quest
 from oreqa.errors import InputError
 from oreqa.files import resume_rows
 from oreqa.index.passages import index_passages
+from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.encoder.folder import EncoderFolder
@@ -96,7 +97,7 @@ def match_questions(
     def make(begin: int, end: int) -> list[dict[str, Any]]:
         rows = []
         for number, scores in enumerate(vectors[begin:end] @ collection.vectors.T, begin):
-            nearest = np.sort(nearest_passages(scores, recipe.match_depth)).tolist()
+            nearest = np.sort(best_sentences(scores, recipe.match_depth)).tolist()
             holds = [place for place in nearest if _holds(questions[number], collection.texts[place][1], lowered[place])]
             rows.append({"matches": holds})
         return rows
@@ -118,13 +119,6 @@ def load_questions(recipe: OpenQARecipe) -> list[OpenQuestion]:
             raise InputError(f"{recipe.data_root / part}: it holds no question with an answer")
         questions += of_file
     return questions
-
-
-def nearest_passages(scores: Vectors, depth: int) -> NDArray[np.intp]:
-    """The numbers of the ``depth`` highest scores, in no order; all if there are no more."""
-    if depth >= len(scores):
-        return np.arange(len(scores))
-    return np.argpartition(-scores, depth)[:depth]
 
 
 def _holds(question: OpenQuestion, text: str, lowered: str) -> bool:
