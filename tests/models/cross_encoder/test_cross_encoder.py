@@ -95,6 +95,27 @@ def test_torch_scores_the_same(request: pytest.FixtureRequest, kind: str) -> Non
     assert np.allclose(*scores, atol=1e-3)
 
 
+def test_torch_refuses_what_openvino_refuses(tiny_classifier: Path, tiny_reranker: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from oreqa.models.cross_encoder.torch import open_session
+
+    three = with_settings(tiny_classifier, tmp_path / "three")
+    weights = load_file(three / "model.safetensors")
+    weights |= {name: np.repeat(weights[name], 3, 0) for name in ("classifier.weight", "classifier.bias")}
+    save_file(weights, three / "model.safetensors")
+    with pytest.raises(ModelError, match="the classifier has 3 classes; it must have one output, or two"):
+        open_session(read_cross_encoder_folder(three), "f32", "cpu")
+    for number, (model, lacking) in enumerate(
+        ((tiny_reranker, "classifier.weight"), (tiny_classifier, "bert.encoder.layer.1.output.dense.bias"))
+    ):
+        folder = with_settings(model, tmp_path / str(number))
+        weights = load_file(folder / "model.safetensors")
+        del weights[lacking]
+        save_file(weights, folder / "model.safetensors")
+        with pytest.raises(ModelError, match=f"its weights lack {lacking}: they belong to another kind of model"):
+            open_session(read_cross_encoder_folder(folder), "f32", "cpu")
+
+
 def test_one_question_and_sentences_alone(tiny_classifier: Path) -> None:
     classifier = CrossEncoder.load(tiny_classifier, precision="f32")
     alone = [Candidate(sentence, sentence) for sentence in SENTENCES]

@@ -28,6 +28,14 @@ class CrossEncoderFolder:
     fitted: Fitted = field(default_factory=Fitted)
 
 
+def check_classes(folder: CrossEncoderFolder, classes: int) -> None:
+    """Raise ModelError unless the weights have one output or two."""
+    if classes not in (1, 2):
+        raise ModelError(
+            f"{folder.path}: the {folder.kind} has {classes} classes; it must have one output, or two (no and yes)"
+        )
+
+
 def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncoderFolder:
     """Read the settings of a cross-encoder's folder. Raises ModelError if it is something else, or not of ``kind``."""
     with sound_settings(path):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from oreqa.errors import ModelError
-from oreqa.models.cross_encoder.folder import CrossEncoderFolder
+from oreqa.models.cross_encoder.folder import CrossEncoderFolder, check_classes
 from oreqa.models.graph import bert
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.graph.compile import compile_cached
@@ -34,8 +33,5 @@ def _graph(folder: CrossEncoderFolder, eight_bits: bool) -> ov.Model:
 def _score_head(weights: Weights, folder: CrossEncoderFolder) -> Linear:
     """Return weight ``[1, width]`` and bias ``[1]``; two classes, no and yes, become one output: the log-odds of yes."""
     weight, bias = linear_head(weights, "classifier", folder.path, folder.config)
-    if len(weight) not in (1, 2):
-        raise ModelError(
-            f"{folder.path}: the {folder.kind} has {len(weight)} classes; it must have one output, or two (no and yes)"
-        )
+    check_classes(folder, len(weight))
     return (weight, bias) if len(weight) == 1 else (weight[1:] - weight[:1], bias[1:] - bias[:1])

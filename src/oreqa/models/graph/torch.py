@@ -59,7 +59,7 @@ def torch_precision(device: str, precision: str | None) -> Any:
 def load_module(kind: Any, folder: Any, weights: dict[str, Any], device: str, precision: str | None) -> Any:
     """Return a module of class ``kind`` with a folder's settings and weights, on the device and in eval mode.
 
-    Raises ModelError if the weights do not fit.
+    Raises ModelError if the weights do not fit or some are missing.
     """
     torch = usable_device(device)
     from transformers import BertConfig
@@ -70,4 +70,8 @@ def load_module(kind: Any, folder: Any, weights: dict[str, Any], device: str, pr
         module.load_state_dict(tensors, strict=False)
     except RuntimeError as error:
         raise ModelError(f"{folder.path}: its tensors do not fit its config.json") from error
+    parameters = list(module.named_parameters(remove_duplicate=False))
+    loaded = {id(parameter) for name, parameter in parameters if name in tensors}  # one tensor may have several names
+    if missing := [name for name, parameter in parameters if id(parameter) not in loaded]:
+        raise ModelError(f"{folder.path}: its weights lack {missing[0]}: they belong to another kind of model")
     return module.to(device, torch_precision(device, precision)).eval()
