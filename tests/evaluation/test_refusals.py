@@ -104,6 +104,11 @@ def test_right_answers_are_those_of_an_obvious_version() -> None:
         ("/home/me/rows.csv#12", "rows.csv", True),
         ("/home/me/c#/rows.csv", "rows.csv", True),
         ("/home/me/rows.csv", "", False),
+        ("docs/[draft] notes.md", "[draft] notes.md", True),
+        ("docs/why?.md", "why?.md", True),
+        ("docs/whys.md", "why?.md", False),
+        ("docs/a#b.md", "a", False),
+        ("docs/a#b.md", "a#b.md", True),
     ],
 )
 def test_documents_are_known_by_the_end_of_their_path(name: str, document: str, own: bool) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from oreqa.corpus.readers import is_supported
 from oreqa.datasets.answers import normalize_answer
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.errors import InputError
@@ -51,8 +52,9 @@ def is_right(answer: str, question: OpenQuestion) -> bool:
 
 def is_document(name: str, document: str) -> bool:
     """Whether a document's name, or that of the table that a row stands in, ends in the path or matches the pattern."""
-    pattern = document if any(mark in document for mark in "*?[") else f"*/{document}"
-    return any(fnmatchcase(f"/{path}", pattern) or path == document for path in (name, name.rpartition("#")[0]) if path)
+    table = name.rpartition("#")[0]
+    paths = [f"/{name}", f"/{table}"] if is_supported(Path(table)) else [f"/{name}"]
+    return any(path.endswith(f"/{document}") or fnmatchcase(path, document) for path in paths)
 
 
 def check_documents(questions: Sequence[OpenQuestion], names: Iterable[str], data: Path) -> None:
