@@ -37,6 +37,7 @@ def test_refused_answers_are_judged_and_missing_ones_have_no_confidence() -> Non
 def test_models_without_calibration_are_not_judged() -> None:
     assert judge([HEARTS, NOTHING], [predicted("three", 0.5), predicted("three", None)]) is None
     assert judge([], []) is None
+    assert judge([HEARTS, NOTHING], [Prediction([], "", [])] * 2) is None
 
 
 def test_the_area_is_that_of_all_pairs() -> None:

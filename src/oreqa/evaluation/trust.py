@@ -31,7 +31,7 @@ class Judged:
 
 
 def judge(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> Judged | None:
-    """Judge the best answers; None if there is no question or an answer without a confidence."""
+    """Judge the best answers; None if there is no answer or one without a confidence."""
     best = [prediction.best or ("", 0.0) for prediction in predictions]
     answerable = [is_answerable(question) for question in questions]
     right = [
@@ -39,7 +39,7 @@ def judge(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) 
         for question, has_answer, (text, _) in zip(questions, answerable, best, strict=True)
     ]
     confidences = [confidence for _, confidence in best if confidence is not None]
-    if not best or len(confidences) < len(best):
+    if not any(prediction.best for prediction in predictions) or len(confidences) < len(best):
         return None
     return Judged(np.array(confidences, np.float64), np.array(right), np.array(answerable))
 

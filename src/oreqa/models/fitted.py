@@ -123,7 +123,7 @@ def _parse(settings: Any, path: Path) -> Fitted:
         return Fitted(
             encoder=str(settings.get("encoder", "")),
             fusion={unit: _numbers(settings["fusion"][unit]) for unit in UNITS} if "fusion" in settings else {},
-            combination=_numbers(settings.get("combination", {}), COMBINED),
+            combination=_combination(settings.get("combination", {})),
             calibration=None
             if calibration is None
             else Calibration(
@@ -139,6 +139,14 @@ def _parse(settings: Any, path: Path) -> Fitted:
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: it is damaged ({type(error).__name__}: {error})") from error
+
+
+def _combination(values: Mapping[str, Any]) -> dict[str, float]:
+    combination = _numbers(values, COMBINED)
+    reranked = combination.get("reranked", 1)
+    if not isinstance(reranked, int) or isinstance(reranked, bool) or reranked < 1:
+        raise ValueError(f"reranked is {reranked}; it must be a whole number from 1")
+    return combination
 
 
 def _numbers(values: Mapping[str, Any], names: Sequence[str] = ()) -> dict[str, float]:
