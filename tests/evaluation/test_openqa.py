@@ -9,8 +9,9 @@ from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
 from oreqa.datasets.questions import OpenQuestion
+from oreqa.datasets.tasks import load_task
 from oreqa.errors import InputError
-from oreqa.evaluation import evaluate_openqa
+from oreqa.evaluation import evaluate_openqa, openqa
 from oreqa.evaluation.open_scores import (
     Prediction,
     has_answer,
@@ -21,6 +22,8 @@ from oreqa.evaluation.open_scores import (
     score_predictions,
 )
 from oreqa.evaluation.runs import load_run
+from oreqa.index.passages import index_passages
+from oreqa.index.store import Settings
 
 QUESTION = OpenQuestion("1", "who", ("The Fox", "dog"))
 PATTERN = OpenQuestion("2", "when", (), r"19\d\d")
@@ -84,6 +87,19 @@ def test_what_is_refused_is_not_counted_as_re_ranked(
     assert talkative["reranking"]["right_before"] == round(48 * talkative["em_before"] / 100)
     rows = load_run(tmp_path / "talkative").questions.values()
     assert [row["em"] for row in rows if not row["gold"][0]] == [0]  # nothing is refused
+
+
+def test_the_passages_that_are_read_are_the_best_after_re_ranking(
+    squad_file: Path, tiny: Path, tiny_reader: Path, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = index_passages(tmp_path / "kb", load_task(squad_file).passages, Settings(model=str(tiny)))
+    (tmp_path / "q.jsonl").write_text('{"question": "who jumps", "answers": ["fox"]}\n')
+    monkeypatch.setattr(openqa, "rerank_hits", lambda _model, _questions, hits, _depth: [row[::-1] for row in hits])
+    arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None, "index": index.folder, "passages": 3}
+    evaluate_openqa(tmp_path / "q.jsonl", tmp_path / "o", rerank=10, classifier=tiny_classifier, **arguments)
+    (hits,) = index.search(["who jumps"], 10, "hybrid", "passage")
+    row = load_run(tmp_path / "o").questions["1"]
+    assert [entry["candidate"] for entry in row["top"]] == [hit.passage.document_key for hit in hits[:6:-1]]
 
 
 def test_question_lists(tmp_path: Path) -> None:

@@ -83,6 +83,14 @@ def test_comparison(tmp_path: Path) -> None:
     assert found.differences["mrr"].mean == pytest.approx((2 / 3 - 0.3 - 0.5) / 4, abs=1e-6)
 
 
+def test_the_largest_gains_and_losses_come_first(tmp_path: Path) -> None:
+    save(tmp_path / "a", [[1.0], [1.0], [1.0], [2.0], [5.0], [3.0]])
+    save(tmp_path / "b", [[3.0], [9.0], [2.0], [1.0], [1.0], [1.0]])
+    compared = compare_runs(load_run(tmp_path / "a"), load_run(tmp_path / "b"))
+    assert [row["id"] for row in compared.lost] == ["1", "0", "2"]
+    assert [row["id"] for row in compared.won] == ["4", "5", "3"]
+
+
 def test_runs_that_cannot_be_compared(tmp_path: Path) -> None:
     save(tmp_path / "a", [[1.0]])
     save(tmp_path / "b", [[1.0]], data="other")

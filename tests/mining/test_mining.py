@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from oreqa.index.ingest import index_files
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.mining import negatives
 from oreqa.mining import silver as mining
 from oreqa.mining.negatives import DEPTH, best_candidates, draw_negatives
 from oreqa.mining.silver import MinedQuestion, score_silver, task_questions
@@ -63,6 +65,17 @@ def test_negatives_of_a_kept_index_of_changed_data(squad_file: Path, mined_index
             assert a[:1].tolist() == b[:1].tolist()
     with pytest.raises(InputError, match="was not made from the task's passages"):
         draw_negatives(load_task(squad_file, held_out=True), kept)
+
+
+def test_each_source_gives_a_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BM25's, the nearest vector's, and one of the gold's document, as its passage has no other sentence."""
+    titles = {"the gold": "a", "by words": "b", "by vectors": "c", "of the document": "a", "of nobody": "d"}
+    passages = tuple(Passage(t, title, "", t, 0, len(t), (Sentence(t, 0, len(t)),)) for t, title in titles.items())
+    best = {"sparse": [0, 1], "dense": [0, 2]}
+    monkeypatch.setattr(negatives, "best_candidates", lambda _task, _index, mode, _depth: [np.array(best[mode])])
+    index: Any = None
+    (pair,) = draw_negatives(ReqaTask(passages, ("who",), ((0,),)), index)
+    assert [negative.answer for negative in pair.negatives] == ["by words", "by vectors", "of the document"]
 
 
 def test_an_answer_is_never_its_questions_negative(tiny: Path, tmp_path: Path) -> None:

@@ -21,7 +21,9 @@ from oreqa.models.cross_encoder.reranking import (
     probability,
     rerank_hits,
     rerank_scores,
+    rerank_weight,
 )
+from oreqa.models.fitted import write_fitted
 from oreqa.models.folders import CLASSIFIER, RERANKER
 
 TEXT = "the fox jumps. it sleeps in house 3. then it eats a bone"
@@ -114,6 +116,13 @@ def test_torch_refuses_what_openvino_refuses(tiny_classifier: Path, tiny_reranke
         save_file(weights, folder / "model.safetensors")
         with pytest.raises(ModelError, match=f"its weights lack {lacking}: they belong to another kind of model"):
             open_session(read_cross_encoder_folder(folder), "f32", "cpu")
+
+
+def test_the_weight_of_re_ranking_is_the_fitted_one(tiny_classifier: Path, tmp_path: Path) -> None:
+    assert rerank_weight(CrossEncoder.load(tiny_classifier)) == 1
+    folder = with_settings(tiny_classifier, tmp_path / "fitted")
+    write_fitted(folder / "fitted.json", rerank_weight=0.25)
+    assert rerank_weight(CrossEncoder.load(folder)) == 0.25
 
 
 def test_one_question_and_sentences_alone(tiny_classifier: Path) -> None:
