@@ -327,13 +327,21 @@ def test_any_bytes(data: bytes, head: bytes) -> None:
         pass
 
 
-def test_numbers_of_lists_are_no_words_of_the_source() -> None:
-    document = read("<p>x:<ol><li>alpha<li>beta</ol>")
-    assert document.text == "x:\n1. alpha\n2. beta"
-    assert [(page.source, page.read) for page in document.pages] == [(3, 3)]
-
-
-def test_words_of_rows_with_their_columns_names_count_once() -> None:
-    document = read("<p>Prices<table><tr><th>Name<th>Price<tr><td>Blue kettle<td>24.90<tr><td>Pot<td>8</table>")
-    assert document.text == "Prices\n\nName: Blue kettle; Price: 24.90\n\nName: Pot; Price: 8"
-    assert [(page.source, page.read) for page in document.pages] == [(9, 9)]
+@pytest.mark.parametrize(
+    ("page", "text", "words"),
+    [
+        ("<p>x:<ol><li>alpha<li>beta</ol>", "x:\n1. alpha\n2. beta", 3),
+        (
+            "<p>Prices<table><tr><th>Name<th>Price<tr><td>Blue kettle<td>24.90<tr><td>Pot<td>8</table>",
+            "Prices\n\nName: Blue kettle; Price: 24.90\n\nName: Pot; Price: 8",
+            9,
+        ),
+        ("<p>See <img src=x alt=\"a lit lamp\">here<img alt=''><img data-alt=no>.", "See a lit lamp here .", 5),
+        ("<p>Oil<sup><a href=#1>1</a></sup> and fat<a href=#2><sup>2</sup></a>", "Oil 1 and fat 2", 5),
+        ("<p>10<sup>0.5</sup> and 2<sup>1/3</sup>", "10^0.5 and 2^(1/3)", 7),
+    ],
+)
+def test_each_word_of_the_source_counts_as_read_once(page: str, text: str, words: int) -> None:
+    document = read(page)
+    assert document.text == text
+    assert [(page.source, page.read) for page in document.pages] == [(words, words)]

@@ -220,8 +220,9 @@ class Blocks:
             self._emit(text, self._block_place)
 
     def _emit(self, text: str, place: str, words: int | None = None) -> None:
-        if self._first_heading:
-            self._add_heading(1, self._first_heading, self._base)
+        if heading := self._first_heading:
+            self._first_heading = ""
+            self._parts.append(lambda builder: builder.add_heading(1, heading, self._base, added=True))
         mark, joined = self._marker.strip(), self._joins
         self._parts.append(lambda builder: builder.add_block(text, place, joined=joined, mark=mark, words=words))
         self.count += 1

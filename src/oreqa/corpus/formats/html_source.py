@@ -31,6 +31,10 @@ _INSIDE_WORDS = re.compile(
     re.I,
 )
 
+_ALTERNATIVE = re.compile(r"""<img\b[^<>]*?\salt\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))[^<>]*>""", re.I)
+_MARK = re.compile(r"<a\b[^<>]*>\s*<sup\b|<sup\b[^<>]*>(?=\s*(?:<a\b|[+−-]?\d+[.,/]\d))", re.I)
+"""The start of a footnote's mark, or of a raised fraction: neither is part of the word before it."""
+
 
 def decode_page(data: bytes) -> str:
     """Decode a page by its byte order mark, its declared encoding if that fits, as UTF-8, or by a guess.
@@ -82,11 +86,12 @@ def _with_end_tag(match: re.Match[str]) -> str:
 
 
 def visible_words(page: str) -> int:
-    """Count a page's words, without tags, comments, styles, scripts and templates.
+    """Count a page's words and those that stand for its pictures, without tags, comments, styles, scripts and templates.
 
     Hidden elements and navigation count.
     """
-    return count_words(unescape(_TAG.sub(_gap, _UNSEEN.sub(" ", page))).replace("\xad", "").replace("\u200b", ""))
+    shown = _MARK.sub(r" \g<0>", _ALTERNATIVE.sub(r" \1\2\3 ", _UNSEEN.sub(" ", page)))
+    return count_words(unescape(_TAG.sub(_gap, shown)).replace("\xad", "").replace("\u200b", ""))
 
 
 def _gap(match: re.Match[str]) -> str:
