@@ -43,12 +43,15 @@ def test_time_left_by_the_size_of_files(clock: list[float], capsys: pytest.Captu
         advance.file(Path("a/two\n.txt"), 100, 1000)
         clock[0] += 40
         advance(1600)
-        clock[0] += 7200
+        clock[0] += 400
+        advance(400)  # the file takes longer than all the rest was expected to
+        clock[0] += 6800
         advance.file(Path("three.txt"), 500, 1000)
     assert capsys.readouterr().err.splitlines() == [
         "passages: 0 (10% of the files), 0/s, 6 min left, two .txt",
-        "passages: 1,600 (10% of the files), 20/s, 12 min left, two .txt",
-        "passages: 1,600 (50% of the files), 0.2/s, 2.0 h left, three.txt",
+        "passages: 1,600 (10% of the files), 20/s, 5 min left, two .txt",
+        "passages: 2,000 (10% of the files), 4.2/s, two .txt",
+        "passages: 2,000 (50% of the files), 0.3/s, 2.0 h left, three.txt",
     ]
 
 

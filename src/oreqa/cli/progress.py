@@ -38,6 +38,7 @@ class ProgressBar:
         self.what, self.total = what, total
         self.done = self._before = 0
         self._share: float | None = None
+        self._expected_end: float | None = None
         self._file = ""
         self._begun = time.monotonic()
         self._next_line = self._begun + FIRST_LINE_AFTER
@@ -60,8 +61,13 @@ class ProgressBar:
         self._show()
 
     def file(self, path: Path, done: int, total: int) -> None:
-        """This file is being read; of all files' ``total`` bytes so many are done."""
+        """This file is being read; of all files' ``total`` bytes so many are done.
+
+        The time left is estimated here and then runs down: within a file, nobody knows how much is done.
+        """
         self._file, self._share = path.name, done / total if total else None
+        now = time.monotonic()
+        self._expected_end = now + (now - self._begun) * (total - done) / done if _tells(self._share) else None
         self._show()
 
     def close(self) -> None:
@@ -74,12 +80,15 @@ class ProgressBar:
         count = f"{self.done:,}" if self.total is None else f"{self.done:,} of {self.total:,}"
         rate = (self.done - self._before) / max(spent, 1e-9)
         parts = [count, f"{1 / rate:,.0f} s each" if 0 < rate < 0.1 else f"{rate:,.{1 if 0 < rate < 9.5 else 0}f}/s"]
-        share = self._share if self.total is None else (self.done - self._before) / max(1, self.total - self._before)
-        if share is not None:
-            if self.total is None:
-                parts[0] += f" ({share:.0%} of the files)"
-            if 0.01 < share < 1:
-                parts.append(f"{duration(spent * (1 - share) / share)} left")
+        left = 0.0  # seconds; 0 where it is not known, or an estimate has run out
+        if self.total is not None:
+            share = (self.done - self._before) / max(1, self.total - self._before)
+            left = spent * (1 - share) / share if _tells(share) else 0
+        elif self._share is not None:
+            parts[0] += f" ({self._share:.0%} of the files)"
+            left = self._expected_end - self._begun - spent if self._expected_end else 0
+        if left > 0:
+            parts.append(f"{duration(left)} left")
         return ", ".join([*parts, one_line(self._file, 40)] if self._file else parts)
 
     def _show(self) -> None:
@@ -92,6 +101,11 @@ class ProgressBar:
         elif now > self._next_line:
             self._next_line = now + LINE_EVERY
             say(f"{self.what}: {self.figures()}", err=True)
+
+
+def _tells(share: float | None) -> bool:
+    """Whether the share of the work that is done tells how long the rest takes."""
+    return share is not None and 0.01 < share < 1
 
 
 @contextmanager
