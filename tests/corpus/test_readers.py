@@ -27,6 +27,12 @@ def test_plain_text(tmp_path: Path) -> None:
     assert document.key == str(tmp_path / "annual_report-2024.txt")
 
 
+@pytest.mark.parametrize("name", ["README", "Makefile", "settings.json"])
+def test_text_of_an_unknown_type_is_plain_text(tmp_path: Path, name: str) -> None:
+    (document,) = read(tmp_path / name, "# Café\r\n\nAll: one")
+    assert (document.title, document.text) == (Path(name).stem, "# Café\n\nAll: one")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_encodings(tmp_path: Path, encoding: str) -> None:
     text = "Où est le café ? Le garçon a déjà mangé près de la forêt, très tôt, à côté de l'hôtel. " * 5
@@ -39,7 +45,8 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
         ("a.txt", b"", "no text"),
         ("a.txt", b" \n", "no text"),
         ("a.txt", b"MZ\0\0\0binary", "binary"),
-        ("a.xyz", b"what", "not supported; supported: .txt"),
+        ("a.xyz", b"\x7fELF\0\0", "not supported, and it is not plain text; supported: .txt"),
+        ("a.rtf", b"{\\rtf1 Hello.}", "not supported, and it is not plain text"),
         ("a.txt", "\u200b\x01\n".encode(), "no text"),
     ],
 )

@@ -43,6 +43,9 @@ _MAY_BE_GZIPPED = (*_TEXTS, ".md", ".markdown", ".html", ".htm", ".xhtml", *_ROW
 SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS, *(f"{suffix}.gz" for suffix in _MAY_BE_GZIPPED))
 """Extensions of the supported formats, in lower case."""
 
+_NO_PROSE = (b"{\\rtf", b"%PDF-", b"%!PS")
+"""How files of other types begin that may look like text."""
+
 _WORD = re.compile(r"\w")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -61,7 +64,8 @@ def read_documents(path: Path, fields: Fields | None = None) -> Iterator[Documen
     """Read one file's documents: one per row for tables, one per file for other formats.
 
     Every string of a document can be encoded as UTF-8. Raises only DocumentError, with a one-line reason, whatever the file
-    holds; for tables possibly after some rows were yielded. A file without text is an error.
+    holds; for tables possibly after some rows were yielded. A file without text is an error. One without the extension of a
+    supported format, as README, is read as plain text if it is text.
     """
     empty = True
     try:
@@ -90,7 +94,8 @@ def _documents(path: Path, fields: Fields) -> Iterator[Document]:
     inner = path.with_suffix("") if gzipped else path
     suffix = inner.suffix.lower()
     if not is_supported(path):
-        raise DocumentError(f"its file type is not supported; supported: {', '.join(SUFFIXES)}")
+        yield _read_unknown(path)
+        return
     if suffix in _ROWS:
         with open_file(path) as file:
             yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
@@ -100,6 +105,18 @@ def _documents(path: Path, fields: Fields) -> Iterator[Document]:
     else:
         document = process.parse(inner, _read(path, limits.PARSED_FILE_BYTES, gzipped))
     yield replace(document, key=str(path))
+
+
+def _read_unknown(path: Path) -> Document:
+    data = _read(path, limits.TEXT_FILE_BYTES, gzipped=False)
+    try:
+        if data.startswith(_NO_PROSE):
+            raise DocumentError("it is not plain text")
+        return text.read_text(data, path)
+    except DocumentError:
+        raise DocumentError(
+            f"its file type is not supported, and it is not plain text; supported: {', '.join(SUFFIXES)}"
+        ) from None
 
 
 def open_file(path: Path) -> IO[bytes]:
@@ -121,7 +138,7 @@ def _read(path: Path, limit: int, gzipped: bool) -> bytes:
     if len(data) > limit:
         raise DocumentError(
             f"it {'unpacks to more' if gzipped else 'is larger'} than {limit >> 20} MB, "
-            f"the limit for {path.suffix.lower()} files: split it"
+            f"the limit for {path.suffix.lower() or 'such'} files: split it"
         )
     return data
 
