@@ -15,7 +15,7 @@ Range = tuple[int, int]
 """Start and end offsets in characters, end-exclusive."""
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-SPLITTER_VERSION = 10
+SPLITTER_VERSION = 11
 """Raise this when a change makes the same file give other text or passages: indexes then read their files again."""
 
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")

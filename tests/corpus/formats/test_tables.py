@@ -109,6 +109,28 @@ def test_rows_with_plain_columns_name_them(tmp_path: Path) -> None:
     assert (row.key.rsplit("#")[-1], row.title, row.text) == ("7", "Tent", "id: 7; name: Tent; price: 80")
 
 
+@pytest.mark.parametrize(
+    ("table", "titles"),
+    [
+        ("Registry,Org\nIAB,Maxlinear\nIAB,Fiber Ltd\nIAB,Acme\n", ["Maxlinear", "Fiber Ltd", "Acme"]),
+        ("Registry,Org\nIAB,Maxlinear\n", ["IAB"]),
+        ("Registry,Code\nIAB,1\nIAB,2\n", ["", ""]),
+        ("Registry,Org\n" + "IAB,Acme\n" * 20 + "MA-L,Fiber\n", [""] * 21),
+        ("Registry,Org\nIAB,Maxlinear\nMA-L,Acme\n", ["IAB", "MA-L"]),
+    ],
+)
+def test_a_column_with_a_single_value_is_no_title(tmp_path: Path, table: str, titles: list[str]) -> None:
+    assert [row.title for row in read(tmp_path / "a.csv", table)] == titles
+
+
+def test_the_rows_before_a_bad_one_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "One."}\n{"text": "Two."}\nno\n')
+    rows = read_documents(tmp_path / "a.jsonl")
+    assert [next(rows).text, next(rows).text] == ["One.", "Two."]
+    with pytest.raises(DocumentError, match="line 3"):
+        next(rows)
+
+
 def test_a_column_of_numbers_is_no_text_whatever_its_name(tmp_path: Path) -> None:
     cow, pig = read(tmp_path / "a.csv", "Animal,body,brain\nCow,465,423\nGuinea pig,1.04,5.5\n")
     assert (cow.title, cow.text) == ("Cow", "Animal: Cow; body: 465; brain: 423")

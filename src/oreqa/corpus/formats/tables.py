@@ -41,12 +41,13 @@ def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, 
     """Yield a document per row; ``text``, ``title`` and ``key`` name its text, title and identifier fields.
 
     Where they are None, fields with common names are used. Without text, a row's text is all of its columns ("country:
-    Bhutan; capital: Thimphu") and its title, if it has none, its first short value with letters; without an identifier it
-    is identified by its number, from 1. The other fields are kept as strings, for filters. Raises DocumentError that names
-    the row.
+    Bhutan; capital: Thimphu") and its title, if it has none, its first short value with letters in a column that does not
+    hold the same in the first rows; without an identifier it is identified by its number, from 1. The other fields are kept
+    as strings, for filters. Raises DocumentError that names the row.
     """
     seen: set[str] = set()
-    for number, row in enumerate(_rows(file, path.name.lower()), 1):
+    rows, constant = _with_constant(_rows(file, path.name.lower()))
+    for number, row in enumerate(rows, 1):
         if text is not None and text not in row:
             raise DocumentError(
                 f"row {number} has no field {text!r}; its fields are {_field_names(row) or 'none'}: "
@@ -62,7 +63,7 @@ def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, 
         if name in seen:
             raise DocumentError(f"row {number} repeats the identifier {name!r}: name another field with --id-field")
         seen.add(name)
-        document = row_document(row, f"{path}#{name}", names)
+        document = row_document(row, f"{path}#{name}", names, constant)
         if document.text.strip():
             yield document
 
@@ -86,14 +87,18 @@ def pick_fields(
     return FieldNames(body, _pick(row, title, TITLE_FIELDS), _pick(row, key, ID_FIELDS))
 
 
-def row_document(row: Mapping[str, Any], key: str, names: FieldNames) -> Document:
-    """Return a row as the document ``key``, which may have no text. All but text, title and identifier become its fields."""
+def row_document(row: Mapping[str, Any], key: str, names: FieldNames, constant: Set[str] = frozenset()) -> Document:
+    """Return a row as the document ``key``, which may have no text. All but text, title and identifier become its fields.
+
+    Its title is not taken from the ``constant`` columns, which hold the same in other rows.
+    """
     named = (names.text, names.title, names.identifier)
     fields = {name: field_text(value) for name, value in row.items() if name not in named and value is not None}
     title = field_text(row[names.title]) if names.title else ""
     if names.text is not None:
         return Document(key, title, field_text(row[names.text]), (), fields)
-    return Document(key, title if names.title else _short_title(row, names.identifier), _named_columns(row), (), fields)
+    title = title if names.title else _short_title(row, {names.identifier, *constant})
+    return Document(key, title, _named_columns(row), (), fields)
 
 
 def _pick(row: Mapping[str, Any], field: str | None, common: tuple[str, ...]) -> str | None:
@@ -123,10 +128,34 @@ def _value(value: Any) -> str:
     return field_text(value).strip()
 
 
-def _short_title(row: Mapping[str, Any], identifier: str | None) -> str:
-    """Return the first value that looks like a name: short, and starting with a letter."""
-    values = (value.strip() for name, value in row.items() if name != identifier and isinstance(value, str))
+def _short_title(row: Mapping[str, Any], skipped: Set[str | None]) -> str:
+    """Return the first value outside the ``skipped`` columns that looks like a name: short, and starting with a letter."""
+    values = (value.strip() for name, value in row.items() if name not in skipped and isinstance(value, str))
     return next((value for value in values if len(value) in _SHORT_TITLE and _is_name(value)), "")
+
+
+def _with_constant(rows: Iterator[dict[str, Any]]) -> tuple[Iterator[dict[str, Any]], Set[str]]:
+    """Return the rows, and the columns that hold a single value in two or more of the first of them."""
+    sample: list[dict[str, Any]] = []
+    size = 0
+    try:
+        for row in islice(rows, _SAMPLE_LINES):
+            sample.append(row)
+            size += sum(len(field_text(value)) for value in row.values())
+            if size > _SAMPLE_CHARACTERS:
+                break
+    except DocumentError as error:
+        rows = map(_raise, [error])  # after the rows before it
+    values: dict[str, list[str]] = {}
+    for row in sample:
+        for name, value in row.items():
+            values.setdefault(name, []).append(field_text(value))
+    constant = {name for name, texts in values.items() if len(texts) > 1 == len(set(texts))}
+    return chain(sample, rows), constant
+
+
+def _raise(error: DocumentError) -> dict[str, Any]:
+    raise error
 
 
 def _is_name(value: str) -> bool:
