@@ -283,11 +283,24 @@ def test_damaged_word_files() -> None:
     assert read("<w:p><w:r><w:footnoteReference w:id='7'/><w:t>x</w:t></w:r></w:p>").text == "x"
 
 
+def archive(**parts: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content)
+    return buffer.getvalue()
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
         (b"", "not a readable .docx file"),
-        (b"PK\x03\x04nothing", "not a readable .docx file"),
+        (
+            b"PK\x03\x04nothing",
+            "not a readable .docx file; it is damaged, or of another type: save it again in its own program",
+        ),
+        (archive(mimetype="application/vnd.oasis.opendocument.text"), "its content is that of a .odt file: rename it"),
+        (archive(**{"xl/workbook.xml": "<x/>"}), "its content is that of a .xlsx file: rename it"),
         (docx_file(""), "not a readable .docx file"),
         (docx_file("<w:body>" + "<w:p>" * 5000 + "</w:p>" * 5000 + "</w:body>"), "not a readable .docx file"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"), "encrypted"),

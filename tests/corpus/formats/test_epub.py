@@ -28,6 +28,7 @@ NCX = """<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap><navPoint><na
 <content src="text/two%20b.xhtml#top"/></navPoint></navMap></ncx>"""
 ONE = '<?xml version="1.0"?><html><head><title/></head><body><h1 id="one">One</h1><p>Of&nbsp;waves.</p></body></html>'
 TWO = '<html><body><p>Of <b>whales</b>.</p><p id="k">Of krill.</p></body></html>'
+ENCRYPTED = '<x xmlns="e"><EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/></x>'
 FILES = {
     "META-INF/container.xml": CONTAINER,
     "OEBPS/book.opf": PACKAGE,
@@ -38,15 +39,18 @@ FILES = {
 }
 
 
-def book(**changes: str) -> bytes:
-    """A packed book; changed files are named by their stems, new ones by all but their folder META-INF."""
+def book(folder: str = "", **changes: str) -> bytes:
+    """A packed book, in a folder if it is named.
+
+    Changed files are named by their stems, new ones by all but their folder META-INF.
+    """
     files = dict(FILES)
     for stem, content in changes.items():
         files[next((name for name in files if Path(name).stem == stem), f"META-INF/{stem}.xml")] = content
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            archive.writestr(name, content)
+            archive.writestr(folder + name, content)
     return buffer.getvalue()
 
 
@@ -71,6 +75,12 @@ def test_a_book() -> None:
     ]
 
 
+def test_a_book_that_was_packed_as_a_folder() -> None:
+    assert read(book("book/")) == read(book())
+    with pytest.raises(DocumentError, match="DRM"):
+        read(book("book/", encryption=ENCRYPTED))
+
+
 def test_chapters_that_are_not_in_the_file() -> None:
     data = book(book=PACKAGE.replace("two%20b.xhtml", "three.xhtml"))
     missing = [page.page for page in read(data).pages if MISSING in page.left_out]
@@ -90,10 +100,7 @@ def test_damaged_contents_are_read_as_far_as_they_go() -> None:
         (b"", "not a readable .epub"),
         (book(container="no xml"), "not a readable .epub|damaged"),
         (book(book=""), "damaged|readable"),
-        (
-            book(encryption='<x xmlns="e"><EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/></x>'),
-            "DRM",
-        ),
+        (book(encryption=ENCRYPTED), "DRM"),
     ],
 )
 def test_bad_books(data: bytes, reason: str) -> None:

@@ -231,7 +231,10 @@ def test_pages_that_are_pictures_are_named() -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"%PDF-1.4 broken", "it is not a readable PDF"),
+        (
+            b"%PDF-1.4 broken",
+            "it is not a readable PDF; it is damaged, or of another type: save it again in its own program",
+        ),
         (b"", "it is not a readable PDF"),
         (pdf(["Secret."], "word"), "encrypted"),
         (pdf([""]), "no text .a scanned PDF needs OCR first."),

@@ -73,7 +73,7 @@ def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("a.jsonl", b"{oops\n", "line 1 is not JSON"),
+        ("a.jsonl", b'{"text": "x"}\n{oops\n', "line 2 is not JSON: write each row as one object on a line of its own$"),
         ("a.jsonl", b"[1]\n", "line 1 is a JSON list"),
         ("a.jsonl", b'{"id": 1, "text": "x"}\n{"id": 1, "text": "y"}\n', "row 2 repeats the identifier '1'"),
         ("a.jsonl", b'{"text": "ok"}\n{"text": "\xff\xfe"}\n', "line 2 is not utf-8"),

@@ -42,8 +42,9 @@ def read_epub(data: bytes, path: Path) -> Document:
     """
     archive = open_archive(data)
     _refuse_encrypted(archive)
-    files = below(parse_part(archive, _CONTAINER, recover=True), "rootfile")
-    package_name = next((attribute(file, "full-path") or "" for file in files), "")
+    root = _root(archive)
+    files = below(parse_part(archive, root + _CONTAINER, recover=True), "rootfile")
+    package_name = root + next((attribute(file, "full-path") or "" for file in files), "")
     package = parse_part(archive, package_name, recover=True)
     folder = posixpath.dirname(package_name)
     items = {
@@ -77,12 +78,18 @@ def read_epub(data: bytes, path: Path) -> Document:
     return replace(document, pages=(*document.pages, *missing))
 
 
+def _root(archive: zipfile.ZipFile) -> str:
+    """Return the folder of the archive that holds the book, with a slash: "" unless it was packed as a folder."""
+    roots = (name.removesuffix(_CONTAINER) for name in archive.namelist() if f"/{name}".endswith(f"/{_CONTAINER}"))
+    return min(roots, key=len, default="")
+
+
 def _refuse_encrypted(archive: zipfile.ZipFile) -> None:
-    names = archive.namelist()
-    if _ENCRYPTION in names:
+    encryption = _root(archive) + _ENCRYPTION
+    if encryption in archive.namelist():
         methods = {
             element.get("Algorithm", "")
-            for element in below(parse_part(archive, _ENCRYPTION, recover=True), "EncryptionMethod")
+            for element in below(parse_part(archive, encryption, recover=True), "EncryptionMethod")
         }
         if methods - set(_FONTS):
             raise DocumentError("it is encrypted (DRM): only its own reading software can open it")

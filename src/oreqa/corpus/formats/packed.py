@@ -17,9 +17,20 @@ from typing import Any
 from oreqa.core import Document
 from oreqa.corpus import limits
 from oreqa.corpus.titles import real_title
-from oreqa.errors import DocumentError, describe
+from oreqa.errors import DocumentError
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+_SUFFIXES = {
+    "application/epub+zip": ".epub",
+    "application/vnd.oasis.opendocument.text": ".odt",
+    "application/vnd.oasis.opendocument.spreadsheet": ".ods",
+    "application/vnd.oasis.opendocument.presentation": ".odp",
+    "word/document.xml": ".docx",
+    "ppt/presentation.xml": ".pptx",
+    "xl/workbook.xml": ".xlsx",
+}
+"""Extensions by what tells them: the type that an archive states, or a part that it holds."""
 
 Reader = Callable[[bytes, Path], Document]
 
@@ -34,9 +45,23 @@ def packed_reader(read: Reader) -> Reader:
         except (DocumentError, MemoryError):
             raise
         except Exception as error:
-            raise DocumentError(f"it is not a readable {path.suffix.lower()} file ({describe(error)})") from error
+            suffix, real_suffix = path.suffix.lower(), _real_suffix(data)
+            reason = "it is damaged, or of another type: save it again in its own program"
+            if real_suffix not in ("", suffix):
+                reason = f"its content is that of a {real_suffix} file: rename it"
+            raise DocumentError(f"it is not a readable {suffix} file; {reason}") from error
 
     return read_file
+
+
+def _real_suffix(data: bytes) -> str:
+    """Return the extension that fits an archive's content, "" if that is not known."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            kind = archive.read("mimetype")[:80].decode("ascii").strip() if "mimetype" in archive.namelist() else ""
+            return _SUFFIXES.get(kind) or next((_SUFFIXES[name] for name in archive.namelist() if name in _SUFFIXES), "")
+    except Exception:  # whatever zipfile raises on a damaged file
+        return ""
 
 
 def open_archive(data: bytes) -> zipfile.ZipFile:

@@ -19,8 +19,9 @@ from oreqa.corpus.formats.pdf_headings import Heading, biggest_line, numbered_he
 from oreqa.corpus.formats.pdf_lines import Line, read_lines
 from oreqa.corpus.formats.pdf_paragraphs import join, measure, split_blocks, words_of
 from oreqa.corpus.titles import real_title
-from oreqa.errors import DocumentError, describe
+from oreqa.errors import DocumentError
 
+_UNREADABLE = "it is not a readable PDF; it is damaged, or of another type: save it again in its own program"
 _PICTURES = (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_FORM)
 _OBJECTS = 1000
 """Most objects of a page that are examined for pictures."""
@@ -65,7 +66,7 @@ def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
         finally:
             pdf.close()
     except pdfium.PdfiumError as error:  # a damaged file can fail anywhere inside the library
-        raise DocumentError(f"it is not a readable PDF ({describe(error)})") from error
+        raise DocumentError(_UNREADABLE) from error
     left_out = _leave_out(pages.lines, pages.heights)
     lines = [[line for line in page if (line.page, line.number) not in left_out] for page in pages.lines]
     for page in lines:
@@ -94,7 +95,7 @@ def open_pdf(data: bytes) -> pdfium.PdfDocument:
     except pdfium.PdfiumError as error:
         if error.err_code in (pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY):
             raise DocumentError("it is encrypted: save a copy without its password") from error
-        raise DocumentError(f"it is not a readable PDF ({describe(error)})") from error
+        raise DocumentError(_UNREADABLE) from error
     if len(pdf) > limits.SECTIONS:
         pdf.close()
         raise DocumentError(f"it has more than {limits.SECTIONS:,} pages: split it")

@@ -190,7 +190,7 @@ def _json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:  # numbers of thousands of digits are a ValueError
-            raise DocumentError(f"line {number} is not JSON ({error})") from error
+            raise DocumentError(f"line {number} is not JSON: write each row as one object on a line of its own") from error
         if not isinstance(row, dict):
             raise DocumentError(f"line {number} is a JSON {type(row).__name__}, not an object with fields")
         yield row
