@@ -39,6 +39,14 @@ def test_ignore_file_holds_below_its_folder(tree: Path) -> None:
     assert names(tree) == ["a.md", "b.txt", "sub/c.md"]
 
 
+def test_indexes_are_no_documents(tree: Path) -> None:
+    for name in ("sub/kb/adapted/1/pairs.jsonl", "sub/kb/search-000001/manifest.json", "search-000007/notes.md"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("{}")
+    assert names(tree) == ["a.md", "b.txt", "search-000007/notes.md", "sub/c.md", "sub/drafts/d.md"]
+    assert find_files([tree]).unknown == {".py": 1}
+
+
 def test_named_files_are_taken_once_whatever_they_are(tree: Path) -> None:
     found = find_files([tree / "code.py", tree / "a.md", tree / "sub" / ".." / "a.md"])
     assert [file.name for file in found.files] == ["a.md", "code.py"]

@@ -21,6 +21,7 @@ IGNORE_FILE = ".oreqaignore"
 
 _NOT_UNICODE = "its name is not UTF-8: rename it"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_SEARCH = re.compile(r"search-\d{6,}")
 _Rules = tuple[tuple[int, pathspec.GitIgnoreSpec], ...]
 _ALWAYS_IGNORED = (".*", "node_modules/", "__pycache__/")
 
@@ -45,10 +46,10 @@ def find_files(
 ) -> FoundFiles:
     """Find every supported file at or below ``paths``, each once, as an absolute path.
 
-    ``include`` and ``exclude`` are .gitignore patterns, matched relative to each folder in ``paths``. Hidden files and what
-    an .oreqaignore lists are skipped. A file that ``paths`` names itself is always included. Symbolic links are followed
-    if ``paths`` names them, or if they lead to files within the named folder. Raises InputError if a path does not exist,
-    unless paths ``may_be_gone``, or is neither a file nor a folder.
+    ``include`` and ``exclude`` are .gitignore patterns, matched relative to each folder in ``paths``. Hidden files, what an
+    .oreqaignore lists, and folders below that are indexes are skipped. A file that ``paths`` names itself is always
+    included. Symbolic links are followed if ``paths`` names them, or if they lead to files within the named folder. Raises
+    InputError if a path does not exist, unless paths ``may_be_gone``, or is neither a file nor a folder.
     """
     walk = _Walk(_spec(include) if include else None, _spec([*_ALWAYS_IGNORED, *exclude]), may_be_gone)
     for path in paths:
@@ -116,6 +117,8 @@ class _Walk:
             try:
                 with os.scandir(folder.path) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
+                if folder.relative and any(map(_is_search, entries)):
+                    continue  # the folder is an index, not documents
                 rules = folder.rules
                 if any(entry.name == IGNORE_FILE for entry in entries):
                     rules = (*rules, (len(folder.relative), _read_rules(folder.path / IGNORE_FILE)))
@@ -174,6 +177,11 @@ class _Walk:
             self.left_out[path] = reason
         else:
             self.unknown[path.suffix.lower()] += 1
+
+
+def _is_search(entry: os.DirEntry[str]) -> bool:
+    """Whether a folder's entry is a state of an index, which every index has."""
+    return bool(_SEARCH.fullmatch(entry.name)) and Path(entry.path, "manifest.json").is_file()
 
 
 def _read_rules(path: Path) -> pathspec.GitIgnoreSpec:
