@@ -151,12 +151,18 @@ def test_json_rows_without_a_text_field(tmp_path: Path) -> None:
     assert row.title == "Bhutan"
 
 
-def test_a_named_text_field_must_be_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("fields", "option"),
+    [(Fields("c"), "--text-field"), (Fields(title="c"), "--title-field"), (Fields("a", "b", "c"), "--id-field")],
+)
+def test_a_named_field_must_be_there(tmp_path: Path, fields: Fields, option: str) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(DocumentError, match="row 1 has no field 'c'; its fields are 'a', 'b': name one with --text-field"):
-        list(read_documents(tmp_path / "a.csv", Fields("c")))
+    with pytest.raises(DocumentError, match=f"row 1 has no field 'c'; its fields are 'a', 'b': name one with {option}"):
+        list(read_documents(tmp_path / "a.csv", fields))
     (row,) = read_documents(tmp_path / "a.csv", Fields("b"))
     assert (row.text, row.fields) == ("2", {"a": "1"})
+    (tmp_path / "b.jsonl").write_text('{"a": "1", "b": "x"}\n{"a": "2"}\n')
+    assert [row.title for row in read_documents(tmp_path / "b.jsonl", Fields("a", "b"))] == ["x", ""]
 
 
 @pytest.mark.parametrize(

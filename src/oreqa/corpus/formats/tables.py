@@ -43,27 +43,27 @@ def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, 
     Where they are None, fields with common names are used. Without text, a row's text is all of its columns ("country:
     Bhutan; capital: Thimphu") and its title, if it has none, its first short value with letters in a column that does not
     hold the same in the first rows; without an identifier it is identified by its number, from 1. The other fields are kept
-    as strings, for filters. Raises DocumentError that names the row.
+    as strings, for filters. Raises DocumentError that names the row: each has the text field, the first one every named one.
     """
     seen: set[str] = set()
     rows, constant = _with_constant(_rows(file, path.name.lower()))
     for number, row in enumerate(rows, 1):
-        if text is not None and text not in row:
-            raise DocumentError(
-                f"row {number} has no field {text!r}; its fields are {_field_names(row) or 'none'}: "
-                "name one with --text-field"
-            )
+        asked = {"--text-field": text, "--title-field": title, "--id-field": key} if number == 1 else {"--text-field": text}
+        for option, name in asked.items():
+            if name is not None and name not in row:
+                fields = _field_names(row) or "none"
+                raise DocumentError(f"row {number} has no field {name!r}; its fields are {fields}: name one with {option}")
         names = pick_fields(row, text, title, key)
-        name = str(number) if names.identifier is None else str(row[names.identifier])
-        if len(name) > limits.TITLE_CHARACTERS:
+        identifier = str(number) if names.identifier is None else str(row[names.identifier])
+        if len(identifier) > limits.TITLE_CHARACTERS:
             raise DocumentError(
-                f"row {number} has an identifier of {len(name):,} characters, more than {limits.TITLE_CHARACTERS}: "
+                f"row {number} has an identifier of {len(identifier):,} characters, more than {limits.TITLE_CHARACTERS}: "
                 "name another field with --id-field"
             )
-        if name in seen:
-            raise DocumentError(f"row {number} repeats the identifier {name!r}: name another field with --id-field")
-        seen.add(name)
-        document = row_document(row, f"{path}#{name}", names, constant)
+        if identifier in seen:
+            raise DocumentError(f"row {number} repeats the identifier {identifier!r}: name another field with --id-field")
+        seen.add(identifier)
+        document = row_document(row, f"{path}#{identifier}", names, constant)
         if document.text.strip():
             yield document
 
