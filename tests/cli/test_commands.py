@@ -55,6 +55,21 @@ def test_index(kb: Path, library: Path) -> None:
     assert "--prune removes them" in run("index", library, "--index", kb).stdout
 
 
+@pytest.mark.parametrize("arguments", [(), ("--include", "*.pdf")])
+def test_no_index_is_made_of_no_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("docs").mkdir()
+    if arguments:
+        Path("docs", "notes.md").write_text("x")
+    found = run("index", "docs", "--index", "kb", *arguments)
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert found.stderr.startswith("error: docs: no documents found, so no index was made; ")
+    assert found.stderr.count("\n") == 1
+    assert not Path("kb").exists()
+
+
 def test_ask(kb: Path, fitted_reader: Path, fitted_reranker: Path) -> None:
     models = ("--reader", fitted_reader, "--reranker", fitted_reranker)
     asked = ("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, *models)
@@ -112,8 +127,8 @@ def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:
             "no document has a field 'colour'; fields are: kind, path, title",
         ),
         (["index", "nowhere", "--index", "KB"], "nowhere: there is no such file"),
-        (["index", "KB", "--index", "new", "--model", "nope"], "there is no model 'nope'"),
-        (["index", "KB", "--index", "new2", "--factory", "Flatt"], "not a FAISS index description"),
+        (["index", "docs", "--index", "new", "--model", "nope"], "there is no model 'nope'"),
+        (["index", "docs", "--index", "new2", "--factory", "Flatt"], "not a FAISS index description"),
         (["index", "KB", "--index", "KB", "--language", "de"], "built with --language en, not de"),
         (["eval", "reqa", "--data", "none.json", "--out", "o"], "none.json: there is no such file"),
         (["eval", "beir", "--data", "none", "--out", "o"], "there is no such folder"),
@@ -125,6 +140,8 @@ def test_bad_input_is_one_line_and_exit_code_2(
     kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "notes.md").write_text("x")
     found = run(*(str(kb) if argument == "KB" else argument for argument in arguments))
     assert found.exit_code == 2
     assert found.stderr.startswith("error: ")

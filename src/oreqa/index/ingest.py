@@ -12,9 +12,9 @@ from oreqa.corpus.files import find_files, full_path
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
 from oreqa.corpus.splitter import SPLITTER_VERSION
-from oreqa.errors import DocumentError, InputError
+from oreqa.errors import DocumentError, InputError, OreqaError
 from oreqa.index.coverage import coverage_warnings
-from oreqa.index.locking import existing_settings
+from oreqa.index.generations import newest_generation
 from oreqa.index.report import Report
 from oreqa.index.store import Settings
 from oreqa.index.writer import IN_MEMORY, IndexWriter, Progress, open_writer
@@ -50,7 +50,7 @@ def index_files(
     too little came through, ``on_file`` each file before it is read. ``prune`` removes documents whose file or row is
     gone from ``paths``, which may be gone themselves; others, and documents of ``index_documents``, are left alone.
     Interrupted, it can be called again: encoded passages are kept. Raises InputError for arguments that cannot work,
-    IndexStateError if the index cannot be written or was made otherwise.
+    IndexStateError if the index cannot be written or was made otherwise, OreqaError if a new index would hold nothing.
 
     Examples:
         >>> index_files("handbook", ["docs", Path("notes.txt")], exclude="*.jsonl")
@@ -59,9 +59,12 @@ def index_files(
     if fields is not None and not isinstance(fields, Fields):
         raise InputError(f"fields are Fields(text=..., title=..., id=...), not {kind_of(fields)}")
     folder, paths = as_path(folder, "an index's folder"), as_paths(paths)
-    may_be_gone = prune and existing_settings(folder) is not None
-    files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_gone)
+    is_new = newest_generation(folder) is None
+    files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), prune and not is_new)
     roots = {full_path(root) for root in paths}
+    if is_new and not files.files and not files.left_out:
+        named = f"{', '.join(map(str, paths[:3]))}{', ...' if len(paths) > 3 else ''}"
+        raise OreqaError(f"{named}: no documents found, so no index was made; name others, or change --include")
     with open_writer(folder, settings, device, model=model) as writer:
         writer.report.unknown = dict(files.unknown)
         for path in files.gone:
