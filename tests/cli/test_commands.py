@@ -22,7 +22,7 @@ def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
     return tmp_path / "kb"
 
 
-def test_index(kb: Path, library: Path) -> None:
+def test_index(kb: Path, library: Path, fitted: Path) -> None:
     assert run("index", library, "--index", kb).stdout.splitlines()[0] == f"{kb}: 4 unchanged; 6 passages in all"
     (library / "bad.pdf").write_bytes(b"no")
     (library / "code.py").write_text("x")
@@ -52,7 +52,11 @@ def test_index(kb: Path, library: Path) -> None:
     words = json.loads(run("index", library, "--index", kb, "--json").stdout)["words"]
     assert words["left_out"] == {"link targets": 1}
     (library / "bees.txt").unlink()
+    assert "1 document gone from these paths, or left out: --prune removes it" in run("index", library, "--index", kb).stdout
+    (library / "octopus.md").unlink()
     assert "--prune removes them" in run("index", library, "--index", kb).stdout
+    one = run("index", library / "notes.md", "--index", kb.parent / "small", "--model", fitted)
+    assert one.stdout.splitlines()[0].endswith("; 1 passage in all")
 
 
 @pytest.mark.parametrize("arguments", [(), ("--include", "*.pdf")])

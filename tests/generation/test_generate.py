@@ -23,7 +23,7 @@ from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.reqa import load_paragraphs
 from oreqa.datasets.squad import load_squad
 from oreqa.errors import InputError, OreqaError
-from oreqa.generation import generate, generate_questions, prose
+from oreqa.generation import filters, generate, generate_questions, prose
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.models.generator.decoding import BeamSearch, Nucleus
@@ -341,3 +341,32 @@ def test_the_command_has_the_arguments_and_does_what_the_function_does(
     assert "too short or without prose" in result.stdout
     result = CliRunner().invoke(app, ["generate", *map(str, arguments), "--out", str(tmp_path / "j.jsonl"), "--json"])
     assert json.loads(result.stdout)["questions"] == len(rows_of(tmp_path / "j.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("reason", "draw", "message"),
+    [
+        ("vague", (), "the question asks for nothing in particular; index more documents"),
+        (
+            "round_trip",
+            ("--draw", 3),
+            "retrieved for the question; draw more passages than --draw 3, or keep what the reader",
+        ),
+    ],
+)
+def test_no_question_leaves_no_file(
+    kb: Path,
+    tiny_generator: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reason: str,
+    draw: tuple[object, ...],
+    message: str,
+) -> None:
+    monkeypatch.setattr(filters, "text_reason", lambda question, answer: reason)
+    arguments = ["--index", kb, "--generator", tiny_generator, "--round-trip", 0, "--out", tmp_path / "q.jsonl", *draw]
+    result = CliRunner().invoke(app, ["generate", *map(str, arguments)])
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert result.stderr.startswith(f"error: no question was kept, so {tmp_path}/q.jsonl was not written: ")
+    assert message in result.stderr
+    assert not list(tmp_path.glob("*q.jsonl*"))

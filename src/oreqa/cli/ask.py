@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from oreqa.core import Answer
 
 
-@app.command()
+@app.command(context_settings={"allow_extra_args": True})
 def ask(
+    context: typer.Context,
     index: IndexOption,
     question: QuestionArgument = None,
     questions: QuestionsOption = None,
@@ -75,7 +76,7 @@ def ask(
     """
     from oreqa.answering import Answerer
 
-    texts = questions_of(question, questions)
+    texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
     scorer = classifier if rerank or classifier != DEFAULT_CLASSIFIER else None
     answerer = Answerer.load(index, device, model_or_none(reader), model_or_none(reranker), scorer, rerank)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,10 @@ from oreqa.cli.options import (
 from oreqa.cli.output import counted, print_json, say
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, DEFAULT_READER
+from oreqa.errors import OreqaError
+
+if TYPE_CHECKING:
+    from oreqa.generation.generate import GenerationReport
 
 
 @app.command()
@@ -97,6 +101,8 @@ def generate(
         device=device,
         progress=progress_bar,
     )
+    if not written.questions:
+        raise OreqaError(f"no question was kept, so {out} was not written: {_reason(written, draw)}")
     if as_json:
         print_json({**asdict(written), "out": str(written.out)})
         return
@@ -110,3 +116,16 @@ def generate(
         say(f"  {counted(written.passed_over, 'other passage')} too short or without prose")
     for question, answer in written.examples:
         say(f"  {question} – {answer}")
+
+
+def _reason(written: GenerationReport, draw: int | None) -> str:
+    """Why most questions were dropped, and what to do."""
+    from oreqa.generation.filters import REASONS
+
+    dropped = written.dropped
+    reason = max(dropped, key=lambda each: dropped[each], default=None)
+    why = REASONS[reason] if reason else "no passage has an answer to ask for"
+    more = "index more documents" if draw is None else f"draw more passages than --draw {draw}"
+    return f"{why}; {more}" + (
+        ", or keep what the reader does not find with --round-trip 0" if "round_trip" in dropped else ""
+    )

@@ -113,7 +113,7 @@ def _summary(index: Path, report: Report) -> list[str]:
     ]
     if report.problems:
         counts.append(f"{counted(len(report.problems), 'file')} skipped")
-    lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {report.passages:,} passages in all"]
+    lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {counted(report.passages, 'passage')} in all"]
     words = report.words
     if words.source:
         reasons = sorted(words.left_out.items(), key=lambda pair: -pair[1])
@@ -122,7 +122,8 @@ def _summary(index: Path, report: Report) -> list[str]:
     if report.mended:
         lines.append(f"{counted(len(report.mended), 'damaged search file')} rebuilt: {', '.join(report.mended)}")
     if report.gone:
-        lines.append(f"{counted(report.gone, 'document')} gone from these paths, or left out: --prune removes them")
+        them = "it" if report.gone == 1 else "them"
+        lines.append(f"{counted(report.gone, 'document')} gone from these paths, or left out: --prune removes {them}")
     if report.unknown:
         kinds = [f"{count} {kind or 'without a suffix'}" for kind, count in report.unknown.items()]
         most = f"{', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''}"

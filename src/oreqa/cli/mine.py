@@ -1,4 +1,4 @@
-"""``oreqa mine``: make training data with models."""
+"""``oreqa mine``: make training data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 if TYPE_CHECKING:
     from oreqa.mining.silver import SilverPairs
 
-mine = typer.Typer(no_args_is_help=True, help="Make training data with models.")
+mine = typer.Typer(no_args_is_help=True, help="Make training data.")
 app.add_typer(mine, name="mine")
 
 

@@ -86,7 +86,7 @@ def need_text(text: str, what: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError(f"{what}: it is not UTF-8; write it in UTF-8, or set the terminal to it") from None
+        raise InputError(f"{what}: it is not UTF-8; set the terminal to UTF-8") from None
     return text
 
 
@@ -107,13 +107,16 @@ def read_lines(path: Path) -> list[str]:
     return lines
 
 
-def questions_of(question: str | None, file: Path | None) -> list[str]:
-    """The question, or the questions of a file. Raises InputError for both, neither, or an empty one."""
+def questions_of(question: str | None, file: Path | None, more_words: Sequence[str] = ()) -> list[str]:
+    """The question, or the questions of a file. Raises InputError for both, neither, a question without a letter or digit,
+    and one without quotes, whose other words are ``more_words``."""
+    if more_words:
+        raise InputError(f'put the question in quotes: "{one_line(" ".join([question or "", *more_words]), 80)}"')
     if (question is None) == (file is None):
-        raise InputError("give a question or a file of them with --questions, " + ("not both" if file else "one of both"))
+        raise InputError("give a question, or a file of questions with --questions" + (", not both" if file else ""))
     if file is not None:
         return read_lines(file)
-    if not need_text(question or "", "the question").strip():
+    if not any(map(str.isalnum, need_text(question or "", "the question"))):
         raise InputError("the question is empty")
     return [question or ""]
 

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from oreqa.core import Hit, Mode, Unit
 
 
-@app.command()
+@app.command(context_settings={"allow_extra_args": True})
 def search(
+    context: typer.Context,
     index: IndexOption,
     question: QuestionArgument = None,
     questions: QuestionsOption = None,
@@ -54,7 +55,7 @@ def search(
     from oreqa.index.search import Index
     from oreqa.models.cross_encoder.reranking import load_classifier, rerank_hits
 
-    texts = questions_of(question, questions)
+    texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
     rankings = Index.open(index, device).search(texts, max(k, rerank), mode, unit, conditions)
     if (scorer := load_classifier(classifier, rerank, device)) is not None:

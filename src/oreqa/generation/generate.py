@@ -50,10 +50,10 @@ EXAMPLES = 3
 class GenerationReport:
     """What was written to ``out``: the ``questions`` kept, of one asked about each of ``candidates`` in ``passages``.
 
-    ``asked_passages`` have a question. ``dropped`` counts the others by reason (``filters.REASONS``), ``passed_over`` the
-    passages that are too short to ask about or hold no prose. ``seconds`` are those of the last run, if it resumed another,
-    and ``passages_per_second`` and ``candidates_per_second`` the rates of what it did itself, its models loaded.
-    ``examples`` are a few of the questions, each with its answer.
+    No file is written if none is kept. ``asked_passages`` have a question. ``dropped`` counts the others by reason
+    (``filters.REASONS``), ``passed_over`` the passages that are too short to ask about or hold no prose. ``seconds`` are
+    those of the last run, if it resumed another, and ``passages_per_second`` and ``candidates_per_second`` the rates of
+    what it did itself, its models loaded. ``examples`` are a few of the questions, each with its answer.
     """
 
     out: Path
@@ -167,7 +167,8 @@ def generate_questions(
         passages_rate, candidates_rate = (round(number / (perf_counter() - asking), 2) for number in asked)
     drafts = drop_repeated([Draft(number, **fields) for number, row in enumerate(rows) for fields in row["questions"]])
     kept = [draft for draft in drafts if draft.dropped is None]
-    write_questions(out, passages, kept)
+    if kept:  # an empty file would only be in the way of the next run
+        write_questions(out, passages, kept)
     partial.unlink(missing_ok=True)
     dropped = Counter(draft.dropped for draft in drafts)
     return GenerationReport(
