@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
@@ -12,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console as RichConsole
+from rich.console import Group
+from rich.text import Text
 from typer.testing import CliRunner, Result
 
 import oreqa
 from oreqa.cli import app
-from oreqa.cli.output import one_line, print_json, unwrapped, visible
+from oreqa.cli.output import Indented, one_line, print_json, unwrapped, visible
 
 # Clipboard, window title, link, clear screen; C1, next line, right-to-left override, line separator, tags of rich.
 HOSTILE = (
@@ -53,9 +57,28 @@ def test_every_character_keeps_its_place() -> None:
 
 def test_wrapped_prose_is_joined_and_lists_are_not() -> None:
     prose = "This line is as long as the column that the whole of the text was\nwrapped to, and the next word would not have\nfitted."
-    assert unwrapped(prose) == prose.replace("was\nwrapped", "was wrapped")
+    joined = prose.replace("was\nwrapped", "was wrapped")
+    assert unwrapped(Text(prose)).plain == joined
     for lines in ("Mon 9 to 17\nTue 8 to 12", "a\n\nb", "", "\n"):
-        assert unwrapped(lines) == lines
+        assert unwrapped(Text(lines)).plain == lines
+    for blanks in ("    ", "\t"):  # of all lines; a passage begins behind those of the first
+        indented = prose.replace("\n", f"  \n{blanks}")
+        text = Text(indented, "dim")
+        text.stylize("bold", indented.index("was"), indented.index("wrapped") + len("wrapped"))
+        shown = unwrapped(text)
+        assert shown.plain == joined.replace("not have\n", f"not have  \n{blanks}")
+        assert "".join(shown.plain[span.start : span.end] for span in shown.spans if span.style == "bold") == "was wrapped"
+        assert unwrapped(text, indented.index("text"), indented.index("to, and")).plain == "text was wrapped "
+
+
+def test_lines_of_an_indented_text_have_no_blanks_at_their_ends() -> None:
+    out = io.StringIO()
+    terminal = RichConsole(file=out, force_terminal=True, width=20, no_color=True)
+    text = Text("A line that is wrapped \n\n  and one more")
+    text.stylize("bold", 7, 11)
+    terminal.print(Group(Indented(text, 3), ""))
+    lines = COLOURS.sub("", out.getvalue()).split("\n")
+    assert lines == ["   A line that is", "   wrapped", "", "     and one more", "", ""]
 
 
 def test_json_escapes_what_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from oreqa.cli.options import (
     WhereOption,
 )
 from oreqa.cli.output import (
+    Indented,
     model_or_none,
     one_line,
     parse_conditions,
@@ -164,7 +165,6 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
 
     Print it with ``crop=False``: the place is never cut."""
     from rich.console import Group
-    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
@@ -176,15 +176,14 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     head.add_row(sure, Text(one_line(answer.text), "bold"))
     parts: list[RenderableType] = [head]
     if not whole and answer.text != sentence.text:
-        start, end = sentence.start - passage.start, sentence.end - passage.start
-        text = Text(visible(unwrapped(passage.text)[start:end], lines=True))
-        text.stylize("bold underline", max(0, answer.start - sentence.start), answer.end - sentence.start)
-        parts.append(Padding(text, (0, 0, 0, 5)))
+        text = Text(visible(passage.text, lines=True))
+        text.stylize("bold underline", answer.start - passage.start, answer.end - passage.start)
+        parts.append(Indented(unwrapped(text, sentence.start - passage.start, sentence.end - passage.start), 5))
     if whole and (len(passage.sentences) > 1 or answer.text != sentence.text):
-        text = Text(visible(unwrapped(passage.text), lines=True), style="dim")
+        text = Text(visible(passage.text, lines=True), style="dim")
         text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
         text.stylize("not dim bold underline", answer.start - passage.start, answer.end - passage.start)
-        parts.append(Padding(text, (0, 0, 0, 5)))
+        parts.append(Indented(unwrapped(text), 5))
     parts.append(SourceLine(place_text(passage, answer.start), names_of(passage), 5))
     return Group(*parts, "")
 

@@ -8,7 +8,7 @@ import typer
 
 from oreqa.cli.application import app
 from oreqa.cli.options import IndexOption, JsonFlag
-from oreqa.cli.output import need_text, print_json, visible
+from oreqa.cli.output import Indented, need_text, print_json, visible
 from oreqa.cli.places import SourceLine, place_json, place_text, shown_path
 from oreqa.errors import InputError
 
@@ -81,7 +81,6 @@ def _document_json(name: str, passages: Sequence[Passage], stretch: tuple[int, i
 
 
 def _print(passages: Sequence[Passage], stretch: tuple[int, int] | None) -> None:
-    from rich.padding import Padding
     from rich.text import Text
 
     from oreqa.cli.console import Console
@@ -101,7 +100,7 @@ def _print(passages: Sequence[Passage], stretch: tuple[int, int] | None) -> None
         if passage.heading and passage.heading != heading:
             console.print(Text(visible(passage.heading), "bold"))
         heading = passage.heading
-        console.print(Padding(_marked(passage, stretch), (0, 0, 0, 2)))
+        console.print(Indented(_marked(passage, stretch), 2))
         place = place_text(passage, passage.start)
         console.print(SourceLine(place, f"{passage.start}-{passage.end}", 2), crop=False)
 
