@@ -74,6 +74,12 @@ def test_no_index_is_made_of_no_documents(
     assert not Path("kb").exists()
 
 
+def test_what_is_skipped_is_named_by_its_shortest_path(kb: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(library.parent)
+    (library / "bad.pdf").write_bytes(b"no")
+    assert run("index", library, "--index", kb).stderr.startswith("skipped: library/bad.pdf: it is not a readable PDF; ")
+
+
 def test_ask(kb: Path, fitted_reader: Path, fitted_reranker: Path) -> None:
     models = ("--reader", fitted_reader, "--reranker", fitted_reranker)
     asked = ("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, *models)

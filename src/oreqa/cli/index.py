@@ -11,6 +11,7 @@ import typer
 from oreqa.cli.application import app
 from oreqa.cli.options import DeviceOption, JsonFlag, NewModelOption, PrecisionOption
 from oreqa.cli.output import counted, need_text, print_json, say
+from oreqa.cli.places import shown_path
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import FACTORY, LANGUAGE, PASSAGE_TOKENS
 
@@ -85,8 +86,8 @@ def index_command(
             strict=strict,
             device=device,
             progress=advance,
-            on_problem=lambda line: say(f"skipped: {line}", err=True, colour="yellow"),
-            on_warning=lambda line: say(f"warning: {line}", err=True, colour="yellow"),
+            on_problem=lambda line: say(f"skipped: {_with_shown_path(line)}", err=True, colour="yellow"),
+            on_warning=lambda line: say(f"warning: {_with_shown_path(line)}", err=True, colour="yellow"),
             on_file=advance.file,
         )
     if report is not None:
@@ -98,6 +99,12 @@ def index_command(
             say(line)
     if result.problems:
         raise typer.Exit(1)
+
+
+def _with_shown_path(line: str) -> str:
+    """A line "FILE: reason" with the shortest path to the file."""
+    path, colon, reason = line.partition(": ")
+    return shown_path(path) + colon + reason
 
 
 def _summary(index: Path, report: Report) -> list[str]:
