@@ -125,7 +125,7 @@ def _reason(written: GenerationReport, draw: int | None) -> str:
     dropped = written.dropped
     reason = max(dropped, key=lambda each: dropped[each], default=None)
     why = REASONS[reason] if reason else "no passage has an answer to ask for"
-    more = "index more documents" if draw is None else f"draw more passages than --draw {draw}"
-    return f"{why}; {more}" + (
+    advice = "index more documents" if draw is None else f"draw more passages than --draw {draw}"
+    return f"{why}; {advice}" + (
         ", or keep what the reader does not find with --round-trip 0" if "round_trip" in dropped else ""
     )
