@@ -7,6 +7,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
+from oreqa.core import Document
+from oreqa.index.in_memory import index_documents
 
 
 def run(*arguments: object) -> Result:
@@ -72,6 +74,13 @@ def test_other_names_are_one_line(
     found = run("show", name, "--index", kb)
     assert (found.exit_code, found.stdout, found.stderr.count("\n")) == (2, "", 1)
     assert reason.replace("LIBRARY", str(library)) in found.stderr
+
+
+def test_rows_of_a_table_are_listed_in_their_order(tmp_path: Path, tiny: Path) -> None:
+    documents = [Document(f"/t.csv#{row}", "", f"row {row}") for row in (10, 2, 1, 11)]
+    index_documents(tmp_path / "kb", documents, model=tiny)
+    error = run("show", "t.csv", "--index", tmp_path / "kb").stderr
+    assert "choose one: /t.csv#1, /t.csv#2, /t.csv#10, /t.csv#11" in error
 
 
 def test_a_stretch_is_marked(kb: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from oreqa.cli.output import one_line
+from oreqa.cli.output import Indented, one_line
 from oreqa.cli.places import SourceLine, names_of, place_json, place_text
 
 if TYPE_CHECKING:
@@ -49,10 +49,9 @@ def render_hit(rank: int, hit: Hit, body: str) -> RenderableType:
 def render_near(hit: Hit) -> RenderableType:
     """An extract of a passage that was not taken as an answer, dimmed."""
     from rich.console import Group
-    from rich.padding import Padding
     from rich.text import Text
 
-    text = Padding(Text(extract(hit), "dim"), (0, 0, 0, 5))
+    text = Indented(Text(extract(hit), "dim"), 5)
     place = place_text(hit.passage, hit.sentence.start)
     return Group(text, SourceLine(place, names_of(hit.passage), 5, "dim cyan"), "")
 

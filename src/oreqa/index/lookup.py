@@ -18,6 +18,9 @@ from oreqa.index.store import open_documents
 _LISTED = 5
 """How many documents an error message lists at most."""
 
+_SELECT, _IN_ORDER = "SELECT id, key FROM documents", "ORDER BY length(key), key"
+"""By length first: a table's second row comes before its tenth."""
+
 # What separates a document's name from a location after it: ":12", ", page 3", "#anchor".
 _LOCATION = re.compile(r":(?=\d+$)|, |#")
 
@@ -56,7 +59,7 @@ def _find(database: sqlite3.Connection, name: str) -> int:
             ("substr('/' || key, -length(?1)) = ?1", f"/{candidate}"),
             ("substr('/' || source, -length(?1)) = ?1", f"/{candidate}"),
         ):
-            rows = database.execute(f"SELECT id, key FROM documents WHERE {condition} ORDER BY key", (value,)).fetchall()
+            rows = database.execute(f"{_SELECT} WHERE {condition} {_IN_ORDER}", (value,)).fetchall()
             if len(rows) == 1:
                 return int(rows[0][0])
             if rows:
