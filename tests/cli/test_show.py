@@ -7,8 +7,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
-from oreqa.core import Document
-from oreqa.index.in_memory import index_documents
 
 
 def run(*arguments: object) -> Result:
@@ -77,10 +75,11 @@ def test_other_names_are_one_line(
 
 
 def test_rows_of_a_table_are_listed_in_their_order(tmp_path: Path, tiny: Path) -> None:
-    documents = [Document(f"/t.csv#{row}", "", f"row {row}") for row in (10, 2, 1, 11)]
-    index_documents(tmp_path / "kb", documents, model=tiny)
+    table = tmp_path / "t.csv"
+    table.write_text("text\n" + "".join(f"row {row}\n" for row in range(1, 12)))
+    assert run("index", table, "--index", tmp_path / "kb", "--model", tiny).exit_code == 0
     error = run("show", "t.csv", "--index", tmp_path / "kb").stderr
-    assert "choose one: /t.csv#1, /t.csv#2, /t.csv#10, /t.csv#11" in error
+    assert f"choose one: {table}#1, {table}#2, {table}#3, {table}#4, {table}#5, ..." in error
 
 
 def test_a_stretch_is_marked(kb: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
