@@ -121,6 +121,19 @@ def test_runs_that_number_other_questions(task: str) -> None:
         assert compare_runs(a, b).questions == 2
 
 
+def test_runs_that_are_kept_without_texts_are_compared_by_how_they_were_drawn() -> None:
+    def run(name: str, questions: int = 2, text: bool = False, **settings: bool) -> Run:
+        rows = {str(n): {"mrr": 0.5, **({"question": f"q{n}"} if text else {})} for n in range(questions)}
+        summary = {"data_sha256": "x", "task": "reqa", "mrr": 50.0, "questions": questions, "settings": settings}
+        return Run(name, summary, rows)
+
+    kept = run("a", held_out=True)
+    assert compare_runs(kept, run("b", text=True, held_out=True)).questions == 2
+    for other in (run("b", text=True), run("b", questions=3, held_out=True)):
+        with pytest.raises(InputError, match="a and b asked different questions"):
+            compare_runs(kept, other)
+
+
 def test_published_rows_only_for_their_task() -> None:
     reqa = "8124914ec97487b88624f2a5ebc60523609cac3b4946a5038adf44f1e94457fa"
     assert dict(published_rows(reqa, 10539))["ENDX-BERT"]["mrr"] == 73.43

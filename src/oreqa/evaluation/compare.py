@@ -43,6 +43,10 @@ class Comparison:
     lost: tuple[Mapping[str, Any], ...]
 
 
+_DRAWN_BY = ("held_out", "min_questions", "seed")
+"""Settings that decide which questions a run asks, beside their number."""
+
+
 def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
     """Compare on the questions that both have.
 
@@ -54,8 +58,7 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
     ids = [key for key in a.questions if key in b.questions]
     if not ids:
         raise InputError(f"{a.name} and {b.name} have no question in common")
-    numbered = a.summary.get("task") == b.summary.get("task") == "reqa"
-    if numbered and any(a.questions[i].get("question") != b.questions[i].get("question") for i in ids):
+    if a.summary.get("task") == b.summary.get("task") == "reqa" and not _asked_the_same(a, b, ids):
         raise InputError(
             f"{a.name} and {b.name} asked different questions: make both with the same "
             "--held-out, --min-questions, --questions and --seed"
@@ -93,6 +96,15 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
 
 def _percent(values: Sequence[float]) -> float:
     return 100 * sum(values) / len(values)
+
+
+def _asked_the_same(a: Run, b: Run, ids: Sequence[str]) -> bool:
+    """Whether equal ids are equal questions; of a run that is kept without their texts, by how they were drawn."""
+    texts = [(a.questions[i].get("question"), b.questions[i].get("question")) for i in ids]
+    if all(None not in pair for pair in texts):
+        return all(of_a == of_b for of_a, of_b in texts)
+    drawn = [[run.summary.get("settings", {}).get(name) for name in _DRAWN_BY] for run in (a, b)]
+    return drawn[0] == drawn[1] and a.summary.get("questions") == b.summary.get("questions")
 
 
 def _is_metric(name: str, value: object, a: Run, b: Run) -> bool:
