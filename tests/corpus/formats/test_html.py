@@ -264,6 +264,13 @@ def test_odd_pages(page: str) -> None:
     assert read(page).text in ("", "<", "\ufffd")
 
 
+@pytest.mark.parametrize(
+    ("begin", "unit"), [("<img", " alt=x"), ("<img", " alt="), ("", "<img alt='"), ("", "<a><sup"), ("", "<sup>  ")]
+)
+def test_words_are_counted_in_linear_time(begin: str, unit: str) -> None:
+    assert growth(visible_words, lambda n: begin + unit * (n // len(unit)), 20_000) < 10
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["<div><p>{}", "<b>{}", "<ul><li>{}", "<table><tr><td>{}", "<dl><dt>{}<dd>", "<pre>{}", "<span>{}", "<h2>{}"]

@@ -31,7 +31,8 @@ _INSIDE_WORDS = re.compile(
     re.I,
 )
 
-_ALTERNATIVE = re.compile(r"""<img\b[^<>]*?\salt\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))[^<>]*>""", re.I)
+_PICTURE = re.compile(r"<img\b[^<>]*>", re.I)
+_ALTERNATIVE = re.compile(r"""\salt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
 _MARK = re.compile(r"<a\b[^<>]*>\s*<sup\b|<sup\b[^<>]*>(?=\s*(?:<a\b|[+−-]?\d+[.,/]\d))", re.I)
 """The start of a footnote's mark, or of a raised fraction: neither is part of the word before it."""
 
@@ -90,8 +91,14 @@ def visible_words(page: str) -> int:
 
     Hidden elements and navigation count.
     """
-    shown = _MARK.sub(r" \g<0>", _ALTERNATIVE.sub(r" \1\2\3 ", _UNSEEN.sub(" ", page)))
+    shown = _MARK.sub(r" \g<0>", _PICTURE.sub(_alternative, _UNSEEN.sub(" ", page)))
     return count_words(unescape(_TAG.sub(_gap, shown)).replace("\xad", "").replace("\u200b", ""))
+
+
+def _alternative(picture: re.Match[str]) -> str:
+    """The text that stands for a picture, apart from the words beside it; its tag if it has none."""
+    text = _ALTERNATIVE.search(picture[0])
+    return f" {text[1] or text[2] or text[3] or ''} " if text else picture[0]
 
 
 def _gap(match: re.Match[str]) -> str:
