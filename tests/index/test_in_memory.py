@@ -162,11 +162,12 @@ def test_half_characters_become_marks_and_nothing_of_pandas_is_nothing(folder: P
     ],
 )
 def test_arguments_that_cannot_work(tmp_path: Path, arguments: dict[str, object], message: str) -> None:
+    (tmp_path / "a.txt").write_text("A text.")
     for call in (index_documents, index_files):
         given = {"folder": tmp_path / "kb", **arguments}
         folder, documents = given.pop("folder"), given.pop("documents", ["x"])
         if call is index_files:
-            documents = tmp_path
+            documents = tmp_path / "a.txt"
         if "documents" not in arguments or call is index_documents:
             with pytest.raises(InputError, match=message):
                 call(folder, documents, **given)  # type: ignore[operator]
