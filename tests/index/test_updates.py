@@ -47,9 +47,9 @@ def test_a_place_that_is_gone_can_be_pruned_by_its_name(tmp_path: Path, library:
     index_files(tmp_path / "kb", [library], settings)
     before = keys(tmp_path / "kb")
     library.rename(tmp_path / "moved")
-    with pytest.raises(InputError, match=r"library: there is no such file or folder$"):
+    with pytest.raises(InputError, match=r"library: there is no such file or folder, but .* --prune removes them$"):
         index_files(tmp_path / "kb", [library])
-    with pytest.raises(InputError, match=r"nowhere: there is no such file or folder, and the index has no document of it$"):
+    with pytest.raises(InputError, match=r"nowhere: there is no such file or folder$"):
         index_files(tmp_path / "kb", [library, tmp_path / "nowhere"], prune=True)
     assert keys(tmp_path / "kb") == before
     report = index_files(tmp_path / "kb", [library, tmp_path / "moved"], prune=True)

@@ -32,7 +32,7 @@ class FoundFiles:
 
     ``unknown`` counts the files of unsupported types by extension. ``left_out`` lists paths that exist but are not read,
     each with a one-line reason: folders that cannot be opened, links out of the named folder, pipes, devices. Documents
-    already indexed from such a path or below it are kept. ``gone`` are named paths that do not exist.
+    already indexed from such a path or below it are kept. ``gone`` are the paths, as they were named, that do not exist.
     """
 
     files: tuple[Path, ...]
@@ -92,7 +92,7 @@ class _Walk:
             mode = path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
             if self._may_be_gone:
-                self.gone.add(root)
+                self.gone.add(path)
                 return
             raise InputError(f"{_printable(str(path))}: there is no such file or folder") from None
         except (OSError, ValueError) as error:

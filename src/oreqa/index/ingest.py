@@ -60,7 +60,7 @@ def index_files(
         raise InputError(f"fields are Fields(text=..., title=..., id=...), not {kind_of(fields)}")
     folder, paths = as_path(folder, "an index's folder"), as_paths(paths)
     is_new = newest_generation(folder) is None
-    files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), prune and not is_new)
+    files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_gone=not is_new)
     roots = {full_path(root) for root in paths}
     if is_new and not files.files and not files.left_out:
         named = f"{', '.join(map(str, paths[:3]))}{', ...' if len(paths) > 3 else ''}"
@@ -68,8 +68,10 @@ def index_files(
     with open_writer(folder, settings, device, model=model) as writer:
         writer.report.unknown = dict(files.unknown)
         for path in files.gone:
-            if not any(_below(source, {path}) for source in writer.sources):
-                raise InputError(f"{path}: there is no such file or folder, and the index has no document of it")
+            indexed = any(_below(source, {full_path(path)}) for source in writer.sources)
+            if not (prune and indexed):
+                hint = ", but the index has documents of it: --prune removes them" if indexed else ""
+                raise InputError(f"{path}: there is no such file or folder{hint}")
 
         def leave_out(file: Path, reason: str) -> None:
             line = f"{file}: {reason}"
