@@ -190,8 +190,8 @@ def test_a_file_that_vanishes_while_the_run_goes_on_is_a_line(
     expected = content(tmp_path / "kb")
     find = ingest.find_files
 
-    def find_and_lose(*arguments: object) -> object:
-        files = find(*arguments)  # type: ignore[arg-type]
+    def find_and_lose(*arguments: Any, **options: Any) -> object:
+        files = find(*arguments, **options)
         (library / "bees.txt").unlink()
         return files
 
