@@ -72,6 +72,11 @@ def test_no_index_is_made_of_no_documents(
     assert found.stderr.startswith("error: docs: no documents found, so no index was made; ")
     assert found.stderr.count("\n") == 1
     assert not Path("kb").exists()
+    for name in ("a.py", "b.py", "README"):
+        Path("docs", name).write_text("x")
+    if not arguments:
+        others = "among files of other kinds (2 .py, 1 without a suffix), so no index was made; "
+        assert others in run("index", "docs", "--index", "kb").stderr
 
 
 def test_what_is_skipped_is_named_by_its_shortest_path(kb: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate
 from pathlib import Path
 
@@ -63,8 +63,7 @@ def index_files(
     files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_gone=not is_new)
     roots = {full_path(root) for root in paths}
     if is_new and not files.files and not files.left_out:
-        named = f"{', '.join(map(str, paths[:3]))}{', ...' if len(paths) > 3 else ''}"
-        raise OreqaError(f"{named}: no documents found, so no index was made; name others, or change --include")
+        raise OreqaError(_no_documents(paths, files.unknown))
     with open_writer(folder, settings, device, model=model) as writer:
         writer.report.unknown = dict(files.unknown)
         for path in files.gone:
@@ -107,6 +106,13 @@ def index_files(
         writer.remove_unseen(searched, prune)
         writer.publish()
         return writer.report
+
+
+def _no_documents(paths: Sequence[Path], unknown: Mapping[str, int]) -> str:
+    named = f"{', '.join(map(str, paths[:3]))}{', ...' if len(paths) > 3 else ''}"
+    kinds = [f"{number} {kind or 'without a suffix'}" for kind, number in unknown.items()]
+    others = f" among files of other kinds ({', '.join(kinds[:5])}{', ...' if len(kinds) > 5 else ''})" if kinds else ""
+    return f"{named}: no documents found{others}, so no index was made; name others, or change --include"
 
 
 def _below(source: str, folders: Set[Path]) -> bool:
