@@ -80,6 +80,8 @@ def test_a_place_is_never_broken(width: int) -> None:
 def test_a_title_that_the_heading_repeats_is_named_once() -> None:
     assert names_of(Passage("a.md", "Title", "Part > Section", "x", 0, 1, ())) == "Title > Part > Section"
     assert names_of(Passage("a.md", "Title", "Title page > Section", "x", 0, 1, ())) == "Title page > Section"
+    assert names_of(Passage("a.md", "Title", "Title", "x", 0, 1, ())) == "Title"
+    assert names_of(Passage("a.md", "Git", "Github tips", "x", 0, 1, ())) == "Git > Github tips"
     assert names_of(Passage("a.md", "", "Section", "x", 0, 1, ())) == "Section"
     assert names_of(Passage("a.md", "Title", "", "x", 0, 1, ())) == "Title"
     assert names_of(Passage("a.md", "", "", "x", 0, 1, ())) == ""

@@ -45,8 +45,10 @@ def place_json(passage: Passage, start: int, end: int) -> dict[str, Any]:
 
 
 def names_of(passage: Passage) -> str:
-    """The passage's title and heading; the heading alone where it begins with the title, as a page's first heading may."""
-    title = "" if passage.heading.startswith(passage.title) else passage.title
+    """The passage's title and heading; the heading alone where it begins with the words of the title, as a page's first
+    heading may."""
+    repeats = f"{passage.heading} ".startswith(f"{passage.title} ")
+    title = "" if repeats else passage.title
     return " > ".join(name for name in (title, passage.heading) if name)
 
 

@@ -74,8 +74,7 @@ def write_geometry(
     that of pairs of a question and an answer.
 
     Raises InputError for groups or vectors of another form, for vectors that are all alike, for an ``out`` that holds a run,
-    a model or an index, and if scikit-learn, which the
-    train extra brings, is not installed.
+    a model or an index, and if scikit-learn, which the train extra brings, is not installed.
     """
     out, seed = run_folder(out), count(seed, "seed", 0)
     groups = _checked(groups)
