@@ -68,11 +68,6 @@ def openqa(
     """
     from oreqa.evaluation import evaluate_openqa
 
-    if index is not None and not data.name.removesuffix(".gz").endswith((".json", ".jsonl")):
-        raise InputError(
-            f'{data}: give a list of questions (.jsonl), a row each, as {{"question": "Who?", "answers": ["Ada"]}}; '
-            "or a SQuAD file (.json) or an MRQA file (.jsonl)"
-        )
     summary = evaluate_openqa(
         data,
         out,

@@ -16,6 +16,7 @@ from oreqa.datasets.answers import match_pattern
 from oreqa.datasets.passages import whole_passages
 from oreqa.datasets.questions import OpenQuestion, is_question_list, load_question_list
 from oreqa.datasets.reqa import load_paragraphs
+from oreqa.errors import InputError
 from oreqa.evaluation.answers import Score, score_answer
 from oreqa.evaluation.metrics import mean_metrics
 from oreqa.evaluation.runs import QuestionResult
@@ -45,10 +46,15 @@ def load_open_questions(
     """Questions that have an answer, and the paragraph of each: of a SQuAD or MRQA file, or of a question list, without.
 
     With ``unanswerable`` those without an answer are kept: SQuAD 2.0's that their paragraph cannot answer.
-    Raises InputError that names the row of a mistake.
+    Raises InputError for a file of another type, and one that names the row of a mistake.
     """
     if is_question_list(path):
         return load_question_list(path), []
+    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
+        raise InputError(
+            f"{path}: give a SQuAD file (.json), an MRQA file (.jsonl), or a list of questions (.jsonl), a row each, as "
+            '{"question": "Who?", "answers": ["Ada"]}'
+        )
     questions, passages = [], []
     paragraphs = load_paragraphs(path)
     for paragraph, passage in zip(paragraphs, whole_passages(paragraphs, language), strict=True):
