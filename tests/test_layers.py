@@ -13,7 +13,7 @@ import oreqa
 
 ROOT = Path(oreqa.__file__).parent
 LAYERS = [
-    {"core", "defaults", "errors", "progress"},
+    {"arrays", "core", "defaults", "errors", "progress"},
     {"arguments", "files", "provenance"},
     {"corpus"},
     {"datasets"},

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from tiny_models import make_model
 
+from oreqa.arrays import Floats
 from oreqa.core import Document, Unit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
 from oreqa.index.fusion import mode_weights, plain_weights
 from oreqa.index.passages import index_passages
 from oreqa.index.scores import SCORES
-from oreqa.index.scores.questions import Questions, RetrievalScore, Scores
+from oreqa.index.scores.questions import Questions, RetrievalScore
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.fitted import write_fitted
@@ -28,7 +29,7 @@ TEXTS = (
 )
 
 
-def named_title(questions: Questions) -> Iterator[Scores]:
+def named_title(questions: Questions) -> Iterator[Floats]:
     """1 for passages whose title the question names."""
     ids = questions.snapshot.passage_ids.tolist()
     passages = questions.snapshot.passages(ids)

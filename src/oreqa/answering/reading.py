@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oreqa.answering.cells import answering_cell, asked_cells
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
+from oreqa.arrays import Floats
 from oreqa.core import Passage, Span
 from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import Candidate, sentence_candidate
@@ -88,7 +88,7 @@ def rerank_spans(
     questions: Sequence[str],
     passages: Sequence[Sequence[Passage]],
     spans: Sequence[Sequence[Span]],
-) -> list[NDArray[np.float32]]:
+) -> list[Floats]:
     """The cross-encoder's score of each span, ``[spans]`` a question: a re-ranker is shown the span in its passage
     (RECONSIDER), a classifier the sentence that it begins in."""
     show = _sentence_of if reranker.folder.kind == CLASSIFIER else _span_in

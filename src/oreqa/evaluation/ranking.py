@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 
+from oreqa.arrays import Floats
 from oreqa.core import Mode
 from oreqa.datasets.beir import Beir
 from oreqa.datasets.pairs import task_candidates
@@ -15,7 +16,6 @@ from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.metrics import gold_ranks, question_metrics
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.index.passages import sentence_rows
-from oreqa.index.scores.questions import Scores
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -44,7 +44,7 @@ def rank_sentences(
     """
     rows = sentence_rows(index, task.passages)
     texts = [sentence.text for passage in task.passages for sentence in passage.sentences]
-    all_scores: Iterator[Scores] = (scores[rows] for scores in index.score_all(task.questions, mode))
+    all_scores: Iterator[Floats] = (scores[rows] for scores in index.score_all(task.questions, mode))
     if classifier is not None and depth:
         all_scores = _reranked(task, all_scores, classifier, depth)
     results = []
@@ -66,7 +66,7 @@ def rank_sentences(
     return results
 
 
-def _reranked(task: ReqaTask, all_scores: Iterator[Scores], classifier: CrossEncoder, depth: int) -> Iterator[Scores]:
+def _reranked(task: ReqaTask, all_scores: Iterator[Floats], classifier: CrossEncoder, depth: int) -> Iterator[Floats]:
     candidates = task_candidates(task)
     for questions in _batches(task.questions, CHUNK):
         batch_scores = list(islice(all_scores, len(questions)))

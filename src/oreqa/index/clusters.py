@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 import numpy as np
-from numpy.typing import NDArray
+
+from oreqa.arrays import Floats, Ints
 
 ITERATIONS = 25
 """Iterations of k-means."""
@@ -17,7 +18,7 @@ POINTS = 256
 """Vectors of a cluster that its centre is fitted to, at most, where nothing else is named."""
 
 
-def k_means(vectors: NDArray[np.float32], clusters: int, points: int, seed: int) -> NDArray[np.int32]:
+def k_means(vectors: Floats, clusters: int, points: int, seed: int) -> Ints:
     """The number of each vector's cluster, ``[vectors]``, by Euclidean distance.
 
     There are at most ``clusters`` of them, fitted to at most ``points`` vectors each, drawn by ``seed``. Where there are no
@@ -39,7 +40,7 @@ def k_means(vectors: NDArray[np.float32], clusters: int, points: int, seed: int)
     return fitted.assign(vectors)[1].astype(np.int32)
 
 
-def draw_across_clusters(vectors: NDArray[np.float32], count: int, seed: int) -> list[int]:
+def draw_across_clusters(vectors: Floats, count: int, seed: int) -> list[int]:
     """The rising numbers of ``count`` vectors, drawn by ``seed`` from all clusters alike (Chandradevan et al. 2024).
 
     Of each cluster one vector is drawn, then of each a second, and so on: a subject is asked about as often as another,

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from oreqa.arrays import Floats, Ids
 from oreqa.errors import InputError
-
-Vectors = NDArray[np.float32]
-Ids = NDArray[np.int64]
 
 TRAINING_VECTORS = 200_000
 """At most so many vectors, evenly spread, train an index that needs training."""
@@ -42,12 +39,12 @@ def fitted_factory(factory: str, total: int) -> str:
     return factory
 
 
-def build_faiss(factory: str, dim: int, blocks: Iterator[tuple[Ids, Vectors]], path: Path) -> None:
+def build_faiss(factory: str, dim: int, blocks: Iterator[tuple[Ids, Floats]], path: Path) -> None:
     """Build an inner-product index of vectors that come in blocks with their ids, and write it."""
     import faiss
 
     inner = faiss.index_factory(dim, factory, faiss.METRIC_INNER_PRODUCT)
-    waiting: list[tuple[Ids, Vectors]] = []
+    waiting: list[tuple[Ids, Floats]] = []
     if not inner.is_trained:
         waiting = list(blocks)
         every = np.concatenate([vectors for _, vectors in waiting])
@@ -66,12 +63,12 @@ class ExactVectors:
     """An .npy file mapped into memory: ``array`` is ``[vectors, dim]``, in the order of the rising ``ids``."""
 
     def __init__(self, path: Path, ids: Ids) -> None:
-        self.array: Vectors = np.load(path, mmap_mode="r")
+        self.array: Floats = np.load(path, mmap_mode="r")
         self._ids = ids
         if len(self.array) != len(ids):
             raise ValueError(f"{path} holds {len(self.array)} vectors for {len(ids)} ids")
 
-    def vectors(self, ids: Ids) -> Vectors:
+    def vectors(self, ids: Ids) -> Floats:
         """The stored vectors of ids: ``[ids, dim]``."""
         return np.asarray(self.array[np.searchsorted(self._ids, ids)])
 
@@ -90,7 +87,7 @@ class FaissVectors:
         elif isinstance(inner, faiss.IndexHNSW):
             inner.hnsw.efSearch = 128
 
-    def search(self, questions: Vectors, k: int, allowed: Ids | None = None) -> Ids:
+    def search(self, questions: Floats, k: int, allowed: Ids | None = None) -> Ids:
         """The ids of the ``k`` nearest vectors of every question, -1 where there are fewer: ``[questions, k]``."""
         import faiss
 
@@ -99,7 +96,7 @@ class FaissVectors:
             options["params"] = _selecting(faiss, faiss.downcast_index(self._index.index), allowed)
         return np.asarray(self._index.search(questions, k, **options)[1])
 
-    def vectors(self, ids: Ids) -> Vectors:
+    def vectors(self, ids: Ids) -> Floats:
         """The stored vectors of ids: ``[ids, dim]``."""
         return np.asarray(self._index.reconstruct_batch(ids), np.float32)
 

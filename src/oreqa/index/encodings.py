@@ -19,6 +19,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.arrays import Ints
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
 from oreqa.index.lexical import Vocabulary, words
@@ -58,8 +59,8 @@ class Encoding:
     """
 
     vectors: NDArray[np.float16]
-    terms: NDArray[np.int32]
-    lengths: NDArray[np.int32]
+    terms: Ints
+    lengths: Ints
 
 
 class Encodings:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.arrays import Floats, Ints
 from oreqa.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Vocabulary:
         """All words with their numbers."""
         return self._ids.items()
 
-    def number(self, terms: Sequence[str]) -> NDArray[np.int32]:
+    def number(self, terms: Sequence[str]) -> Ints:
         """The numbers of words, new ones included."""
         ids = self._ids
         return np.array([ids.setdefault(word, len(ids)) for word in terms], np.int32)
@@ -87,9 +88,7 @@ class Vocabulary:
         return new
 
 
-def build_bm25(
-    terms: NDArray[np.int32], lengths: NDArray[np.int64], vocabulary: int, folder: Path, k1: float, b: float
-) -> None:
+def build_bm25(terms: Ints, lengths: NDArray[np.int64], vocabulary: int, folder: Path, k1: float, b: float) -> None:
     """Score every word of every text and save the matrix in ``folder``, in bm25s' format.
 
     ``terms`` are the numbered words of all texts one after another, ``lengths`` how many each text has, ``vocabulary`` the
@@ -123,13 +122,13 @@ def load_bm25(folder: Path) -> BM25:
     return bm25s.BM25.load(folder, mmap=True, load_vocab=False, show_progress=False)
 
 
-def bm25_scores(retriever: BM25, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+def bm25_scores(retriever: BM25, ids: Ints) -> Floats:
     """BM25 of every text for one question, given by the numbers of its known words: ``[texts]``."""
-    scores: NDArray[np.float32] = retriever.get_scores_from_ids(ids)
+    scores: Floats = retriever.get_scores_from_ids(ids)
     return scores
 
 
-def bm25_bound(retriever: BM25, ids: NDArray[np.int32], unknown: int) -> float:
+def bm25_bound(retriever: BM25, ids: Ints, unknown: int) -> float:
     """What BM25 could reach at most for a question, were every word frequent: the sum of its words' IDF.
 
     ``unknown`` words that no text holds weigh as much as a word can.

@@ -8,9 +8,9 @@ from itertools import groupby
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oreqa.arguments import as_path
+from oreqa.arrays import Rows
 from oreqa.core import Document, Passage
 from oreqa.errors import InputError
 from oreqa.index.search import Index
@@ -41,7 +41,7 @@ def index_passages(
     return Index.open(folder, device)
 
 
-def sentence_rows(index: Index, passages: Sequence[Passage]) -> NDArray[np.intp]:
+def sentence_rows(index: Index, passages: Sequence[Passage]) -> Rows:
     """For every sentence of ``passages`` in turn, its row among the scores of the index (``Index.score_all``).
 
     Passages are found by their document's key, their place in it, and their text. Raises InputError if the index does not
@@ -55,7 +55,7 @@ def sentence_rows(index: Index, passages: Sequence[Passage]) -> NDArray[np.intp]
     refusal = f"{index.folder}: this index was not made from the task's passages: name another folder, or a new one"
     if sum(map(len, places.values())) != len(passages):
         raise InputError(refusal)
-    rows: list[NDArray[np.intp]] = []
+    rows: list[Rows] = []
     for document, group in groupby(passages, key=lambda passage: passage.document_key):
         indexed = iter(places[document])
         for passage in group:

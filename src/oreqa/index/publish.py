@@ -14,7 +14,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.index.dense import Ids, Vectors, build_faiss, fitted_factory
+from oreqa.arrays import Floats, Ids, Ints, Rows
+from oreqa.index.dense import build_faiss, fitted_factory
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DOCUMENTS, link_file, read_manifest
 from oreqa.index.lexical import build_bm25
@@ -79,7 +80,7 @@ def content_hash(database: sqlite3.Connection) -> str:
     return digest.hexdigest()
 
 
-def _write_terms(database: sqlite3.Connection, encodings: Encodings, texts: Iterable[NDArray[np.int32]]) -> None:
+def _write_terms(database: sqlite3.Connection, encodings: Encodings, texts: Iterable[Ints]) -> None:
     """Write the words that the texts use, with the ids that they have in the memo and in the BM25 matrices."""
     used = np.zeros(len(encodings.vocabulary), bool)
     for numbers in texts:
@@ -90,14 +91,14 @@ def _write_terms(database: sqlite3.Connection, encodings: Encodings, texts: Iter
         database.executemany("INSERT INTO terms VALUES (?, ?)", rows)
 
 
-Texts = tuple[NDArray[np.int32], NDArray[np.int64]]
+Texts = tuple[Ints, NDArray[np.int64]]
 """The word ids of all texts one after another, and the number of words of each text."""
 
 
-def _write_vectors(folder: Path, hashes: list[bytes], sizes: NDArray[np.intp], encodings: Encodings) -> tuple[Texts, Texts]:
+def _write_vectors(folder: Path, hashes: list[bytes], sizes: Rows, encodings: Encodings) -> tuple[Texts, Texts]:
     """Write the vectors of passages and sentences; return the words of the passages and those of the sentences."""
-    terms: tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]] = ([], [])
-    lengths: tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]] = ([], [])
+    terms: tuple[list[Ints], list[Ints]] = ([], [])
+    lengths: tuple[list[Ints], list[Ints]] = ([], [])
     missing: set[bytes] = set()
     headers_written = False
     with (folder / "passages.npy").open("wb") as passages, (folder / "sentences.npy").open("wb") as sentences:
@@ -139,6 +140,6 @@ def _index_vectors(folder: Path, unit: str, factory: str, ids: Ids) -> None:
         path.unlink()
 
 
-def _blocks(ids: Ids, vectors: Vectors) -> Iterator[tuple[Ids, Vectors]]:
+def _blocks(ids: Ids, vectors: Floats) -> Iterator[tuple[Ids, Floats]]:
     for begin in range(0, len(ids), _BLOCK):
         yield ids[begin : begin + _BLOCK], np.ascontiguousarray(vectors[begin : begin + _BLOCK])

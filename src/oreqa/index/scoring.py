@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.arrays import Flags, Floats, Rows
 from oreqa.core import Unit
 from oreqa.index.fusion import Weights
-from oreqa.index.scores.questions import Questions, RetrievalScore, Rows, Scores
+from oreqa.index.scores.questions import Questions, RetrievalScore
 
 CANDIDATES = 200
 """Sentences that the scores over all sentences give an approximate search, to be scored in full."""
@@ -27,12 +28,12 @@ class QuestionScores:
     rows: Rows
     owner: NDArray[np.integer]
     units: Mapping[str, Unit]
-    scores: Mapping[str, Scores]
+    scores: Mapping[str, Floats]
     bounds: Mapping[str, float] = field(default_factory=dict)
 
-    def total(self, weights: Weights) -> Scores:
+    def total(self, weights: Weights) -> Floats:
         """The weighted sum of the scores for every sentence."""
-        sums: dict[Unit, Scores] = {}
+        sums: dict[Unit, Floats] = {}
         for name, scores in self.scores.items():
             weighted, unit = np.float32(weights[name]) * scores, self.units[name]
             if unit in sums:
@@ -42,7 +43,7 @@ class QuestionScores:
         of_sentences = sums.get("sentence", np.zeros(len(self.owner), np.float32))
         return of_sentences + sums["passage"][self.owner] if "passage" in sums else of_sentences
 
-    def by_sentence(self, name: str) -> Scores:
+    def by_sentence(self, name: str) -> Floats:
         """The score ``name`` of every sentence; that of its passage, if it is a score of passages."""
         return self.scores[name] if self.units[name] == "sentence" else self.scores[name][self.owner]
 
@@ -64,7 +65,7 @@ def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]
 
 
 def approximate_scores(
-    questions: Questions, scores: Mapping[str, RetrievalScore], weights: Weights, allowed: NDArray[np.bool_] | None
+    questions: Questions, scores: Mapping[str, RetrievalScore], weights: Weights, allowed: Flags | None
 ) -> Iterator[QuestionScores]:
     """Candidates, each scored exactly by every one of ``scores``.
 
@@ -97,7 +98,7 @@ def approximate_scores(
         yield QuestionScores(rows, owner, units, exact, bounds)
 
 
-def _scored(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[dict[str, Scores]]:
+def _scored(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[dict[str, Floats]]:
     """Each score's array over its units, by name, question by question."""
     counts = {name: len(questions.snapshot.ids(score.unit)) for name, score in scores.items()}
     streams = {name: score.score(questions) for name, score in scores.items()}
@@ -117,8 +118,8 @@ def _bounds(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Itera
         yield {name: next(stream) for name, stream in streams.items()}
 
 
-def best_sentences(total: Scores, k: int) -> Rows:
-    """Places of the ``k`` highest scores, best first; equal ones in their order, -inf left out."""
+def best_sentences(total: Floats, k: int) -> Rows:
+    """Rows of the ``k`` highest scores, best first; equal ones in their order, -inf left out."""
     if k < len(total):
         limit = np.partition(total, len(total) - k)[len(total) - k]
         places = np.flatnonzero((total >= limit) & (total > -np.inf))
@@ -127,8 +128,8 @@ def best_sentences(total: Scores, k: int) -> Rows:
     return places[np.argsort(-total[places], kind="stable")][:k]
 
 
-def best_passages(total: Scores, owner: NDArray[np.integer], k: int) -> list[int]:
-    """Places of the best sentence of each of the ``k`` best passages, best first."""
+def best_passages(total: Floats, owner: NDArray[np.integer], k: int) -> list[int]:
+    """Rows of the best sentence of each of the ``k`` best passages, best first."""
     if not len(total):
         return []
     starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])

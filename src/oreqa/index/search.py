@@ -11,14 +11,15 @@ from typing import overload
 import numpy as np
 
 from oreqa.arguments import Conditions, Where, as_path, choice, conditions, count, text_list
+from oreqa.arrays import Floats, Ids
 from oreqa.core import MODES, UNITS, Hit, Mode, Passage, Unit
 from oreqa.errors import IndexStateError
-from oreqa.index.dense import ExactVectors, FaissVectors, Ids, Vectors
+from oreqa.index.dense import ExactVectors, FaissVectors
 from oreqa.index.fusion import Weights, check_weights, mode_weights, plain_weights
 from oreqa.index.generations import generation_identity, with_newest
 from oreqa.index.scores import SCORES
 from oreqa.index.scores.cosine import BLOCK_SCORES
-from oreqa.index.scores.questions import Questions, RetrievalScore, Scores
+from oreqa.index.scores.questions import Questions, RetrievalScore
 from oreqa.index.scoring import QuestionScores, approximate_scores, best_passages, best_sentences, exhaustive_scores
 from oreqa.index.snapshot import Snapshot
 from oreqa.index.store import Settings, model_place
@@ -156,7 +157,7 @@ class Index:
                 passages = snapshot.passages(ids)
                 yield from (passages[number][0] for number in ids)
 
-    def passage_vectors(self) -> Vectors:
+    def passage_vectors(self) -> Floats:
         """The stored vector of every passage, in the order of ``passages``: ``[passages, dim]``."""
         snapshot = self._current()
         if snapshot.empty:
@@ -233,7 +234,7 @@ class Index:
         """The weights of the retrieval scores that rank ``unit`` in ``mode``, by their names."""
         return self._used_weights(self._current(), unit, mode)
 
-    def score_all(self, questions: Sequence[str], mode: Mode = "hybrid") -> Iterator[Scores]:
+    def score_all(self, questions: Sequence[str], mode: Mode = "hybrid") -> Iterator[Floats]:
         """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
         questions = text_list(questions, "questions")
         snapshot = self._current()
@@ -251,7 +252,7 @@ class Index:
         with snapshot.reading():
             yield from exhaustive_scores(self._questions(snapshot, questions), {name: self._scores[name] for name in names})
 
-    def nearest(self, vectors: Vectors, k: int, unit: Unit, exact: bool = False) -> Ids:
+    def nearest(self, vectors: Floats, k: int, unit: Unit, exact: bool = False) -> Ids:
         """Ids of the ``k`` nearest sentences or passages to each vector, in no order: ``[vectors, k]``, or all if fewer.
 
         They are what the FAISS index finds, -1 where it finds fewer; ``exact`` compares with every vector instead.

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oreqa.arguments import Conditions
+from oreqa.arrays import Flags, Ids, Rows
 from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
-from oreqa.index.dense import ExactVectors, FaissVectors, Ids
+from oreqa.index.dense import ExactVectors, FaissVectors
 from oreqa.index.documents import check_fields, field_filter, read_passages
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, generation_identity
 from oreqa.index.lexical import load_bm25
@@ -73,7 +73,7 @@ class Snapshot:
         """SQLite's ids of all sentences or passages."""
         return self.sentence_ids if unit == "sentence" else self.passage_ids
 
-    def rows(self, unit: Unit, allowed: NDArray[np.bool_]) -> NDArray[np.intp]:
+    def rows(self, unit: Unit, allowed: Flags) -> Rows:
         """The rows of the sentences that are ``allowed`` (a flag for each), or of their passages."""
         rows = np.flatnonzero(allowed)
         return rows if unit == "sentence" else np.unique(self.sentence_rows[rows]).astype(np.intp)
@@ -111,7 +111,7 @@ class Snapshot:
                 numbers[stem] = row[0] if row else None
         return numbers
 
-    def allowed(self, where: Conditions) -> NDArray[np.bool_] | None:
+    def allowed(self, where: Conditions) -> Flags | None:
         """Which sentences stand in documents that fulfil every condition; None where there is no condition.
 
         Raises InputError if none does because no document has such a field.
@@ -127,7 +127,7 @@ class Snapshot:
                 raise InputError(f"a condition cannot be understood ({error})") from error
             if not len(ids):
                 check_fields(self.documents, where)
-        allowed: NDArray[np.bool_] = np.isin(self.passage_ids, ids)[self.sentence_rows]
+        allowed: Flags = np.isin(self.passage_ids, ids)[self.sentence_rows]
         return allowed
 
     def passages(self, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:

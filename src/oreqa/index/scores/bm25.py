@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from oreqa.arrays import Floats
 from oreqa.core import Unit
 from oreqa.index.lexical import bm25_bound, bm25_scores
-from oreqa.index.scores.questions import Questions, RetrievalScore, Scores
+from oreqa.index.scores.questions import Questions, RetrievalScore
 
 PLAIN_WEIGHT = 0.03
 """About one over the BM25 that a question of the usual length could reach, so that BM25 counts as much as a cosine."""
@@ -15,7 +16,7 @@ PLAIN_WEIGHT = 0.03
 def bm25_score(unit: Unit) -> RetrievalScore:
     """BM25 of each ``unit``. With that of passages comes what a passage's BM25 could reach, as ``bm25_bound``."""
 
-    def every_score(questions: Questions) -> Iterator[Scores]:
+    def every_score(questions: Questions) -> Iterator[Floats]:
         for ids, _ in questions.words:
             yield bm25_scores(questions.snapshot.bm25[unit], ids)
 

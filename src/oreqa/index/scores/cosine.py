@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import repeat
 
 import numpy as np
-from numpy.typing import NDArray
 
+from oreqa.arrays import Flags, Floats, Rows
 from oreqa.core import Unit
 from oreqa.index.dense import ExactVectors, FaissVectors
-from oreqa.index.scores.questions import Approximate, Questions, RetrievalScore, Rows, Scores
+from oreqa.index.scores.questions import Approximate, Questions, RetrievalScore
 
 CANDIDATES = 200
 """Units that an approximate index finds for a question, to be scored in full."""
@@ -26,7 +26,7 @@ def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
     Questions are multiplied so many at a time that about ``block`` scores are held at once.
     """
 
-    def every_score(questions: Questions) -> Iterator[Scores]:
+    def every_score(questions: Questions) -> Iterator[Floats]:
         snapshot = questions.snapshot
         stored = snapshot.vectors[unit]
         vectors = stored.array if isinstance(stored, ExactVectors) else stored.vectors(snapshot.ids(unit))
@@ -34,7 +34,7 @@ def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
         for begin in range(0, len(questions.texts), size):
             yield from questions.vectors[begin : begin + size] @ vectors.T
 
-    def candidates(questions: Questions, allowed: NDArray[np.bool_] | None) -> Iterator[Rows]:
+    def candidates(questions: Questions, allowed: Flags | None) -> Iterator[Rows]:
         snapshot = questions.snapshot
         stored, ids = snapshot.vectors[unit], snapshot.ids(unit)
         rows = None if allowed is None else snapshot.rows(unit, allowed)
@@ -45,9 +45,9 @@ def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
         for nearest in stored.search(questions.vectors, CANDIDATES, chosen):
             yield np.searchsorted(ids, nearest[nearest >= 0])
 
-    def score_rows(questions: Questions, number: int, rows: Rows) -> Scores:
+    def score_rows(questions: Questions, number: int, rows: Rows) -> Floats:
         snapshot = questions.snapshot
-        scores: Scores = snapshot.vectors[unit].vectors(snapshot.ids(unit)[rows]) @ questions.vectors[number]
+        scores: Floats = snapshot.vectors[unit].vectors(snapshot.ids(unit)[rows]) @ questions.vectors[number]
         return scores
 
     return RetrievalScore(unit, "dense", 1.0, every_score, Approximate(candidates, score_rows))

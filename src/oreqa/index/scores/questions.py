@@ -7,32 +7,28 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from oreqa.arrays import Flags, Floats, Ints, Rows
 from oreqa.core import Mode, Unit
 from oreqa.index.lexical import words
 from oreqa.index.snapshot import Snapshot
-
-Scores = NDArray[np.float32]
-Rows = NDArray[np.intp]
-Vectors = NDArray[np.float32]
 
 
 class Questions:
     """Questions asked of a snapshot. What several scores need of them is computed once, when the first score uses it."""
 
-    def __init__(self, texts: Sequence[str], snapshot: Snapshot, encode: Callable[[Sequence[str]], Vectors]) -> None:
+    def __init__(self, texts: Sequence[str], snapshot: Snapshot, encode: Callable[[Sequence[str]], Floats]) -> None:
         self.texts = texts
         self.snapshot = snapshot
         self._encode = encode
 
     @cached_property
-    def vectors(self) -> Vectors:
+    def vectors(self) -> Floats:
         """The encoder's vectors, ``[questions, dim]``."""
         return self._encode(self.texts)
 
     @cached_property
-    def words(self) -> list[tuple[NDArray[np.int32], int]]:
+    def words(self) -> list[tuple[Ints, int]]:
         """Of each question the numbers of its words, and how many of its words no text of the index holds."""
         stems = [words(text, self.snapshot.settings.language) for text in self.texts]
         numbers = self.snapshot.word_numbers({stem for of_question in stems for stem in of_question})
@@ -51,8 +47,8 @@ class Approximate:
     for each, or None for all); ``score_rows`` the exact scores of some rows for the question of that number.
     """
 
-    candidates: Callable[[Questions, NDArray[np.bool_] | None], Iterable[Rows]]
-    score_rows: Callable[[Questions, int, Rows], Scores]
+    candidates: Callable[[Questions, Flags | None], Iterable[Rows]]
+    score_rows: Callable[[Questions, int, Rows], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +64,6 @@ class RetrievalScore:
     unit: Unit
     mode: Mode
     plain_weight: float
-    score: Callable[[Questions], Iterator[Scores]]
+    score: Callable[[Questions], Iterator[Floats]]
     approximate: Approximate | None = None
     bound: tuple[str, Callable[[Questions], Iterator[float]]] | None = None

@@ -7,16 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from oreqa.arrays import Floats, Reals, Rows
 from oreqa.core import Hit
 from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.defaults import DEFAULT_CLASSIFIER
 from oreqa.errors import InputError
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.folders import CLASSIFIER
-
-Floats = NDArray[np.floating]
 
 PLAIN_WEIGHT = 1.0
 """Weight of the log-probability against the retrieval score, for a classifier without a fitted weight."""
@@ -63,7 +61,7 @@ def rerank_weight(classifier: CrossEncoder) -> float:
     return PLAIN_WEIGHT if weight is None else weight
 
 
-def rerank_scores(scores: Floats, best: NDArray[np.intp], logits: NDArray[np.float32], weight: float) -> Floats:
+def rerank_scores(scores: Reals, best: Rows, logits: Floats, weight: float) -> Reals:
     """Return ``scores`` with ``weight * log p`` added at the indices ``best``; the others are lowered to stay below them."""
     combined = scores.copy()
     combined[best] += weight * log_probability(logits)
@@ -81,11 +79,11 @@ def hit_candidate(hit: Hit) -> Candidate:
     return sentence_candidate(hit.passage, hit.sentence)
 
 
-def log_probability(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+def log_probability(logits: Floats) -> Floats:
     """Return log p for log-odds (logits), without overflow: the log-sigmoid."""
     return -np.logaddexp(np.float32(0), -logits)
 
 
-def probability(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+def probability(logits: Floats) -> Floats:
     """Return p for log-odds (logits): the sigmoid."""
     return np.exp(log_probability(logits))
