@@ -32,7 +32,7 @@ from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, fitted_file, write_fitted
-from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, fingerprint
+from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, model_fingerprint
 from oreqa.models.reader.reader import Reader
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
@@ -241,7 +241,7 @@ def main() -> None:
     }
     result["tuned"] = {label: {n: getattr(w, n) for n in w.__slots__} for label, (w, _) in rows_of_em.items()}
     figure = Path(__file__).parent.parent / "docs" / "results" / "abstention.svg"
-    encoder = fingerprint(find_model(DEFAULT_ENCODER))
+    encoder = model_fingerprint(find_model(DEFAULT_ENCODER))
     for model, kind in ((options.reader, None), (options.reranker, reranker.folder.kind)):
         shipped, worth = calibrate(sets, tests, kind, None if kind else figure)
         calibration = {"weights": dict(shipped.weights), "bias": shipped.bias, "threshold": shipped.threshold}

@@ -34,7 +34,7 @@ from oreqa.index.passages import index_passages
 from oreqa.index.scores import SCORES
 from oreqa.index.store import Settings
 from oreqa.models.fitted import fitted_file, write_fitted
-from oreqa.models.folders import find_model, fingerprint
+from oreqa.models.folders import find_model, model_fingerprint
 
 SETS = {
     "squad-train-pieces": 1500,
@@ -235,7 +235,7 @@ def main() -> None:
                 "mean": mean,
             }
     if options.write:
-        stamp = fingerprint(find_model(options.model))
+        stamp = model_fingerprint(find_model(options.model))
         write_fitted(fitted_file(options.model), encoder=stamp, fusion=fusion)
     if options.out:
         write_result(options.out, report)

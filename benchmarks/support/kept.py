@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from oreqa.models.folders import find_model, fingerprint
+from oreqa.models.folders import find_model, model_fingerprint
 
 
 def kept_folder(work: Path, *models: str | Path, settings: Sequence[object] = ()) -> Path:
     """The part of ``work`` that belongs to these models as they are now, and to these settings: what others have read is not
     taken for theirs."""
-    stamps = "-".join([*(fingerprint(find_model(model)) for model in models), *map(str, settings)])
+    stamps = "-".join([*(model_fingerprint(find_model(model)) for model in models), *map(str, settings)])
     folder = work / hashlib.sha256(stamps.encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
     return folder

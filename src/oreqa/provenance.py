@@ -1,12 +1,22 @@
-"""What a result depends on: hashes of its data files and versions of its libraries."""
+"""What a result depends on: hashes of its data and settings, versions of its libraries."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
+
+
+def fingerprint(value: Any) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 of a value's JSON; it must be what ``json.dumps`` can write.
+
+    The order of a mapping's keys counts.
+    """
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
 def data_hash(paths: Iterable[Path]) -> str:

@@ -30,7 +30,7 @@ from oreqa.index.search import Index  # noqa: E402
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.fitted import write_fitted  # noqa: E402
-from oreqa.models.folders import fingerprint  # noqa: E402
+from oreqa.models.folders import model_fingerprint  # noqa: E402
 
 SETTINGS = ["max_tokens=48", "optimiser.batch=8", "optimiser.checkpoint_steps=2", "optimiser.learning_rate=1e-3"]
 STAGES = [GENERATE, NEGATIVES, TRAIN, ENCODE, MEASURE]
@@ -124,7 +124,7 @@ def test_a_trained_classifier_re_ranks(
     assert (kb / "adapted" / "1" / "classifier.toml").is_file()
     folder = read_cross_encoder_folder(trained)
     assert (folder.kind, folder.marking, folder.max_tokens, folder.fitted.rerank_weight) == ("classifier", "marked", 48, 0.7)
-    assert fingerprint(trained) != fingerprint(base)
+    assert model_fingerprint(trained) != model_fingerprint(base)
     search = ["search", "books about bees", "--index", str(kb), "--rerank", "3", "--classifier", str(trained)]
     assert CliRunner().invoke(app, search).exit_code == 0
 
@@ -151,12 +151,12 @@ def test_a_resumed_adaptation_trains_a_classifier_once_and_another_anew(
     for base in (tiny_classifier, tiny_classifier, other):
         options = {"generator": tiny_generator, "settings": SETTINGS, "classifier": base}
         broken_off(monkeypatch, adapt, "_keep_calibration", kb, **options)
-        states.append((fingerprint(trained), (trained / "run.json").stat().st_mtime_ns))
+        states.append((model_fingerprint(trained), (trained / "run.json").stat().st_mtime_ns))
     assert states[0] == states[1]
     assert states[0][0] != states[2][0]
     shutil.copy(make_head(tmp_path / "third", "classifier", seed=4, marking="marked") / "model.safetensors", other)
     broken_off(monkeypatch, adapt, "_keep_calibration", kb, **options)  # the same name, other weights
-    assert fingerprint(trained) not in {state[0] for state in states}
+    assert model_fingerprint(trained) not in {state[0] for state in states}
     with pytest.raises(ModelError, match="it is an encoder, not a classifier"):
         adapt_index(kb, generator=tiny_generator, classifier=kb / "adapted" / "1" / "retriever")
 
@@ -359,13 +359,13 @@ def test_a_wrong_setting_is_refused_before_the_work_and_another_keeps_the_questi
         with pytest.raises(KeyboardInterrupt):
             adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
     work = kb / "adapted" / "1"
-    first = fingerprint(work / "retriever")
+    first = model_fingerprint(work / "retriever")
     with pytest.raises(InputError, match="the setting optimizer"):
         adapt_index(kb, generator=tiny_generator, round_trip=0, settings=["optimizer.batch=8"])
-    assert fingerprint(work / "retriever") == first
+    assert model_fingerprint(work / "retriever") == first
     assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=[*SETTINGS, "seed=3"]).published
     assert len(generated) == 1
-    assert fingerprint(work / "retriever") != first
+    assert model_fingerprint(work / "retriever") != first
     with Index.open(kb) as index:
         assert index.search("books about bees", mode="dense")  # vectors and encoder belong together
 

@@ -16,7 +16,7 @@ from oreqa.core import Document
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.models.fitted import COSINES, read_fitted, write_fitted
-from oreqa.models.folders import FITTED, fingerprint
+from oreqa.models.folders import FITTED, model_fingerprint
 
 DOCUMENTS = [Document(f"d{n}", f"Title {n}", f"{word} are here. {word} sleep there.") for n, word in enumerate("abcdefgh")]
 QUESTIONS = ["Where do a sleep?", "What are h?", "c?"]
@@ -60,7 +60,7 @@ def test_answers_of_an_adapted_encoder_are_calibrated(
     with Answerer.load(tmp_path / "b", reader=fitted_reader) as answerer:
         assert answerer.calibration is None  # another encoder
     scales, offsets = dict.fromkeys(COSINES, 2.0), dict.fromkeys(COSINES, 0.5)
-    write_fitted(adapted / FITTED, replaced={"encoder": fingerprint(fitted), "scales": scales, "offsets": offsets})
+    write_fitted(adapted / FITTED, replaced={"encoder": model_fingerprint(fitted), "scales": scales, "offsets": offsets})
     with Answerer.load(tmp_path / "b", reader=fitted_reader) as answerer:
         calibration = read_fitted(fitted_reader).calibration
         assert calibration is not None

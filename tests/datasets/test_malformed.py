@@ -57,7 +57,14 @@ QUESTIONS = [
     {"question": "when", "pattern": "19.."},
 ]
 PREDICTED = [
-    {"id": "1", "question": "who", "passages": [["A", "Bees hum."]], "spans": [[0, 0, 4, 1.5]], "right": [True], "made": "x"}
+    {
+        "id": "1",
+        "question": "who",
+        "passages": [["A", "Bees hum."]],
+        "spans": [[0, 0, 4, 1.5]],
+        "right": [True],
+        "fingerprint": "x",
+    }
 ]
 BOUNDARIES = [{"title": "A", "paragraph": 0, "sentence": 0, "start": 0, "end": 10}]
 RUN = [
@@ -238,6 +245,6 @@ def test_names_that_are_no_text_can_be_written(tmp_path: Path) -> None:
 
 def test_work_in_progress_that_is_damaged_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(b'{"made": "x"}\n\xff\n')
+    path.write_bytes(b'{"fingerprint": "x"}\n\xff\n')
     with pytest.raises(InputError, match="line 2"):
         resume_rows(path, "x", 3, 1, lambda begin, end: [{}], lambda steps: None)

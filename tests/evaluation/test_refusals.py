@@ -221,7 +221,7 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("owner", "name"), [(Index, "fingerprint"), (CrossEncoder, "stamp"), (Reader, "stamp")])
+@pytest.mark.parametrize(("owner", "name"), [(Index, "fingerprint"), (CrossEncoder, "fingerprint"), (Reader, "fingerprint")])
 def test_questions_are_asked_anew_of_another_model(
     owner: type,
     name: str,

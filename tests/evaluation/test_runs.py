@@ -174,7 +174,7 @@ def test_interrupted_rows_are_kept(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         resume_rows(path, "a", 5, 2, make, told.append)
     with path.open("a") as stream:
-        stream.write('{"made": "a", "n')  # torn by the interruption
+        stream.write('{"fingerprint": "a", "n')  # torn by the interruption
     calls.append((0, 0))
     rows = resume_rows(path, "a", 5, 2, make, told.append)
     assert [row["n"] for row in rows] == [0, 1, 2, 3, 4]

@@ -40,7 +40,7 @@ def test_reasons_of_wording(question: str, answer: str, reason: str | None) -> N
 class Judge:
     """A classifier that finds long questions improbable; it keeps what it was asked."""
 
-    stamp = "judge"
+    fingerprint = "judge"
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
@@ -94,7 +94,7 @@ def test_the_classifier_judges_what_no_other_filter_dropped(bees: Index) -> None
     ]
 
 
-def test_the_stamp_tells_models_and_limits_apart(bees: Index, tmp_path: Path) -> None:
+def test_the_fingerprint_tells_models_and_limits_apart(bees: Index, tmp_path: Path) -> None:
     judge = Judge()
-    stamps = {Filters(bees, None, 0.0, j, p).stamp for j, p in ((None, 0.0), (judge, 0.5), (judge, 0.6))}  # type: ignore[arg-type]
-    assert len(stamps) == 3
+    fingerprints = {Filters(bees, None, 0.0, j, p).fingerprint for j, p in ((None, 0.0), (judge, 0.5), (judge, 0.6))}  # type: ignore[arg-type]
+    assert len(fingerprints) == 3

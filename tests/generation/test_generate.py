@@ -150,7 +150,7 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(
     (partial,) = tmp_path.glob(".cut.jsonl.partial")
     assert len(partial.read_text().splitlines()) == stop + 1
     with partial.open("a") as stream:
-        stream.write('{"made": "tor')  # as a kill in the middle of a write leaves it
+        stream.write('{"fingerprint": "tor')  # as a kill in the middle of a write leaves it
     generate_questions(tmp_path / "cut.jsonl", **settings)
     assert (tmp_path / "cut.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert not partial.exists()
@@ -159,7 +159,9 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(
 def test_questions_of_other_settings_are_not_kept(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
     out = tmp_path / "q.jsonl"
     partial = tmp_path / ".q.jsonl.partial"
-    partial.write_text('{"made": "another", "questions": [{"answer": "x", "start": 0, "style": "s", "question": "y"}]}\n')
+    partial.write_text(
+        '{"fingerprint": "another", "questions": [{"answer": "x", "start": 0, "style": "s", "question": "y"}]}\n'
+    )
     generate_questions(out, index=kb, generator=tiny_generator, round_trip=0)
     assert "x" not in [row["span"] for row in rows_of(out)]
 
@@ -256,16 +258,16 @@ def test_rows_of_other_settings_are_not_used(
     kb: Path, tiny_generator: Path, tmp_path: Path, request: pytest.FixtureRequest, change: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Each setting that changes the questions is in the stamp of the rows that a run resumes from."""
+    """Each setting that changes the questions is in the fingerprint of the rows that a run resumes from."""
     reader, classifier = request.getfixturevalue("tiny_reader"), request.getfixturevalue("tiny_classifier")
     settings = {
         "index": kb, "generator": tiny_generator, "answers": 3, "decoding": "beam", "seed": 0, "reader": reader,
         "round_trip": 0.01, "classifier": classifier, "min_probability": 0.1,
     }  # fmt: skip
-    stamps = []
+    fingerprints = []
 
-    def resume(path: Path, stamp: str, total: int, *rest: Any) -> list[dict[str, Any]]:
-        stamps.append(stamp)
+    def resume(path: Path, fingerprint: str, total: int, *rest: Any) -> list[dict[str, Any]]:
+        fingerprints.append(fingerprint)
         return []
 
     monkeypatch.setattr(generate, "resume_rows", resume)
@@ -284,7 +286,7 @@ def test_rows_of_other_settings_are_not_used(
     if "reader" in change:
         change = {"reader": None, "round_trip": 0}
     generate_questions(tmp_path / "b.jsonl", **{**settings, **change})
-    assert (stamps[0] == stamps[1]) == (not change)
+    assert (fingerprints[0] == fingerprints[1]) == (not change)
 
 
 def test_wrong_arguments(kb: Path, tiny_generator: Path, tiny_reader: Path, squad_file: Path, tmp_path: Path) -> None:

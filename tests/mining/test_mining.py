@@ -197,14 +197,14 @@ def test_silver_begins_anew_when_the_index_has_changed(
 def test_silver_begins_anew_with_other_weights_and_in_another_precision(
     mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stamps: list[str] = []
+    fingerprints: list[str] = []
 
-    def keep_stamp(path: Path, stamp: str, *_: object) -> list[dict[str, object]]:
+    def keep(path: Path, fingerprint: str, *_: object) -> list[dict[str, object]]:
         path.touch()
-        stamps.append(stamp)
+        fingerprints.append(fingerprint)
         return []
 
-    monkeypatch.setattr(mining, "resume_rows", keep_stamp)
+    monkeypatch.setattr(mining, "resume_rows", keep)
     classifier = CrossEncoder.load(tiny_classifier)
     weights = dict(mined_index.weights("sentence"))
     others = {name: weight + 1 for name, weight in weights.items()}
@@ -213,7 +213,7 @@ def test_silver_begins_anew_with_other_weights_and_in_another_precision(
         monkeypatch.setattr(Index, "weights", lambda *_, used=used: used)
         monkeypatch.setattr(mining, "used_precision", lambda *_, computed=computed: computed)
         score_silver([MinedQuestion("who")], mined_index, classifier, tmp_path / "s.jsonl")
-    assert len(set(stamps)) == 3
+    assert len(set(fingerprints)) == 3
 
 
 def test_questions_without_answers(mined_index: Index, tiny_classifier: Path, tmp_path: Path) -> None:

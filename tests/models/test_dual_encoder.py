@@ -17,7 +17,7 @@ from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import ROUTER, read_encoder_folder
-from oreqa.models.folders import fingerprint
+from oreqa.models.folders import model_fingerprint
 
 TEXTS = ["who jumps over the dog", "where sleeps the fox"]
 
@@ -131,12 +131,12 @@ def test_an_index_is_searched_with_the_questions_encoder(pair: Path, tmp_path: P
 @pytest.mark.parametrize("module", ["0_Transformer", "2_Dense"])
 def test_the_fingerprint_covers_both_encoders(pair: Path, tmp_path: Path, route: str, module: str) -> None:
     copy = shutil.copytree(pair, tmp_path / "copy")
-    assert fingerprint(copy) == fingerprint(pair)
+    assert model_fingerprint(copy) == model_fingerprint(pair)
     weights = copy / f"{route}_{module}" / "model.safetensors"
     tensors = load_file(weights)
     name = sorted(tensors)[0]
     save_file({**tensors, name: tensors[name] + 1}, weights)
-    assert fingerprint(copy) != fingerprint(pair)
+    assert model_fingerprint(copy) != model_fingerprint(pair)
     before, after = Encoder.load(pair, precision="f32"), Encoder.load(copy, precision="f32")
     assert np.allclose(before.encode(TEXTS), after.encode(TEXTS), atol=1e-4) == (route == "document")
 

@@ -19,7 +19,7 @@ from oreqa.models.fitted import (
     read_fitted,
     write_fitted,
 )
-from oreqa.models.folders import find_model, fingerprint
+from oreqa.models.folders import find_model, model_fingerprint
 from oreqa.models.reader.folder import read_reader_folder
 
 SUM = Calibration({"sentence_cosine": 1.0, "margin": 2.0}, -0.5, 0.4)
@@ -95,7 +95,7 @@ def test_damaged_files_are_named(tmp_path: Path, settings: object) -> None:
 
 
 def test_the_shipped_models_were_fitted_together() -> None:
-    stamp, base = (fingerprint(find_model(name)) for name in (DEFAULT_ENCODER, BASE_ENCODER))
+    stamp, base = (model_fingerprint(find_model(name)) for name in (DEFAULT_ENCODER, BASE_ENCODER))
     encoder, earlier = encoder_fitted(DEFAULT_ENCODER, stamp), encoder_fitted(BASE_ENCODER, base)
     assert earlier == encoder_fitted("a copy of it under another name", base) != Fitted()
     assert (encoder.replaced, earlier.encoder) == (None, base)
@@ -115,4 +115,4 @@ def test_the_shipped_models_were_fitted_together() -> None:
 def test_where_benchmarks_write_what_they_fit(tiny_reader: Path) -> None:
     assert fitted_file(tiny_reader) == tiny_reader / "fitted.json"
     assert fitted_file(DEFAULT_READER) == find_model(DEFAULT_READER) / "fitted.json"
-    assert read_fitted(fitted_file(BASE_ENCODER).parent).encoder == fingerprint(find_model(BASE_ENCODER))
+    assert read_fitted(fitted_file(BASE_ENCODER).parent).encoder == model_fingerprint(find_model(BASE_ENCODER))

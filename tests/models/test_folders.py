@@ -10,7 +10,7 @@ from tiny_models import make_model
 
 from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import read_encoder_folder
-from oreqa.models.folders import find_model, fingerprint
+from oreqa.models.folders import find_model, model_fingerprint
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.pack.packing import pack_model
 
@@ -75,23 +75,23 @@ def test_unusable_folders(tiny: Path, tmp_path: Path, file: str, content: str | 
 
 def test_fingerprint_follows_content(tiny: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(tiny, tmp_path / "copy")
-    assert fingerprint(copy) == fingerprint(tiny)
+    assert model_fingerprint(copy) == model_fingerprint(tiny)
     (copy / "README.md").write_text("no matter")
-    assert fingerprint(copy) == fingerprint(tiny)
+    assert model_fingerprint(copy) == model_fingerprint(tiny)
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 1e-6}))
-    assert fingerprint(copy) != fingerprint(tiny)
+    assert model_fingerprint(copy) != model_fingerprint(tiny)
 
 
 def test_the_fingerprint_of_a_difference_follows_its_base(tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
     base, packed = shutil.copytree(tiny, tmp_path / "base"), tmp_path / "packed"
     pack_model(tiny_reader, "reader", str(base), packed, "CC0")
-    before = fingerprint(packed)
+    before = model_fingerprint(packed)
     assert cached_fingerprint(packed) == before
     weights = load_file(base / "model.safetensors")
     save_file({name: value + 1 for name, value in weights.items()}, base / "model.safetensors")
-    assert fingerprint(packed) != before
-    assert cached_fingerprint(packed) == fingerprint(packed)
+    assert model_fingerprint(packed) != before
+    assert cached_fingerprint(packed) == model_fingerprint(packed)
 
 
 def test_the_default_encoder_has_the_hubs_name_too() -> None:

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from oreqa.models.fitted import fitted_file, write_fitted
-from oreqa.models.folders import fingerprint
+from oreqa.models.folders import model_fingerprint
 
 WIDTH, LAYERS, HEADS, INNER, POSITIONS = 32, 2, 4, 64, 64
 
@@ -156,7 +156,7 @@ def make_fitted(model: Path, shipped: str, encoder: Path, folder: Path) -> Path:
     """A copy of a model in ``folder`` with what was fitted for a ``shipped`` one, as if it was fitted with this encoder."""
     shutil.copytree(model, folder)
     settings = json.loads(fitted_file(shipped).read_text())
-    write_fitted(folder / "fitted.json", **{**settings, "encoder": fingerprint(encoder)})
+    write_fitted(folder / "fitted.json", **{**settings, "encoder": model_fingerprint(encoder)})
     return folder
 
 

@@ -20,7 +20,7 @@ from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignment_loss  # noqa: E402
 from oreqa.losses.retrieval import weighted_softmax  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
-from oreqa.models.folders import fingerprint  # noqa: E402
+from oreqa.models.folders import model_fingerprint  # noqa: E402
 from oreqa.training.cross_side import CrossAttention, load_cross, start_cross  # noqa: E402
 from oreqa.training.encoder_start import start_from  # noqa: E402
 from oreqa.training.recipe_files import load_recipe  # noqa: E402
@@ -255,7 +255,9 @@ def test_the_exported_folder_has_the_dual_encoder_alone(tiny: Path, tmp_path: Pa
     assert torch.isfinite(loaded(**call)).all()
     for folder in ("True", "False"):
         (tmp_path / folder / "run.json").unlink()  # which tells the two trainings apart
-    assert fingerprint(tmp_path / "True") == fingerprint(tmp_path / "False")  # an index stays one of the same model
+    assert model_fingerprint(tmp_path / "True") == model_fingerprint(
+        tmp_path / "False"
+    )  # an index stays one of the same model
     config = tmp_path / "True" / "cross" / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "model_type": "unheard-of"}))
     with pytest.raises(ModelError, match=r"cross: its config\.json is no encoder's"):

@@ -53,7 +53,7 @@ from oreqa.index.search import Index
 from oreqa.mining.negatives import draw_negatives
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
 from oreqa.models.fitted import write_fitted
-from oreqa.models.folders import CLASSIFIER, FITTED, find_model, fingerprint
+from oreqa.models.folders import CLASSIFIER, FITTED, find_model, model_fingerprint
 from oreqa.models.mixing import mix_weights
 from oreqa.progress import Progress, no_progress
 
@@ -173,7 +173,7 @@ def _adapt(
             trained = train_classifier(work, classifier, seed, progress)
     trial, retriever = work / TRIAL, work / RETRIEVER
     with Index.open(trial, device) as adapted:
-        if adapted.fingerprint != fingerprint(retriever):
+        if adapted.fingerprint != model_fingerprint(retriever):
             with stages(ENCODE), progress(ENCODE, len(passages)) as advance:
                 change_encoder(trial, retriever, device, advance)
         with stages(MEASURE):

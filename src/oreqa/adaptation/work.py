@@ -19,7 +19,7 @@ from oreqa.index.change_encoder import copy_generation
 from oreqa.index.encodings import passage_hash
 from oreqa.index.search import Index
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
-from oreqa.models.folders import find_model, fingerprint
+from oreqa.models.folders import find_model, model_fingerprint
 from oreqa.provenance import data_hash
 from oreqa.training.recipe_files import load_recipe
 from oreqa.training.records import STARTED as TRAINING_STARTED
@@ -120,7 +120,7 @@ def _of_run(settings: Sequence[str], classifier: str | None, questions: Path | N
     """What may change between two runs of an adaptation without new questions; part of the rest is done again."""
     return {
         "settings": settings,
-        "classifier": None if classifier is None else fingerprint(find_model(classifier)),
+        "classifier": None if classifier is None else model_fingerprint(find_model(classifier)),
         "questions": None if questions is None else data_hash([questions]),
     }
 

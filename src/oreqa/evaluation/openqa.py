@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -51,6 +49,7 @@ from oreqa.models.cross_encoder.reranking import load_classifier, rerank_hits
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.progress import Advance, Progress, no_progress
+from oreqa.provenance import fingerprint
 
 PASSAGES = 5
 """Passages read for each question."""
@@ -282,11 +281,11 @@ def _read(
         [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in evidence.passages],
         evidence.scores,
         asdict(models.weights),
-        models.reader.stamp,
-        models.reranker.stamp if models.reranker else None,
+        models.reader.fingerprint,
+        models.reranker.fingerprint if models.reranker else None,
         dict(precision),
     ]
-    rows = resume_rows(partial, _stamp(decisive), len(questions), CHUNK, read, advance)
+    rows = resume_rows(partial, fingerprint(decisive), len(questions), CHUNK, read, advance)
     if null is not None:
         rows = [row if row["answers"] and row["passage"] >= null else {**row, **_NOTHING} for row in rows]
     predictions = []
@@ -326,11 +325,11 @@ def _ask(
         ]
 
     models = (answerer.reader, answerer.reranker, answerer.classifier)
-    stamps = [model.stamp if model else None for model in models]
+    fingerprints = [model.fingerprint if model else None for model in models]
     index = answerer.index
     calibration = asdict(answerer.calibration) if answerer.calibration else None
     weights = dict(index.weights("passage"))
-    decisive = [texts, index.content_stamp, index.fingerprint, weights, calibration, *stamps, dict(settings)]
+    decisive = [texts, index.content_stamp, index.fingerprint, weights, calibration, *fingerprints, dict(settings)]
     return [
         Prediction(
             [(text, score) for text, score in row["answers"]],
@@ -338,10 +337,5 @@ def _ask(
             [tuple(passage) for passage in row["passages"]],
             row["best"] and tuple(row["best"]),
         )
-        for row in resume_rows(partial, _stamp(decisive), len(texts), _ASKED_TOGETHER, ask, advance)
+        for row in resume_rows(partial, fingerprint(decisive), len(texts), _ASKED_TOGETHER, ask, advance)
     ]
-
-
-def _stamp(decisive: Sequence[Any]) -> str:
-    """A hash of all that decides the rows of work in progress."""
-    return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]

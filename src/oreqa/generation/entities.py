@@ -20,7 +20,7 @@ class Entities:
         self._pipeline = pipeline
 
     @property
-    def stamp(self) -> str:
+    def fingerprint(self) -> str:
         """The pipeline's name and version."""
         return " ".join(str(self._pipeline.meta.get(key, "")) for key in ("lang", "name", "version", "spacy_version"))
 

@@ -76,7 +76,7 @@ class Filters:
     """All filters of a question by itself; those without a model are passed over, and without a reader so is the index.
 
     A question stays if the ``reader`` finds its answer with an F1 of at least ``min_f1`` (``round_trip_f1``), and the
-    ``classifier`` gives the answer's sentence at least ``min_probability``. ``stamp`` names the models and limits.
+    ``classifier`` gives the answer's sentence at least ``min_probability``. ``fingerprint`` names the models and limits.
     """
 
     def __init__(
@@ -90,7 +90,8 @@ class Filters:
         self._index = index
         self._reader, self._min_f1 = reader, min_f1
         self._classifier, self._min_probability = classifier, min_probability
-        self.stamp = json.dumps([reader and [reader.stamp, min_f1], classifier and [classifier.stamp, min_probability]])
+        judges = (reader, min_f1), (classifier, min_probability)
+        self.fingerprint = json.dumps([model and [model.fingerprint, limit] for model, limit in judges])
 
     def __call__(self, drafts: Sequence[Draft], passages: Sequence[Passage]) -> list[Draft]:
         """The drafts in their order, each with the first reason to drop it, or with none."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +33,7 @@ from oreqa.models.generator.inputs import mark_answer
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress
+from oreqa.provenance import fingerprint
 
 BLOCK = 8
 """Passages that are worked on and saved together: a few seconds' work, and as fast as larger blocks."""
@@ -139,10 +138,10 @@ def generate_questions(
             passages = _draw(source, passages, draw, seed)
         filters = Filters(source.index, judges[0], round_trip, judges[1], min_probability)
         settings = [
-            source.stamp,
-            question_generator.stamp,
-            *(model.stamp if model else None for model in span_models),
-            filters.stamp,
+            source.fingerprint,
+            question_generator.fingerprint,
+            *(model.fingerprint if model else None for model in span_models),
+            filters.fingerprint,
             answers,
             styles,
             repr(decoding),
@@ -150,7 +149,6 @@ def generate_questions(
             seed,
             used_precision(device, "encoder", "reader"),
         ]
-        stamp = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]
         asked, asking = [0, 0], perf_counter()
 
         def make(first: int, last: int) -> list[dict[str, Any]]:
@@ -163,7 +161,7 @@ def generate_questions(
 
         partial = partial_file(out)
         with progress("asking about passages", len(passages)) as advance:
-            rows = resume_rows(partial, stamp, len(passages), BLOCK, make, advance)
+            rows = resume_rows(partial, fingerprint(settings), len(passages), BLOCK, make, advance)
         passages_rate, candidates_rate = (round(number / (perf_counter() - asking), 2) for number in asked)
     drafts = drop_repeated([Draft(number, **fields) for number, row in enumerate(rows) for fields in row["questions"]])
     kept = [draft for draft in drafts if draft.dropped is None]

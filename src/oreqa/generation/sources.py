@@ -26,10 +26,10 @@ from oreqa.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class PassageSource:
-    """Passages to ask about, a ``stamp`` of their content, and the ``index`` that searches them, where one is needed."""
+    """Passages to ask about, a ``fingerprint`` of their content, and the ``index`` that searches them, if one is needed."""
 
     passages: list[Passage]
-    stamp: str
+    fingerprint: str
     index: Index | None = None
 
 

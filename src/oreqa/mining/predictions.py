@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import random
 from collections.abc import Collection, Iterator, Sequence
@@ -29,6 +28,7 @@ from oreqa.mining.passages import bm25_passages
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import CHUNK, Reader, Text
 from oreqa.progress import Progress, no_progress
+from oreqa.provenance import fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,30 +76,30 @@ def mine_predictions(
     loaded = reader if isinstance(reader, Reader) else Reader.load(reader, device)
     if opened is not None and not any(is_question_list(file) for file in files):
         raise InputError(f"{files[0]}: it has paragraphs of its own, which are searched; leave index out")
-    stamps = [_stamp(file, loaded, opened, passages, k, device) for file in files]
-    done = _rows_done(out, stamps)
+    fingerprints = [_fingerprint(file, loaded, opened, passages, k, device) for file in files]
+    done = _rows_done(out, fingerprints)
     with progress("reading questions", None) as advance:
-        for file, stamp in zip(files, stamps, strict=True):
+        for file, of_file in zip(files, fingerprints, strict=True):
             drawn, paragraphs = _training_questions(file, opened)
             random.Random(seed).shuffle(drawn)
-            ids = {question_id for row_stamp, question_id in done if row_stamp == stamp}
+            ids = {question_id for of_row, question_id in done if of_row == of_file}
             waiting = [question for question in drawn[:questions] if question.id not in ids]
             texts = _retrieved(waiting, paragraphs, opened, passages)
             for begin in range(0, len(waiting), CHUNK):
                 chunk = waiting[begin : begin + CHUNK]
-                rows = _read(chunk, [next(texts) for _ in chunk], loaded, k, stamp)
+                rows = _read(chunk, [next(texts) for _ in chunk], loaded, k, of_file)
                 append_jsonl(out, rows)
-                done += [(stamp, row["id"]) for row in rows]
+                done += [(of_file, row["id"]) for row in rows]
                 advance(len(rows))
     return len(done)
 
 
-def _stamp(file: Path, reader: Reader, index: Index | None, passages: int, k: int, device: str) -> str:
+def _fingerprint(file: Path, reader: Reader, index: Index | None, passages: int, k: int, device: str) -> str:
     """A hash of all that decides the rows of a file's questions; ids are unique in a file only."""
     digest = hashlib.sha256()
     for line in byte_lines(file):
         digest.update(line)
-    decisive: list[Any] = [digest.hexdigest(), reader.stamp, used_precision(device, "reader"), passages, k]
+    decisive: list[Any] = [digest.hexdigest(), reader.fingerprint, used_precision(device, "reader"), passages, k]
     if index is not None and is_question_list(file):
         decisive += [
             index.fingerprint,
@@ -107,23 +107,23 @@ def _stamp(file: Path, reader: Reader, index: Index | None, passages: int, k: in
             dict(index.weights("passage")),
             used_precision(device, "encoder"),
         ]
-    return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
+    return fingerprint(decisive)
 
 
-def _rows_done(out: Path, stamps: Collection[str]) -> list[tuple[str, str]]:
-    """Stamp and id of each row that the file holds already. Raises InputError for a row with none of the ``stamps``."""
+def _rows_done(out: Path, fingerprints: Collection[str]) -> list[tuple[str, str]]:
+    """Fingerprint and id of each row that the file holds. Raises InputError for a row with none of the ``fingerprints``."""
     drop_torn_line(out)
     done = []
     for number, row in read_jsonl(out) if out.is_file() else ():
         where = f"{out}, line {number}"
-        if row.get("made") not in stamps:
+        if row.get("fingerprint") not in fingerprints:
             raise InputError(f"{where}: made from other data, by another reader or with other settings; choose another file")
-        done.append((row["made"], need_id(row, "id", where)))
+        done.append((row["fingerprint"], need_id(row, "id", where)))
     return done
 
 
 def _read(
-    questions: Sequence[OpenQuestion], texts: Sequence[list[Text]], reader: Reader, k: int, stamp: str
+    questions: Sequence[OpenQuestion], texts: Sequence[list[Text]], reader: Reader, k: int, of_file: str
 ) -> list[dict[str, Any]]:
     """The rows of questions, with the ``k`` best spans of their passages."""
     rows = []
@@ -135,7 +135,7 @@ def _read(
                 "id": question.id,
                 "question": question.text,
                 "passages": passages,
-                "made": stamp,
+                "fingerprint": of_file,
                 "spans": [[span.passage_number, span.start, span.end, round(span.score, 4)] for span in best],
                 "right": _right(question, best),
             }

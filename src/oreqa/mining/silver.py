@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +21,7 @@ from oreqa.models.cross_encoder.reranking import hit_candidate, probability
 from oreqa.models.folders import CLASSIFIER
 from oreqa.models.graph.precision import used_precision
 from oreqa.progress import Advance, Progress, ignore, no_progress
+from oreqa.provenance import fingerprint
 
 LIKELY = 0.5
 """Sentences of at least this probability count as answers."""
@@ -125,9 +124,8 @@ def score_silver(
     """
     texts = [question.text for question in questions]
     golds = [[candidate.answer for candidate in question.gold] for question in questions]
-    decisive = [texts, golds, classifier.stamp, index.encoder.fingerprint, index.content_stamp]
+    decisive = [texts, golds, classifier.fingerprint, index.encoder.fingerprint, index.content_stamp]
     decisive += [dict(index.weights("sentence", mode)), used_precision(device, "encoder", "classifier"), k, min_probability]
-    stamp = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
     partial = out.with_name(f".{out.name}.partial")
 
     def score(begin: int, end: int) -> list[dict[str, Any]]:
@@ -148,7 +146,7 @@ def score_silver(
             rows.append({"pairs": [pair_row(pair) for pair in kept]})
         return rows
 
-    rows = resume_rows(partial, stamp, len(questions), CHUNK, score, advance)
+    rows = resume_rows(partial, fingerprint(decisive), len(questions), CHUNK, score, advance)
     pairs = [pair for row in rows for pair in row["pairs"]]
     write_jsonl(out, pairs)
     partial.unlink(missing_ok=True)

@@ -187,14 +187,14 @@ def difference_base(path: Path) -> Path | None:
     return find_model(str(base)) if base else None
 
 
-def fingerprint(path: Path) -> str:
+def model_fingerprint(path: Path) -> str:
     """Return a SHA-256 (hexadecimal) of all files that affect a model's output: weights, tokenizer and settings.
 
     Those of the base of a model that is stored as a difference are among them.
     """
     digest = hashlib.sha256()
     if base := difference_base(path):
-        digest.update(fingerprint(base).encode())
+        digest.update(model_fingerprint(base).encode())
     for file in sorted(path.rglob("*")):
         parts = file.relative_to(path).parts
         if file.name == FITTED or parts[0] == CROSS or any(part.startswith(".") for part in parts):

@@ -19,7 +19,7 @@ from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.module import DualEncoder
 from oreqa.models.fitted import write_fitted
-from oreqa.models.folders import FITTED, READER, find_model, fingerprint, read_config
+from oreqa.models.folders import FITTED, READER, find_model, model_fingerprint, read_config
 from oreqa.models.graph.weights import find_tokenizer
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader
@@ -195,7 +195,7 @@ def _fit_lambda(
     best = int(np.argmax(matches))
     chosen = combinations[best]
     weights = {"selection": chosen.selection, "retrieval": chosen.retrieval, "aggregate": chosen.aggregate}
-    write_fitted(out / "reader" / FITTED, encoder=fingerprint(out / "retriever"), combination=weights)
+    write_fitted(out / "reader" / FITTED, encoder=model_fingerprint(out / "retriever"), combination=weights)
     em = [[value, round(100 * count / len(dev), 2)] for value, count in zip(LAMBDAS, matches, strict=True)]
     return {"lambda": LAMBDAS[best], "dev_em": em}
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +24,7 @@ from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.reader.reader import Text
 from oreqa.progress import Advance, Progress
+from oreqa.provenance import fingerprint
 from oreqa.training.openqa_recipe import OpenQARecipe
 
 TOGETHER = 64
@@ -40,7 +39,7 @@ class Collection:
 
     texts: Sequence[Text]
     vectors: Vectors
-    stamp: str
+    fingerprint: str
     """A hash of the passages and of the encoder that made the vectors."""
 
 
@@ -102,9 +101,8 @@ def match_questions(
             rows.append({"matches": holds})
         return rows
 
-    decisive = [collection.stamp, recipe.match_depth, [[q.text, q.answers, q.pattern] for q in questions]]
-    stamp = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
-    rows = resume_rows(file, stamp, len(questions), TOGETHER, make, advance)
+    decisive = [collection.fingerprint, recipe.match_depth, [[q.text, q.answers, q.pattern] for q in questions]]
+    rows = resume_rows(file, fingerprint(decisive), len(questions), TOGETHER, make, advance)
     return [
         MatchedQuestion(question, np.array(row["matches"], np.int64)) for question, row in zip(questions, rows, strict=True)
     ]

@@ -135,7 +135,7 @@ def test_no_special_token_is_written(generator: QuestionGenerator) -> None:
 def test_what_it_says_of_itself(generator: QuestionGenerator) -> None:
     assert generator.styles == ("question",)
     assert generator.reads_passages
-    assert len(generator.stamp) == 64
+    assert len(generator.fingerprint) == 64
     with pytest.raises(InputError, match="there is no style 'search': choose question"):
         generator.generate(ROWS, "search")
 

@@ -62,8 +62,8 @@ class CrossEncoder:
         return cls(load_session("cross_encoder", folder, device, precision), folder)
 
     @property
-    def stamp(self) -> str:
-        """A hash of the model's files: cross-encoders with the same stamp, in the same precision, give the same scores."""
+    def fingerprint(self) -> str:
+        """A hash of the model's files: the same scores come from the same fingerprint in the same precision."""
         from oreqa.models.graph.cache import cached_fingerprint
 
         return cached_fingerprint(self.folder.path)

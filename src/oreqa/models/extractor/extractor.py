@@ -53,8 +53,8 @@ class Extractor:
         return cls(load_session("extractor", folder, device, precision), folder)
 
     @property
-    def stamp(self) -> str:
-        """A hash of the model's files: extractors with the same stamp, in the same precision, give the same output."""
+    def fingerprint(self) -> str:
+        """A hash of the model's files: extractors with the same fingerprint, in the same precision, give the same output."""
         from oreqa.models.graph.cache import cached_fingerprint
 
         return cached_fingerprint(self.folder.path)

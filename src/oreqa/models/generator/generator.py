@@ -123,8 +123,8 @@ class QuestionGenerator:
         return self._inputs.reads_passages
 
     @property
-    def stamp(self) -> str:
-        """A hash of the model's files: generators with the same stamp, in the same precision, give the same questions."""
+    def fingerprint(self) -> str:
+        """A hash of the model's files: the same questions come from the same fingerprint in the same precision."""
         from oreqa.models.graph.cache import cached_fingerprint
 
         return cached_fingerprint(self.folder.path)

@@ -16,7 +16,7 @@ from typing import Any
 
 from oreqa.errors import InputError
 from oreqa.files import write_text
-from oreqa.models.folders import difference_base, fingerprint
+from oreqa.models.folders import difference_base, model_fingerprint
 
 CHECKSUMS = "checksums.json"
 
@@ -87,7 +87,7 @@ def cached_fingerprint(folder: Path) -> str:
     match fingerprints.get(str(folder)):
         case [cached_stamp, str(value)] if cached_stamp == stamp:
             return value
-    value = fingerprint(folder)
+    value = model_fingerprint(folder)
     with suppress(InputError):  # not cached: the next start computes it again
         write_text(cache_file, json.dumps({**fingerprints, str(folder): [stamp, value]}))
     return value
