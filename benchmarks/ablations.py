@@ -22,8 +22,8 @@ from common import report
 from support.answer_rows import COMBINATION, answer_all, is_right, ranked
 from support.kept import kept_folder
 
-from oreqa.datasets.passages import whole_passages
-from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import whole_passages
 from oreqa.defaults import BASE_ENCODER, DEFAULT_READER
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json, write_text

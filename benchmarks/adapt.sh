@@ -24,7 +24,7 @@ squad2=$data/squad/squad-v2.0-dev.json.gz
 python - "$squad2" "$work/squad2.jsonl" <<'PYTHON'
 import json, random, sys
 from pathlib import Path
-from oreqa.datasets.squad import load_squad
+from oreqa.datasets.paragraphs import load_squad
 asked = [q for paragraph in load_squad(Path(sys.argv[1])) for q in paragraph.questions]
 groups = [[q for q in asked if bool(q.answers) == answerable] for answerable in (True, False)]
 with open(sys.argv[2], "w") as file:

@@ -17,9 +17,8 @@ from typing import Any
 
 from common import report, squad
 
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Paragraph, readable_title
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import Paragraph, readable_title, split_articles
 from oreqa.evaluation.candidates import candidate_recall
 from oreqa.generation.candidates import answer_candidates
 from oreqa.generation.entities import Entities

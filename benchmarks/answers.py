@@ -24,9 +24,8 @@ from support.kept import kept_folder
 from oreqa.answering.combining import Combination
 from oreqa.answering.confidence import span_features
 from oreqa.core import LIKELY, SURE, Hit
-from oreqa.datasets.passages import whole_passages
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import split_articles, whole_passages
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages

@@ -22,7 +22,7 @@ import numpy as np
 from common import report
 
 from oreqa.datasets.beir import Beir, load_beir, save_beir
-from oreqa.datasets.splits import is_held_out_name
+from oreqa.datasets.paragraphs import is_held_out_name
 from oreqa.defaults import BASE_ENCODER
 from oreqa.evaluation.runs import Run, load_run
 from oreqa.evaluation.significance import paired_difference

@@ -16,9 +16,10 @@ import numpy as np
 from common import report
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.pairs import Candidate, Pair, gold_pairs
-from oreqa.datasets.reqa import build_reqa, load_paragraphs
-from oreqa.datasets.splits import split_articles
+from oreqa.datasets.paragraphs import split_articles
+from oreqa.datasets.reqa import build_reqa
 from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER
 from oreqa.mining.negatives import mine_negatives
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from oreqa.datasets.squad import Paragraph, load_squad
+from oreqa.datasets.paragraphs import Paragraph, load_squad
 from oreqa.files import write_json
 
 ROOT = Path(__file__).parent.parent

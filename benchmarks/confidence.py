@@ -27,10 +27,9 @@ from support.trained import TRAINED
 from oreqa.adaptation.cosines import compare_cosines
 from oreqa.answering.answerer import SENTENCES_TOP_K
 from oreqa.answering.confidence import sentence_features
-from oreqa.datasets.passages import whole_passages
-from oreqa.datasets.reqa import build_reqa, load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Paragraph
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import Paragraph, split_articles, whole_passages
+from oreqa.datasets.reqa import build_reqa
 from oreqa.defaults import BASE_ENCODER, DEFAULT_ENCODER
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings

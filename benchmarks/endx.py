@@ -31,9 +31,9 @@ import numpy as np
 import torch
 from common import RESULTS, ROOT, commit, mean_and_deviation, report
 
+from oreqa.datasets.load import load_paragraphs, load_task
 from oreqa.datasets.pairs import Pair, pair_row
-from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
-from oreqa.datasets.tasks import load_task, often_asked_numbers
+from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, often_asked_numbers
 from oreqa.defaults import BASE_ENCODER
 from oreqa.evaluation.metrics import gold_ranks, mean_metrics, question_metrics
 from oreqa.evaluation.significance import paired_difference

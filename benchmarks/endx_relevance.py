@@ -20,8 +20,8 @@ import numpy as np
 from common import report
 from support.pair_vectors import Answer, cross_vectors, encoder_vectors, named_model
 
+from oreqa.datasets.load import load_task
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.datasets.tasks import load_task
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.folders import find_model

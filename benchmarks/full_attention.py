@@ -21,8 +21,9 @@ from common import report
 from numpy.typing import NDArray
 from support.pair_vectors import named_model
 
+from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.pairs import Candidate
-from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
+from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries
 from oreqa.defaults import DEFAULT_CLASSIFIER
 from oreqa.evaluation.metrics import gold_ranks, mean_metrics, question_metrics
 from oreqa.index.encodings import encoder_input

@@ -26,8 +26,8 @@ from support.kept import kept_folder
 from support.trained import TRAINED
 
 from oreqa.core import MODES
-from oreqa.datasets.reqa import build_reqa, load_paragraphs
-from oreqa.datasets.tasks import load_task
+from oreqa.datasets.load import load_paragraphs, load_task
+from oreqa.datasets.reqa import build_reqa
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.index.fusion import mode_weights, plain_weights
 from oreqa.index.passages import index_passages

@@ -24,7 +24,7 @@ from common import report, squad
 from transformers import BertLMHeadModel, LogitsProcessor, LogitsProcessorList
 
 from oreqa.corpus.sentences import split_sentences
-from oreqa.datasets.squad import readable_title
+from oreqa.datasets.paragraphs import readable_title
 from oreqa.generation.rules import rule_spans
 from oreqa.models.generator.decoding import allowed_repeats, repeating_tokens
 from oreqa.models.generator.generator import QuestionGenerator

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from support.pair_vectors import Answer, Embed, cross_vectors, encoder_vectors, named_model
 
-from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, load_paragraphs
-from oreqa.datasets.tasks import questions_of_candidates
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, questions_of_candidates
 from oreqa.errors import InputError, OreqaError
 from oreqa.evaluation import write_geometry
 from oreqa.models.encoder.encoder import Encoder

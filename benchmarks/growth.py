@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from common import process, report, squad
 
-from oreqa.datasets.squad import load_squad
+from oreqa.datasets.paragraphs import load_squad
 from oreqa.defaults import DEFAULT_ENCODER
 
 TEXTS = (

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from common import report
 
+from oreqa.datasets.load import load_paragraphs, load_task
 from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
+from oreqa.datasets.paragraphs import split_articles
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.datasets.reqa import ReqaTask, build_reqa, load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.tasks import draw_questions, load_task
+from oreqa.datasets.reqa import ReqaTask, build_reqa, draw_questions
 from oreqa.defaults import DEFAULT_CLASSIFIER
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.open_scores import has_answer

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from common import process, report
 
-from oreqa.datasets.squad import load_squad
+from oreqa.datasets.paragraphs import load_squad
 
 
 def build(texts: list[str], count: int, work: Path) -> dict[str, float]:

@@ -22,10 +22,9 @@ from typing import Any
 from common import report
 
 from oreqa.datasets.answers import normalize_answer
-from oreqa.datasets.passages import read_passages
-from oreqa.datasets.questions import OpenQuestion, answer_ranges, answered_questions
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.squad import Paragraph, save_squad
+from oreqa.datasets.load import answered_questions, load_paragraphs, read_passages
+from oreqa.datasets.paragraphs import Paragraph, save_squad
+from oreqa.datasets.questions import OpenQuestion, answer_ranges
 from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.runs import load_run
 from oreqa.evaluation.significance import paired_difference

@@ -28,10 +28,9 @@ from common import mean_and_deviation, report
 
 from oreqa.core import Passage
 from oreqa.datasets.beir import load_beir
+from oreqa.datasets.load import load_paragraphs, read_passages
 from oreqa.datasets.pairs import load_pairs
-from oreqa.datasets.passages import read_passages
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import is_held_out
+from oreqa.datasets.paragraphs import is_held_out
 from oreqa.defaults import BASE_ENCODER
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.significance import paired_difference

@@ -21,7 +21,7 @@ from common import cold, process, report, squad, write_paragraph_files
 
 from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.passages import whole_passages
+from oreqa.datasets.paragraphs import whole_passages
 from oreqa.evaluation.answers import exact_match
 from oreqa.index.passages import index_passages
 from oreqa.models.reader.reader import Reader

@@ -23,9 +23,8 @@ from support.kept import kept_folder
 from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import combination_of
-from oreqa.datasets.passages import whole_passages
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import split_articles, whole_passages
 from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_READER
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json

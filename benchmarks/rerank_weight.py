@@ -20,8 +20,9 @@ from common import report
 
 from oreqa.core import Hit
 from oreqa.datasets.beir import Beir, load_beir
+from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import task_candidates
-from oreqa.datasets.tasks import draw_questions, load_task
+from oreqa.datasets.reqa import draw_questions
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.metrics import gold_ranks

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 from common import report
 
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import Gold, Paragraph, Question, save_squad, split_articles
 from oreqa.defaults import DEFAULT_READER
 from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.runs import load_run

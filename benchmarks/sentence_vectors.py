@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from common import report
 
-from oreqa.datasets.reqa import build_reqa, load_paragraphs
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.reqa import build_reqa
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.models.encoder.encoder import Encoder
 

@@ -17,9 +17,8 @@ import torch
 from common import report
 from torch import Tensor, nn
 
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Paragraph, readable_title
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import Paragraph, readable_title, split_articles
 from oreqa.losses.extraction import span_cross_entropy, span_softmax
 from oreqa.models.extractor.folder import MAX_ANSWER_TOKENS
 from oreqa.models.extractor.inputs import ExtractorInputs

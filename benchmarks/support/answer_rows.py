@@ -11,8 +11,8 @@ from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fi
 from oreqa.answering.reading import read_spans, rerank_spans
 from oreqa.core import Hit, Span
 from oreqa.datasets.answers import f1_score
+from oreqa.datasets.paragraphs import Paragraph, readable_title
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.datasets.squad import Paragraph, readable_title
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
 from oreqa.evaluation.answers import exact_match
 from oreqa.evaluation.open_scores import has_answer

@@ -5,7 +5,7 @@ from dataclasses import replace
 from oreqa.adaptation.questions import HELD_OUT, build_tasks, definition_pairs, heading_pairs, keyword_pairs
 from oreqa.core import Passage, Sentence
 from oreqa.datasets.pairs import Pair, passage_candidates
-from oreqa.datasets.splits import is_held_out_name
+from oreqa.datasets.paragraphs import is_held_out_name
 
 
 def passage(key: str, text: str, title: str = "Octopus", heading: str = "") -> Passage:
@@ -20,7 +20,7 @@ BODY = passage("a", "An octopus has three hearts. Its blood is blue.", heading="
 def test_headings_ask_for_the_first_sentence_below_them() -> None:
     rows = list(heading_pairs([BODY, replace(BODY, text=BODY.text), passage("b", "It hunts. It eats.", "Food")]))
     assert [(row.question, row.positive.answer) for row in rows] == [("Octopus Body", "An octopus has three hearts.")]
-    assert rows[0].positive.title == "Octopus: Body"
+    assert rows[0].positive.head == "Octopus: Body"
 
 
 def test_keywords_are_the_rarest_words_in_their_order() -> None:
@@ -36,7 +36,7 @@ def test_definitions_ask_for_the_sentence_that_names_them() -> None:
     manual = passage("git.md", "It has options.\n\n--dry-run\nShow what would be deleted. Nothing is.", "git")
     pairs = list(definition_pairs([passage("a.md", "Prose."), manual], 0))
     assert pairs
-    assert {pair.positive.title for pair in pairs} == {"git"}
+    assert {pair.positive.head for pair in pairs} == {"git"}
     assert all("--dry-run" in pair.positive.answer and pair.source == "silver" for pair in pairs)
 
 

@@ -14,11 +14,10 @@ import pytest
 
 from oreqa.cli.output import read_lines
 from oreqa.datasets.beir import load_beir
-from oreqa.datasets.mrqa import load_mrqa
+from oreqa.datasets.load import is_pair_file, load_task
 from oreqa.datasets.pairs import load_pairs
+from oreqa.datasets.paragraphs import load_mrqa, load_squad
 from oreqa.datasets.reqa import build_reqa, load_boundaries
-from oreqa.datasets.squad import load_squad
-from oreqa.datasets.tasks import is_pair_file, load_task
 from oreqa.errors import InputError
 from oreqa.evaluation.answers import evaluate_answers
 from oreqa.evaluation.compare import compare_runs

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from oreqa.datasets.answers import pattern_occurrences
-from oreqa.datasets.questions import OpenQuestion, answer_ranges, answered_questions, load_question_list
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import is_held_out
+from oreqa.datasets.questions import OpenQuestion, answer_ranges, load_question_list
 from oreqa.errors import InputError
 
 
@@ -34,13 +32,6 @@ def test_a_pattern_that_takes_too_long_matches_nothing(monkeypatch: pytest.Monke
     assert pattern_occurrences("a" * 40 + "b", "(a|a)*c") == []
 
 
-def test_questions_of_a_list_with_an_answer_or_a_pattern(tmp_path: Path) -> None:
-    rows = [{"question": "a", "answers": ["x"]}, {"question": "b", "answers": []}, {"question": "c", "pattern": "y"}]
-    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for held_out in (False, True):
-        assert [question.text for question in answered_questions(tmp_path / "q.jsonl", held_out)] == ["a", "c"]
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -62,11 +53,3 @@ def test_a_question_without_an_id_has_the_number_of_its_line(tmp_path: Path) -> 
     (tmp_path / "q.jsonl").write_text("\n" + "".join(json.dumps(row) + "\n" for row in rows))
     questions = load_question_list(tmp_path / "q.jsonl")
     assert [(question.id, question.answers) for question in questions] == [("2", ("x", "1912")), ("7", ())]
-
-
-def test_questions_of_articles_that_are_held_out_or_not(squad_file: Path) -> None:
-    for held_out in (False, True):
-        paragraphs = [paragraph for paragraph in load_paragraphs(squad_file) if is_held_out(paragraph) == held_out]
-        expected = [question.id for paragraph in paragraphs for question in paragraph.questions]
-        assert expected
-        assert [question.id for question in answered_questions(squad_file, held_out)] == expected

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from oreqa.datasets.answers import f1_score, match_pattern, occurrences
-from oreqa.datasets.squad import load_squad
+from oreqa.datasets.paragraphs import load_squad
 from oreqa.errors import InputError
 from oreqa.evaluation.answers import score_answer, score_answer_file
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from oreqa.datasets.squad import Gold, Paragraph, Question
+from oreqa.datasets.paragraphs import Gold, Paragraph, Question
 from oreqa.errors import InputError
 from oreqa.evaluation.candidates import candidate_recall
 from oreqa.generation.candidates import AnswerCandidate

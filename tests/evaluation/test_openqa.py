@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
+from oreqa.datasets.load import load_task
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.datasets.tasks import load_task
 from oreqa.errors import InputError
 from oreqa.evaluation import evaluate_openqa, openqa
 from oreqa.evaluation.open_scores import (

@@ -9,8 +9,8 @@ import pytest
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import split_passages
 from oreqa.datasets.beir import Beir, Entry
+from oreqa.datasets.paragraphs import Gold, Paragraph, Question
 from oreqa.datasets.reqa import build_reqa
-from oreqa.datasets.squad import Gold, Paragraph, Question
 from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.ranking import rank_documents, rank_sentences
 from oreqa.index import writer

@@ -15,7 +15,7 @@ from oreqa.cli import app
 from oreqa.core import Document
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.pairs import load_pairs
-from oreqa.datasets.squad import load_squad, placed_answers
+from oreqa.datasets.paragraphs import load_squad, placed_answers
 from oreqa.errors import InputError
 from oreqa.generation import mine_definitions
 from oreqa.generation.definitions import Entry, definition_drafts, entry_questions, find_entries

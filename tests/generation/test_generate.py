@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 
 from oreqa.cli import app
 from oreqa.core import Document
+from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.pairs import load_pairs
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.squad import load_squad
+from oreqa.datasets.paragraphs import load_squad
 from oreqa.errors import InputError, OreqaError
 from oreqa.generation import filters, generate, generate_questions, prose
 from oreqa.index.in_memory import index_documents

@@ -8,7 +8,7 @@ import pytest
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.pairs import SILVER, load_pairs
-from oreqa.datasets.squad import load_squad
+from oreqa.datasets.paragraphs import load_squad
 from oreqa.errors import InputError
 from oreqa.generation.drafts import Draft
 from oreqa.generation.output import answer_sentence, check_out, write_questions
@@ -42,7 +42,7 @@ def test_pairs_hold_the_sentence_in_which_the_answer_stands(tmp_path: Path) -> N
     ]
     assert [pair.weight for pair in pairs] == [1.0, 0.75, 1.0]
     assert {pair.source for pair in pairs} == {SILVER}
-    assert [pair.positive.title for pair in pairs] == ["Bees", "Bees", ""]
+    assert [pair.positive.head for pair in pairs] == ["Bees", "Bees", ""]
     assert [json.loads(line)["span"] for line in out.read_text().splitlines()] == ["five", "five", "Ants"]
 
 

@@ -34,7 +34,7 @@ def test_a_passage_stands_without_the_sentence_that_asks_for_it() -> None:
     }
     for pair in pairs.values():
         assert pair.positive.answer == pair.positive.context
-        assert (pair.positive.title, pair.source, pair.passage) == ("Octopus", "gold", "octopus:0")
+        assert (pair.positive.head, pair.source, pair.passage) == ("Octopus", "gold", "octopus:0")
 
 
 def test_a_share_of_passages_keeps_its_sentence() -> None:

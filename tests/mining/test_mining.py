@@ -9,9 +9,9 @@ import pytest
 
 from oreqa.core import Passage, Sentence
 from oreqa.corpus.sentences import split_sentences
+from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import gold_pairs, load_pairs, task_candidates
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.datasets.tasks import load_task
 from oreqa.errors import InputError
 from oreqa.index.ingest import index_files
 from oreqa.index.passages import index_passages

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from oreqa.core import Span
-from oreqa.datasets.tasks import load_task
+from oreqa.datasets.load import load_task
 from oreqa.errors import InputError
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index

@@ -10,10 +10,15 @@ import pytest
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+from oreqa.datasets.load import load_task  # noqa: E402
 from oreqa.datasets.pairs import Candidate, Pair, load_pairs, pair_row  # noqa: E402
-from oreqa.datasets.splits import is_held_out  # noqa: E402
-from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad  # noqa: E402
-from oreqa.datasets.tasks import load_task  # noqa: E402
+from oreqa.datasets.paragraphs import (  # noqa: E402
+    Gold,
+    Paragraph,
+    Question,
+    is_held_out,
+    save_squad,
+)
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.files import write_jsonl  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
@@ -165,7 +170,7 @@ def test_sentences_that_only_seem_to_answer_are_negatives(tiny: Path, tmp_path: 
         Question("3", "who swims", ()),
     )
     rows = plausible_candidates([Paragraph("Forest_life", text, questions), Paragraph("Other", "", questions[2:])])
-    assert [(question, c.answer, c.context, c.title) for question, c in rows] == [
+    assert [(question, c.answer, c.context, c.head) for question, c in rows] == [
         ("where do foxes sleep", "Bears sleep in caves.", text, "Forest life"),
         ("where do foxes sleep", "Owls hoot.", text, "Forest life"),
     ]

@@ -9,9 +9,8 @@ from safetensors.numpy import load_file
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
-from oreqa.datasets.reqa import load_paragraphs  # noqa: E402
-from oreqa.datasets.splits import is_held_out, split_articles  # noqa: E402
-from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad  # noqa: E402
+from oreqa.datasets.load import load_paragraphs  # noqa: E402
+from oreqa.datasets.paragraphs import Gold, Paragraph, Question, is_held_out, save_squad, split_articles  # noqa: E402
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.models.extractor.extractor import Extractor  # noqa: E402
 from oreqa.models.extractor.inputs import ExtractorInputs  # noqa: E402

@@ -10,9 +10,8 @@ from tiny_models import make_generator
 
 pytest.importorskip("torch")
 
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import Gold, Paragraph, Question, save_squad, split_articles
 from oreqa.errors import InputError
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer

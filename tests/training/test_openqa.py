@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.core import Span  # noqa: E402
 from oreqa.datasets.answers import normalize_answer  # noqa: E402
-from oreqa.datasets.passages import read_passages  # noqa: E402
-from oreqa.datasets.questions import OpenQuestion, answer_ranges, answered_questions  # noqa: E402
+from oreqa.datasets.load import answered_questions, read_passages  # noqa: E402
+from oreqa.datasets.questions import OpenQuestion, answer_ranges  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.evaluation.openqa import evaluate_openqa  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402

@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from transformers import BertConfig, BertModel  # noqa: E402
 
+from oreqa.datasets.load import read_passages  # noqa: E402
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
-from oreqa.datasets.passages import read_passages  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402

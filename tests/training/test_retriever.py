@@ -14,8 +14,8 @@ from tiny_models import make_model
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+from oreqa.datasets.load import load_task  # noqa: E402
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
-from oreqa.datasets.tasks import load_task  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.evaluation.metrics import gold_ranks  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
@@ -491,7 +491,7 @@ def test_clusters_are_of_the_model_as_it_is(
     train_retriever(recipe, tmp_path / "m")
     assert len(vectors) == 3
     positives = (pair.positive for pair in load_training_pairs(squad_file))
-    passages = [(title, text, []) for text, title in dict.fromkeys((c.context, c.title) for c in positives)]
+    passages = [(title, text, []) for text, title in dict.fromkeys((c.context, c.head) for c in positives)]
     encodings = Encoder.load(tiny, precision="f32").encode_passages(passages)
     assert np.allclose(vectors[0], [rows[0] for rows in encodings], atol=2e-5)
     assert not np.allclose(vectors[0], vectors[1], atol=1e-3)

@@ -16,11 +16,9 @@ from tiny_models import make_head
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+from oreqa.datasets.load import load_paragraphs, load_task  # noqa: E402
 from oreqa.datasets.pairs import Candidate  # noqa: E402
-from oreqa.datasets.reqa import load_paragraphs  # noqa: E402
-from oreqa.datasets.splits import is_held_out, split_articles  # noqa: E402
-from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad  # noqa: E402
-from oreqa.datasets.tasks import load_task  # noqa: E402
+from oreqa.datasets.paragraphs import Gold, Paragraph, Question, is_held_out, save_squad, split_articles  # noqa: E402
 from oreqa.defaults import DEFAULT_READER  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402

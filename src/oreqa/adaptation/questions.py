@@ -10,8 +10,8 @@ from itertools import chain, repeat
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import SILVER, Candidate, Pair, passage_candidates
+from oreqa.datasets.paragraphs import is_held_out_name
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.datasets.splits import is_held_out_name
 from oreqa.generation.definitions import definition_drafts
 from oreqa.generation.output import answer_sentence
 from oreqa.index.lexical import words

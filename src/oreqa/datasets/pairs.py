@@ -1,10 +1,10 @@
 """Question-answer pairs, gold and silver in one file that people can read and edit.
 
-One JSON object a line: ``question``; ``answer``, a sentence; ``context``, the passage it stands in, and ``title``;
-``start``, the answer's first character in the context, where it is not its first occurrence;
-``weight`` (the classifier's probability for silver; 1 if left out); ``source``, ``score`` and ``rank`` of mined ones;
-``negatives``, objects of ``answer``, ``context`` and ``title`` that do not answer the question; and ``passage``, a name that
-several forms of one passage have in common.
+One JSON object a line: ``question``; ``answer``, a sentence; ``context``, the passage that holds it; ``title``, the
+passage's title with its heading; ``start``, the answer's first character in the context, where it is not its first
+occurrence; ``weight`` (the classifier's probability for silver; 1 if left out); ``source``, ``score`` and ``rank`` of mined
+ones; ``negatives``, objects of ``answer``, ``context`` and ``title`` that do not answer the question; ``passage``, a name
+that several forms of one passage share.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ GOLD, SILVER = "gold", "silver"
 class Candidate:
     """A sentence that may answer a question, in its passage: ``context[start:end] == answer``.
 
-    Without a ``start`` it is the first occurrence of the answer. Raises ValueError if the context does not hold it there.
+    ``head`` is the line that models read before the context: the passage's title with its heading. Without a ``start`` it
+    is the first occurrence of the answer. Raises ValueError if the context does not hold it there.
 
     Examples:
         >>> Candidate("Its blood is blue.", "An octopus has three hearts. Its blood is blue.", "Octopus").start
@@ -36,7 +37,7 @@ class Candidate:
 
     answer: str
     context: str
-    title: str = ""
+    head: str = ""
     start: int = -1
 
     def __post_init__(self) -> None:
@@ -115,14 +116,14 @@ def _candidate(row: Any, where: str) -> Candidate:
     if not isinstance(row, Mapping):
         raise InputError(f"{where}: write an object with answer and context")
     answer = need(row, "answer", str, where)
-    context, title = optional(row, "context", str, answer, where), optional(row, "title", str, "", where)
+    context, head = optional(row, "context", str, answer, where), optional(row, "title", str, "", where)
     if not answer.strip():
         raise InputError(f"{where}: its answer is empty")
     start = optional(row, "start", int, None, where)
     try:
         if start is not None and start < 0:
             raise InputError(f"{where}: start is {start}; write the answer's first character in the context, from 0")
-        return Candidate(answer, context, title, -1 if start is None else start)
+        return Candidate(answer, context, head, -1 if start is None else start)
     except ValueError:
         place = "" if start is None else f" at {start}"
         raise InputError(
@@ -147,8 +148,8 @@ def pair_row(pair: Pair) -> dict[str, Any]:
 
 def _row(candidate: Candidate) -> dict[str, Any]:
     row: dict[str, Any] = {"answer": candidate.answer, "context": candidate.context}
-    if candidate.title:
-        row["title"] = candidate.title
+    if candidate.head:
+        row["title"] = candidate.head
     if candidate.start != candidate.context.index(candidate.answer):
         row["start"] = candidate.start
     return row
@@ -171,7 +172,7 @@ def passage_pairs(pairs: Iterable[Pair]) -> list[Pair]:
 
 
 def _whole(candidate: Candidate) -> Candidate:
-    return Candidate(candidate.context, candidate.context, candidate.title)
+    return Candidate(candidate.context, candidate.context, candidate.head)
 
 
 def passage_candidates(passage: Passage) -> list[Candidate]:

@@ -8,13 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from oreqa.datasets.answers import occurrences, pattern_occurrences
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
 from oreqa.errors import InputError
 from oreqa.files import need, need_id, optional, read_jsonl
 
@@ -35,13 +32,6 @@ class OpenQuestion:
     kind: str | None = None
 
 
-def is_question_list(path: Path) -> bool:
-    """Return whether a file is a question list, judged by its first row."""
-    if not path.name.removesuffix(".gz").endswith(".jsonl"):
-        return False
-    return any("question" in row for _, row in islice(read_jsonl(path), 1))
-
-
 def load_question_list(path: Path) -> list[OpenQuestion]:
     """Read a question list. An empty list of answers marks an unanswerable question.
 
@@ -56,22 +46,6 @@ def load_question_list(path: Path) -> list[OpenQuestion]:
             raise InputError(f"{path}, line {number}: its id {question.id!r} is that of line {line}, too; ids must differ")
         questions.append(question)
     return questions
-
-
-def answered_questions(path: Path, held_out: bool = False) -> list[OpenQuestion]:
-    """The questions of a file that have an answer or a pattern: of a question list all, of a SQuAD or MRQA file those of its
-    training articles, or of the ``held_out`` ones.
-
-    Raises InputError that names the malformed row.
-    """
-    if is_question_list(path):
-        return [question for question in load_question_list(path) if question.answers or question.pattern is not None]
-    return [
-        OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers))
-        for paragraph in split_articles(load_paragraphs(path))[held_out]
-        for question in paragraph.questions
-        if question.answers
-    ]
 
 
 def answer_ranges(text: str, question: OpenQuestion) -> list[tuple[int, int]]:

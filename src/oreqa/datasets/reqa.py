@@ -6,15 +6,16 @@ sentences in which one of its answers starts; identical questions are merged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from oreqa.core import Document, Passage
+from oreqa.core import Document, Passage, Sentence
 from oreqa.corpus.splitter import paragraph_passage, sentence_at
-from oreqa.datasets.mrqa import load_mrqa
-from oreqa.datasets.squad import Paragraph, load_squad, readable_title
+from oreqa.datasets.beir import Beir
+from oreqa.datasets.paragraphs import Paragraph, readable_title
 from oreqa.errors import InputError
 from oreqa.files import need, read_jsonl
 
@@ -34,16 +35,6 @@ class ReqaTask:
     def candidates(self) -> int:
         """Number of candidates."""
         return sum(len(passage.sentences) for passage in self.passages)
-
-
-def load_paragraphs(path: Path) -> list[Paragraph]:
-    """Read a SQuAD file (.json) or an MRQA file (.jsonl). Raises InputError for other extensions and malformed content."""
-    name = path.name.removesuffix(".gz")
-    if name.endswith(".jsonl"):
-        return load_mrqa(path)
-    if name.endswith(".json"):
-        return load_squad(path)
-    raise InputError(f"{path}: give a SQuAD file (.json) or an MRQA file (.jsonl), plain or gzipped")
 
 
 def load_boundaries(path: Path) -> dict[tuple[str, int], list[Range]]:
@@ -91,3 +82,72 @@ def _paragraph_boundaries(
     if any(not 0 <= start < end <= len(paragraph.text) for start, end in sentences):
         raise InputError(f"a sentence boundary is outside paragraph {number} of {title!r}: do they belong to another file?")
     return sentences
+
+
+def need_questions(task: ReqaTask, where: str) -> ReqaTask:
+    """Return the task. Raises InputError with ``where`` if it has no questions."""
+    if not task.questions:
+        raise InputError(f"{where}: no question with an answer")
+    return task
+
+
+def beir_task(task: Beir) -> ReqaTask:
+    """Convert a BEIR task: every document is a passage of one sentence.
+
+    Only the gold documents and those that share a title with one are kept.
+    """
+    gold = {document for grades in task.qrels.values() for document, grade in grades.items() if grade > 0}
+    titles = {entry.title for entry in task.corpus if entry.id in gold and entry.title}
+    entries = [e for e in task.corpus if e.text.strip() and (e.id in gold or e.title in titles)]
+    numbers = {entry.id: number for number, entry in enumerate(entries)}
+    passages = tuple(
+        Passage(e.id, e.title, "", e.text, 0, len(e.text), (Sentence(e.text, 0, len(e.text)),)) for e in entries
+    )
+    merged: dict[str, set[int]] = {}
+    for query, grades in task.qrels.items():
+        if golds := _golds(grades, numbers):
+            merged.setdefault(task.queries[query], set()).update(golds)
+    return ReqaTask(passages, tuple(merged), tuple(tuple(sorted(golds)) for golds in merged.values()))
+
+
+def _golds(grades: Mapping[str, int], numbers: Mapping[str, int]) -> set[int]:
+    return {numbers[document] for document, grade in grades.items() if grade > 0 and document in numbers}
+
+
+def draw_questions(task: ReqaTask, count: int | None, seed: int) -> ReqaTask:
+    """Return the task with a random sample of ``count`` questions; with all of them if ``count`` is None or no fewer."""
+    if count is None or count >= len(task.questions):
+        return task
+    return _with_questions(task, sorted(random.Random(seed).sample(range(len(task.questions)), count)))
+
+
+def questions_of_candidates(task: ReqaTask) -> dict[int, list[int]]:
+    """The gold candidates in order, each with the numbers of its questions."""
+    asked: dict[int, list[int]] = {}
+    for number, golds in enumerate(task.gold):
+        for gold in golds:
+            asked.setdefault(gold, []).append(number)
+    return dict(sorted(asked.items()))
+
+
+def often_asked(task: ReqaTask, min_questions: int, where: str) -> ReqaTask:
+    """Return the task with the questions about candidates that have at least ``min_questions`` (Wang et al. 2021, 4.5).
+
+    All candidates stay. A question with several gold candidates is kept if one of them has that many questions; the others
+    stay gold, because they answer it, too. Raises InputError with ``where`` if no candidate has that many questions.
+    """
+    kept = often_asked_numbers(task, min_questions)
+    if not kept:
+        largest = max(map(len, questions_of_candidates(task).values()), default=0)
+        raise InputError(f"{where}: no answer sentence has {min_questions} questions: ask for {largest} at most")
+    return _with_questions(task, kept)
+
+
+def often_asked_numbers(task: ReqaTask, min_questions: int) -> list[int]:
+    """The numbers of the questions that ``often_asked`` keeps."""
+    asked = questions_of_candidates(task)
+    return [number for number, golds in enumerate(task.gold) if max(len(asked[gold]) for gold in golds) >= min_questions]
+
+
+def _with_questions(task: ReqaTask, kept: Sequence[int]) -> ReqaTask:
+    return ReqaTask(task.passages, tuple(task.questions[i] for i in kept), tuple(task.gold[i] for i in kept))

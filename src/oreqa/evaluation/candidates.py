@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oreqa.datasets.answers import normalize_answer
-from oreqa.datasets.squad import Paragraph
+from oreqa.datasets.paragraphs import Paragraph
 from oreqa.errors import InputError
 from oreqa.generation.candidates import AnswerCandidate
 

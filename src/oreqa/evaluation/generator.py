@@ -14,9 +14,8 @@ import numpy as np
 
 from oreqa.arguments import as_path, choice, count
 from oreqa.corpus.sentences import split_sentences
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import placed_answers, readable_title
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import placed_answers, readable_title, split_articles
 from oreqa.defaults import DEFAULT_GENERATOR
 from oreqa.errors import InputError
 from oreqa.evaluation.figures import histogram

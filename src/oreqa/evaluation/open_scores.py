@@ -13,9 +13,9 @@ import regex
 
 from oreqa.core import Passage
 from oreqa.datasets.answers import match_pattern
-from oreqa.datasets.passages import whole_passages
-from oreqa.datasets.questions import OpenQuestion, is_question_list, load_question_list
-from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.load import is_question_list, load_paragraphs
+from oreqa.datasets.paragraphs import whole_passages
+from oreqa.datasets.questions import OpenQuestion, load_question_list
 from oreqa.errors import InputError
 from oreqa.evaluation.answers import Score, score_answer
 from oreqa.evaluation.metrics import mean_metrics

@@ -15,9 +15,9 @@ from oreqa.answering.reading import combination_of, read_answers
 from oreqa.arguments import count, is_number
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.passages import whole_passages
-from oreqa.datasets.questions import OpenQuestion, is_question_list
-from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.load import is_question_list, load_paragraphs
+from oreqa.datasets.paragraphs import whole_passages
+from oreqa.datasets.questions import OpenQuestion
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.evaluation.open_scores import (

@@ -10,9 +10,9 @@ from typing import Any
 from oreqa.arguments import choice, count
 from oreqa.core import MODES, Mode
 from oreqa.datasets.beir import load_beir
-from oreqa.datasets.reqa import build_reqa, load_boundaries, load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.tasks import draw_questions, need_questions, often_asked
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import split_articles
+from oreqa.datasets.reqa import build_reqa, draw_questions, load_boundaries, need_questions, often_asked
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.ranking import rank_documents, rank_sentences

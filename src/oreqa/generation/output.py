@@ -10,7 +10,7 @@ from pathlib import Path
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import SILVER, Candidate, Pair, pair_row, sentence_candidate
-from oreqa.datasets.squad import Gold, Paragraph, Question, save_squad
+from oreqa.datasets.paragraphs import Gold, Paragraph, Question, save_squad
 from oreqa.errors import InputError
 from oreqa.files import need_writable, write_jsonl
 from oreqa.generation.drafts import Draft

@@ -12,8 +12,8 @@ from pathlib import Path
 from oreqa.arguments import as_path
 from oreqa.core import Document, Passage
 from oreqa.datasets.beir import load_corpus
-from oreqa.datasets.passages import read_passages, whole_passages
-from oreqa.datasets.reqa import load_paragraphs
+from oreqa.datasets.load import load_paragraphs, read_passages
+from oreqa.datasets.paragraphs import whole_passages
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.errors import InputError
 from oreqa.index.in_memory import index_documents

@@ -9,8 +9,8 @@ from pathlib import Path
 from oreqa.arguments import as_path, count, share
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
+from oreqa.datasets.load import read_passages
 from oreqa.datasets.pairs import Candidate, Pair, pair_row
-from oreqa.datasets.passages import read_passages
 from oreqa.errors import InputError
 from oreqa.files import write_jsonl
 from oreqa.index.search import Index

@@ -16,10 +16,9 @@ from oreqa.arguments import as_path, as_paths, count
 from oreqa.core import Span
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.answers import match_pattern, normalize_answer
-from oreqa.datasets.questions import OpenQuestion, is_question_list, load_question_list
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Paragraph, readable_title
+from oreqa.datasets.load import is_question_list, load_paragraphs
+from oreqa.datasets.paragraphs import Paragraph, readable_title, split_articles
+from oreqa.datasets.questions import OpenQuestion, load_question_list
 from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.files import append_jsonl, byte_lines, drop_torn_line, need, need_id, read_jsonl

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oreqa.datasets.reqa import ReqaTask
-from oreqa.datasets.tasks import draw_questions, load_task
+from oreqa.datasets.load import load_task
+from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.pairs import GOLD, Candidate, load_pairs
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
+from oreqa.datasets.paragraphs import split_articles
 from oreqa.errors import InputError
 from oreqa.mining.predictions import load_predictions
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder

@@ -13,7 +13,7 @@ from torch import Tensor
 from oreqa.core import Document
 from oreqa.corpus.splitter import paragraph_passage, sentence_at
 from oreqa.datasets.pairs import Candidate, Pair, passage_candidates
-from oreqa.datasets.squad import Paragraph, readable_title
+from oreqa.datasets.paragraphs import Paragraph, readable_title
 from oreqa.mining.predictions import ReaderPredictions
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
 from oreqa.models.graph.windows import Window, padded_windows

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from oreqa.datasets.load import is_pair_file, load_task
 from oreqa.datasets.pairs import Pair, gold_pairs, load_pairs
-from oreqa.datasets.tasks import is_pair_file, load_task
 
 
 def load_training_pairs(path: Path, split: str = "train", held_out: bool = False) -> list[Pair]:
-    """The pairs of a pair file, gold and silver, or the gold pairs of a task (``datasets.tasks.load_task``).
+    """The pairs of a pair file, gold and silver, or the gold pairs of a task (``datasets.load.load_task``).
 
     Raises InputError that names what cannot be read.
     """

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Paragraph, placed_answers, readable_title
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import Paragraph, placed_answers, readable_title, split_articles
 from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.graph.windows import Tokens, Window, padded_windows, token_span
 from oreqa.progress import Advance, ignore

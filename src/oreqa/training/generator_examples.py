@@ -10,11 +10,9 @@ from pathlib import Path
 import torch
 
 from oreqa.corpus.sentences import split_sentences
+from oreqa.datasets.load import is_pair_file, load_paragraphs
 from oreqa.datasets.pairs import SILVER, load_pairs
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Paragraph, placed_answers, readable_title
-from oreqa.datasets.tasks import is_pair_file
+from oreqa.datasets.paragraphs import Paragraph, placed_answers, readable_title, split_articles
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
 from oreqa.models.generator.seq2seq import Seq2SeqInputs
 from oreqa.progress import Advance, ignore
@@ -103,7 +101,7 @@ def _of_pairs(file: Path, titles: bool, inputs: Inputs, held_out: Set[str]) -> I
         if pair.source == SILVER or candidate.context in held_out:
             continue
         sentences = [] if inputs.reads_passages else split_sentences(candidate.context)
-        title = readable_title(candidate.title) if titles else ""
+        title = readable_title(candidate.head) if titles else ""
         yield pair.question, mark_answer(title, candidate.context, candidate.start, candidate.end, sentences)
 
 

@@ -12,7 +12,8 @@ import torch
 from oreqa.answering.combining import Combination, merge_equal_spans
 from oreqa.answering.reading import SPANS_TOP_K
 from oreqa.datasets.answers import match_pattern, normalize_answer
-from oreqa.datasets.questions import OpenQuestion, answered_questions
+from oreqa.datasets.load import answered_questions
+from oreqa.datasets.questions import OpenQuestion
 from oreqa.errors import InputError, ModelError
 from oreqa.index.scoring import best_sentences
 from oreqa.models.encoder.encoder import Encoder

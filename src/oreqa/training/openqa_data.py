@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.passages import read_passages
-from oreqa.datasets.questions import OpenQuestion, answer_ranges, answered_questions
+from oreqa.datasets.load import answered_questions, read_passages
+from oreqa.datasets.questions import OpenQuestion, answer_ranges
 from oreqa.errors import InputError
 from oreqa.files import resume_rows
 from oreqa.index.passages import index_passages

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oreqa.datasets.answers import normalize_answer, occurrences
-from oreqa.datasets.reqa import load_paragraphs
-from oreqa.datasets.splits import split_articles
-from oreqa.datasets.squad import Question, readable_title
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import Question, readable_title, split_articles
 from oreqa.mining.passages import bm25_passages
 from oreqa.models.graph.windows import Tokens, Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs

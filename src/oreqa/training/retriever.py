@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
+from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import passage_pairs
-from oreqa.datasets.tasks import load_task
 from oreqa.errors import InputError
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder

@@ -62,7 +62,7 @@ class RetrieverCollator:
         needed: dict[Source, set[tuple[int, int]]] = defaultdict(set)
         for example in examples:
             for candidate in (example.positive, *example.others):
-                needed[candidate.context, candidate.title].add(_span(candidate))
+                needed[candidate.context, candidate.head].add(_span(candidate))
         inputs: list[EncoderInput] = []
         rows: list[int] = []
         outputs: list[int] = []
@@ -93,7 +93,7 @@ class RetrieverCollator:
         places = {row: place for place, row in enumerate(order)}
 
         def number(candidate: Candidate) -> int:
-            return numbers[(candidate.context, candidate.title), _span(candidate)]
+            return numbers[(candidate.context, candidate.head), _span(candidate)]
 
         scored = [[number(c) for c in (e.positive, *e.others)] if e.scores else [] for e in examples]
         teacher = [[_logit(score) for score in example.scores] for example in examples]
@@ -130,7 +130,7 @@ def _by_passage(pairs: Sequence[Pair]) -> dict[Source, list[Candidate]]:
     candidates: dict[Source, list[Candidate]] = defaultdict(list)
     for pair in pairs:
         for candidate in (pair.positive, *pair.negatives):
-            candidates[candidate.context, candidate.title].append(candidate)
+            candidates[candidate.context, candidate.head].append(candidate)
     return candidates
 
 

@@ -32,7 +32,7 @@ class Example:
     @property
     def source(self) -> Source:
         """The text and title of the positive's passage."""
-        return self.positive.context, self.positive.title
+        return self.positive.context, self.positive.head
 
     @property
     def passage(self) -> str | Source:

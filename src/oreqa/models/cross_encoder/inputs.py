@@ -33,8 +33,8 @@ class CrossEncoderInputs(WindowInputs):
         """Return one window per question and candidate, in order. Each distinct text is tokenised once."""
         if self.marking == "alone":
             pairs = [(question, Candidate(candidate.answer, candidate.answer)) for question, candidate in pairs]
-        tokens = self.tokenize(text for question, c in pairs for text in (question, c.title, c.context))
-        return [self.window(tokens[question], tokens[c.title], tokens[c.context], c.start, c.end) for question, c in pairs]
+        tokens = self.tokenize(text for question, c in pairs for text in (question, c.head, c.context))
+        return [self.window(tokens[question], tokens[c.head], tokens[c.context], c.start, c.end) for question, c in pairs]
 
     def window(self, question: Tokens, title: Tokens | None, passage: Tokens, start: int, end: int) -> Window:
         """Return the window for the characters ``start:end`` of a passage; a long passage is cut around them."""

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.datasets.beir import Beir, Entry, load_beir, save_beir
-from oreqa.datasets.mrqa import load_mrqa, save_mrqa
 from oreqa.datasets.pairs import load_pairs
-from oreqa.datasets.squad import Gold, Paragraph, Question, load_squad, save_squad
+from oreqa.datasets.paragraphs import Gold, Paragraph, Question, load_mrqa, load_squad, readable_title, save_squad
 from oreqa.errors import InputError
 
 TEXT = "The café is open. 😀 It shuts at six."
@@ -74,14 +72,17 @@ def test_missing_and_damaged_files(tmp_path: Path) -> None:
         load_squad(tmp_path / "bad.json.gz")
 
 
-def test_mrqa_there_and_back(tmp_path: Path) -> None:
-    save_mrqa(tmp_path / "a.jsonl.gz", PARAGRAPHS, "Made")
+def test_mrqa_with_every_detected_span(tmp_path: Path) -> None:
+    spans = [[TEXT.index(text), TEXT.index(text) + len(text) - 1] for text in ("six", "at six")]  # MRQA's ends are inclusive
+    question = {"qid": "1", "question": "When?", "answers": ["six"], "detected_answers": [{"char_spans": spans}]}
+    rows = [
+        {"header": {"dataset": "Made", "split": ""}},
+        {"title": "A", "context": TEXT, "qas": [question]},
+        {"title": "A", "context": "Nothing.", "qas": []},
+        {"title": "B", "context": "Else.", "qas": [{"qid": 2, "question": "Who?", "detected_answers": []}]},
+    ]
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
     assert load_mrqa(tmp_path / "a.jsonl.gz") == PARAGRAPHS
-    rows = [json.loads(line) for line in gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes()).splitlines()]
-    assert rows[0]["header"]["dataset"] == "Made"
-    assert rows[1]["qas"][0]["detected_answers"][0]["char_spans"] == [
-        [TEXT.index("six"), TEXT.index("six") + 2]
-    ]  # inclusive, as in MRQA's own files
 
 
 def test_lines_that_are_neither_mrqas_nor_questions(tmp_path: Path) -> None:
@@ -99,17 +100,5 @@ def test_lines_that_are_neither_mrqas_nor_questions(tmp_path: Path) -> None:
         list(load_pairs(tmp_path / "a.json"))
 
 
-def test_beir_there_and_back(tmp_path: Path) -> None:
-    task = Beir((Entry("d1", "T", "x"), Entry("d2", "", "y")), {"q": "why?"}, {"q": {"d1": 1, "d2": 0}})
-    save_beir(tmp_path, task, "test")
-    assert load_beir(tmp_path, "test") == task
-    with pytest.raises(InputError, match=r"dev.tsv: no such file.*the folder holds: test.tsv"):
-        load_beir(tmp_path, "dev")
-    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td9\t1\n")
-    with pytest.raises(InputError, match="line 2: there is no document 'd9'"):
-        load_beir(tmp_path, "test")
-    (tmp_path / "qrels" / "test.tsv").write_text("q d1 1\n")
-    with pytest.raises(InputError, match="line 1: expected 'query-id"):
-        load_beir(tmp_path, "test")
-    with pytest.raises(InputError, match="no such folder"):
-        load_beir(tmp_path / "none", "test")
+def test_readable_titles() -> None:
+    assert [readable_title(title) for title in ("Super_Bowl_50", " Untitled ")] == ["Super Bowl 50", ""]

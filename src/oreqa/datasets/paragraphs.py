@@ -1,15 +1,21 @@
-"""SQuAD 1.1 and 2.0 files, and the types that hold reading comprehension data of every format."""
+"""Paragraphs with questions: the types that hold reading comprehension data, SQuAD and MRQA files, and held-out articles."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from oreqa.core import Document, Passage
+from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
-from oreqa.files import need, need_id, optional, read_json, write_json
+from oreqa.files import need, need_id, optional, read_json, read_jsonl, write_json
+
+HELD_OUT_ARTICLES = 10
+"""One article in this many is held out of all training, for tuning and calibration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +81,75 @@ def _golds(row: Any, name: str, where: str) -> tuple[Gold, ...]:
     return tuple(Gold(need(answer, "text", str, where), need(answer, "answer_start", int, where)) for answer in answers)
 
 
+def load_mrqa(path: Path) -> list[Paragraph]:
+    """Read an MRQA file, with every detected span of each answer. Raises InputError that names the malformed line."""
+    paragraphs = []
+    for number, row in read_jsonl(path):
+        if "header" in row:
+            continue
+        where = f"{path}, line {number}"
+        if "question" in row and "answer" in row:
+            raise InputError(
+                f"{where}: it is a pair to train on; give a SQuAD file (.json), as oreqa generate --out NAME.json writes, "
+                "or an MRQA file (.jsonl)"
+            )
+        if "question" in row:
+            raise InputError(f"{where}: a list of questions has no paragraphs, which this needs: give a SQuAD or MRQA file")
+        if "context" not in row:
+            raise InputError(f"{where}: it has neither 'context', as MRQA's lines, nor 'question', as a list of questions")
+        text = need(row, "context", str, where)
+        questions = []
+        for q, entry in enumerate(need(row, "qas", list, where)):
+            at = f"{where}, question {q}"
+            golds = [
+                gold for answer in optional(entry, "detected_answers", list, [], at) for gold in _spans(answer, text, at)
+            ]
+            questions.append(Question(need_id(entry, "qid", at), need(entry, "question", str, at), tuple(golds)))
+        paragraphs.append(Paragraph(optional(row, "title", str, "", where), text, tuple(questions)))
+    return paragraphs
+
+
+def _spans(answer: Any, text: str, where: str) -> list[Gold]:
+    golds = []
+    for span in need(answer, "char_spans", list, where):
+        if not (isinstance(span, list) and len(span) == 2 and all(type(offset) is int for offset in span)):
+            raise InputError(f"{where}: a span of 'char_spans' is not [start, end]")
+        start, end = span
+        golds.append(Gold(text[start : end + 1], start))  # MRQA's ends are inclusive
+    return golds
+
+
 def readable_title(title: str) -> str:
     """Return a title with spaces for SQuAD's underscores; "" for "untitled"."""
     title = title.replace("_", " ").strip()
     return "" if title.lower() == "untitled" else title
+
+
+def is_held_out(paragraph: Paragraph) -> bool:
+    """Return whether a paragraph's article, or the paragraph itself if it has no title, is held out of training."""
+    return is_held_out_name(readable_title(paragraph.title) or paragraph.text)
+
+
+def is_held_out_name(name: str, of: int = HELD_OUT_ARTICLES) -> bool:
+    """Return whether the article of this title, or the untitled paragraph of this text, is held out: one in ``of``."""
+    return int.from_bytes(hashlib.sha1(name.encode()).digest()[:8]) % of == 0
+
+
+def split_articles(paragraphs: Iterable[Paragraph]) -> tuple[list[Paragraph], list[Paragraph]]:
+    """Split paragraphs into those to train on and those held out."""
+    train: list[Paragraph] = []
+    held: list[Paragraph] = []
+    for paragraph in paragraphs:
+        (held if is_held_out(paragraph) else train).append(paragraph)
+    return train, held
+
+
+def whole_passages(paragraphs: Iterable[Paragraph], language: str = "en") -> list[Passage]:
+    """Every paragraph as one passage, with our own splitter's sentences; documents are named by title and number."""
+    return [
+        paragraph_passage(Document(f"{paragraph.title}#{number}", readable_title(paragraph.title), paragraph.text), language)
+        for number, paragraph in enumerate(paragraphs)
+    ]
 
 
 def save_squad(path: Path, paragraphs: Iterable[Paragraph], version: str = "1.1") -> None:
