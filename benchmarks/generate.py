@@ -23,13 +23,13 @@ import transformers
 from common import report, squad
 from transformers import BertLMHeadModel, LogitsProcessor, LogitsProcessorList
 
-from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.paragraphs import readable_title
 from oreqa.generation.rules import rule_spans
 from oreqa.models.generator.decoding import allowed_repeats, repeating_tokens
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer, mark_answer
 from oreqa.models.graph.precision import heads_precision
+from oreqa.text.sentences import split_sentences
 
 BATCH = 32
 

@@ -21,7 +21,6 @@ from typing import Any
 
 from common import report
 
-from oreqa.datasets.answers import normalize_answer
 from oreqa.datasets.load import answered_questions, load_paragraphs, read_passages
 from oreqa.datasets.paragraphs import Paragraph, save_squad
 from oreqa.datasets.questions import OpenQuestion, answer_ranges
@@ -32,6 +31,7 @@ from oreqa.files import write_jsonl
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
 from oreqa.provenance import data_hash
+from oreqa.text.answers import normalize_answer
 from oreqa.training import train_model
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "small" / "openqa.toml"

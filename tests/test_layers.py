@@ -15,6 +15,7 @@ ROOT = Path(oreqa.__file__).parent
 LAYERS = [
     {"arrays", "core", "defaults", "errors", "progress"},
     {"arguments", "files", "provenance"},
+    {"text"},
     {"corpus"},
     {"datasets"},
     {"models", "losses"},

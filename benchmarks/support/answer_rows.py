@@ -10,7 +10,6 @@ from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
 from oreqa.answering.reading import read_spans, rerank_spans
 from oreqa.core import Hit, Span
-from oreqa.datasets.answers import f1_score
 from oreqa.datasets.paragraphs import Paragraph, readable_title
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
@@ -21,6 +20,7 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import fitted_file, read_fitted
 from oreqa.models.folders import RERANKER
 from oreqa.models.reader.reader import Reader
+from oreqa.text.answers import f1_score
 
 COMBINATION = fitted_combination(
     read_fitted(fitted_file(DEFAULT_READER).parent), read_fitted(fitted_file(DEFAULT_CLASSIFIER).parent)

@@ -68,6 +68,7 @@ def test_only_passages_that_hold_an_identifier_answer(
     tmp_path: Path, fitted: Path, tiny_reader: Path, tiny_classifier: Path
 ) -> None:
     documents = [Document(str(n), "", f"The limit of max_part_{n} is {n + 7}.") for n in range(9)]
+    documents.append(Document("titled", "max-part-77", "Its limit is 84."))
     index_documents(tmp_path / "kb", documents, model=fitted)
     re_ranked = {"reader": tiny_reader, "classifier": tiny_classifier, "rerank": 5}
     for models in ({"reader": None}, {"reader": tiny_reader}, re_ranked):
@@ -75,6 +76,8 @@ def test_only_passages_that_hold_an_identifier_answer(
             reply = answerer.reply("What is the limit of max_part_5?", threshold=0)
             assert reply.answers
             assert {answer.passage.document_key for answer in reply.answers} == {"5"}
+            titled = answerer.reply("What is the limit of max_part_77?", threshold=0)
+            assert {answer.passage.document_key for answer in titled.answers} == {"titled"}
             unknown = answerer.reply("What is the limit of max_part_99?", threshold=0)
             assert unknown.answers == ()
             assert unknown.nearest

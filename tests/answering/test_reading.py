@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from growth import growth
 
-from oreqa.answering.cells import answering_cell, asked_cells
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import read_answers, read_spans, rerank_spans
 from oreqa.core import Document, Passage, Span
@@ -17,6 +16,7 @@ from oreqa.datasets.pairs import Candidate
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import probability
 from oreqa.models.reader.reader import Reader
+from oreqa.text.cells import answering_cell, asked_cells
 
 FOX = paragraph_passage(Document("fox", "the fox", "a fox runs. it eats a bone. then it sleeps"))
 BEE = paragraph_passage(Document("bee", "", "bees dance. they sting"))

@@ -8,7 +8,7 @@ import pytest
 
 from oreqa.core import PageWords, Place, Section
 from oreqa.corpus import limits
-from oreqa.corpus.builder import TextBuilder, clip_places, count_words, file_title
+from oreqa.corpus.builder import TextBuilder, clip_places, count_words, file_title, real_title
 from oreqa.errors import DocumentError
 
 
@@ -150,3 +150,21 @@ def test_small_functions() -> None:
     assert file_title(Path("annual_report-2024.txt")) == "annual report 2024"
     assert file_title(Path("---.txt")) == "---.txt"
     assert TextBuilder(Path("a.txt")).document().sections == ()
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "", "Microsoft Word - plan.doc", "Microsoft Excel - a", "PowerPoint-Präsentation", "PowerPoint Presentation", "untitled",
+        "Untitled Document", "Document 1", "document1", "Presentation1", "Slide 1", "Title", "(anonymous)", "my long plan.docx",
+        "plan.text",
+    ],
+)  # fmt: skip
+def test_titles_that_programs_make_up(title: str) -> None:
+    assert not real_title(title)
+
+
+def test_real_titles() -> None:
+    assert real_title(" The\n plan ") == "The plan"
+    assert real_title("Documents of 2024") == "Documents of 2024"
+    assert real_title("About version 2.0") == "About version 2.0"

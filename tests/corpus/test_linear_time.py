@@ -9,8 +9,8 @@ from growth import growth
 
 from oreqa.core import Document
 from oreqa.corpus.formats.markdown import read_markdown
-from oreqa.corpus.sentences import split_sentences
 from oreqa.corpus.splitter import split_passages
+from oreqa.text.sentences import split_sentences
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.datasets.answers import pattern_occurrences
 from oreqa.datasets.questions import OpenQuestion, answer_ranges, load_question_list
 from oreqa.errors import InputError
 
@@ -22,14 +21,6 @@ def test_every_match_of_a_pattern_but_empty_ones() -> None:
     text = "In 1912 and 1913,\n1914."
     question = OpenQuestion("1", "when", (), r"19\d\d|x*")
     assert [text[start:end] for start, end in answer_ranges(text, question)] == ["1912", "1913", "1914"]
-    assert pattern_occurrences("ABC", "b") == [(1, 2)]
-    with pytest.raises(InputError, match="not a regular expression"):
-        pattern_occurrences(text, "(")
-
-
-def test_a_pattern_that_takes_too_long_matches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oreqa.datasets.answers.PATTERN_SECONDS", 0.05)
-    assert pattern_occurrences("a" * 40 + "b", "(a|a)*c") == []
 
 
 @pytest.mark.parametrize(

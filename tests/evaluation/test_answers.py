@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.datasets.answers import f1_score, match_pattern, occurrences
 from oreqa.datasets.paragraphs import load_squad
 from oreqa.errors import InputError
 from oreqa.evaluation.answers import score_answer, score_answer_file
@@ -121,21 +120,3 @@ def test_bad_files(tmp_path: Path) -> None:
     gold.write_text('{"data": [{}]}')
     with pytest.raises(InputError, match="not a SQuAD file"):
         score_answer_file(gold, predictions)
-
-
-@pytest.mark.slow
-def test_patterns() -> None:
-    assert match_pattern("1912 or so", r"19\d\d")
-    assert not match_pattern("in 1912", r"19\d\d")
-    assert match_pattern("in 1912", r"19\d\d", anchored=False)
-    assert match_pattern("MOUNT everest", "mount Everest")
-    assert not match_pattern("a" * 40 + "!", r"(a|aa)+$")  # would take years
-    with pytest.raises(InputError, match="not a regular expression"):
-        match_pattern("x", "(")
-
-
-def test_occurrences_are_whole_words() -> None:
-    assert occurrences("The cat, the  Cat and a catalogue", "the cat") == [(0, 7), (9, 17)]
-    assert occurrences("C++ and c++", "C++") == [(0, 3), (8, 11)]
-    assert occurrences("anything", " ") == []
-    assert f1_score("", "") == 0

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from oreqa.core import Span
-from oreqa.datasets.answers import normalize_answer
 from oreqa.errors import InputError, ModelError
 from oreqa.generation.candidates import AGREEMENT, answer_candidates
 from oreqa.generation.entities import Entities
 from oreqa.models.extractor.extractor import Extractor
+from oreqa.text.answers import normalize_answer
 
 TEXT = "Alan Turing wrote On Computable Numbers in 1936. Turing, Alan Turing, was 24 years old."
 

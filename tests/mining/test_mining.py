@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from oreqa.core import Passage, Sentence
-from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import gold_pairs, load_pairs, task_candidates
 from oreqa.datasets.reqa import ReqaTask
@@ -22,6 +21,7 @@ from oreqa.mining import silver as mining
 from oreqa.mining.negatives import DEPTH, best_candidates, draw_negatives
 from oreqa.mining.silver import MinedQuestion, score_silver, task_questions
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.text.sentences import split_sentences
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.core import Span  # noqa: E402
-from oreqa.datasets.answers import normalize_answer  # noqa: E402
 from oreqa.datasets.load import answered_questions, read_passages  # noqa: E402
 from oreqa.datasets.questions import OpenQuestion, answer_ranges  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
@@ -29,6 +28,7 @@ from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
 from oreqa.models.reader.module import read_groups  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
 from oreqa.progress import no_progress  # noqa: E402
+from oreqa.text.answers import normalize_answer  # noqa: E402
 from oreqa.training import openqa, openqa_data, openqa_loss  # noqa: E402
 from oreqa.training.encoder_save import save_encoder  # noqa: E402
 from oreqa.training.losses import OPENQA_LOSSES, OpenQAScores  # noqa: E402

@@ -10,11 +10,10 @@ from typing import overload
 
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import sentence_features, span_features
-from oreqa.answering.identifiers import IDENTIFIER_TOP_K, holding, identifiers
 from oreqa.answering.reading import combination_of, read_answers
 from oreqa.arguments import Where, count, kind_of, share, text_list
 from oreqa.core import Answer, Hit, Unit
-from oreqa.corpus.splitter import sentence_at
+from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.index.search import Index
@@ -23,12 +22,16 @@ from oreqa.models.cross_encoder.reranking import rerank_hits
 from oreqa.models.fitted import Calibration
 from oreqa.models.folders import CLASSIFIER
 from oreqa.models.reader.reader import Reader
+from oreqa.text.names import holds_names, identifiers
 
 SENTENCES_TOP_K = 10
 """Sentences that are retrieved for a question without a reader; the best ``k`` of them are answers."""
 
 PASSAGES_TOP_K = 5
 """Passages that are read for a question."""
+
+IDENTIFIER_TOP_K = 20
+"""Passages or sentences among which those that hold a question's identifiers are looked for."""
 
 NEAREST_TOP_K = 3
 """Passages that are shown in place of an answer."""
@@ -239,7 +242,7 @@ class Answerer:
         Only hits that hold the identifiers that a question names can answer it.
         """
         calibrated = self.calibration is not None
-        read = [holding(identifiers(text), ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
+        read = [_holding(text, ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
         replies = []
         for ranking, chosen, answers in zip(hits, read, self._answers(questions, read, k), strict=True):
             likely = tuple(answer for answer in answers if (answer.confidence or 0.0) >= threshold)
@@ -251,7 +254,7 @@ class Answerer:
         answered = [place for place, reply in enumerate(replies) if reply.answers]
         texts = [questions[place] for place in answered]
         rankings = rerank_hits(self.classifier, texts, [hits[place] for place in answered], self.rerank)
-        read = [holding(identifiers(text), ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
+        read = [_holding(text, ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
         for place, ranking, answers in zip(answered, read, self._answers(texts, read, k), strict=True):
             without_confidence = tuple(replace(answer, confidence=None) for answer in answers)
             replies[place] = replace(replies[place], answers=without_confidence, hits=tuple(ranking))
@@ -292,6 +295,13 @@ class Answerer:
             if len(answers) == k:
                 break
         return answers
+
+
+def _holding(question: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits whose passages, with title and heading, hold all identifiers that a question names."""
+    named = identifiers(question)
+    texts = (f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}" for hit in hits)
+    return [hit for hit, text in zip(hits, texts, strict=True) if holds_names(named, text)]
 
 
 def _check_stages(reader: object, reranker: object, classifier: object, rerank: int) -> None:

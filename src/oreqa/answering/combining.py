@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oreqa.core import Span
-from oreqa.datasets.answers import normalize_answer
 from oreqa.models.fitted import Fitted
 from oreqa.models.folders import CLASSIFIER, RERANKER
+from oreqa.text.answers import normalize_answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oreqa.answering.cells import answering_cell, asked_cells
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
 from oreqa.arrays import Floats
 from oreqa.core import Passage, Span
@@ -16,6 +15,7 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Fitted
 from oreqa.models.folders import CLASSIFIER
 from oreqa.models.reader.reader import CHUNK, Reader
+from oreqa.text.cells import answering_cell, asked_cells
 
 SPANS_TOP_K = 10
 """Spans that are taken from each passage."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from oreqa.corpus.lines import wraps
 from oreqa.errors import InputError, OreqaError
+from oreqa.text.lines import wraps
 
 if TYPE_CHECKING:
     import rich.console

@@ -11,11 +11,19 @@ from pathlib import Path
 
 from oreqa.core import Document, PageWords, Place, Section, place_after
 from oreqa.corpus import limits
-from oreqa.corpus.names import is_name
 from oreqa.errors import DocumentError
+from oreqa.text.names import is_name
 
 GAP = "\n\n"
 _WORD = re.compile(r"\w+")
+
+_PLACEHOLDER = re.compile(
+    r"untitled.*|\(?anonymous\)?|document ?\d*|presentation ?\d*|powerpoint[- ]pr.sentation|slide \d+|title"
+    r"|microsoft (?:word|powerpoint|excel) - .*"
+    r"|.*\.(?:docx?|odt|rtf|tex|dvi|ps|indd|pptx?|xlsx?|pdf|html?|md|qxd|fm|pmd|wpd)|[^ ]*\.\w{3,4}",
+    re.IGNORECASE,
+)
+"""Titles that programs write into file properties."""
 
 
 def count_words(text: str) -> int:
@@ -26,6 +34,12 @@ def count_words(text: str) -> int:
 def file_title(path: Path) -> str:
     """Return a file's name as words: ``annual_report-2024.txt`` gives ``annual report 2024``."""
     return re.sub(r"[_\-\s]+", " ", path.stem).strip() or path.name
+
+
+def real_title(title: str) -> str:
+    """Return a title on one line, or "" for a program's placeholder such as "Microsoft Word - plan.doc"."""
+    title = " ".join(title.split())
+    return "" if _PLACEHOLDER.fullmatch(title) else title
 
 
 def is_heading(line: str) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from oreqa.core import Document, Passage, Section, Sentence
 from oreqa.corpus.builder import clip_places
-from oreqa.corpus.rows import row_cells
-from oreqa.corpus.sentences import split_sentences
+from oreqa.text.rows import row_cells
+from oreqa.text.sentences import split_sentences
 
 Range = tuple[int, int]
 """Start and end offsets in characters, end-exclusive."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.answers import occurrences, pattern_occurrences
 from oreqa.errors import InputError
 from oreqa.files import need, need_id, optional, read_jsonl
+from oreqa.text.answers import occurrences, pattern_occurrences
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.answers import f1_score, normalize_answer
 from oreqa.errors import InputError
 from oreqa.files import need, read_json
+from oreqa.text.answers import f1_score, normalize_answer
 
 
 @dataclass(frozen=True, slots=True)

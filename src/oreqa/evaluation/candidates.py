@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oreqa.datasets.answers import normalize_answer
 from oreqa.datasets.paragraphs import Paragraph
 from oreqa.errors import InputError
 from oreqa.generation.candidates import AnswerCandidate
+from oreqa.text.answers import normalize_answer
 
 
 def candidate_recall(

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from oreqa.arguments import as_path, choice, count
-from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import placed_answers, readable_title, split_articles
 from oreqa.defaults import DEFAULT_GENERATOR
@@ -27,6 +26,7 @@ from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer, mark_answer
 from oreqa.models.graph.precision import used_precision
 from oreqa.progress import Progress, no_progress
+from oreqa.text.sentences import split_sentences
 
 _MODES = {Greedy: "greedy", BeamSearch: "beam", Nucleus: "nucleus"}
 

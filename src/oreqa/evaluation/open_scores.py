@@ -12,7 +12,6 @@ from pathlib import Path
 import regex
 
 from oreqa.core import Passage
-from oreqa.datasets.answers import match_pattern
 from oreqa.datasets.load import is_question_list, load_paragraphs
 from oreqa.datasets.paragraphs import whole_passages
 from oreqa.datasets.questions import OpenQuestion, load_question_list
@@ -20,6 +19,7 @@ from oreqa.errors import InputError
 from oreqa.evaluation.answers import Score, score_answer
 from oreqa.evaluation.metrics import mean_metrics
 from oreqa.evaluation.runs import QuestionResult
+from oreqa.text.answers import match_pattern
 
 CUTOFFS = (1, 3, 5, 10)
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from oreqa.corpus.readers import is_supported
-from oreqa.datasets.answers import normalize_answer
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.errors import InputError
 from oreqa.evaluation.answers import Score
 from oreqa.evaluation.open_scores import Prediction, has_answer, is_answerable, question_result, score_open
 from oreqa.evaluation.runs import QuestionResult
+from oreqa.text.answers import normalize_answer
 
 DEPTH = 5
 """Passages in which the right one is looked for."""

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from oreqa.arguments import count, passage_list
-from oreqa.datasets.answers import normalize_answer
 from oreqa.errors import InputError
 from oreqa.generation.entities import Entities
 from oreqa.generation.rules import rule_spans
 from oreqa.models.extractor.extractor import Extractor, Text
+from oreqa.text.answers import normalize_answer
 
 AGREEMENT = 0.6
 """Added to the log-probability of an extractor's span that a rule finds too: chosen on held-out articles."""

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from oreqa.arguments import as_path, count
 from oreqa.core import Passage
-from oreqa.corpus.names import names_in
 from oreqa.errors import InputError
 from oreqa.generation.drafts import Draft
 from oreqa.generation.output import check_out, write_questions
 from oreqa.index.search import Index
 from oreqa.progress import Progress, no_progress
+from oreqa.text.names import names_in
 
 STYLE = "definition"
 """The style of these questions, in the file of pairs."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from oreqa.datasets.answers import normalize_answer
+from oreqa.text.answers import normalize_answer
 
 
 @dataclass(frozen=True, slots=True)

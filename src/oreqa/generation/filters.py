@@ -8,19 +8,19 @@ from dataclasses import replace
 
 from oreqa.answering.reading import read_answers
 from oreqa.core import Passage
-from oreqa.datasets.answers import f1_score, normalize_answer
 from oreqa.generation.drafts import Draft
 from oreqa.generation.output import answer_sentence
-from oreqa.generation.rules import FUNCTION_WORDS
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import probability
 from oreqa.models.reader.reader import Reader
+from oreqa.text.answers import f1_score, normalize_answer
+from oreqa.text.stop_words import STOP_WORDS
 
 MIN_QUESTION_WORDS = 3
 """A question of fewer words asks for nothing in particular."""
 
-_EMPTY_WORDS = FUNCTION_WORDS | {
+_EMPTY_WORDS = STOP_WORDS | {
     "example",
     "kind",
     "long",

@@ -9,7 +9,8 @@ import regex
 
 from oreqa.core import Passage
 from oreqa.generation.output import sentence_ranges
-from oreqa.generation.rules import FUNCTION_WORDS
+from oreqa.text.lines import MAX_CODE
+from oreqa.text.stop_words import STOP_WORDS
 
 MIN_WORDS = 20
 """Passages of fewer words are passed over (ProQA's released code)."""
@@ -25,9 +26,6 @@ _CODE = regex.compile(r"[{}<>|=;\\]|--\w|[#$]\s?[^\W\d]|\w::|\n[-=~^]{3}")
 MIN_LETTERS = 0.75
 """Share of the characters that are letters or spaces."""
 
-MAX_CODE = 0.02
-"""Most characters of code, as a share of all."""
-
 
 def is_prose(sentence: str) -> bool:
     """Whether a sentence is one of prose: it begins and ends like a sentence and has a function word and little code.
@@ -39,7 +37,7 @@ def is_prose(sentence: str) -> bool:
     if len(words) < MIN_SENTENCE_WORDS or not _is_complete(text.strip()):
         return False
     letters = sum(character.isalpha() or character.isspace() for character in text)
-    functional = any(word.lower() in FUNCTION_WORDS for word in words)
+    functional = any(word.lower() in STOP_WORDS for word in words)
     code = len(_CODE.findall(text))
     return letters >= MIN_LETTERS * len(text) and functional and code <= MAX_CODE * len(text)
 

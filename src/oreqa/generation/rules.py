@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import regex
 
+from oreqa.text.stop_words import STOP_WORDS
+
 Range = tuple[int, int]
 """Start and end offsets in characters, end-exclusive."""
 
@@ -71,22 +73,6 @@ _NAME = regex.compile(
 )
 _QUOTED = regex.compile(r"“([^“”\n]{2,80})”|\"([^\"\n]{2,80})\"|«([^«»\n]{2,80})»|‘([^‘’\n]{2,60})’(?!\w)")
 _WORD = regex.compile(r"[\p{L}\p{M}\p{Nd}]++(?:['’-][\p{L}\p{M}\p{Nd}]++)*+")
-
-_WORD_LIST = """\
-a about above across after again against all almost along already also although always am among an and another any are
-around as at away back be became because become been before began being below besides between both but by called came
-can cannot could despite did do does done down due during each either else even ever every few finally first for found
-from further gave get given go had has have he hence her here hers herself him himself his how however i if in indeed
-instead into is it its itself just kept known last later least led less like made mainly make many may me might more
-moreover most mostly much must my near nearly neither never nevertheless no nor not nothing now of off often on once one
-only onto or other others otherwise our out over own per perhaps put quite rather really said same saw say see seen
-several shall she should since so some soon still such take taken than that the their them themselves then there thereby
-therefore these they this those though through throughout thus to together too took toward towards under unlike until up
-upon us use used uses using usually very was we well went were what when where whereas whether which while who whom
-whose why will with within without would yet you your yours"""
-
-FUNCTION_WORDS = frozenset(_WORD_LIST.split())
-"""Words that no name at the beginning of a sentence begins with, and that separate runs of content words."""
 
 _DETERMINERS = ("the", "a", "an", "his", "her", "its", "their", "this", "these", "my", "our", "your")
 _PREPOSITIONS = ("of", "in", "for", "to", "by", "with", "and", "or", "from", "as", "on", "at")
@@ -151,7 +137,7 @@ def _numbers(text: str) -> Iterator[Range]:
 def _quantities(text: str) -> Iterator[Range]:
     for start, end in _numbers(text):
         unit = _UNIT.match(text, end)
-        if unit and unit.group()[1:].split()[0] not in FUNCTION_WORDS:
+        if unit and unit.group()[1:].split()[0] not in STOP_WORDS:
             yield start, unit.end()
 
 
@@ -164,12 +150,12 @@ def _names(text: str) -> Iterator[Range]:
     for match in _NAME.finditer(text):
         start, end = match.span()
         first = _begins_sentence(text, start)
-        while first and (word := _WORD.match(text, start, end)) and word.group().lower() in FUNCTION_WORDS:
+        while first and (word := _WORD.match(text, start, end)) and word.group().lower() in STOP_WORDS:
             start = word.end()
             while start < end and not text[start].isalnum():
                 start += 1
         name = text[start:end].lower()
-        if len(name) > 1 and name not in FUNCTION_WORDS and not (first and start == match.start() and name in lower):
+        if len(name) > 1 and name not in STOP_WORDS and not (first and start == match.start() and name in lower):
             yield start, end
 
 
@@ -187,7 +173,7 @@ def _phrases(text: str) -> Iterator[Range]:
     run: list[regex.Match[str]] = []
     before = ""
     for match in itertools.chain(_WORD.finditer(text), [None]):
-        content = match is not None and match.group()[0].islower() and match.group() not in FUNCTION_WORDS
+        content = match is not None and match.group()[0].islower() and match.group() not in STOP_WORDS
         joined = bool(match and run and text[run[-1].end() : match.start()] == " ")
         if run and not (content and joined):
             introduced = len(run) > 1 or before in _DETERMINERS + _PREPOSITIONS

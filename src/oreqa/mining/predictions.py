@@ -15,7 +15,6 @@ import numpy as np
 from oreqa.arguments import as_path, as_paths, count
 from oreqa.core import Span
 from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.answers import match_pattern, normalize_answer
 from oreqa.datasets.load import is_question_list, load_paragraphs
 from oreqa.datasets.paragraphs import Paragraph, readable_title, split_articles
 from oreqa.datasets.questions import OpenQuestion, load_question_list
@@ -28,6 +27,7 @@ from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import CHUNK, Reader, Text
 from oreqa.progress import Progress, no_progress
 from oreqa.provenance import fingerprint
+from oreqa.text.answers import match_pattern, normalize_answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from oreqa.corpus.sentences import split_sentences
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.module import DualEncoder
 from oreqa.models.graph.torch import TorchSession
+from oreqa.text.sentences import split_sentences
 from oreqa.training.retriever_examples import Source
 
 

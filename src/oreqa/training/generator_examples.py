@@ -9,13 +9,13 @@ from pathlib import Path
 
 import torch
 
-from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.load import is_pair_file, load_paragraphs
 from oreqa.datasets.pairs import SILVER, load_pairs
 from oreqa.datasets.paragraphs import Paragraph, placed_answers, readable_title, split_articles
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
 from oreqa.models.generator.seq2seq import Seq2SeqInputs
 from oreqa.progress import Advance, ignore
+from oreqa.text.sentences import split_sentences
 from oreqa.training.batches import batches_by_length, in_a_row
 from oreqa.training.generation_recipes import GeneratorData, GeneratorRecipe
 from oreqa.training.trainer import Batch

@@ -11,7 +11,6 @@ import torch
 
 from oreqa.answering.combining import Combination, merge_equal_spans
 from oreqa.answering.reading import SPANS_TOP_K
-from oreqa.datasets.answers import match_pattern, normalize_answer
 from oreqa.datasets.load import answered_questions
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.errors import InputError, ModelError
@@ -26,6 +25,7 @@ from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress
+from oreqa.text.answers import match_pattern, normalize_answer
 from oreqa.training.distributed import in_turn
 from oreqa.training.encoder_save import save_encoder
 from oreqa.training.encoder_start import start_from as start_encoder

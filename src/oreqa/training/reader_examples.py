@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from oreqa.datasets.answers import normalize_answer, occurrences
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import Question, readable_title, split_articles
 from oreqa.mining.passages import bm25_passages
 from oreqa.models.graph.windows import Tokens, Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.progress import Advance, ignore
+from oreqa.text.answers import normalize_answer, occurrences
 from oreqa.training.batches import batches_by_length, in_a_row
 from oreqa.training.recipes import DataPart, ReaderRecipe
 

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from oreqa.core import Unit
-from oreqa.corpus.sentences import split_sentences
 from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.inputs import EncoderInput, EncoderInputs, PassageInput, input_arrays
+from oreqa.text.sentences import split_sentences
 from oreqa.training.retriever_examples import Example, Source
 from oreqa.training.trainer import Batch
 

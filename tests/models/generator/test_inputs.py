@@ -5,8 +5,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.corpus.sentences import split_sentences
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
+from oreqa.text.sentences import split_sentences
 
 TEXT = "Bees dance. A bee has five eyes. It flies far. Ants do not. They walk."
 

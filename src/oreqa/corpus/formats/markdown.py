@@ -14,7 +14,7 @@ from oreqa.core import Document, Place
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.decode import decode
 from oreqa.corpus.formats.table_rows import are_names
-from oreqa.corpus.rows import record_text
+from oreqa.text.rows import record_text
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

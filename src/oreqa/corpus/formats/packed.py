@@ -16,7 +16,7 @@ from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus import limits
-from oreqa.corpus.titles import real_title
+from oreqa.corpus.builder import real_title
 from oreqa.errors import DocumentError
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from oreqa.core import MISSING, PageWords
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.formats.table_rows import MAX_NAME
-from oreqa.corpus.rows import row_text
+from oreqa.text.rows import row_text
 
 
 @dataclass(frozen=True, slots=True)

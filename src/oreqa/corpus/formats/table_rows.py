@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from oreqa.corpus.builder import count_words
-from oreqa.corpus.rows import record_text
+from oreqa.text.rows import record_text
 
 MAX_NAME = 60
 """The longest name of a column, in characters."""

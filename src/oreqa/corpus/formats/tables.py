@@ -22,8 +22,8 @@ from typing import IO, Any, cast
 from oreqa.core import Document
 from oreqa.corpus import limits
 from oreqa.corpus.decode import detect_encoding
-from oreqa.corpus.rows import row_text
 from oreqa.errors import DocumentError
+from oreqa.text.rows import row_text
 
 TEXT_FIELDS = ("text", "content", "contents", "page_content", "body", "passage", "context", "paragraph")
 TITLE_FIELDS = ("title", "name", "headline")

@@ -12,8 +12,8 @@ from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.extractor.spans import PassageSpans, WindowScores
 from oreqa.models.folders import find_model, shown_name
 from oreqa.models.graph.session import Session, check_finite, load_session
-from oreqa.models.graph.whole_words import long_words, whole_words
 from oreqa.models.graph.windows import Tokens, Window, token_span, window_batches
+from oreqa.text.whole_words import long_words, whole_words
 
 CHUNK = 256
 """Passages read together: enough to sort them by length, and few enough to keep the scores small."""

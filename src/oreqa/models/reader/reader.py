@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from oreqa.arguments import count, is_list, kind_of, text_list, title_and_text
 from oreqa.core import Span
-from oreqa.corpus.lines import line_ends
 from oreqa.errors import InputError
 from oreqa.models.folders import find_model, shown_name
 from oreqa.models.graph.session import Session, check_finite, load_session
-from oreqa.models.graph.whole_words import long_words, whole_words
 from oreqa.models.graph.windows import Tokens, Window, window_batches
 from oreqa.models.reader.folder import ReaderFolder, read_reader_folder
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.spans import TokenSpan, WindowLogits, best_spans
+from oreqa.text.lines import line_ends
+from oreqa.text.whole_words import long_words, whole_words
 
 CHUNK = 64
 """Questions read together: enough to sort passages by length, and few enough to keep the logits small."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.models.graph.whole_words import LONGEST, long_words, whole_words
+from oreqa.text.whole_words import LONGEST, long_words, whole_words
 
 
 def widened(text: str, part: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.corpus.sentences import split_sentences
+from oreqa.text.sentences import split_sentences
 
 
 def texts(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.corpus.lines import line_ends, wraps
+from oreqa.text.lines import line_ends, wraps
 
 LONG = "The line is as long as the column is wide, and no word more would fit"
 

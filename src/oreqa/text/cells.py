@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from oreqa.core import Span
-from oreqa.corpus.rows import labelled_lines, row_cells
+from oreqa.text.rows import labelled_lines, row_cells
 
 _ASKS = re.compile(r"(?:^|,)\s*(?:which|what)(?:['’]s\b|\b(?:\s+(?:is|are|was|were)\b)?)(?:\s+the\b)?", re.IGNORECASE)
 _ASKS_READ = 8

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.corpus.rows import labelled_lines, record_text, row_cells, row_text
+from oreqa.text.rows import labelled_lines, record_text, row_cells, row_text
 
 NAMES = st.text("abcXYZ _.-", min_size=1, max_size=60)
 VALUES = st.text("abc 0123.,-|", min_size=1, max_size=80)

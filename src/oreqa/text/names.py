@@ -1,0 +1,90 @@
+"""Names of options, settings and functions: lines of manuals that begin with one, and questions that name one.
+
+A reader takes names that are spelt alike for one another, as ``max_wal`` and ``max_wal_senders``: ``holds_names`` tells them
+apart.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+LONGEST_LINE = 80
+"""Characters of a line that names something, at most."""
+
+MIN_CODE, MIN_DIGITS = 6, 2
+"""The fewest characters of a code such as 70B3D501B, and digits among them."""
+
+_OPTION = re.compile(r"(?<![\w-])--?[A-Za-z0-9][\w-]*")
+_NAME = re.compile(r"[A-Za-z]\w*(?:[-_.:/]\w+)+|[A-Za-z]*[a-z][A-Z]\w*|[A-Z][A-Z0-9]{2,}")
+"""A word that looks like an identifier: with a hyphen, an underscore or a capital inside, or all in capitals."""
+
+_IDENTIFIER = re.compile(r"[_./:]|[a-z][A-Z]")
+"""What stands in identifiers, and hardly in words; the hyphen of "Check-in" does in both."""
+
+_NO_OPTION = re.compile(r"-+\s|-\d+\s")
+"""A dash before text, or a number below zero."""
+
+_TOKEN = re.compile(r"[\w-]++")
+_LONG_OPTION, _NUMBERED = re.compile(r"--[a-z].*"), re.compile(r"[A-Z]{2,}-\d[\d-]+\d")
+_AMOUNT = re.compile(r"\d+[A-Za-z]+")
+"""A number with a unit or an ending, as 250GB or 1000th."""
+
+_SIGNS, _JOINED = re.compile(r"[\W_]+"), r"[\W_]*+"
+
+
+def names_in(line: str) -> list[tuple[str, int]]:
+    """The names in a line that begins with one and is no sentence, with their first characters; none in another line."""
+    words = line.split()
+    if not words or len(line) > LONGEST_LINE or line.rstrip()[-1] in ".:;?!":
+        return []
+    options = [(match.group(), match.start()) for match in _OPTION.finditer(line)]
+    if options and words[0].startswith("-"):
+        return options
+    match = _NAME.match(line)
+    if match is None or len(words) > 4 or line[match.end() : match.end() + 1] not in ("", " ", "=", "(", "["):
+        return []
+    return [(match.group(), 0)]
+
+
+def is_name(heading: str) -> bool:
+    """Return whether a heading is the name of an option, a setting or a function, and not a title such as "OPTIONS"."""
+    names = names_in(heading)
+    if not names or _NO_OPTION.match(heading):
+        return False
+    name = names[0][0]
+    if name.startswith("-"):
+        return True
+    return bool(_IDENTIFIER.search(name) or name != heading) and (name == heading or heading[len(name)] in "=([")
+
+
+def identifiers(question: str) -> list[str]:
+    """The identifiers that a question names, as they are compared: without their signs and their case."""
+    return [_letters(token) for token in _TOKEN.findall(question) if _is_identifier(token)]
+
+
+def holds_names(names: Sequence[str], text: str) -> bool:
+    """Return whether a text holds all names that ``identifiers`` found, however their parts are joined there.
+
+    A longer name, as ``max_wal_senders`` or ``--no-edit``, does not hold a shorter one, ``max_wal`` or ``--edit``.
+    """
+    folded = _folded(text) if names else ""
+    patterns = (rf"(?<!\w)(?<!\w-){_JOINED.join(map(re.escape, name))}(?![-_]?[^\W_])" for name in names)
+    return all(re.search(pattern, folded) for pattern in patterns)
+
+
+def _is_identifier(token: str) -> bool:
+    if "_" in token.strip("_-") or _LONG_OPTION.fullmatch(token) or _NUMBERED.fullmatch(token):
+        return True
+    digits = sum(character.isdecimal() for character in token)  # a code of letters and digits, as 70B3D501B
+    is_code = len(token) >= MIN_CODE and token.isalnum() and token.isascii() and MIN_DIGITS <= digits < len(token)
+    return is_code and not _AMOUNT.fullmatch(token)
+
+
+def _letters(text: str) -> str:
+    return _SIGNS.sub("", _folded(text))
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()
