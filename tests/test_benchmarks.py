@@ -1,4 +1,4 @@
-"""Benchmarks import what they share from common.py and support/, never from one another, and all can be imported."""
+"""Benchmarks and what fits shipped numbers share common.py and support/, import nothing of one another, and can be imported."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
-SCRIPTS = {file.stem for file in BENCHMARKS.glob("*.py")} - {"common"}
+ROOT = Path(__file__).parent.parent
+BENCHMARKS = ROOT / "benchmarks"
+SCRIPTS = sorted([*BENCHMARKS.glob("*/*.py"), *BENCHMARKS.glob("*.py"), *(ROOT / "recipes" / "fit").glob("*.py")])
+SCRIPTS = [file for file in SCRIPTS if file.parent.name != "support" and file.name != "common.py"]
 TRAIN_EXTRA = {"datasets", "sentence_transformers", "torch"}
 
 IMPORT = """
-import importlib, json, sys
+import importlib.util, json, sys
 
-missing = {}
-for name in sys.argv[1:]:
+path, missing = [*sys.path], {}
+for file in sys.argv[1:]:
+    sys.path[:] = [file.rpartition("/")[0], *path]
+    sys.modules.pop("common", None)  # it finds tests/support
+    spec = importlib.util.spec_from_file_location("script", file)
     try:
-        assert callable(importlib.import_module(name).main), name
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["script"] = module
+        spec.loader.exec_module(module)
+        assert callable(module.main), file
     except ModuleNotFoundError as error:
-        missing[name] = error.name
+        missing[file] = error.name
 print(json.dumps(missing))
 """
 
@@ -40,14 +48,16 @@ def imported_modules(file: Path) -> set[str]:
 
 def test_no_benchmark_imports_another() -> None:
     assert len(SCRIPTS) > 25
-    for file in BENCHMARKS.rglob("*.py"):
-        assert not imported_modules(file) & SCRIPTS, file
+    names = {file.stem for file in SCRIPTS}
+    assert len(names) == len(SCRIPTS)
+    for file in [*SCRIPTS, *BENCHMARKS.rglob("*.py")]:
+        assert not imported_modules(file) & names, file
 
 
 @pytest.mark.slow
 def test_every_benchmark_can_be_imported() -> None:
-    command = [sys.executable, "-c", IMPORT, *sorted(SCRIPTS)]
-    imported = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True)
+    command = [sys.executable, "-P", "-c", IMPORT, *map(str, SCRIPTS)]
+    imported = subprocess.run(command, capture_output=True, text=True)
     assert imported.returncode == 0, imported.stderr
     assert set(json.loads(imported.stdout.splitlines()[-1]).values()) <= TRAIN_EXTRA
 
@@ -86,7 +96,9 @@ print(json.dumps(endx.collect(ReqaTask((), ("q", "r"), ((0,), (1,))), "nq", "a")
 @pytest.mark.train
 def test_endx_compares_kept_runs_of_the_same_pairs_and_seeds(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    done = subprocess.run([sys.executable, "-c", COLLECT, tmp_path], cwd=BENCHMARKS, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECT, tmp_path], cwd=BENCHMARKS / "experiments", capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["rows"].keys() == {"gru dual", "gru endx"}
@@ -101,5 +113,7 @@ def test_endx_compares_kept_runs_of_the_same_pairs_and_seeds(tmp_path: Path) -> 
     script = COLLECT.replace('"seed": seed', '"seed": seed, "recipe": {"epochs": 4 - seed}').replace(
         ', "recipe": {"epochs": 4}}', "}"
     )
-    done = subprocess.run([sys.executable, "-c", script, tmp_path], cwd=BENCHMARKS, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path], cwd=BENCHMARKS / "experiments", capture_output=True, text=True
+    )
     assert "another recipe than the runs with other seeds" in done.stderr

@@ -1,4 +1,4 @@
-"""The collections that benchmarks/questions asks about: documents of Debian packages, fetched and laid out in folders.
+"""The collections of quality/questions: documents of Debian packages, fetched and laid out in folders.
 
 Each collection becomes the folder `WORK/collections/NAME`. Its files are copied as their authors wrote them; those that the
 package keeps gzipped are unpacked.

@@ -1,4 +1,4 @@
-"""An update that dies at a write leaves no trace; benchmarks/kill.py tries every write."""
+"""An update that dies at a write leaves no trace; benchmarks/faults/kill.py tries every write."""
 
 from __future__ import annotations
 

@@ -1,0 +1,227 @@
+"""What a classifier gives to retrieval: silver pairs, soft labels, a filter of false negatives, re-ranking.
+
+Run:  python benchmarks/experiments/augmentation.py squad --data ../shared/data --work runs/augmentation --draw 4000
+
+In each domain dual encoders are trained on gold pairs alone and on what the classifier found besides, all for the same
+questions and from the same model. What is done already in --work is kept. SQuAD dev, NQ's held-out articles and the test
+parts of MedQuAD and SelQA are only measured on. The classifier has never seen MedQuAD.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oreqa.datasets.beir import Beir, load_beir, save_beir
+from oreqa.datasets.paragraphs import is_held_out_name
+from oreqa.defaults import BASE_ENCODER
+from oreqa.evaluation.runs import Run, load_run
+from oreqa.evaluation.significance import paired_difference
+from oreqa.files import read_json, read_jsonl, write_jsonl
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import report
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "retriever.toml"
+GOLD, UNWEIGHTED = "gold", "+ silver, w = 1"
+CLASSIFIER = "minilm-classifier"
+LEAST = 0.5
+RERANKED = 20
+"""So many sentences of the hybrid are re-ranked."""
+
+VARIANTS = {
+    GOLD: (["gold"], []),
+    "gold, two passes": (["gold"], ["epochs=2"]),
+    "+ silver, w = p^2": (["scored"], ["silver=positives"]),
+    "+ silver, w = p": (["scored"], ["silver=positives", "weight_power=1.0"]),
+    UNWEIGHTED: (["scored"], ["silver=positives", "weight_power=0.0"]),
+    "+ silver, p >= 0.3": (["scored"], ["silver=positives", "min_probability=0.3"]),
+    "+ silver, p >= 0.9": (["scored"], ["silver=positives", "min_probability=0.9"]),
+    "+ soft labels": (["scored"], ["loss=soft_labels", "silver=missing_gold", "negatives=4"]),
+    "+ filter": (["scored"], ["silver=none"]),
+    "+ mined negatives": (["negatives"], ["negatives=3"]),
+    "+ hard negatives": (["scored"], ["silver=none", "negatives=4"]),
+    "+ hard negatives, unfiltered": (["scored"], ["silver=none", "negatives=4", "min_probability=1.0"]),
+    "+ silver + hard negatives": (["scored"], ["silver=positives", "negatives=4"]),
+    "silver alone": (["unlabelled"], ["silver=positives"]),
+    "soft labels alone": (["unlabelled"], ["loss=soft_labels", "silver=missing_gold", "negatives=4"]),
+}
+"""Name -> the pairs that are trained on, and what is set in the recipe. What is ``unlabelled`` is mined for questions
+whose answers are not given; mined negatives take no classifier."""
+
+SHOWN = ("mrr", "mrr@100", "p@1", "p@5", "p@10", "r@1", "r@5")
+
+
+@dataclass(frozen=True)
+class Test:
+    """A set that is measured on: its name, its candidates' name, and the arguments of ``oreqa eval``."""
+
+    name: str
+    corpus: str
+    arguments: tuple[object, ...]
+
+
+def oreqa(*arguments: object) -> None:
+    subprocess.run([sys.executable, "-m", "oreqa", *map(str, arguments)], check=True)
+
+
+def split_nq(source: Path, folder: Path) -> Path:
+    """QED's Natural Questions by article: the held-out tenth is the split test, the rest train."""
+    if not (folder / "qrels" / "test.tsv").is_file():
+        task = load_beir(source, "train")
+        titles = {entry.id: entry.title for entry in task.corpus}
+        for name, held in (("train", False), ("test", True)):
+            chosen = {q: d for q, d in task.qrels.items() if is_held_out_name(titles[next(iter(d))]) == held}
+            save_beir(folder, Beir(task.corpus, {q: task.queries[q] for q in task.qrels}, chosen), name)
+    return folder
+
+
+def domain(name: str, data: Path, work: Path) -> tuple[Path, tuple[Test, ...]]:
+    """What is trained on, and what is measured on."""
+
+    def beir(test: str, folder: Path, split: str) -> Test:
+        return Test(test, folder.name, ("beir", "--data", folder, "--split", split))
+
+    if name == "squad":
+        squad = data / "squad"
+        return data / "extractive" / "squad-train-pieces.json.gz", tuple(
+            Test(test, test, ("reqa", "--data", squad / "squad-v1.1-dev.json.gz", "--sentences", squad / file))
+            for test, file in (
+                ("reqa", "reqa-squad-dev-sentences.jsonl.gz"),
+                ("multireqa", "multireqa-squad-dev-sentences.jsonl.gz"),
+            )
+        )
+    if name == "nq":
+        folder = split_nq(data / "retrieval" / "qed-nq-sentence", work / "nq")
+        return folder, (beir("nq", folder, "test"), beir("selqa", data / "retrieval" / "selqa", "test"))
+    folder = data / "retrieval" / name
+    return folder, (beir("dev", folder, "dev"), beir("test", folder, "test"))
+
+
+def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, Any]]:
+    """Make the pairs to train on, in ``work``. Returns those of scored.jsonl: gold, and ten candidates a question."""
+    scored = work / "scored.jsonl"
+    if not scored.is_file():
+        oreqa("mine", "silver", "--data", train, "--model", BASE_ENCODER, "--draw", draw, "--classifier", classifier,
+              "-k", 10, "--mode", "hybrid", "--min-probability", 0, "--work", work / "indexes" / "train",
+              "--out", scored)  # fmt: skip
+    if not (work / "negatives.jsonl").is_file():
+        oreqa("mine", "negatives", "--data", train, "--model", BASE_ENCODER, "--draw", draw,
+              "--work", work / "indexes" / "train", "--out", work / "negatives.jsonl")  # fmt: skip
+    rows = [row for _, row in read_jsonl(scored)]
+    # What `oreqa mine silver --questions` finds, which is not told the answers: gold ones are among the others.
+    found = [row | {"source": "silver", "weight": row["score"]} for row in rows if "rank" in row]
+    # Gold pairs as if nothing had been mined: without scores, so that nothing is masked by them.
+    gold = [{k: v for k, v in row.items() if k != "score"} for row in rows if row["source"] == "gold"]
+    write_jsonl(work / "gold.jsonl", gold)
+    write_jsonl(work / "unlabelled.jsonl", found)
+    return rows
+
+
+def count_pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many pairs there are, by source and by tenths of p, and how pure they are if the answers are not given."""
+    questions = {row["question"] for row in rows}
+    by_source = {source: [row["score"] for row in rows if row["source"] == source] for source in ("gold", "silver")}
+    kept = [score for score in by_source["silver"] if score >= LEAST]
+    tenths = {source: Counter(min(9, int(10 * score)) / 10 for score in scores) for source, scores in by_source.items()}
+    unlabelled = {}
+    for least in (0.3, 0.5, 0.7, 0.8, 0.9):
+        found = [row for row in rows if "rank" in row and row["score"] >= least]
+        unlabelled[least] = {
+            "pairs": len(found),
+            "gold": sum(row["source"] == "gold" for row in found) / max(1, len(found)),
+            "questions": len({row["question"] for row in found}) / len(questions),
+        }
+    return {
+        "questions": len(questions), "gold": len(by_source["gold"]), "silver": len(kept),
+        "mean p of silver": sum(kept) / max(1, len(kept)),
+        "by tenths of p": {source: dict(sorted(counts.items())) for source, counts in tenths.items()},
+        "answers not given, by least p": unlabelled,
+    }  # fmt: skip
+
+
+def train_encoder(variant: str, seed: int, work: Path) -> Path:
+    files, settings = VARIANTS[variant]
+    folder = work / "models" / f"{variant}-{seed}".replace(" ", "").replace(",", "-")
+    if not (folder / "run.json").is_file():
+        data = [str((work / f"{file}.jsonl").absolute()) for file in files]
+        chosen = [f"data={json.dumps(data)}", f"seed={seed}", "negatives=0", *settings]
+        more = [part for setting in chosen for part in ("--set", setting)]
+        oreqa("train", "retriever", "--recipe", RECIPE, *more, "--out", folder)
+    return folder
+
+
+def evaluate(test: Test, work: Path, name: str, mode: str, index: str, *more: object) -> Run:
+    out = work / "runs" / f"{name}@{test.name}"
+    if not (out / "metrics.json").is_file():
+        where = work / "indexes" / f"{index}@{test.corpus}"
+        oreqa("eval", *test.arguments, "--mode", mode, "--out", out, "--index", where, *more)
+    return load_run(out)
+
+
+def tabulate(runs: dict[str, list[Run]], rivals: tuple[str, ...]) -> dict[str, Any]:
+    """Each run's metrics by seed, and how much the mean over seeds gains on the rivals', question by question."""
+    table: dict[str, Any] = {}
+    for label, found in runs.items():
+        table[label] = {metric: [run.summary[metric] for run in found] for metric in SHOWN if metric in found[0].summary}
+        for rival in rivals:
+            if rival in runs and rival != label:
+                ids = list(found[0].questions)
+                a, b = (np.mean([[run.questions[i]["mrr"] for i in ids] for run in own], 0) for own in (runs[rival], found))
+                table[label][f"mrr over {rival}"] = asdict(paired_difference(list(a), list(b), 0))
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("domain", choices=["squad", "nq", "medquad"])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, default=Path("runs/augmentation"))
+    parser.add_argument("--classifier", default=CLASSIFIER, help="take another --work for another one")
+    parser.add_argument("--draw", type=int, default=4000, help="questions to learn from")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
+    parser.add_argument("--tests", nargs="+", help="names of the sets to measure on; all of the domain's if left out")
+    parser.add_argument("--modes", nargs="+", default=["dense", "hybrid"], choices=["dense", "hybrid"])
+    parser.add_argument(
+        "--rerank", action="store_true", help="also re-rank the untrained hybrid: slow on SQuAD's 10,539 questions"
+    )
+    options = parser.parse_args()
+    work = options.work / f"{options.domain}-{options.draw}"
+    train, tests = domain(options.domain, options.data, work)
+    rows = mine(train, work, options.draw, options.classifier)
+    trained = {v: [train_encoder(v, seed, work) for seed in range(options.seeds)] for v in options.variants}
+    for test in (test for test in tests if test.name in (options.tests or [test.name])):
+        runs = {label: [evaluate(test, work, mode, mode, "untrained")] for label, mode in
+                (("BM25", "sparse"), ("dense, untrained", "dense"), ("hybrid, untrained", "hybrid"))}  # fmt: skip
+        if options.rerank:
+            more = ("--rerank", RERANKED, "--classifier", options.classifier)
+            runs["hybrid, untrained, re-ranked"] = [evaluate(test, work, "reranked", "hybrid", "untrained", *more)]
+        for mode in options.modes:
+            for variant, folders in trained.items():
+                runs[f"{mode}, {variant}"] = [
+                    evaluate(test, work, f"{folder.name}-{mode}", mode, folder.name, "--model", folder)
+                                              for folder in folders]  # fmt: skip
+        rivals = ("dense, untrained", "hybrid, untrained", *(f"{mode}, {variant}" for mode in options.modes
+                                                             for variant in (GOLD, UNWEIGHTED)))  # fmt: skip
+        result = {
+            "learned from": count_pairs(rows), "seeds": options.seeds, "test": test.name,
+            "questions": runs["BM25"][0].summary["questions"],
+            "data_sha256": read_json(work / "runs" / f"sparse@{test.name}" / "metrics.json")["data_sha256"],
+            "runs": tabulate(runs, rivals),
+        }  # fmt: skip
+        classifier = f"-{Path(options.classifier).name}" if options.classifier != CLASSIFIER else ""
+        seeds = f"-{options.seeds}-seeds" if options.seeds > 1 else ""
+        report(f"augmentation-{options.domain}-{test.name}{classifier}{seeds}", result)
+
+
+if __name__ == "__main__":
+    main()

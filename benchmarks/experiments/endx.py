@@ -1,0 +1,313 @@
+"""ENDX against the dual encoder alone, variational rivals and mined negatives, at equal numbers of seen pairs.
+
+Run:  python benchmarks/experiments/endx.py --data ../shared/data --set squad --work runs/endx \\
+          --encoder gru --system dual --system endx
+      python benchmarks/experiments/endx.py ... --dev --variant late endx alignment.ramp_epochs=4
+
+Measured are the ranks of each question's right sentences among all of the collection: MRR, R@1 and R@5 as Wang et al.
+(2021, Eq. 14 and 15) define them. The collection is ReQA SQuAD dev, the held-out articles of NQ's file, or MedQuAD's test
+split; with --dev, for choosing settings, the held-out articles of SQuAD's training files (MedQuAD's dev split). A --variant
+is a name, the system that it changes and is compared with, and settings.
+
+The ranks of every run are kept in results/endx: what stands there, of the same pairs and the same recipe, is neither trained
+nor measured again. The result has all of them.
+
+Questions are compared with vectors of sentences and nothing else; oreqa eval reqa --mode dense adds a share of the passage's
+vector. All is computed in float32, whatever the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+from oreqa.datasets.load import load_paragraphs, load_task
+from oreqa.datasets.pairs import Pair, pair_row
+from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, often_asked_numbers
+from oreqa.defaults import BASE_ENCODER
+from oreqa.evaluation.metrics import gold_ranks, mean_metrics, question_metrics
+from oreqa.evaluation.significance import paired_difference
+from oreqa.files import read_jsonl, write_jsonl
+from oreqa.index.encodings import encoder_input
+from oreqa.losses.alignment import PairVectors, alignment_loss
+from oreqa.mining import mine_negatives
+from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.encoder.folder import read_encoder_folder
+from oreqa.models.folders import find_model
+from oreqa.models.graph.session import load_session
+from oreqa.provenance import data_hash
+from oreqa.training.data import load_training_pairs
+from oreqa.training.recipe_files import load_recipe
+from oreqa.training.records import train_recorded
+from oreqa.training.retriever import train_retriever
+from oreqa.training.retriever_recipe import RetrieverRecipe
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import RESULTS, ROOT, commit, mean_and_deviation, report
+
+RECIPES = Path(__file__).parents[2] / "recipes" / "small"
+KEPT = RESULTS / "endx"
+SQUAD = ("extractive/squad-train-pieces.json.gz", "extractive/squad-train-more.json.gz")
+SETS = {"squad": SQUAD, "nq": ("extractive/qed-nq-train.json.gz",), "medquad": ("retrieval/medquad",)}
+ENCODERS = ("bert", "gru", "lstm", "transformer", "rnn")
+METRICS = ("mrr", "r@1", "r@5")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Settings of an encoder's small recipe, which is ENDX with unit vectors; and the system that it is compared with.
+
+    With ``labels`` the labels teach instead of the cross-encoder: in all four terms each pair is its own and only neighbour.
+    """
+
+    rival: str | None
+    settings: tuple[str, ...] = ()
+    labels: bool = False
+
+
+ALONE = ("alignment=",)
+RAW = ("similarity=dot", "scale=1.0")
+"""Inner products of vectors of any length, as the paper has them."""
+KEEP_CROSS = ("alignment.keep_cross=true",)
+"""For benchmarks/experiments/geometry.py and endx_relevance.py."""
+SYSTEMS = {
+    "dual": System(None, ALONE),
+    "endx": System("dual", KEEP_CROSS),
+    "dual_vae": System("dual", (*ALONE, "variational.kind=dual")),
+    "cross_vae": System("dual", (*ALONE, "variational.kind=cross")),
+    "mined": System("dual", (*ALONE, "negatives=4")),
+    "endx_mined": System("mined", ("negatives=4",)),
+    "dual_dot": System(None, (*ALONE, *RAW)),
+    "endx_dot": System("dual_dot", (*RAW, *KEEP_CROSS)),
+}
+CHANGES: dict[str, tuple[str, ...]] = {
+    "without_qq": ("alignment.question_question=0.0",),
+    "without_aa": ("alignment.answer_answer=0.0",),
+    "without_qa": ("alignment.question_answer=0.0",),
+    "without_aq": ("alignment.answer_question=0.0",),
+    "unaligned": ("alignment.share=0.0",),
+    "attached": ("alignment.detach=false",),
+    "gaussian": ("alignment.kernel=gaussian",),
+    "printed": ("alignment.question_question=1e4", "alignment.answer_answer=1e4"),
+    "labels": (),
+}
+"""What is changed in ENDX. ``unaligned`` trains the cross-encoder, but the dual encoder learns nothing from it; ``printed``
+has the paper's weights; ``labels`` is explained above."""
+SYSTEMS |= {
+    f"{base}_{name}": System(base, (*SYSTEMS[base].settings, *settings), name == "labels")
+    for base in ("endx", "endx_dot")
+    for name, settings in CHANGES.items()
+}
+
+
+def load_test(data: Path, name: str, dev: bool) -> ReqaTask:
+    """The task that a set is measured on."""
+    if name == "medquad":
+        return load_task(data / SETS[name][0], "dev" if dev else "test")
+    if name == "nq" or dev:
+        return load_task(data / SETS[name][0], held_out=True)
+    boundaries = load_boundaries(data / "squad" / "reqa-squad-dev-sentences.jsonl.gz")
+    return build_reqa(load_paragraphs(data / "squad" / "squad-v1.1-dev.json.gz"), boundaries)
+
+
+def draw_pairs(data: Path, name: str, count: int) -> list[Pair]:
+    """So many pairs of question and answer, all if there are fewer."""
+    pairs = [pair for part in SETS[name] for pair in load_training_pairs(data / part)]
+    return [pairs[number] for number in sorted(random.Random(0).sample(range(len(pairs)), min(count, len(pairs))))]
+
+
+def with_negatives(data: Path, name: str, pairs: Sequence[Pair], work: Path) -> list[Pair]:
+    """The pairs with hard negatives."""
+    negatives: dict[tuple[str, str], Any] = {}
+    for part in SETS[name]:
+        mined = work / f"mined-{name}-{Path(part).name.partition('.')[0]}.jsonl"
+        if not mined.is_file():
+            mine_negatives(data / part, mined, model=BASE_ENCODER)
+        negatives |= {(pair.question, pair.positive.answer): pair.negatives for pair in load_training_pairs(mined)}
+    return [replace(pair, negatives=negatives[pair.question, pair.positive.answer]) for pair in pairs]
+
+
+def make_recipe(encoder: str, system: System, pairs: Path, seed: int, epochs: int | None) -> RetrieverRecipe:
+    """The small recipe of an encoder with the settings of a system."""
+    file = RECIPES / ("endx-bert.toml" if encoder == "bert" else "endx-gru.toml")
+    settings = [*system.settings, f'data=["{pairs}"]', f"seed={seed}", "optimiser.precision=f32"]
+    settings += [f"encoder={encoder}"] if encoder != "bert" else []
+    return load_recipe(RetrieverRecipe, file, settings + ([f"epochs={epochs}"] if epochs else []))
+
+
+@contextmanager
+def labels_teach() -> Iterator[None]:
+    """Lets alignments learn from the labels: each pair's own vectors are its only neighbours."""
+
+    def taught_by_labels(dual: PairVectors, cross: PairVectors, *rest: Any, **named: Any) -> torch.Tensor:
+        apart = 100 * torch.eye(len(cross.questions), device=cross.questions.device)
+        return alignment_loss(dual, PairVectors(apart, apart), *rest, **named)
+
+    with patch("oreqa.training.losses.alignment_loss", taught_by_labels):
+        yield
+
+
+def ranks_of(task: ReqaTask, encoder: Encoder) -> list[list[float]]:
+    """For each question the ranks of its right sentences."""
+    vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
+    questions = encoder.encode(list(task.questions))
+    return [gold_ranks(vectors @ question, gold) for question, gold in zip(questions, task.gold, strict=True)]
+
+
+def backbone() -> Encoder:
+    """MiniLM before any training, which reads sentences alone, as the trained encoders do."""
+    folder = replace(read_encoder_folder(find_model(BASE_ENCODER)), context="none")
+    return Encoder(folder, load_session("encoder", folder, "cpu", "f32"), "", folder.width)
+
+
+def ensure_measured(
+    task: ReqaTask, recipe: RetrieverRecipe, labels: bool, facts: dict[str, Any], out: Path, file: Path
+) -> None:
+    """Train and measure a model, and keep its ranks in ``file``, unless they are there."""
+    facts = {**facts, "recipe": recipe.model_dump(mode="json", exclude={"data"})}
+    if file.is_file():
+        if facts.items() <= read_kept(file)[0].items():
+            return
+        raise SystemExit(f"{file}: it has the ranks of other pairs or settings; move or remove it")
+    if not (out / "run.json").is_file():
+        with labels_teach() if labels else nullcontext():
+            train_recorded(train_retriever, recipe, out)
+    record = json.loads((out / "run.json").read_text())
+    hashes = {str(path): data_hash([Path(path)]) for path in recipe.data}
+    if record["recipe"] != recipe.model_dump(mode="json") or record["data_sha256"] != hashes:
+        raise SystemExit(f"{out}: it was trained with other settings or pairs; name another --work, or remove it")
+    of_step = record["seconds"] / (record["steps"] - record.get("seconds_since_step", 0))
+    facts |= {"steps": record["steps"], "seconds_a_step": round(of_step, 3), "commit": commit(ROOT / "src")}
+    ranks = ranks_of(task, Encoder.load(out, precision="f32"))
+    write_jsonl(file, [facts, *({"ranks": of_question} for of_question in ranks)])
+
+
+def read_kept(file: Path) -> tuple[dict[str, Any], list[list[float]]]:
+    """The facts of a run, and its ranks."""
+    facts, *rows = (row for _, row in read_jsonl(file))
+    return facts, [row["ranks"] for row in rows]
+
+
+def figures(ranks: Sequence[Sequence[float]]) -> dict[str, float]:
+    metrics = mean_metrics([question_metrics(of_question) for of_question in ranks])
+    return {name: round(metrics[name], 2) for name in METRICS}
+
+
+def row(runs: Sequence[Sequence[Sequence[float]]]) -> dict[str, list[float]]:
+    """Mean and standard deviation over seeds."""
+    of_runs = [figures(run) for run in runs]
+    return {name: mean_and_deviation([of_run[name] for of_run in of_runs]) for name in METRICS}
+
+
+def reciprocal(runs: Sequence[Sequence[Sequence[float]]]) -> list[float]:
+    """Each question's reciprocal rank, the mean over seeds."""
+    values: list[float] = np.mean([[1 / of_question[0] for of_question in run] for run in runs], axis=0).tolist()
+    return values
+
+
+def rivals(rival: str | None) -> list[str]:
+    """A rival, the rival of that, and so on."""
+    return [rival, *rivals(SYSTEMS[rival].rival)] if rival else []
+
+
+def but_seed(facts: dict[str, Any]) -> dict[str, Any]:
+    """The recipe of a run without its seed."""
+    return {**facts["recipe"], "seed": None}
+
+
+def collect(task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
+    """The rows of all kept runs of a set and its pairs, and the differences of each system and its rival, and that one's."""
+    runs: dict[tuple[str, str], dict[int, list[list[float]]]] = {}
+    facts: dict[tuple[str, str], dict[str, Any]] = {}
+    for file in sorted(KEPT.glob(f"{name}-*.jsonl.gz")):
+        of_run, ranks = read_kept(file)
+        if of_run["pairs_sha256"] == pairs_sha256:
+            run = of_run["encoder"], of_run["system"]
+            runs.setdefault(run, {})[of_run["seed"]] = ranks
+            if but_seed(facts.setdefault(run, of_run)) != but_seed(of_run):
+                raise SystemExit(f"{file}: it is of another recipe than the runs with other seeds; move it away")
+    rows, differences, often = dict[str, Any](), dict[str, Any](), dict[str, dict[str, Any]]()
+    for (encoder, system), of_seed in runs.items():
+        key, of_run = f"{encoder} {system}", facts[encoder, system]
+        rows[key] = row(list(of_seed.values())) | {"seeds": len(of_seed), "epochs": of_run["recipe"]["epochs"]}
+        rows[key] |= {name: of_run[name] for name in ("settings", "steps", "seconds_a_step", "commit")}
+        tables = []
+        for minimum in (2, 4, 8) if name == "squad" else ():
+            numbers = often_asked_numbers(task, minimum)
+            tables.append((numbers, often.setdefault(f"at least {minimum}", {"questions": len(numbers)})))
+            tables[-1][1][key] = row([[ranks[number] for number in numbers] for ranks in of_seed.values()])
+        for rival in rivals(of_run["rival"]):
+            theirs_of_seed = runs.get((encoder, rival), {})
+            if theirs_of_seed and facts[encoder, rival]["recipe"]["epochs"] != of_run["recipe"]["epochs"]:
+                raise SystemExit(f"{key}: it saw its pairs more or less often than {rival}; train both alike")
+            if not (common := sorted(set(of_seed) & set(theirs_of_seed))):
+                continue
+            theirs, ours = (reciprocal([of[seed] for seed in common]) for of in (theirs_of_seed, of_seed))
+            differences[f"{key} - {rival}"] = asdict(paired_difference(theirs, ours, 0)) | {"seeds": len(common)}
+            for numbers, table in tables:
+                gain = paired_difference([theirs[number] for number in numbers], [ours[number] for number in numbers], 0)
+                table[f"{key} - {rival}"] = asdict(gain)
+    return {"rows": rows, "mrr_differences": differences, "answers_with_questions": often}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--set", choices=SETS, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--encoder", action="append", choices=ENCODERS)
+    parser.add_argument("--system", action="append", choices=[*SYSTEMS])
+    parser.add_argument("--variant", action="append", nargs="+", default=[], help="NAME SYSTEM KEY=VALUE ...")
+    parser.add_argument("--pairs", type=int, default=3000)
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--seed", type=int, action="append")
+    parser.add_argument("--dev", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.dev and arguments.set == "nq":
+        parser.error("--dev: NQ's held-out articles are its test collection; choose settings on another set")
+    systems = {name: SYSTEMS[name] for name in arguments.system or ()}
+    for name, base, *settings in arguments.variant:
+        if base not in SYSTEMS:
+            parser.error(f"--variant {name} {base}: there is no such system")
+        systems[name] = System(base, (*SYSTEMS[base].settings, *settings), SYSTEMS[base].labels)
+    work, name = arguments.work, arguments.set + ("_dev" if arguments.dev else "")
+    work.mkdir(parents=True, exist_ok=True)
+    mined, plain = (work / f"{kind}-{arguments.set}-{arguments.pairs}.jsonl" for kind in ("with-negatives", "pairs"))
+    pairs = draw_pairs(arguments.data, arguments.set, arguments.pairs)
+    write_jsonl(plain, map(pair_row, pairs))
+    if any("negatives=4" in system.settings for system in systems.values()) and not mined.is_file():
+        write_jsonl(mined, map(pair_row, with_negatives(arguments.data, arguments.set, pairs, work)))
+    task, pairs_sha256 = load_test(arguments.data, arguments.set, arguments.dev), data_hash([plain])
+    before = figures(ranks_of(task, backbone()))
+    print("the backbone as it is", before, flush=True)
+    for encoder in arguments.encoder or ("gru",):
+        for seed in arguments.seed or (0,):
+            for key, system in systems.items():
+                kind = mined if "negatives=4" in system.settings else plain
+                recipe = make_recipe(encoder, system, kind, seed, arguments.epochs)
+                facts = {"encoder": encoder, "system": key, "seed": seed, "pairs_sha256": pairs_sha256}
+                facts |= {"rival": system.rival, "settings": list(system.settings)}
+                if kind is mined:
+                    facts["negatives_sha256"] = data_hash([mined])
+                file = KEPT / f"{name}-{encoder}-{key}-{seed}.jsonl.gz"
+                out = work / f"{encoder}-{key}-{arguments.set}-{seed}"
+                ensure_measured(task, recipe, system.labels, facts, out, file)
+                print(encoder, key, seed, figures(read_kept(file)[1]), flush=True)
+    counts = {"pairs": len(pairs), "asked": len(task.questions), "candidates": task.candidates}
+    counted = {**counts, "pairs_sha256": pairs_sha256, "backbone": before}
+    report(f"endx-{name}", {**counted, **collect(task, name, pairs_sha256)})
+
+
+if __name__ == "__main__":
+    main()

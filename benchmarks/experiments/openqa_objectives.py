@@ -1,0 +1,139 @@
+"""The objectives of ProQA's Table 4 (Xiong et al. 2021), each fine-tuned from the same question encoder and reader.
+
+Run:  python benchmarks/experiments/openqa_objectives.py --data ../shared/data --work runs/objectives (needs the train extra)
+
+The collection is the passages of QED's Natural Questions and of AfriQA. Learned from are questions of NQ's training articles
+and of CuratedTREC's training set; lambda is chosen on a third of the questions of NQ's held-out articles, whose answers the
+reader has never seen. Measured are the other two thirds, and those questions of CuratedTREC's test set that a passage of the
+collection answers. The first row is the encoder and the reader after steps of next to no length: its passages are ranked by
+vectors alone and its lambda is chosen as in the other rows. What is trained or answered already is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from oreqa.datasets.load import answered_questions, load_paragraphs, read_passages
+from oreqa.datasets.paragraphs import Paragraph, save_squad
+from oreqa.datasets.questions import OpenQuestion, answer_ranges
+from oreqa.evaluation import evaluate_openqa
+from oreqa.evaluation.runs import load_run
+from oreqa.evaluation.significance import paired_difference
+from oreqa.files import write_jsonl
+from oreqa.index.passages import index_passages
+from oreqa.index.store import Settings
+from oreqa.provenance import data_hash
+from oreqa.text.answers import normalize_answer
+from oreqa.training import train_model
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import report
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "openqa.toml"
+NQ = "extractive/qed-nq-train.json.gz"
+COLLECTION = (NQ, "extractive/afriqa-en.json.gz")
+TREC = "factoid/curatedtrec-large2470-{}.jsonl.gz"
+OBJECTIVES = ("shared", "shared_joint", "shared_rerank", "joint", "separate")
+METRICS = ("em", "f1", "acc@1", "acc@5")
+
+
+def write_questions(file: Path, questions: Sequence[OpenQuestion]) -> None:
+    """Write a question list."""
+    rows = [
+        {"id": str(number), "question": question.text}
+        | ({"pattern": question.pattern} if question.pattern is not None else {"answers": list(question.answers)})
+        for number, question in enumerate(questions)
+    ]
+    write_jsonl(file, rows)
+
+
+def prepare(data: Path, work: Path, count: int) -> dict[str, int]:
+    """Write the collection and the four question lists; returns how many passages and questions they hold."""
+    paragraphs = {p.text: Paragraph(p.title, p.text, ()) for name in COLLECTION for p in load_paragraphs(data / name)}
+    save_squad(work / "collection.json", paragraphs.values())
+    asked, held_out = answered_questions(data / NQ), answered_questions(data / NQ, held_out=True)
+    trec = answered_questions(data / TREC.format("train"))
+    asked, trec = (random.Random(0).sample(questions, min(len(questions), count)) for questions in (asked, trec))
+    dev = random.Random(0).sample(held_out, len(held_out) // 3)
+    seen = {normalize_answer(question.text) for question in (*asked, *trec)}
+    texts = list(paragraphs)
+    answerable = [
+        question
+        for question in answered_questions(data / TREC.format("test"))
+        if normalize_answer(question.text) not in seen and any(answer_ranges(text, question) for text in texts)
+    ]
+    lists = {
+        "train": asked + trec,
+        "few": asked[:8],
+        "dev": dev,
+        "nq": [question for question in held_out if question not in dev],
+        "trec": answerable,
+    }
+    for name, questions in lists.items():
+        write_questions(work / f"{name}.jsonl", questions)
+    return {"passages": len(paragraphs)} | {name: len(questions) for name, questions in lists.items()}
+
+
+def answer(work: Path, name: str, model: str | Path, reader: str | Path, passages: int) -> dict[str, Any]:
+    """Answer both test sets; returns EM, F1 and the accuracy of retrieval for each."""
+    figures, index = {}, work / f"{name}-index"
+    index_passages(index, read_passages(work / "collection.json"), Settings(model=str(model))).close()
+    for test in ("nq", "trec"):
+        out = work / f"{name}-{test}"
+        if not (out / "metrics.json").is_file():
+            evaluate_openqa(work / f"{test}.jsonl", out, index=index, reader=reader, reranker=None, passages=passages)
+        metrics = json.loads((out / "metrics.json").read_text())
+        figures[test] = {metric: metrics[metric] for metric in METRICS}
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--questions", type=int, default=1000, help="questions of each set that are learned from")
+    parser.add_argument("--set", action="append", default=[], help="a setting of the recipe, for all trainings")
+    arguments = parser.parse_args()
+    work: Path = arguments.work
+    work.mkdir(parents=True, exist_ok=True)
+    counts = prepare(arguments.data, work, arguments.questions)
+    print(counts, flush=True)
+    rows, records = {}, {}
+    for name in ("before", *OBJECTIVES):
+        places = {"corpus": "collection.json", "dev": "dev.jsonl", "data_root": work, "work": work / "work"}
+        changes = [f"{key}={value}" for key, value in places.items()] + arguments.set
+        if name == "before":
+            changes += ['data=["few.jsonl"]', "loss=shared", "optimiser.learning_rate=1e-12"]
+        else:
+            changes += ['data=["train.jsonl"]', f"loss={name}"]
+        if not (work / name / "run.json").is_file():
+            train_model("openqa", RECIPE, work / name, changes)
+        record = json.loads((work / name / "run.json").read_text())
+        learned = work / ("few.jsonl" if name == "before" else "train.jsonl")
+        if data_hash([learned]) not in record["data_sha256"].values():
+            raise SystemExit(f"{work / name}: it learned from other questions than {learned} holds now; name another --work")
+        records[name] = {key: record[key] for key in ("steps", "seconds", "unmatched", "skipped", "lambda")}
+        rows[name] = answer(work, name, work / name / "retriever", work / name / "reader", passages=5)
+        print(name, rows[name], flush=True)
+    em: dict[tuple[str, str], list[float]] = {}
+    for name in rows:
+        for test in ("nq", "trec"):
+            em[name, test] = [row["em"] for row in load_run(work / f"{name}-{test}").questions.values()]
+    differences = {
+        f"shared - {name}, {test}": asdict(paired_difference(em[name, test], em["shared", test], 0))
+        for name in rows
+        if name != "shared"
+        for test in ("nq", "trec")
+    }
+    report("openqa_objectives", {**counts, "records": records, "rows": rows, "em_differences": differences})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Progressive pretraining: batches from clusters against batches at random and the inverse cloze task, at equal updates.
+
+Run:  oreqa generate --data ../shared/data/squad/squad-v1.1-dev.json.gz --generator DIR --out questions.jsonl
+      python benchmarks/experiments/pretraining.py --corpus ../shared/data/squad/squad-v1.1-dev.json.gz \\
+          --questions questions.jsonl --work runs/pretraining --name squad
+
+The corpus is a SQuAD or MRQA file, whose paragraphs are the passages, or a BEIR folder, whose documents are split as an
+index splits them. What is learned from is generated from its passages alone, and the questions that people asked about them
+are looked at only to measure. For each seed the three trainings take the same number of steps. Measured is how deep each
+question's passage, or the first of its document, lies among all, by vectors alone: R@5, R@10, R@20 and MRR, the setting of
+ProQA's Table 3 (Xiong et al. 2021). The encoder before any training stands beside them; with --share, so do means of its
+weights and that share of the trained ones. What --work holds is neither trained nor measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oreqa.core import Passage
+from oreqa.datasets.beir import load_beir
+from oreqa.datasets.load import load_paragraphs, read_passages
+from oreqa.datasets.pairs import load_pairs
+from oreqa.datasets.paragraphs import is_held_out
+from oreqa.defaults import BASE_ENCODER
+from oreqa.evaluation.metrics import gold_ranks
+from oreqa.evaluation.significance import paired_difference
+from oreqa.files import read_json, write_json, write_text
+from oreqa.generation.sources import index_data
+from oreqa.index.encodings import encoder_input
+from oreqa.mining import mine_cloze
+from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.mixing import mix_weights
+from oreqa.progress import no_progress
+from oreqa.provenance import data_hash
+from oreqa.training import train_model
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import mean_and_deviation, report
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "pretraining.toml"
+SYSTEMS = ("clusters", "distinct", "cloze")
+"""Clusters against batches at random on the same questions; cloze pairs in batches at random."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Passages, the questions that people asked about them, and the numbers of the passages that answer each."""
+
+    passages: list[Passage]
+    questions: list[str]
+    gold: list[list[int]]
+
+
+def load_task(corpus: Path, index: Path, split: str, held_out: bool) -> Task:
+    """The task of a SQuAD or MRQA file, equal questions merged, or of a BEIR folder's split, which is indexed in ``index``.
+
+    With ``held_out`` only questions of held-out articles are measured, among the passages of all.
+    """
+    gold = defaultdict[str, list[int]](list)
+    if corpus.is_dir():
+        with index_data(corpus, index, BASE_ENCODER, "cpu", no_progress) as opened:
+            passages = list(opened.passages())
+        places = defaultdict[str, list[int]](list)
+        for place, passage in enumerate(passages):
+            places[passage.document_key].append(place)
+        beir = load_beir(corpus, split)
+        for key, grades in beir.qrels.items():
+            gold[beir.queries[key]] += [p for document, grade in grades.items() if grade > 0 for p in places[document]]
+    else:
+        passages = read_passages(corpus)
+        for place, paragraph in enumerate(load_paragraphs(corpus)):
+            for question in paragraph.questions:
+                if question.answers and (not held_out or is_held_out(paragraph)):
+                    gold[question.text].append(place)
+    return Task(passages, list(gold), [sorted(set(places)) for places in gold.values()])
+
+
+def passage_ranks(task: Task, model: str | Path) -> list[float]:
+    """For each question the rank of the first passage that answers it, by the model's vectors of whole passages."""
+    encoder = Encoder.load(model)
+    vectors = np.stack([rows[0] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
+    ranks = []
+    for begin in range(0, len(task.questions), 512):
+        scores = encoder.encode(task.questions[begin : begin + 512]) @ vectors.T
+        ranks += [gold_ranks(row, gold)[0] for row, gold in zip(scores, task.gold[begin : begin + 512], strict=True)]
+    return ranks
+
+
+def kept_ranks(task: Task, model: str | Path, file: Path) -> list[float]:
+    """``passage_ranks``, which ``file`` keeps."""
+    if not file.is_file():
+        write_json(file, passage_ranks(task, model))
+    ranks: list[float] = read_json(file)
+    return ranks
+
+
+def figures(ranks: Sequence[float]) -> dict[str, float]:
+    """R@N and MRR in percent."""
+    best = np.array(ranks)
+    metrics = {f"r@{n}": float(np.mean(best <= n)) for n in (1, 5, 10, 20)} | {"mrr": float(np.mean(1 / best))}
+    return {name: round(100 * value, 2) for name, value in metrics.items()}
+
+
+def draw_lines(source: Path, count: int, seed: int, out: Path) -> None:
+    """Write so many lines of a file to ``out``, all if it has no more."""
+    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = sorted(random.Random(seed).sample(range(len(lines)), min(count, len(lines))))
+    write_text(out, "".join(lines[number] for number in kept))
+
+
+def draw_cloze(corpus: Path, index: Path, passages: int, count: int, seed: int, out: Path) -> None:
+    """Write so many pairs of the inverse cloze task to ``out``."""
+    every = out.with_name(f"every-{out.name}")
+    data, source = (None, index) if corpus.is_dir() else (corpus, None)
+    mine_cloze(every, data=data, index=source, draws=-(-count // passages) + 1, seed=seed)
+    draw_lines(every, count, seed, out)
+    every.unlink()
+
+
+def train(system: str, questions: Path, cloze: Path, out: Path, seed: int, settings: Sequence[str]) -> dict[str, Any]:
+    """Train one system, unless it is trained already; returns what its run.json holds."""
+    pairs = cloze if system == "cloze" else questions
+    if not (out / "run.json").is_file():
+        order = "clusters" if system == "clusters" else "distinct"
+        train_model("retriever", RECIPE, out, [f'data=["{pairs}"]', f"batches={order}", f"seed={seed}", *settings])
+    record: dict[str, Any] = json.loads((out / "run.json").read_text())
+    if list(record["data_sha256"].values()) != [data_hash([pairs])]:
+        raise SystemExit(f"{out}: it was trained on other pairs than {pairs} holds now; name another --work")
+    return record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--split", default="test", help="split of a BEIR folder")
+    parser.add_argument(
+        "--held-out", action="store_true", help="measure the held-out articles of a file that models learned from"
+    )
+    parser.add_argument("--questions", type=Path, required=True, help="pairs from oreqa generate")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--pairs", type=int, default=5000, help="generated questions that are drawn, all if there are fewer")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--set", action="append", default=[], help="a setting of the recipe, for all trainings")
+    parser.add_argument("--share", type=float, help="measure means of the weights, too, with so much of the trained ones")
+    parser.add_argument("--name", required=True, help="part of the result's name")
+    arguments = parser.parse_args()
+    if arguments.held_out and arguments.corpus.is_dir():
+        parser.error("--held-out is for a file; name a split of a BEIR folder")
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    index = arguments.work / f"{arguments.name}-index"
+    task = load_task(arguments.corpus, index, arguments.split, arguments.held_out)
+    questions = arguments.work / f"{arguments.name}-drawn.jsonl"
+    draw_lines(arguments.questions, arguments.pairs, 0, questions)
+    pairs = sum(1 for _ in load_pairs(questions))
+    before = arguments.work / f"{arguments.name}-before-ranks.json"
+    ranks: dict[str, list[list[float]]] = {"before": [kept_ranks(task, BASE_ENCODER, before)]}
+    print("before", figures(ranks["before"][0]), flush=True)
+    steps: dict[str, int] = {}
+    for seed in range(arguments.seeds):
+        cloze = arguments.work / f"{arguments.name}-cloze-{pairs}-{seed}.jsonl"
+        if not cloze.is_file():
+            draw_cloze(arguments.corpus, index, len(task.passages), pairs, seed, cloze)
+        for system in SYSTEMS:
+            out = arguments.work / f"{arguments.name}-{system}-{seed}"
+            record = train(system, questions, cloze, out, seed, arguments.set)
+            steps[system] = record["steps"]
+            models = {system: out}
+            if arguments.share is not None:
+                models[f"{system}, {arguments.share:g} of it"] = mixed = out.with_name(f"{out.name}-{arguments.share:g}")
+                if not (mixed / "model.safetensors").is_file():
+                    mix_weights(out, BASE_ENCODER, arguments.share, mixed)
+            for name, model in models.items():
+                ranks.setdefault(name, []).append(kept_ranks(task, model, model.with_name(f"{model.name}-ranks.json")))
+                print(name, seed, figures(ranks[name][-1]), flush=True)
+    if len(set(steps.values())) > 1:
+        raise SystemExit(f"the systems took different numbers of steps: {steps}")
+    rows: dict[str, dict[str, Any]] = {}
+    for system, runs in ranks.items():
+        columns = {name: [figures(run)[name] for run in runs] for name in figures(runs[0])}
+        rows[system] = {name: [*mean_and_deviation(values), values] for name, values in columns.items()}
+    reciprocal = {system: np.mean([1 / np.array(run) for run in runs], axis=0) for system, runs in ranks.items()}
+    compared = [("clusters", system) for system in ("distinct", "cloze", "before")]
+    compared += [(system, "before") for system in ranks if system not in ("clusters", "before")]
+    differences = {
+        f"{system} - {other}": paired_difference(reciprocal[other].tolist(), reciprocal[system].tolist(), 0)
+        for system, other in compared
+    }
+    counts: dict[str, Any] = {"passages": len(task.passages), "asked": len(task.questions), "pairs": pairs, "steps": steps}
+    counts["questions_sha256"] = data_hash([questions])
+    settings = {"seeds": arguments.seeds, "settings": arguments.set, "held_out": arguments.held_out}
+    gains = {name: asdict(difference) for name, difference in differences.items()}
+    report(f"pretraining-{arguments.name}", {**counts, **settings, "rows": rows, "mrr_differences": gains})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,257 @@
+"""Tune the one score of answers and their confidence on held-out articles, and measure abstention on SQuAD 2.0 dev.
+
+Run:  python recipes/fit/answers.py --data ../shared/data --work runs/answers      (keeps what it has read in --work)
+
+Every question of the held-out articles is asked twice: of a collection that holds its paragraph, and of the same without its
+article, which cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. The
+collections have 20 to 1,500 paragraphs. SQuAD dev and Reddit are only measured on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oreqa.answering.combining import Combination
+from oreqa.answering.confidence import span_features
+from oreqa.core import LIKELY, SURE, Hit
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import split_articles, whole_passages
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.files import read_json, write_json
+from oreqa.index.passages import index_passages
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.fitted import Calibration, fitted_file, write_fitted
+from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, model_fingerprint
+from oreqa.models.reader.reader import Reader
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+from common import report
+from support.answer_rows import COMBINATION, RETRIEVAL, SELECTION, answer_all, is_right, ranked
+from support.calibration import Features, fit, probabilities, right_threshold, summary
+from support.kept import kept_folder
+
+TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
+TESTED = ("squad-v2.0-dev", "squadshifts-reddit")
+SIZES = (1500, 200, 50, 20)
+"""Paragraphs of the collections that are asked."""
+
+MAX_DRAWS = 20
+ADVERSARIAL = "squad2-train-part"
+"""The set with questions that were written so that their own paragraph seems to answer them."""
+
+ADVERSARIAL_WEIGHT = 4
+"""It weighs as much as the other sets together: people ask documents what they nearly answer."""
+
+RIGHT = 0.5
+"""The F1 from which an answer counts as right: at most its ends differ from an annotator's."""
+FEATURES = (
+    "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "reading", "passage", "margin",
+    "agreement",
+)  # fmt: skip
+RERANKER_FEATURES = {RERANKER: ("reranking",), CLASSIFIER: ("odds",)}
+"""What a re-ranker, and a classifier, adds to the features."""
+
+
+def collect(
+    name: str, path: Path, options: argparse.Namespace, reader: Reader, reranker: CrossEncoder | None
+) -> list[dict[str, Any]]:
+    """Rows of one data set: each question with the spans that were read, and what the search and the re-ranker said.
+
+    An equal share of the questions is asked of a collection of each of ``SIZES``; of a set to test on, three times as many
+    of all its paragraphs in place of the largest. A small collection is drawn as many times as its questions take.
+    """
+    saved = options.work / f"{name}-{options.questions}.json"
+    if saved.is_file():
+        return list(read_json(saved))
+    paragraphs = load_paragraphs(path)
+    test = name in TESTED
+    asked = [p for p in (paragraphs if test else split_articles(paragraphs)[1]) if p.questions]
+    held = {id(p) for p in asked}
+    rest = [p for p in paragraphs if id(p) not in held]
+    rows = []
+    shares: dict[int | None, int] = dict.fromkeys(SIZES, options.questions // len(SIZES))
+    if test:
+        shares = {None: 3 * options.questions, **{size: shares[size] for size in SIZES[1:]}}
+    for size, share in shares.items():
+        rng, wanted, draws = random.Random(size or 0), share, 0
+        while wanted > 0 and draws < MAX_DRAWS:
+            about = asked if size is None or size > len(asked) else rng.sample(asked, size)
+            beside = rng.sample(rest, min(len(rest), max(0, (size or 0) - len(about))))
+            chosen = [(p, q) for p in about for q in p.questions]
+            chosen = rng.sample(chosen, min(wanted, len(chosen)))
+            place = options.work / "index" / f"{name}-{size}-{draws}"
+            index = index_passages(place, whole_passages([*about, *beside]), device=options.device)
+            for apart in (False,) if test else (False, True):  # one has unanswerable questions, the other a single article
+                of_size = answer_all(index, reader, reranker, chosen, apart)
+                rows += [{**row, "size": size} for row in of_size]
+            wanted, draws = wanted - len(chosen), draws + 1
+    write_json(saved, rows)
+    return rows
+
+
+def em(rows: list[dict[str, Any]], weights: Combination, again: bool) -> float:
+    kept = [row for row in rows if row["answerable"]]
+    return 100 * float(np.mean([is_right(row, ranked(row, weights, again)) for row in kept]))
+
+
+def best_weights(sets: dict[str, list[dict[str, Any]]], again: bool, start: Combination) -> tuple[Combination, float]:
+    """Coordinate by coordinate, the weights with the best mean EM over the sets."""
+    grids: dict[str, tuple[Any, ...]] = {"selection": SELECTION, "retrieval": RETRIEVAL, "aggregate": (False, True)}
+    if again:
+        grids |= {"reranking": (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0), "reranked": (3, 5, 8)}
+    best, score = start, -1.0
+    for _ in range(2):
+        for name, values in grids.items():
+            for value in values:
+                trial = replace(best, **{name: value})
+                mean = float(np.mean([em(rows, trial, again) for rows in sets.values()]))
+                if mean > score + 1e-9:
+                    best, score = trial, mean
+    return best, score
+
+
+def features(rows: list[dict[str, Any]], weights: Combination, again: bool, names: tuple[str, ...]) -> Features:
+    """What the confidence is fitted on: ``x``, whether the best answer is ``right``, whether there is one."""
+    x, right, answerable = [], [], []
+    for row in rows:
+        candidates = ranked(row, weights, again)
+        if not candidates:
+            continue
+        hits = [Hit(score, None, None, 0, 0, parts) for score, parts in row["hits"]]  # type: ignore[arg-type]
+        found = span_features(candidates, 0, hits)
+        x.append([found[name] for name in names])
+        right.append(is_right(row, candidates, "f1") >= RIGHT)
+        answerable.append(row["answerable"])
+    return {"x": np.array(x), "right": np.array(right), "answerable": np.array(answerable)}
+
+
+def curves(p: np.ndarray, right: np.ndarray, path: Path) -> dict[str, list[list[float]]]:
+    """Risk (share of wrong answers) against coverage, and right answers against confidence; drawn to ``path``."""
+    from matplotlib.figure import Figure
+
+    order = np.argsort(-p, kind="stable")
+    risk = 1 - np.cumsum(right[order]) / np.arange(1, len(p) + 1)
+    coverage = np.arange(1, len(p) + 1) / len(p)
+    edges = np.quantile(p, np.linspace(0, 1, 11))
+    bins = np.clip(np.searchsorted(edges, p, "right") - 1, 0, 9)
+    points = [[float(p[bins == i].mean()), float(right[bins == i].mean())] for i in range(10) if (bins == i).any()]
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, other = figure.subplots(1, 2)
+    left.plot(100 * coverage, 100 * risk, color="#2f7d4f", linewidth=2)
+    left.set(xlabel="questions answered, %", ylabel="wrong answers among them, %", xlim=(0, 100), ylim=(0, 100))
+    other.plot([0, 100], [0, 100], color="#99a", linewidth=1)
+    other.plot(*(100 * np.array(points).T), color="#2f7d4f", marker="o", linewidth=2)
+    other.set(xlabel="confidence, %", ylabel="answers that are right, %", xlim=(0, 100), ylim=(0, 100))
+    for axes in (left, other):
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+    steps = [int(len(p) * share) - 1 for share in (0.1, 0.25, 0.5, 0.75, 1.0)]
+    return {
+        "risk_coverage": [[round(float(coverage[i]), 3), round(float(risk[i]), 4)] for i in steps],
+        "calibration": [[round(a, 4), round(b, 4)] for a, b in points],
+    }
+
+
+def band_shares(p: np.ndarray, right: np.ndarray) -> dict[str, list[float]]:
+    """For each word for an answer's certainty: the share of answers, and how many of them are right, in percent."""
+    bands = {"sure": p >= SURE, "likely": (p >= LIKELY) & (p < SURE), "weak": p < LIKELY}
+    return {
+        name: [round(100 * float(of.mean()), 1), round(100 * float(right[of].mean()), 1) if of.any() else 0.0]
+        for name, of in bands.items()
+    }
+
+
+def weighted(sets: dict[str, Features]) -> list[Features]:
+    """The sets, one of them as often as it weighs."""
+    return [s for name, s in sets.items() for _ in range(ADVERSARIAL_WEIGHT if name == ADVERSARIAL else 1)]
+
+
+def calibrate(
+    sets: dict[str, list[dict[str, Any]]], tests: dict[str, list[dict[str, Any]]], kind: str | None, figure: Path | None
+) -> tuple[Calibration, dict[str, Any]]:
+    """The calibration of answers that a cross-encoder of this ``kind`` has reconsidered, or none, and what it is worth.
+
+    Each set is measured with what was fitted on the others, each test with what was fitted on all sets.
+    """
+    names = FEATURES + (RERANKER_FEATURES[kind] if kind else ())
+    fitted = {name: features(rows, COMBINATION, kind is not None, names) for name, rows in sets.items()}
+    worth: dict[str, Any] = {}
+    for name, held_out in fitted.items():
+        others = {other: s for other, s in fitted.items() if other != name}
+        w, b = fit(weighted(others))
+        p = probabilities(held_out, w, b)
+        worth[name] = {
+            **summary(p, held_out, right_threshold(list(others.values()), w, b)),
+            **band_shares(p, held_out["right"]),
+        }
+    w, b = fit(weighted(fitted))
+    threshold = right_threshold(list(fitted.values()), w, b)
+    shipped = Calibration({n: round(float(v), 3) for n, v in zip(names, w, strict=True)}, round(b, 3), threshold)
+    for name, rows in tests.items():
+        for size in dict.fromkeys(row["size"] for row in rows):
+            test = features([row for row in rows if row["size"] == size], COMBINATION, kind is not None, names)
+            p = probabilities(test, np.array([shipped.weights[n] for n in names]), shipped.bias)
+            entry = {**summary(p, test, threshold), **band_shares(p, test["right"])}
+            if size is None and name == TESTED[0] and figure:
+                entry |= curves(p, test["right"], figure)
+            worth[f"{name}, {size or 'all'} paragraphs"] = entry
+    return shipped, worth
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, default=Path("runs/answers"))
+    parser.add_argument("--questions", type=int, default=200, help="questions of every set")
+    parser.add_argument("--reader", default=DEFAULT_READER)
+    parser.add_argument("--reranker", default=DEFAULT_CLASSIFIER)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--write", action="store_true", help="keep the calibrations with the models, in their fitted.json")
+    options = parser.parse_args()
+    reader = Reader.load(options.reader, options.device)
+    reranker = CrossEncoder.load(options.reranker, options.device)
+    options.work = kept_folder(options.work, DEFAULT_ENCODER, options.reader, options.reranker)
+    sets, tests = {}, {}
+    for name in TUNED:
+        sets[name] = collect(name, options.data / "extractive" / f"{name}.json.gz", options, reader, reranker)
+        print(name, len(sets[name]), flush=True)
+    for name, folder in zip(TESTED, ("squad", "shift"), strict=True):
+        tests[name] = collect(name, options.data / folder / f"{name}.json.gz", options, reader, reranker)
+        print(name, len(tests[name]), flush=True)
+    plain, _ = best_weights(sets, False, replace(COMBINATION, aggregate=False))
+    best, _ = best_weights(sets, True, replace(plain, reranking=1.0))
+    rows_of_em = {
+        "span alone": (Combination(0, 0, 0, aggregate=False), False),
+        "tuned, no re-ranking": (plain, False),
+        "tuned, re-ranked": (best, True),
+        "re-ranker alone": (replace(best, alone=True), True),
+        "shipped weights": (COMBINATION, False),
+        "shipped weights, re-ranked": (COMBINATION, True),
+    }
+    result: dict[str, Any] = {"questions": {name: len(rows) for name, rows in {**sets, **tests}.items()}}
+    result["em"] = {
+        label: {name: round(em(rows, weights, again), 2) for name, rows in {**sets, **tests}.items()}
+        for label, (weights, again) in rows_of_em.items()
+    }
+    result["tuned"] = {label: {n: getattr(w, n) for n in w.__slots__} for label, (w, _) in rows_of_em.items()}
+    figure = options.work / "abstention.svg"
+    encoder = model_fingerprint(find_model(DEFAULT_ENCODER))
+    for model, kind in ((options.reader, None), (options.reranker, reranker.folder.kind)):
+        shipped, worth = calibrate(sets, tests, kind, None if kind else figure)
+        calibration = {"weights": dict(shipped.weights), "bias": shipped.bias, "threshold": shipped.threshold}
+        result["re-ranked" if kind else "not re-ranked"] = {"calibration": calibration, **worth}
+        if options.write:
+            write_fitted(fitted_file(model), encoder=encoder, calibration=calibration)
+    report("answers", result)
+
+
+if __name__ == "__main__":
+    main()
