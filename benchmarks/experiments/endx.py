@@ -32,7 +32,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from oreqa.datasets.load import load_paragraphs, load_task
+from oreqa.datasets.load import load_paragraphs, load_task, load_training_pairs
 from oreqa.datasets.pairs import Pair, pair_row
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, often_asked_numbers
 from oreqa.defaults import BASE_ENCODER
@@ -47,7 +47,6 @@ from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.folders import find_model
 from oreqa.models.graph.session import load_session
 from oreqa.provenance import data_hash
-from oreqa.training.data import load_training_pairs
 from oreqa.training.recipe_files import load_recipe
 from oreqa.training.records import train_recorded
 from oreqa.training.retriever import train_retriever

@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from oreqa.datasets.load import answered_questions, load_paragraphs, read_passages
+from oreqa.datasets.load import answered_questions, load_paragraphs, load_passages
 from oreqa.datasets.paragraphs import Paragraph, save_squad
 from oreqa.datasets.questions import OpenQuestion, answer_ranges
 from oreqa.evaluation import evaluate_openqa
@@ -84,7 +84,7 @@ def prepare(data: Path, work: Path, count: int) -> dict[str, int]:
 def answer(work: Path, name: str, model: str | Path, reader: str | Path, passages: int) -> dict[str, Any]:
     """Answer both test sets; returns EM, F1 and the accuracy of retrieval for each."""
     figures, index = {}, work / f"{name}-index"
-    index_passages(index, read_passages(work / "collection.json"), Settings(model=str(model))).close()
+    index_passages(index, load_passages(work / "collection.json"), Settings(model=str(model))).close()
     for test in ("nq", "trec"):
         out = work / f"{name}-{test}"
         if not (out / "metrics.json").is_file():

@@ -28,7 +28,7 @@ import numpy as np
 
 from oreqa.core import Passage
 from oreqa.datasets.beir import load_beir
-from oreqa.datasets.load import load_paragraphs, read_passages
+from oreqa.datasets.load import load_paragraphs, load_passages
 from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.paragraphs import is_held_out
 from oreqa.defaults import BASE_ENCODER
@@ -77,7 +77,7 @@ def load_task(corpus: Path, index: Path, split: str, held_out: bool) -> Task:
         for key, grades in beir.qrels.items():
             gold[beir.queries[key]] += [p for document, grade in grades.items() if grade > 0 for p in places[document]]
     else:
-        passages = read_passages(corpus)
+        passages = load_passages(corpus)
         for place, paragraph in enumerate(load_paragraphs(corpus)):
             for question in paragraph.questions:
                 if question.answers and (not held_out or is_held_out(paragraph)):

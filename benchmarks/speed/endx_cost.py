@@ -19,10 +19,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from oreqa.datasets.load import load_training_pairs
 from oreqa.datasets.pairs import pair_row
 from oreqa.files import write_jsonl, write_text
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.training.data import load_training_pairs
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import process, report

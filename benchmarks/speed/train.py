@@ -24,11 +24,11 @@ from sentence_transformers import (
 )
 from sentence_transformers.losses import MultipleNegativesRankingLoss
 
+from oreqa.datasets.load import load_training_pairs
 from oreqa.datasets.pairs import Candidate, Pair, pair_row
 from oreqa.defaults import BASE_ENCODER
 from oreqa.files import write_jsonl
 from oreqa.models.folders import find_model
-from oreqa.training.data import load_training_pairs
 from oreqa.training.memory import keep_freed_memory
 from oreqa.training.retriever import train_retriever
 from oreqa.training.retriever_recipe import RetrieverRecipe

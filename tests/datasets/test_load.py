@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.datasets.load import answered_questions, load_paragraphs
+from oreqa.datasets.load import answered_questions, data_kind, load_paragraphs, load_question_file, load_training_pairs
 from oreqa.datasets.paragraphs import is_held_out
 from oreqa.errors import InputError
 
@@ -28,3 +28,41 @@ def test_questions_of_articles_that_are_held_out_or_not(squad_file: Path) -> Non
         expected = [question.id for paragraph in paragraphs for question in paragraph.questions]
         assert expected
         assert [question.id for question in answered_questions(squad_file, held_out)] == expected
+
+
+def test_the_kind_of_a_file_is_that_of_its_name_and_first_row(tmp_path: Path) -> None:
+    rows = {
+        "mrqa": {"header": {}},
+        "questions": {"question": "a", "answers": ["x"]},
+        "pairs": {"question": "a", "answer": "x"},
+        "squad": {"question": "a"},
+        "unknown": {"question": "a"},
+    }
+    for kind, row in rows.items():
+        path = tmp_path / f"{kind}{ {'squad': '.json', 'unknown': '.txt'}.get(kind, '.jsonl') }"
+        path.write_text(json.dumps(row) + "\n")
+        assert data_kind(path) == kind
+    assert data_kind(tmp_path) == "beir"
+
+
+def test_the_questions_of_a_file_with_the_paragraphs_that_they_are_asked_of(squad_file: Path, tmp_path: Path) -> None:
+    everything = load_question_file(squad_file)
+    parts = [load_question_file(squad_file, held_out) for held_out in (False, True)]
+    assert sorted(q.id for part in parts for q in part.questions) == sorted(q.id for q in everything.questions)
+    for read in (everything, *parts):
+        for question, place in zip(read.questions, read.places, strict=True):
+            asked = next(asked for asked in read.paragraphs[place].questions if asked.id == question.id)
+            assert (question.text, question.answers) == (asked.text, tuple(gold.text for gold in asked.answers))
+    (tmp_path / "q.jsonl").write_text('{"question": "a", "answers": []}\n')
+    listed = load_question_file(tmp_path / "q.jsonl")
+    assert ([question.text for question in listed.questions], listed.paragraphs, listed.places) == (["a"], [], [])
+    assert not listed.questions[0].is_answerable
+    with pytest.raises(InputError, match=r"or a list of questions \(.jsonl\)"):
+        load_question_file(tmp_path / "q.csv")
+
+
+def test_training_pairs_of_a_pair_file_and_of_a_task(squad_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl").write_text('{"question": "a", "answer": "x"}\n')
+    assert [pair.question for pair in load_training_pairs(tmp_path / "p.jsonl")] == ["a"]
+    asked = {question.text for question in answered_questions(squad_file)}
+    assert {pair.question for pair in load_training_pairs(squad_file)} == asked

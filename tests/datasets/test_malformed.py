@@ -14,14 +14,13 @@ import pytest
 
 from oreqa.cli.output import read_lines
 from oreqa.datasets.beir import load_beir
-from oreqa.datasets.load import is_pair_file, load_task
+from oreqa.datasets.load import data_kind, load_question_file, load_task
 from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.paragraphs import load_mrqa, load_squad
 from oreqa.datasets.reqa import build_reqa, load_boundaries
 from oreqa.errors import InputError
 from oreqa.evaluation.answers import evaluate_answers
 from oreqa.evaluation.compare import compare_runs
-from oreqa.evaluation.open_scores import load_open_questions
 from oreqa.evaluation.runs import load_run
 from oreqa.files import append_jsonl, read_json, read_jsonl, resume_rows, write_json
 from oreqa.mining.predictions import load_predictions
@@ -132,10 +131,10 @@ def _compare(folder: Path) -> None:
 
 LOADERS: dict[str, tuple[str, bytes, Iterator[bytes], list[Callable[[Path], Any]]]] = {
     "squad": ("f.json", _json(SQUAD), map(_json, _damaged_values(SQUAD)),
-              [load_squad, load_open_questions, load_task, lambda path: evaluate_answers(path.parent / "p.json", path)]),
-    "mrqa": ("f.jsonl", _lines(MRQA), _damaged_lines(MRQA), [load_mrqa, load_open_questions, load_task]),
-    "pairs": ("f.jsonl", _lines(PAIRS), _damaged_lines(PAIRS), [lambda path: list(load_pairs(path)), is_pair_file]),
-    "question list": ("f.jsonl", _lines(QUESTIONS), _damaged_lines(QUESTIONS), [load_open_questions]),
+              [load_squad, load_question_file, load_task, lambda path: evaluate_answers(path.parent / "p.json", path)]),
+    "mrqa": ("f.jsonl", _lines(MRQA), _damaged_lines(MRQA), [load_mrqa, load_question_file, load_task]),
+    "pairs": ("f.jsonl", _lines(PAIRS), _damaged_lines(PAIRS), [lambda path: list(load_pairs(path)), data_kind]),
+    "question list": ("f.jsonl", _lines(QUESTIONS), _damaged_lines(QUESTIONS), [load_question_file]),
     "questions": ("f.txt", b"who\n\nwhy\n", iter(()), [read_lines]),
     "answers": ("f.json", _json({"1": "Bees"}), map(_json, _damaged_values({"1": "Bees"})),
                 [lambda path: evaluate_answers(path, path.parent / "squad.json")]),
@@ -222,7 +221,7 @@ def test_json_lines_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
     rest = random.Random(0).randbytes(2_000_000).replace(b"\n", b"")
     data = gzip.compress(b'{"question": 1, "answer": 2}\n' + rest, mtime=0)
     (tmp_path / "f.jsonl").write_bytes(data[: len(data) // 2])
-    assert is_pair_file(tmp_path / "f.jsonl")
+    assert data_kind(tmp_path / "f.jsonl") == "pairs"
     rows = read_jsonl(tmp_path / "f.jsonl")
     assert next(rows) == (1, {"question": 1, "answer": 2})
     with pytest.raises(InputError, match="cannot be read"):

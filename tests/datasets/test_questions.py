@@ -44,3 +44,12 @@ def test_a_question_without_an_id_has_the_number_of_its_line(tmp_path: Path) -> 
     (tmp_path / "q.jsonl").write_text("\n" + "".join(json.dumps(row) + "\n" for row in rows))
     questions = load_question_list(tmp_path / "q.jsonl")
     assert [(question.id, question.answers) for question in questions] == [("2", ("x", "1912")), ("7", ())]
+
+
+def test_question_lists(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"question": "a", "answers": ["b"]}\n{"id": "7", "question": "c", "pattern": "d"}\n')
+    assert load_question_list(path) == [OpenQuestion("1", "a", ("b",)), OpenQuestion("7", "c", (), "d")]
+    path.write_text('{"question": "a"}\n')
+    with pytest.raises(InputError, match="line 1: it has neither answers nor a pattern"):
+        load_question_list(path)

@@ -10,12 +10,10 @@ from typer.testing import CliRunner, Result
 from oreqa.cli import app
 from oreqa.datasets.load import load_task
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.errors import InputError
 from oreqa.evaluation import evaluate_openqa, openqa
 from oreqa.evaluation.open_scores import (
     Prediction,
     has_answer,
-    load_open_questions,
     reranking_analysis,
     retrieval_accuracy,
     score_open,
@@ -100,15 +98,6 @@ def test_the_passages_that_are_read_are_the_best_after_re_ranking(
     (hits,) = index.search(["who jumps"], 10, "hybrid", "passage")
     row = load_run(tmp_path / "o").questions["1"]
     assert [entry["candidate"] for entry in row["top"]] == [hit.passage.document_key for hit in hits[:6:-1]]
-
-
-def test_question_lists(tmp_path: Path) -> None:
-    path = tmp_path / "q.jsonl"
-    path.write_text('{"question": "a", "answers": ["b"]}\n{"id": "7", "question": "c", "pattern": "d"}\n')
-    assert load_open_questions(path) == ([OpenQuestion("1", "a", ("b",)), OpenQuestion("7", "c", (), "d")], [])
-    path.write_text('{"question": "a"}\n')
-    with pytest.raises(InputError, match="line 1: it has neither answers nor a pattern"):
-        load_open_questions(path)
 
 
 def run(*arguments: object) -> Result:

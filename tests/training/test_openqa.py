@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.core import Span  # noqa: E402
-from oreqa.datasets.load import answered_questions, read_passages  # noqa: E402
+from oreqa.datasets.load import answered_questions, load_passages  # noqa: E402
 from oreqa.datasets.questions import OpenQuestion, answer_ranges  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.evaluation.openqa import evaluate_openqa  # noqa: E402
@@ -104,7 +104,7 @@ def test_matches_are_those_of_a_slow_search_and_resume(
     monkeypatch.setattr(openqa_data, "TOGETHER", 4)
     file = tmp_path / "matches.jsonl"
     rows = openqa_data.match_questions(recipe, collection, vectors, questions, file, lambda _: None)
-    texts = [passage.text for passage in read_passages(squad_file)]
+    texts = [passage.text for passage in load_passages(squad_file)]
     assert [text for _, text in collection.texts] == texts
     for row, vector in zip(rows, vectors, strict=True):
         nearest = np.argsort(-(collection.vectors @ vector))[:7]
@@ -152,7 +152,7 @@ def test_a_killed_run_ends_the_same(
 def test_questions_of_a_list_with_patterns_and_an_index(
     squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path
 ) -> None:
-    index_passages(tmp_path / "index", read_passages(squad_file), Settings(model=str(tiny))).close()
+    index_passages(tmp_path / "index", load_passages(squad_file), Settings(model=str(tiny))).close()
     rows = [
         {"question": "who jumps over dog 3", "pattern": r"fox \d+"},
         {"question": "where sleeps fox 5", "answers": ["house 5"]},
@@ -170,7 +170,7 @@ def test_what_cannot_be_tuned_is_refused(squad_file: Path, tiny: Path, tiny_read
     shutil.copytree(tiny, tmp_path / "other")
     config = json.loads((tmp_path / "other" / "config.json").read_text())
     (tmp_path / "other" / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 1e-6}))
-    index_passages(tmp_path / "index", read_passages(squad_file), Settings(model=str(tmp_path / "other"))).close()
+    index_passages(tmp_path / "index", load_passages(squad_file), Settings(model=str(tmp_path / "other"))).close()
     recipe = openqa_recipe(tiny, tiny_reader, squad_file, corpus=None, index=str(tmp_path / "index"))
     with pytest.raises(InputError, match="its vectors are of another encoder; index the passages with --model"):
         train_openqa(recipe, tmp_path / "m")

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from transformers import BertConfig, BertModel  # noqa: E402
 
-from oreqa.datasets.load import read_passages  # noqa: E402
+from oreqa.datasets.load import load_passages  # noqa: E402
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
@@ -129,7 +129,7 @@ def test_the_small_recipe_of_pretraining_trains(tiny: Path, squad_file: Path, tm
 
 
 def test_proqas_finetuning_takes_two_steps(bert_base: Path, squad_file: Path, tmp_path: Path) -> None:
-    index_passages(tmp_path / "index", read_passages(squad_file), Settings(model=str(bert_base))).close()
+    index_passages(tmp_path / "index", load_passages(squad_file), Settings(model=str(bert_base))).close()
     rows = [{"question": f"who jumps over dog {number}", "answers": [f"fox {number}"]} for number in range(3)]
     (tmp_path / "dev.jsonl").write_text(json.dumps(rows.pop()))
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -14,7 +14,7 @@ from tiny_models import make_model
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
-from oreqa.datasets.load import load_task  # noqa: E402
+from oreqa.datasets.load import load_task, load_training_pairs  # noqa: E402
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.evaluation.metrics import gold_ranks  # noqa: E402
@@ -22,7 +22,6 @@ from oreqa.models.encoder.encoder import Encoder  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.fitted import Fitted, read_fitted  # noqa: E402
 from oreqa.training.batches import by_passage  # noqa: E402
-from oreqa.training.data import load_training_pairs  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.retriever import train_retriever  # noqa: E402
 from oreqa.training.retriever_batches import RetrieverCollator  # noqa: E402
@@ -581,7 +580,7 @@ from dataclasses import replace
 from oreqa.training.encoder_start import start_from
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.training.batches import by_passage
-from oreqa.training.data import load_training_pairs
+from oreqa.datasets.load import load_training_pairs
 from oreqa.training.retriever_recipe import RetrieverRecipe
 from oreqa.training.retriever_batches import RetrieverCollator
 from oreqa.training.retriever_examples import PairPool

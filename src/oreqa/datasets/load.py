@@ -1,68 +1,91 @@
-"""Data files of every supported format: their kind, their paragraphs, questions, passages and tasks."""
+"""Data files of every supported format: their kind, and the paragraphs, questions, passages and tasks that they hold."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.beir import load_beir, load_corpus
+from oreqa.datasets.pairs import Pair, gold_pairs, load_pairs
 from oreqa.datasets.paragraphs import Paragraph, load_mrqa, load_squad, split_articles, whole_passages
 from oreqa.datasets.questions import OpenQuestion, load_question_list
 from oreqa.datasets.reqa import ReqaTask, beir_task, build_reqa, need_questions
 from oreqa.errors import InputError
 from oreqa.files import read_jsonl
 
-
-def is_question_list(path: Path) -> bool:
-    """Return whether a file is a question list, judged by its first row."""
-    if not path.name.removesuffix(".gz").endswith(".jsonl"):
-        return False
-    return any("question" in row for _, row in islice(read_jsonl(path), 1))
+Kind = Literal["squad", "mrqa", "questions", "pairs", "beir", "unknown"]
 
 
-def is_pair_file(path: Path) -> bool:
-    """Return whether a file is a pair file (``datasets.pairs``), judged by its first row."""
-    if not path.name.removesuffix(".gz").endswith(".jsonl"):
-        return False
-    return any("question" in row and "answer" in row for _, row in islice(read_jsonl(path), 1))
+def data_kind(path: Path) -> Kind:
+    """The kind of a data folder or file by its name, and of JSON lines by the first row; files may be gzipped."""
+    name = path.name.removesuffix(".gz")
+    if path.is_dir():
+        return "beir"
+    if not name.endswith(".jsonl"):
+        return "squad" if name.endswith(".json") else "unknown"
+    for _, row in islice(read_jsonl(path), 1):
+        if "question" in row:
+            return "pairs" if "answer" in row else "questions"
+    return "mrqa"
 
 
 def load_paragraphs(path: Path) -> list[Paragraph]:
     """Read a SQuAD file (.json) or an MRQA file (.jsonl). Raises InputError for other extensions and malformed content."""
-    name = path.name.removesuffix(".gz")
-    if name.endswith(".jsonl"):
-        return load_mrqa(path)
-    if name.endswith(".json"):
-        return load_squad(path)
-    raise InputError(f"{path}: give a SQuAD file (.json) or an MRQA file (.jsonl), plain or gzipped")
+    kind = data_kind(path)
+    if kind in ("beir", "unknown"):
+        raise InputError(f"{path}: give a SQuAD file (.json) or an MRQA file (.jsonl), plain or gzipped")
+    return load_squad(path) if kind == "squad" else load_mrqa(path)  # which says what is wrong with other rows
 
 
-def read_passages(data: Path) -> list[Passage]:
+def load_passages(path: Path) -> list[Passage]:
     """The paragraphs of a SQuAD or MRQA file, or the documents of a BEIR folder, as a passage each, whatever is asked there.
 
     Raises InputError for data that cannot be read.
     """
-    if data.is_dir():
-        return [paragraph_passage(Document(entry.id, entry.title, entry.text)) for entry in load_corpus(data)]
-    return whole_passages(load_paragraphs(data))
+    if path.is_dir():
+        return [paragraph_passage(Document(entry.id, entry.title, entry.text)) for entry in load_corpus(path)]
+    return whole_passages(load_paragraphs(path))
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFile:
+    """The questions of a file, and the paragraphs that they are asked of; a list of questions has none.
+
+    ``places`` holds the number of each question's paragraph.
+    """
+
+    questions: list[OpenQuestion]
+    paragraphs: list[Paragraph]
+    places: list[int]
+
+
+def load_question_file(path: Path, held_out: bool | None = None) -> QuestionFile:
+    """Read all questions of a list, or those of a SQuAD or MRQA file: of its training articles, of its ``held_out`` ones, or
+    of all (None). Raises InputError for a file of another type, and one that names the malformed row.
+    """
+    kind = data_kind(path)
+    if kind in ("questions", "pairs"):
+        return QuestionFile(load_question_list(path), [], [])
+    if kind in ("beir", "unknown"):
+        raise InputError(
+            f"{path}: give a SQuAD file (.json), an MRQA file (.jsonl), or a list of questions (.jsonl), a row each, as "
+            '{"question": "Who?", "answers": ["Ada"]}'
+        )
+    paragraphs = load_paragraphs(path)
+    if held_out is not None:
+        paragraphs = split_articles(paragraphs)[held_out]
+    asked = [(place, question) for place, paragraph in enumerate(paragraphs) for question in paragraph.questions]
+    questions = [OpenQuestion(q.id, q.text, tuple(gold.text for gold in q.answers)) for _, q in asked]
+    return QuestionFile(questions, paragraphs, [place for place, _ in asked])
 
 
 def answered_questions(path: Path, held_out: bool = False) -> list[OpenQuestion]:
-    """The questions of a file that have an answer or a pattern: of a question list all, of a SQuAD or MRQA file those of its
-    training articles, or of the ``held_out`` ones.
-
-    Raises InputError that names the malformed row.
-    """
-    if is_question_list(path):
-        return [question for question in load_question_list(path) if question.answers or question.pattern is not None]
-    return [
-        OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers))
-        for paragraph in split_articles(load_paragraphs(path))[held_out]
-        for question in paragraph.questions
-        if question.answers
-    ]
+    """The questions of ``load_question_file`` that have an answer or a pattern."""
+    return [question for question in load_question_file(path, held_out).questions if question.is_answerable]
 
 
 def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaTask:
@@ -74,3 +97,11 @@ def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaT
         return need_questions(beir_task(load_beir(path, split)), f"{path}, split {split}")
     where = "held-out articles (a tenth, chosen by title)" if held_out else "training articles"
     return need_questions(build_reqa(split_articles(load_paragraphs(path))[held_out]), f"{path}, {where}")
+
+
+def load_training_pairs(path: Path, split: str = "train", held_out: bool = False) -> list[Pair]:
+    """The pairs of a pair file, gold and silver, or the gold pairs of a task (``load_task``).
+
+    Raises InputError that names what cannot be read.
+    """
+    return list(load_pairs(path)) if data_kind(path) == "pairs" else gold_pairs(load_task(path, split, held_out))

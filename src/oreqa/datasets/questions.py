@@ -31,6 +31,11 @@ class OpenQuestion:
     collection: str | None = None
     kind: str | None = None
 
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the question has an accepted answer."""
+        return bool(self.answers) or self.pattern is not None
+
 
 def load_question_list(path: Path) -> list[OpenQuestion]:
     """Read a question list. An empty list of answers marks an unanswerable question.

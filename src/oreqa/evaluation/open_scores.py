@@ -7,15 +7,10 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import regex
 
-from oreqa.core import Passage
-from oreqa.datasets.load import is_question_list, load_paragraphs
-from oreqa.datasets.paragraphs import whole_passages
-from oreqa.datasets.questions import OpenQuestion, load_question_list
-from oreqa.errors import InputError
+from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.answers import Score, score_answer
 from oreqa.evaluation.metrics import mean_metrics
 from oreqa.evaluation.runs import QuestionResult
@@ -40,31 +35,6 @@ class Prediction:
     best: tuple[str, float | None] | None = None
 
 
-def load_open_questions(
-    path: Path, language: str = "en", unanswerable: bool = False
-) -> tuple[list[OpenQuestion], list[Passage]]:
-    """Questions that have an answer, and the paragraph of each: of a SQuAD or MRQA file, or of a question list, without.
-
-    With ``unanswerable`` those without an answer are kept: SQuAD 2.0's that their paragraph cannot answer.
-    Raises InputError for a file of another type, and one that names the row of a mistake.
-    """
-    if is_question_list(path):
-        return load_question_list(path), []
-    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
-        raise InputError(
-            f"{path}: give a SQuAD file (.json), an MRQA file (.jsonl), or a list of questions (.jsonl), a row each, as "
-            '{"question": "Who?", "answers": ["Ada"]}'
-        )
-    questions, passages = [], []
-    paragraphs = load_paragraphs(path)
-    for paragraph, passage in zip(paragraphs, whole_passages(paragraphs, language), strict=True):
-        for question in paragraph.questions:
-            if question.answers or unanswerable:
-                questions.append(OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers)))
-                passages.append(passage)
-    return questions, passages
-
-
 def score_open(question: OpenQuestion, prediction: str) -> Score:
     """Exact match and F1; for a pattern, whether it matches, as both."""
     if question.pattern is not None:
@@ -86,15 +56,10 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORD.findall(unicodedata.normalize("NFD", text)))
 
 
-def is_answerable(question: OpenQuestion) -> bool:
-    """Whether the question has an accepted answer."""
-    return bool(question.answers) or question.pattern is not None
-
-
 def score_predictions(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> list[QuestionResult]:
     """Score every question: ``em``, ``f1``, ``em@N`` (a right one among the first N), and ``acc@N`` (an answer stands in one
     of the first N passages: the most that reading can reach) unless some question is unanswerable."""
-    retrieval = all(map(is_answerable, questions))
+    retrieval = all(question.is_answerable for question in questions)
     results = []
     for question, prediction in zip(questions, predictions, strict=True):
         accuracy = _accuracy(question, prediction) if retrieval else {}
@@ -105,7 +70,7 @@ def score_predictions(questions: Sequence[OpenQuestion], predictions: Sequence[P
 def retrieval_accuracy(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> dict[str, float]:
     """``acc@N`` of the questions that have an answer, in percent."""
     pairs = zip(questions, predictions, strict=True)
-    return mean_metrics([_accuracy(question, prediction) for question, prediction in pairs if is_answerable(question)])
+    return mean_metrics([_accuracy(question, prediction) for question, prediction in pairs if question.is_answerable])
 
 
 def _accuracy(question: OpenQuestion, prediction: Prediction) -> dict[str, float]:
@@ -120,7 +85,7 @@ def _result(question: OpenQuestion, prediction: Prediction, accuracy: dict[str, 
     metrics = {"em": first.em, "f1": first.f1, "em_before": before.em, "f1_before": before.f1}
     metrics |= {f"em@{cutoff}": max((score.em for score in scores[:cutoff]), default=0.0) for cutoff in CUTOFFS}
     metrics |= accuracy
-    if not is_answerable(question):  # nothing to find: right if nothing was answered
+    if not question.is_answerable:  # nothing to find: right if nothing was answered
         refused = float(not prediction.answers)
         metrics |= {"em": refused, "f1": refused, **{f"em@{cutoff}": refused for cutoff in CUTOFFS}}
     rank = next((place for place, score in enumerate(scores, 1) if score.em), math.inf)

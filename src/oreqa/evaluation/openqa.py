@@ -15,15 +15,13 @@ from oreqa.answering.reading import combination_of, read_answers
 from oreqa.arguments import count, is_number
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.load import is_question_list, load_paragraphs
+from oreqa.datasets.load import QuestionFile, load_question_file
 from oreqa.datasets.paragraphs import whole_passages
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.evaluation.open_scores import (
     Prediction,
-    is_answerable,
-    load_open_questions,
     reranking_analysis,
     retrieval_accuracy,
     score_predictions,
@@ -126,13 +124,16 @@ def evaluate_openqa(
         raise InputError("null needs gold passages: it judges each question's own paragraph")
     changes = weight_changes({} if combine is None else combine)
     settings = Settings(model=str(model))
-    drawn, own_passages, refuses = _load_questions(data, questions, seed, null is not None or not gold_passages)
-    if gold_passages and not own_passages:
+    source = load_question_file(data)
+    drawn, places, refuses = _draw_questions(source, data, questions, seed, null is not None or not gold_passages)
+    if gold_passages and not places:
         raise InputError(f"{data}: its questions have no paragraphs to read as gold passages; search an index instead")
     if gold_passages and (index is not None or rerank):
         raise InputError("gold passages are read without a search: leave index and rerank out")
     if gold_passages and (passages != PASSAGES or str(model) != DEFAULT_ENCODER):
         raise InputError("gold passages are one a question, and no encoder searches them: leave passages and model out")
+    passages_of_data = whole_passages(source.paragraphs, settings.language)
+    own_passages = [passages_of_data[place] for place in places]
     check_weights_are_used(changes, gold_passages, reranker is None)
     loaded = Reader.load(reader, device)
     loaded_reranker = None if reranker is None else CrossEncoder.load(reranker, device)
@@ -140,7 +141,7 @@ def evaluate_openqa(
     scorer = load_classifier(classifier, rerank, device)
     models = _Models(loaded, loaded_reranker, scorer, rerank, passages, weights)
     begin = time.monotonic()
-    collection = None if gold_passages else _open_collection(data, index, out, settings, device, progress)
+    collection = None if gold_passages else _open_collection(data, passages_of_data, index, out, settings, device, progress)
     if collection is not None:
         settings = collection.settings
         if str(model) not in (DEFAULT_ENCODER, settings.model):
@@ -191,7 +192,7 @@ def evaluate_openqa(
         results = score_predictions(drawn, predictions)
         metrics = {} if null is None else dict(retrieval_accuracy(drawn, predictions))
         if reranker is not None:
-            answerable = [result for question, result in zip(drawn, results, strict=True) if is_answerable(question)]
+            answerable = [result for question, result in zip(drawn, results, strict=True) if question.is_answerable]
             metrics["reranking"] = reranking_analysis(answerable, weights.reranked)
     first_answers = {
         question.id: prediction.answers[0][0] if prediction.answers else ""
@@ -215,30 +216,37 @@ def evaluate_openqa(
     return summary
 
 
-def _load_questions(
-    data: Path, number: int | None, seed: int, unanswerable: bool
-) -> tuple[list[OpenQuestion], list[Passage], bool]:
-    """Questions, drawn if there are more than ``number``; where the data have them, their own paragraphs; and whether any
-    question of the data, drawn or not, tells what should be refused."""
-    questions, passages = load_open_questions(data, unanswerable=unanswerable)
-    if not questions:
+def _draw_questions(
+    source: QuestionFile, data: Path, number: int | None, seed: int, unanswerable: bool
+) -> tuple[list[OpenQuestion], list[int], bool]:
+    """Questions, drawn if there are more than ``number``; where the data have them, the places of their own paragraphs; and
+    whether any question of the data, drawn or not, tells what should be refused.
+
+    Paragraphs' questions without an answer are left out unless they are ``unanswerable``.
+    """
+    is_list = not source.paragraphs
+    kept = [n for n, question in enumerate(source.questions) if is_list or unanswerable or question.is_answerable]
+    if not kept:
         raise InputError(f"{data}: it holds no question with an answer")
-    places = list(range(len(questions)))
-    if number is not None and number < len(places):
-        places = sorted(random.Random(seed).sample(places, number))
-    chosen = [questions[place] for place in places]
-    return chosen, [passages[place] for place in places] if passages else [], expect_refusals(questions)
+    refuses = expect_refusals([source.questions[n] for n in kept])
+    if number is not None and number < len(kept):
+        kept = [kept[place] for place in sorted(random.Random(seed).sample(range(len(kept)), number))]
+    return [source.questions[n] for n in kept], [] if is_list else [source.places[n] for n in kept], refuses
 
 
 def _open_collection(
-    data: Path, index: str | Path | None, out: Path, settings: Settings, device: str, progress: Progress
+    data: Path,
+    passages: Sequence[Passage],
+    index: str | Path | None,
+    out: Path,
+    settings: Settings,
+    device: str,
+    progress: Progress,
 ) -> Index:
-    """The paragraphs of the data as an index; or, for questions without paragraphs, the user's."""
-    if is_question_list(data):
+    if not passages:
         if index is None:
             raise InputError(f"{data}: its questions have no paragraphs; name the index to search")
         return Index.open(index, device)
-    passages = whole_passages(load_paragraphs(data), settings.language)
     with progress("encoding passages", len(passages)) as advance:
         return index_passages(Path(index) if index else out / "index", passages, settings, device, advance)
 

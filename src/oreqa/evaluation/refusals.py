@@ -17,7 +17,7 @@ from oreqa.corpus.readers import is_supported
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.errors import InputError
 from oreqa.evaluation.answers import Score
-from oreqa.evaluation.open_scores import Prediction, has_answer, is_answerable, question_result, score_open
+from oreqa.evaluation.open_scores import Prediction, has_answer, question_result, score_open
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.text.answers import normalize_answer
 
@@ -30,7 +30,7 @@ LONGEST = 3
 
 def expect_refusals(questions: Sequence[OpenQuestion]) -> bool:
     """Whether the questions tell what should be refused, or which document holds the answer."""
-    return any(not is_answerable(question) or question.document for question in questions)
+    return any(not question.is_answerable or question.document for question in questions)
 
 
 def is_right(answer: str, question: OpenQuestion) -> bool:
@@ -77,8 +77,8 @@ def score_replies(questions: Sequence[OpenQuestion], predictions: Sequence[Predi
     results = []
     for question, prediction in zip(questions, predictions, strict=True):
         refused = not prediction.answers
-        if refused or not is_answerable(question):
-            right = refused and not is_answerable(question)
+        if refused or not question.is_answerable:
+            right = refused and not question.is_answerable
             score = Score(float(right), float(right))
         else:
             first = prediction.answers[0][0]
@@ -103,8 +103,8 @@ def refusal_metrics(questions: Sequence[OpenQuestion], results: Sequence[Questio
     passages. ``precision`` is the share of right answers among all answers, those to unanswerable questions too.
     """
     pairs = list(zip(questions, results, strict=True))
-    answerable = [result for question, result in pairs if is_answerable(question)]
-    unanswerable = [result for question, result in pairs if not is_answerable(question)]
+    answerable = [result for question, result in pairs if question.is_answerable]
+    unanswerable = [result for question, result in pairs if not question.is_answerable]
     answered = [result for result in results if not result.metrics["refused"]]
     values = {f"answerable_{name}": [result.metrics[name] for result in answerable] for name in ("em", "f1", "right")}
     values[f"acc@{DEPTH}"] = [float(result.ranks[0] <= DEPTH) for result in answerable]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.classification import calibration, calibration_error, roc_area
 from oreqa.evaluation.figures import trust_figure
-from oreqa.evaluation.open_scores import Prediction, is_answerable, score_open
+from oreqa.evaluation.open_scores import Prediction, score_open
 
 RIGHT_F1 = 0.5
 """The F1 from which an answer counts as right, as where the confidence was fitted: its ends may differ from the accepted."""
@@ -33,7 +33,7 @@ class Judged:
 def judge(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> Judged | None:
     """Judge the best answers; None if there is no answer or one without a confidence."""
     best = [prediction.best or ("", 0.0) for prediction in predictions]
-    answerable = [is_answerable(question) for question in questions]
+    answerable = [question.is_answerable for question in questions]
     right = [
         has_answer and score_open(question, text).f1 >= RIGHT_F1
         for question, has_answer, (text, _) in zip(questions, answerable, best, strict=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from oreqa.arguments import as_path
 from oreqa.core import Document, Passage
 from oreqa.datasets.beir import load_corpus
-from oreqa.datasets.load import load_paragraphs, read_passages
+from oreqa.datasets.load import load_paragraphs, load_passages
 from oreqa.datasets.paragraphs import whole_passages
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.errors import InputError
@@ -64,7 +64,7 @@ def open_source(
         assert index is not None
         opened = Index.open(as_path(index, "an index's folder"), device)
     elif read_only:
-        passages = read_passages(Path(data))
+        passages = load_passages(Path(data))
         texts = json.dumps([(passage.title, passage.text) for passage in passages])
         yield PassageSource(passages, hashlib.sha256(texts.encode()).hexdigest())
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 from oreqa.arguments import as_path, count, share
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.load import read_passages
+from oreqa.datasets.load import load_passages
 from oreqa.datasets.pairs import Candidate, Pair, pair_row
 from oreqa.errors import InputError
 from oreqa.files import write_jsonl
@@ -74,7 +74,7 @@ def cloze_pairs(passage: Passage, draws: int, kept: float, rng: random.Random) -
 
 def _passages(data: str | Path | None, index: str | Path | None) -> Iterator[Passage]:
     if data is not None:
-        yield from read_passages(as_path(data, "data"))
+        yield from load_passages(as_path(data, "data"))
     if index is not None:
         with Index.open(as_path(index, "an index's folder")) as opened:
             yield from opened.passages()

@@ -15,9 +15,9 @@ import numpy as np
 from oreqa.arguments import as_path, as_paths, count
 from oreqa.core import Span
 from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.load import is_question_list, load_paragraphs
-from oreqa.datasets.paragraphs import Paragraph, readable_title, split_articles
-from oreqa.datasets.questions import OpenQuestion, load_question_list
+from oreqa.datasets.load import data_kind, load_question_file
+from oreqa.datasets.paragraphs import Paragraph, readable_title
+from oreqa.datasets.questions import OpenQuestion
 from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.files import append_jsonl, byte_lines, drop_torn_line, need, need_id, read_jsonl
@@ -73,13 +73,16 @@ def mine_predictions(
     questions = None if questions is None else count(questions, "questions")
     opened = index if isinstance(index, Index) or index is None else Index.open(index, device)
     loaded = reader if isinstance(reader, Reader) else Reader.load(reader, device)
-    if opened is not None and not any(is_question_list(file) for file in files):
+    lists = [file for file in files if data_kind(file) in ("questions", "pairs")]
+    if opened is not None and not lists:
         raise InputError(f"{files[0]}: it has paragraphs of its own, which are searched; leave index out")
-    fingerprints = [_fingerprint(file, loaded, opened, passages, k, device) for file in files]
+    if opened is None and lists:
+        raise InputError(f"{lists[0]}: its questions have no paragraphs; name the index to search")
+    fingerprints = [_fingerprint(file, loaded, opened if file in lists else None, passages, k, device) for file in files]
     done = _rows_done(out, fingerprints)
     with progress("reading questions", None) as advance:
         for file, of_file in zip(files, fingerprints, strict=True):
-            drawn, paragraphs = _training_questions(file, opened)
+            drawn, paragraphs = _training_questions(file, file in lists)
             random.Random(seed).shuffle(drawn)
             ids = {question_id for of_row, question_id in done if of_row == of_file}
             waiting = [question for question in drawn[:questions] if question.id not in ids]
@@ -99,7 +102,7 @@ def _fingerprint(file: Path, reader: Reader, index: Index | None, passages: int,
     for line in byte_lines(file):
         digest.update(line)
     decisive: list[Any] = [digest.hexdigest(), reader.fingerprint, used_precision(device, "reader"), passages, k]
-    if index is not None and is_question_list(file):
+    if index is not None:
         decisive += [
             index.fingerprint,
             index.content_stamp,
@@ -142,16 +145,13 @@ def _read(
     return rows
 
 
-def _training_questions(file: Path, index: Index | None) -> tuple[list[OpenQuestion], list[Paragraph]]:
+def _training_questions(file: Path, is_list: bool) -> tuple[list[OpenQuestion], list[Paragraph]]:
     """Questions with an answer, and the paragraphs that they are asked of; a list of questions has none."""
-    if is_question_list(file):
-        if index is None:
-            raise InputError(f"{file}: its questions have no paragraphs; name the index to search")
-        listed = [question for question in load_question_list(file) if question.answers or question.pattern is not None]
-        return [replace(question, id=f"{file.name}#{question.id}") for question in listed], []
-    paragraphs, _ = split_articles(load_paragraphs(file))
-    answered = [question for paragraph in paragraphs for question in paragraph.questions if question.answers]
-    return [OpenQuestion(q.id, q.text, tuple(gold.text for gold in q.answers)) for q in answered], paragraphs
+    read = load_question_file(file, held_out=False)
+    questions = [question for question in read.questions if question.is_answerable]
+    if is_list:
+        questions = [replace(question, id=f"{file.name}#{question.id}") for question in questions]
+    return questions, read.paragraphs
 
 
 def _retrieved(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from oreqa.datasets.load import is_pair_file, load_paragraphs
+from oreqa.datasets.load import data_kind, load_paragraphs
 from oreqa.datasets.pairs import SILVER, load_pairs
 from oreqa.datasets.paragraphs import Paragraph, placed_answers, readable_title, split_articles
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
@@ -58,7 +58,7 @@ def _paragraphs(recipe: GeneratorRecipe) -> tuple[dict[Path, list[Paragraph]], s
     Another file may hold them in a training article.
     """
     files = {recipe.data_root / part.file for part in recipe.data}
-    splits = {file: split_articles(load_paragraphs(file)) for file in files if not (file.is_file() and is_pair_file(file))}
+    splits = {file: split_articles(load_paragraphs(file)) for file in files if data_kind(file) != "pairs"}
     held_out = {paragraph.text for _, out in splits.values() for paragraph in out}
     return {file: [p for p in train if p.text not in held_out] for file, (train, _) in splits.items()}, held_out
 

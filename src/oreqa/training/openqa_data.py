@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
-from oreqa.datasets.load import answered_questions, read_passages
+from oreqa.datasets.load import answered_questions, load_passages
 from oreqa.datasets.questions import OpenQuestion, answer_ranges
 from oreqa.errors import InputError
 from oreqa.files import resume_rows
@@ -57,7 +57,7 @@ def open_collection(recipe: OpenQARecipe, folder: EncoderFolder, work: Path, dev
     Raises InputError for an index that another encoder made, or that holds fewer passages than are read.
     """
     if recipe.corpus is not None:
-        passages = read_passages(recipe.data_root / recipe.corpus)
+        passages = load_passages(recipe.data_root / recipe.corpus)
         with progress("encoding passages", len(passages)) as advance:
             index = index_passages(work / "index", passages, Settings(model=str(folder.path)), device, advance)
     else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from oreqa.datasets.load import load_task
+from oreqa.datasets.load import load_task, load_training_pairs
 from oreqa.datasets.pairs import passage_pairs
 from oreqa.errors import InputError
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
@@ -20,7 +20,6 @@ from oreqa.progress import Progress, no_progress
 from oreqa.training.batches import by_passage, in_a_row
 from oreqa.training.clusters import PassageClusters
 from oreqa.training.cross_side import save_cross
-from oreqa.training.data import load_training_pairs
 from oreqa.training.dev_score import dev_mrr
 from oreqa.training.encoder_save import save_encoder
 from oreqa.training.encoder_start import start_from
