@@ -113,6 +113,6 @@ def write_result(file: Path, result: Mapping[str, object]) -> None:
 
 
 def report(name: str, result: Mapping[str, object]) -> None:
-    """Print a benchmark's figures and keep them under results/."""
+    """Print a benchmark's figures and keep them in results/NAME.json; a name is PAGE/RUN."""
     print(json.dumps({name: result}, indent=2))
     write_result(RESULTS / f"{name}.json", result)

@@ -1,8 +1,8 @@
-"""Keep a run under results/: its metrics.json, and the metrics of every question, small enough to be kept.
+"""Keep a run as results/PAGE/RUN: its metrics.json, and the metrics of every question, small enough to be kept.
 
-Run:  python benchmarks/keep.py RUN [RUN ...]
+Run:  python benchmarks/keep.py PAGE RUN [RUN ...]
 
-`oreqa compare results/A results/B` then computes every difference, interval and p again.
+`oreqa compare results/PAGE/A results/PAGE/B` then computes every difference, interval and p again.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from oreqa.models.pack.packing import portable
 
 
 def main() -> None:
-    for folder in map(Path, sys.argv[1:]):
+    page, *runs = sys.argv[1:]
+    for folder in map(Path, runs):
         run = load_run(folder)
-        kept = RESULTS / folder.name
+        kept = RESULTS / page / folder.name
         rows = [{"id": key, **{name: value for name, value in row.items() if name in run.summary}}
                 for key, row in run.questions.items()]  # fmt: skip
         write_jsonl(kept / "per_question.jsonl.gz", rows)

@@ -71,7 +71,9 @@ def retrieval(axes: Axes) -> None:
         "Dual-BERT, published": 71.06,
         "ENDX-BERT, published": 73.43,
     }
-    measured = {f"oreqa, {mode}": read(f"reqa-squad-{mode}/metrics.json")["mrr"] for mode in ("dense", "sparse", "hybrid")}
+    measured = {
+        f"oreqa, {mode}": read(f"fusion/reqa-squad-{mode}/metrics.json")["mrr"] for mode in ("dense", "sparse", "hybrid")
+    }
     rows = {**published, **measured}
     colours = [OTHER] * len(published) + [OURS] * len(measured)
     bars(axes, list(rows), list(rows.values()), colours, "{:.1f}")
@@ -89,8 +91,8 @@ def augmentation(axes: Axes) -> None:
     }
     styles = {"SQuAD": (OURS, "o"), "NQ": (SECOND, "s"), "MedQuAD": (THIRD, "D")}
     for offset, name in enumerate(one_seed):
-        single = read(f"augmentation-{one_seed[name]}.json")["runs"]
-        several = read(f"augmentation-{three_seeds[name]}.json")["runs"] if name in three_seeds else {}
+        single = read(f"augmentation/{one_seed[name]}.json")["runs"]
+        several = read(f"augmentation/{three_seeds[name]}.json")["runs"] if name in three_seeds else {}
         gains = [(several if key in several else single)[key]["mrr over dense, gold"] for key in uses.values()]
         means = [100 * gain["mean"] for gain in gains]
         below = [100 * (gain["mean"] - gain["low"]) for gain in gains]
@@ -106,7 +108,7 @@ def augmentation(axes: Axes) -> None:
 
 
 def reading(axes: Axes) -> None:
-    rows = read("reconsider.json")["squad-v1.1-dev"]
+    rows = read("reconsider/open.json")["squad-v1.1-dev"]
     names = {
         "reader alone": "reader",
         "+ identical answers summed": "reader + aggregation",
@@ -123,7 +125,7 @@ def reading(axes: Axes) -> None:
 
 
 def confidence(axes: Axes) -> None:
-    figures = read("confidence.json")
+    figures = read("confidence/sentences.json")
     names = {
         "squad-train-pieces": "SQuAD train pieces",
         "qed-nq-train": "NQ (QED)",
@@ -147,7 +149,7 @@ def confidence(axes: Axes) -> None:
 
 
 def documents(axes: Axes) -> None:
-    runs = {"before": read("own_documents-before-reporting.json"), "after": read("own_documents-after-reporting.json")}
+    runs = {"before": read("documents/before-reporting.json"), "after": read("documents/after-reporting.json")}
     names = {
         "answerable questions\nanswered right": "answerable_right",
         "answer in the first\nfive passages": "acc@5",
@@ -166,12 +168,12 @@ def documents(axes: Axes) -> None:
 
 
 def speed(axes: Axes) -> None:
-    warm, search, train = read("reading.json")["warm"], read("search.json"), read("train.json")
+    warm, search, train = read("speed/reading.json")["warm"], read("speed/search.json"), read("speed/train.json")
     rows = {
         "search, vs Haystack": search["haystack 3.4.0"]["oreqa is faster by"],
-        "cold question, vs script": 1 / read("cold_ask.json")["wall_ratio_median"],
-        "re-ranking, vs CrossEncoder": read("rerank.json")["ratio_median"],
-        "encoding,\nvs sentence-transformers": read("encode.json")["paragraphs"]["ratio_median"],
+        "cold question, vs script": 1 / read("speed/cold_ask.json")["wall_ratio_median"],
+        "re-ranking, vs CrossEncoder": read("speed/rerank.json")["ratio_median"],
+        "encoding,\nvs sentence-transformers": read("speed/encode.json")["paragraphs"]["ratio_median"],
         "training on SQuAD,\nvs sentence-transformers": train["sentences"]["ratio_median"],
         "reading, vs Haystack": warm["haystack 2.31.0"]["oreqa is faster by"],
         "search, vs txtai": search["txtai 9.14.0"]["oreqa is faster by"],
@@ -196,7 +198,7 @@ def paired_bars(axes: Axes, labels: Sequence[str], series: Mapping[str, Sequence
 
 
 def candidates(axes: Axes) -> None:
-    rows = read("answer_candidates.json")["squad-v1.1-dev"]
+    rows = read("proqa/answer_candidates.json")["squad-v1.1-dev"]
     names = ("extractor and rules", "extractor", "spaCy, then rules", "spaCy", "rules")
     paired_bars(axes, names, {f"first {k}": [rows[name][f"exact@{k}"] for name in names] for k in (5, 10)}, "{:.1f}")
     axes.set(xlabel="answers of SQuAD dev among a paragraph's candidates (%)", xlim=(0, 100))
@@ -219,7 +221,7 @@ def teaching(axes: Axes) -> None:
     systems = {"dual encoder alone": "dual", "taught by a cross-encoder": "endx"}
     scores = {
         name: [
-            read(f"endx-{file}.json")["rows"][f"{encoder} {system}{kind}"]["mrr"][0]
+            read(f"endx/{file}.json")["rows"][f"{encoder} {system}{kind}"]["mrr"][0]
             for file, encoder, kind in places.values()
         ]
         for name, system in systems.items()
@@ -237,7 +239,7 @@ def retriever(axes: Axes) -> None:
         "PubMedQA test": "pubmedqa test",
         "MedQuAD test": "medquad test",
     }
-    rows = read("general_retriever.json")["packaged"]
+    rows = read("retriever/general.json")["packaged"]
     names = {"all-MiniLM-L6-v2": "before", "minilm-retriever": "after"}
     scores = {name: [rows[place]["hybrid"][key] for place in places.values()] for name, key in names.items()}
     paired_bars(axes, list(places), scores, "{:.1f}")
@@ -246,7 +248,7 @@ def retriever(axes: Axes) -> None:
 
 def adaptation(axes: Axes) -> None:
     tasks = {"medquad": "MedQuAD, adapted to it", "selqa": "SelQA", "nq": "NQ, held out"}
-    scores = {when: [read(f"adapt-{task}-{when}/metrics.json")["mrr"] for task in tasks] for when in ("before", "after")}
+    scores = {when: [read(f"adapt/{task}-{when}/metrics.json")["mrr"] for task in tasks] for when in ("before", "after")}
     paired_bars(axes, list(tasks.values()), scores, "{:.1f}")
     axes.set(xlabel="MRR of questions that people asked, hybrid search", xlim=(0, 100))
 

@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--miner", default=DEFAULT_READER, help="the reader that made the predictions, to begin with")
     parser.add_argument("--variant", action="append", choices=list(VARIANTS), help=f"beside {BASE}; all if left out")
     parser.add_argument("--set", action="append", default=[], help="change the recipe of all variants: name=value")
-    parser.add_argument("--name", default="ablations", help="of the file in results")
+    parser.add_argument("--name", default="ablations", help="of the file in results/reconsider")
     parser.add_argument("--work", type=Path, default=Path("runs/ablations"))
     parser.add_argument("--questions", type=int, default=800, help="questions to learn from")
     parser.add_argument("--asked", type=int, default=500, help="questions of SQuAD dev")
@@ -101,7 +101,7 @@ def main() -> None:
                     entry[f"over {rival}"] = [round(100 * v, 2) for v in (gain.mean, gain.low, gain.high)] + [gain.p]
             table[f"{name}: {order}"] = entry
     result = {"learned from": options.questions, "asked": options.asked, "data_sha256": data_hash([file]), "table": table}
-    report(options.name, result)
+    report(f"reconsider/{options.name}", result)
 
 
 if __name__ == "__main__":

@@ -220,7 +220,7 @@ def main() -> None:
         }  # fmt: skip
         classifier = f"-{Path(options.classifier).name}" if options.classifier != CLASSIFIER else ""
         seeds = f"-{options.seeds}-seeds" if options.seeds > 1 else ""
-        report(f"augmentation-{options.domain}-{test.name}{classifier}{seeds}", result)
+        report(f"augmentation/{options.domain}-{test.name}{classifier}{seeds}", result)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ Measured are the ranks of each question's right sentences among all of the colle
 split; with --dev, for choosing settings, the held-out articles of SQuAD's training files (MedQuAD's dev split). A --variant
 is a name, the system that it changes and is compared with, and settings.
 
-The ranks of every run are kept in results/endx: what stands there, of the same pairs and the same recipe, is neither trained
-nor measured again. The result has all of them.
+The ranks of every run are kept in results/endx/ranks: what stands there, of the same pairs and the same recipe, is neither
+trained nor measured again. The result has all of them.
 
 Questions are compared with vectors of sentences and nothing else; oreqa eval reqa --mode dense adds a share of the passage's
 vector. All is computed in float32, whatever the processor.
@@ -56,7 +56,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from common import RESULTS, ROOT, commit, mean_and_deviation, report
 
 RECIPES = Path(__file__).parents[2] / "recipes" / "small"
-KEPT = RESULTS / "endx"
+KEPT = RESULTS / "endx" / "ranks"
 SQUAD = ("extractive/squad-train-pieces.json.gz", "extractive/squad-train-more.json.gz")
 SETS = {"squad": SQUAD, "nq": ("extractive/qed-nq-train.json.gz",), "medquad": ("retrieval/medquad",)}
 ENCODERS = ("bert", "gru", "lstm", "transformer", "rnn")
@@ -79,7 +79,7 @@ ALONE = ("alignment=",)
 RAW = ("similarity=dot", "scale=1.0")
 """Inner products of vectors of any length, as the paper has them."""
 KEEP_CROSS = ("alignment.keep_cross=true",)
-"""For benchmarks/experiments/geometry.py and endx_relevance.py."""
+"""For geometry.py."""
 SYSTEMS = {
     "dual": System(None, ALONE),
     "endx": System("dual", KEEP_CROSS),
@@ -305,7 +305,7 @@ def main() -> None:
                 print(encoder, key, seed, figures(read_kept(file)[1]), flush=True)
     counts = {"pairs": len(pairs), "asked": len(task.questions), "candidates": task.candidates}
     counted = {**counts, "pairs_sha256": pairs_sha256, "backbone": before}
-    report(f"endx-{name}", {**counted, **collect(task, name, pairs_sha256)})
+    report(f"endx/{name}", {**counted, **collect(task, name, pairs_sha256)})
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ def main() -> None:
     counts["questions_sha256"] = data_hash([questions])
     settings = {"seeds": arguments.seeds, "settings": arguments.set, "held_out": arguments.held_out}
     gains = {name: asdict(difference) for name, difference in differences.items()}
-    report(f"pretraining-{arguments.name}", {**counts, **settings, "rows": rows, "mrr_differences": gains})
+    report(f"proqa/pretraining-{arguments.name}", {**counts, **settings, "rows": rows, "mrr_differences": gains})
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ def main() -> None:
         for rival in rivals
         for cell in cells
     }
-    report("round_trip", {"records": records, "rows": rows, "differences": differences})
+    report("proqa/round_trip", {"records": records, "rows": rows, "differences": differences})
 
 
 if __name__ == "__main__":

@@ -223,7 +223,7 @@ def main() -> None:
     }
     generations._SMALL = 0
     result["current generation, its files treated as large"] = meet_all(damages, now, KINDS, "large")
-    report("damage", result)
+    report("speed/damage", result)
 
 
 if __name__ == "__main__":

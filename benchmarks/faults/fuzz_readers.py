@@ -469,7 +469,7 @@ def main() -> None:
         print(json.dumps(fuzz(options.reader, options.seconds, options.seed, options.seeds, options.work)))
         return
     results = {kind: supervise(kind, options) for kind in options.readers}
-    report("fuzz_readers", {"seconds a reader": options.seconds, "readers": results})
+    report("speed/fuzz_readers", {"seconds a reader": options.seconds, "readers": results})
     if any(figures["escapes"] or figures["hangs"] or not figures["peak within 2 GB"] for figures in results.values()):
         sys.exit(1)
 

@@ -126,7 +126,7 @@ def main() -> None:
             "files equal": equal,
         }
         print(name, figures[name], flush=True)
-    report("kill_training", figures)
+    report("proqa/kill_training", figures)
 
 
 if __name__ == "__main__":

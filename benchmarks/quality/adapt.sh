@@ -8,12 +8,12 @@ export OREQA_PRECISION=${OREQA_PRECISION:-bf16}
 base=${3:-minilm-retriever}
 adapted=$work/medquad/adapted/1/retriever
 run() { # name, arguments of oreqa eval
-  local name=adapt-$1
+  local name=$1
   shift
   [ -f "$work/$name/metrics.json" ] || oreqa eval "$@" --out "$work/$name"
 }
 run medquad-before beir --data "$data/retrieval/medquad" --split test --model $base
-[ -d "$work/medquad" ] || cp -r "$work/adapt-medquad-before/index" "$work/medquad"
+[ -d "$work/medquad" ] || cp -r "$work/medquad-before/index" "$work/medquad"
 [ -f "$adapted/../report.json" ] || oreqa adapt --index "$work/medquad" --draw 2000 --answers 3 --round-trip 0.8 --json > "$work/adapt.json"
 run medquad-after beir --data "$data/retrieval/medquad" --split test --model "$adapted"
 run selqa-before beir --data "$data/retrieval/selqa" --split test --model $base
@@ -34,8 +34,8 @@ PYTHON
 run squad2-index-before openqa --data "$squad2" --questions 1 --model $base
 run squad2-index-after openqa --data "$squad2" --questions 1 --model "$adapted"
 for when in before after; do
-  run squad2-$when openqa --data "$work/squad2.jsonl" --index "$work/adapt-squad2-index-$when/index"
+  run squad2-$when openqa --data "$work/squad2.jsonl" --index "$work/squad2-index-$when/index"
 done
 for task in medquad selqa nq squad2; do
-  oreqa compare "$work/adapt-$task-before" "$work/adapt-$task-after"
+  oreqa compare "$work/$task-before" "$work/$task-after"
 done

@@ -98,7 +98,7 @@ def main() -> None:
         for name in options.model or [DEFAULT_CLASSIFIER]
     }
     counts = {**{name: len(pairs) for name, pairs in mined.items()}, PLAUSIBLE: len(wrong) + len(right)}
-    report("classifier", {"questions": counts, "data_sha256": data_hash(files.values()), **models})
+    report("reconsider/plausible", {"questions": counts, "data_sha256": data_hash(files.values()), **models})
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from support.office_pages import word_pages
 from support.pages import Page, words
 from support.pdf_pages import pdf_pages
 
-EARLIER = RESULTS / "extraction.json"
+EARLIER = RESULTS / "documents" / "extraction.json"
 """Collections that are not read now keep their rows."""
 
 
@@ -64,7 +64,7 @@ def main() -> None:
         print(f"{name:<24}{values[0]:>7,}{values[1]:>11,}{values[2]:>9}{values[3]:>11}{values[4]:>11}{values[5]:>11}")
     earlier = json.loads(EARLIER.read_bytes()) if EARLIER.exists() else {}
     earlier.pop("commit", None)  # the commit is that of this run
-    report("extraction", earlier | rows)
+    report("documents/extraction", earlier | rows)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="documents and indexes are kept here")
     parser.add_argument("--half", choices=("tuning", "reporting"), required=True)
-    parser.add_argument("--name", required=True, help="of results/own_documents-NAME-HALF.json, and of the indexes")
+    parser.add_argument("--name", required=True, help="of results/documents/NAME-HALF.json, and of the indexes")
     parser.add_argument("--source", type=Path, default=OURS, help="the src folder of the code that is measured")
     parser.add_argument("--only", nargs="+", choices=list(COLLECTIONS), default=list(COLLECTIONS))
     options = parser.parse_args()
@@ -60,7 +60,7 @@ def main() -> None:
                "indexed": indexed}  # fmt: skip
     if options.half == "tuning":  # of the other half only the sums are to be looked at
         outcome["questions"] = {question.id: _row(result) for question, result in zip(asked, results, strict=True)}
-    report(f"own_documents-{options.name}-{options.half}", outcome)
+    report(f"documents/{options.name}-{options.half}", outcome)
     show({**groups["collection"], "all": whole})
 
 

@@ -72,13 +72,13 @@ def main() -> None:
     parser.add_argument("--reader", default=DEFAULT_READER)
     parser.add_argument("--reranker", default=DEFAULT_CLASSIFIER)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--name", help="of the file in results")
+    parser.add_argument("--name", help="of the file in results/reconsider")
     options = parser.parse_args()
     reader = Reader.load(options.reader, options.device)
     reranker = CrossEncoder.load(options.reranker, options.device)
     options.work = kept_folder(options.work, options.reader, options.reranker, settings=[options.questions])
     tuned = combination_of(reader, reranker)
-    file = options.name or ("reconsider-classifier" if reranker.folder.kind == CLASSIFIER else "reconsider")
+    file = options.name or ("open-classifier" if reranker.folder.kind == CLASSIFIER else "open")
     plain = Combination(selection=1.0, retrieval=0.0, reranking=0.0, aggregate=False)
     untuned = Combination(selection=1.0, retrieval=1.0, reranking=1.0)
     variants = {
@@ -129,7 +129,7 @@ def main() -> None:
                       "broken": int(((base == 1) & (values["right"] == 0)).sum())}  # fmt: skip
             table[label] = entry
         result[name] = table
-        report(file, result)
+        report(f"reconsider/{file}", result)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ run() { # name, index, arguments of oreqa eval
   local name=$1 index=$2
   shift 2
   [ -f "$work/$name/metrics.json" ] || oreqa eval "$@" --model all-minilm-l6-v2 --out "$work/$name" --index "$work/index-$index"
-  python benchmarks/keep.py "$work/$name"
+  python benchmarks/keep.py fusion "$work/$name"
 }
 for mode in sparse dense hybrid; do
   run "reqa-squad-$mode" reqa reqa --data "$squad/squad-v1.1-dev.json.gz" \
@@ -16,5 +16,5 @@ for mode in sparse dense hybrid; do
     --sentences "$squad/multireqa-squad-dev-sentences.jsonl.gz" --mode $mode
   run "selqa-test-$mode" selqa beir --data "$data/retrieval/selqa" --split test --mode $mode
 done
-oreqa compare "$work"/reqa-squad-{sparse,hybrid} --json > results/reqa-squad-hybrid/against-sparse.json
-oreqa compare "$work"/reqa-squad-{dense,hybrid} --json > results/reqa-squad-hybrid/against-dense.json
+oreqa compare "$work"/reqa-squad-{sparse,hybrid} --json > results/fusion/reqa-squad-hybrid/against-sparse.json
+oreqa compare "$work"/reqa-squad-{dense,hybrid} --json > results/fusion/reqa-squad-hybrid/against-dense.json

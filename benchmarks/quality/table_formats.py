@@ -68,7 +68,7 @@ FORMATS: dict[str, Callable[[Rows, Path], None]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="where own_documents.py keeps its documents")
-    parser.add_argument("--name", required=True, help="of results/table_formats-NAME.json, and of the indexes")
+    parser.add_argument("--name", required=True, help="of results/documents/tables-NAME.json, and of the indexes")
     parser.add_argument("--source", type=Path, default=OURS, help="the src folder of the code that is measured")
     options = parser.parse_args()
     questions = [q for half in ("tuning", "reporting") for q in load_question_list(QUESTIONS / f"{half}.jsonl")]
@@ -87,7 +87,7 @@ def main() -> None:
         results = score_replies(asked, ask(options.source, place, asked))
         result[suffix] = {"passages": said["passages"], "metrics": refusal_metrics(asked, results)}
     show({suffix: row["metrics"] for suffix, row in result.items()})
-    report(f"table_formats-{options.name}", result)
+    report(f"documents/tables-{options.name}", result)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def main() -> None:
     process([oreqa, "index", str(options.work / "texts"), "--index", str(index)])
     ours = [oreqa, "ask", QUESTION, "--index", str(index), "--reader", "none"]
     script = [sys.executable, "-c", SCRIPT, str(theirs), model, QUESTION]
-    report("cold_ask", {"paragraphs": len(texts), **cold(ours, script, options.rounds, ANSWER)})
+    report("speed/cold_ask", {"paragraphs": len(texts), **cold(ours, script, options.rounds, ANSWER)})
 
 
 if __name__ == "__main__":

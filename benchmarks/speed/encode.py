@@ -59,7 +59,7 @@ def main() -> None:
             "cosine_mean": round(float(cosine.mean()), 5),
             "cosine_min_f32": round(float(same.min()), 6),
         }
-    report("encode", result)
+    report("speed/encode", result)
 
 
 if __name__ == "__main__":

@@ -233,7 +233,7 @@ def main() -> None:
     for size in options.sizes:
         rows.append(measure(texts[:size], options.data, options.work / str(size), size <= options.real))
         print(json.dumps(rows[-1]), flush=True)
-    report("growth", {"collections": rows})
+    report("speed/growth", {"collections": rows})
 
 
 if __name__ == "__main__":

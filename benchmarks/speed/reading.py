@@ -132,7 +132,7 @@ def main() -> None:
         warm_rows[f"{name} {row['version']}"] = {
             "per_second": round(theirs, 2), "em": _em(row["answers"], golds), "oreqa is faster by": round(rate / theirs, 2),
         }  # fmt: skip
-    report("reading", {"cold": of_one, "questions": len(asked), "passages": PASSAGES_TOP_K, "warm": warm_rows})
+    report("speed/reading", {"cold": of_one, "questions": len(asked), "passages": PASSAGES_TOP_K, "warm": warm_rows})
 
 
 def _em(answers: list[str], golds: list[list[str]]) -> float:

@@ -80,7 +80,7 @@ def main() -> None:
         figures = paired(run_ours, run_theirs, options.rounds)
     count = SENTENCES * len(questions)
     apart = np.abs(np.array(found["ours"]) - np.array(found["theirs"]))
-    report("rerank", {
+    report("speed/rerank", {
         "questions": len(questions), "sentences": SENTENCES, **figures,
         "ours_per_second": round(count / figures["ours_median"], 1),
         "theirs_per_second": round(count / figures["theirs_median"], 1),

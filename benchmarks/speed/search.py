@@ -113,7 +113,7 @@ def main() -> None:
             "questions": row["questions"],
             "oreqa is faster by": round(result["oreqa"]["per_second"] / rate, 1),
         }
-    report("search", result)
+    report("speed/search", result)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def main() -> None:
             "ours_per_second": round(count / figures["ours_median"], 2),
             "theirs_per_second": round(count / figures["theirs_median"], 2),
         }  # fmt: skip
-    report("train", result)
+    report("speed/train", result)
 
 
 def train_theirs(pairs: list[Pair], batch: int) -> float:

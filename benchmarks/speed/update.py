@@ -62,7 +62,7 @@ def main() -> None:
         "a document a paragraph": measure(by_paragraph, one, options.work / "index-p", options.rounds),
         "a document an article": measure(by_article, next(by_article.iterdir()), options.work / "index-a", options.rounds),
     }
-    report("update", result)
+    report("speed/update", result)
 
 
 if __name__ == "__main__":

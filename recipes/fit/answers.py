@@ -32,7 +32,7 @@ from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, model_fingerp
 from oreqa.models.reader.reader import Reader
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from common import report
+from common import ROOT, report
 from support.answer_rows import COMBINATION, RETRIEVAL, SELECTION, answer_all, is_right, ranked
 from support.calibration import Features, fit, probabilities, right_threshold, summary
 from support.kept import kept_folder
@@ -242,7 +242,7 @@ def main() -> None:
         for label, (weights, again) in rows_of_em.items()
     }
     result["tuned"] = {label: {n: getattr(w, n) for n in w.__slots__} for label, (w, _) in rows_of_em.items()}
-    figure = options.work / "abstention.svg"
+    figure = ROOT / "docs" / "images" / "abstention.svg"
     encoder = model_fingerprint(find_model(DEFAULT_ENCODER))
     for model, kind in ((options.reader, None), (options.reranker, reranker.folder.kind)):
         shipped, worth = calibrate(sets, tests, kind, None if kind else figure)
@@ -250,7 +250,7 @@ def main() -> None:
         result["re-ranked" if kind else "not re-ranked"] = {"calibration": calibration, **worth}
         if options.write:
             write_fitted(fitted_file(model), encoder=encoder, calibration=calibration)
-    report("answers", result)
+    report("reconsider/answers", result)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Fit the confidence of answers, and measure it on questions that were not used for it.
 
-Run:  python recipes/fit/confidence.py --data ../shared/data --work runs/confidence --out results/confidence.json
+Run:  python recipes/fit/confidence.py --data ../shared/data --work runs/confidence --out results/confidence/sentences.json
 
 Of every set half the articles are indexed, or of its held-out articles if encoders are trained on the others. Questions on
 them are answerable, questions on the other half are not. The weights and the threshold are fitted on the extractive sets;

@@ -140,7 +140,7 @@ def main() -> None:
             gain = asdict(paired_difference(theirs[mode], ours[mode], 0))
             result.setdefault(name, {}).setdefault(task, {})[mode] = {**row, "gain": gain}
         print(name, task, result[name][task], flush=True)
-    report("general_retriever", result)
+    report("retriever/general", result)
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ def main() -> None:
         print(name, result[name], flush=True)
     place = options.work / DOCUMENTS
     result[DOCUMENTS] = document_ranks(options.data / "retrieval" / DOCUMENTS, place, options.questions, classifier)
-    report("rerank_weight", result)
+    report("augmentation/rerank_weight", result)
 
 
 if __name__ == "__main__":
