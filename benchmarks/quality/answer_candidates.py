@@ -20,8 +20,7 @@ from typing import Any
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import Paragraph, readable_title, split_articles
 from oreqa.evaluation.candidates import candidate_recall
-from oreqa.generation.candidates import answer_candidates
-from oreqa.generation.entities import Entities
+from oreqa.generation.candidates import Entities, answer_candidates
 from oreqa.models.extractor.extractor import Extractor
 from oreqa.models.graph.precision import used_precision
 

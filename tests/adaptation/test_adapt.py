@@ -21,7 +21,7 @@ from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
 from oreqa.errors import IndexStateError, InputError, ModelError  # noqa: E402
 from oreqa.evaluation.significance import Difference  # noqa: E402
-from oreqa.generation import prose  # noqa: E402
+from oreqa.generation import candidates  # noqa: E402
 from oreqa.index.change_encoder import change_encoder  # noqa: E402
 from oreqa.index.generations import newest_generation  # noqa: E402
 from oreqa.index.in_memory import index_documents  # noqa: E402
@@ -43,8 +43,8 @@ class Disk(NamedTuple):
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiny encoder reads letters: its passages are of few words, parts of sentences."""
-    monkeypatch.setattr(prose, "MIN_WORDS", 5)
-    monkeypatch.setattr(prose, "is_prose", bool)
+    monkeypatch.setattr(candidates, "MIN_WORDS", 5)
+    monkeypatch.setattr(candidates, "is_prose", bool)
     monkeypatch.setattr(adapt, "FEWEST", 1)
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from oreqa.core import Span
+from oreqa.core import Document, Passage, Span
+from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError, ModelError
-from oreqa.generation.candidates import AGREEMENT, answer_candidates
-from oreqa.generation.entities import Entities
+from oreqa.generation.candidates import AGREEMENT, MIN_WORDS, Entities, answer_candidates, is_askable, prose_ranges
 from oreqa.models.extractor.extractor import Extractor
 from oreqa.text.answers import normalize_answer
 
@@ -144,3 +144,20 @@ def test_spacy_is_loaded_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(ModelError, match="pip install spacy"):
         Entities.load()
+
+
+def passage(text: str) -> Passage:
+    return paragraph_passage(Document("a", "", text))
+
+
+def test_ranges_are_of_the_passage() -> None:
+    prose = "The archive is kept for 30 days. "
+    mixed = passage(f"Usage:\n\n{prose}\n\n--keep 30 | days\n\n{prose}")
+    ranges = prose_ranges(mixed)
+    assert [mixed.text[start:end] for start, end in ranges] == [prose.strip()] * 2
+
+
+def test_askable_passages_are_long_and_hold_prose() -> None:
+    assert is_askable(passage("The archive is kept for 30 days. " * 4))
+    assert not is_askable(passage("The archive is kept for 30 days."))
+    assert not is_askable(passage("- fix the archive, #12\n" * MIN_WORDS))

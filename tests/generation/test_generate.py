@@ -23,7 +23,7 @@ from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.paragraphs import load_squad
 from oreqa.errors import InputError, OreqaError
-from oreqa.generation import filters, generate, generate_questions, prose
+from oreqa.generation import candidates, filters, generate, generate_questions
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.models.generator.decoding import BeamSearch, Nucleus
@@ -34,8 +34,8 @@ from oreqa.models.generator.inputs import MarkedAnswer
 @pytest.fixture(autouse=True)
 def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiny encoder reads letters: its passages are of few words, parts of sentences."""
-    monkeypatch.setattr(prose, "MIN_WORDS", 5)
-    monkeypatch.setattr(prose, "is_prose", bool)
+    monkeypatch.setattr(candidates, "MIN_WORDS", 5)
+    monkeypatch.setattr(candidates, "is_prose", bool)
 
 
 @pytest.fixture
@@ -113,10 +113,10 @@ def test_styles_draws_and_seeds(kb: Path, tiny_generator: Path, tmp_path: Path) 
 
 
 def test_answers_lie_in_prose(kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prose, "is_prose", lambda sentence: "moved" in sentence)
+    monkeypatch.setattr(candidates, "is_prose", lambda sentence: "moved" in sentence)
     generate_questions(tmp_path / "q.jsonl", index=kb, generator=tiny_generator, round_trip=0)
     assert {"moved" in row["answer"] for row in rows_of(tmp_path / "q.jsonl")} == {True}
-    monkeypatch.setattr(prose, "is_prose", lambda sentence: False)
+    monkeypatch.setattr(candidates, "is_prose", lambda sentence: False)
     with pytest.raises(InputError, match=r"kb: it holds no passage of at least \d+ words with a sentence of prose"):
         generate_questions(tmp_path / "none.jsonl", index=kb, generator=tiny_generator, round_trip=0)
 

@@ -43,8 +43,8 @@ from oreqa.defaults import DEFAULT_GENERATOR
 from oreqa.errors import InputError
 from oreqa.files import byte_lines, write_json, write_jsonl
 from oreqa.generation import generate_questions
-from oreqa.generation.output import partial_file
-from oreqa.generation.prose import MIN_WORDS, is_askable
+from oreqa.generation.candidates import MIN_WORDS, is_askable
+from oreqa.generation.drafts import partial_file
 from oreqa.index.change_encoder import change_encoder, take_encodings
 from oreqa.index.encodings import ENCODINGS
 from oreqa.index.generations import require_generation

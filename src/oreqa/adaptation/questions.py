@@ -13,7 +13,7 @@ from oreqa.datasets.pairs import SILVER, Candidate, Pair, passage_candidates
 from oreqa.datasets.paragraphs import is_held_out_name
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.generation.definitions import definition_drafts
-from oreqa.generation.output import answer_sentence
+from oreqa.generation.drafts import answer_sentence
 from oreqa.index.lexical import words
 
 HELD_OUT = 4

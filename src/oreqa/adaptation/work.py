@@ -14,7 +14,7 @@ from oreqa.adaptation.report import AdaptationReport
 from oreqa.adaptation.stages import GENERATE, NEGATIVES, TRAIN_CLASSIFIER
 from oreqa.errors import InputError
 from oreqa.files import read_json, write_json, write_text
-from oreqa.generation.output import partial_file
+from oreqa.generation.drafts import partial_file
 from oreqa.index.change_encoder import copy_generation
 from oreqa.index.encodings import passage_hash
 from oreqa.index.search import Index

@@ -1,16 +1,26 @@
-"""Answer candidates: the spans of passages, given without questions, that people will ask about."""
+"""What is asked about: passages and sentences of prose, and the spans of them that people will ask about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from oreqa.arguments import count, passage_list
-from oreqa.errors import InputError
-from oreqa.generation.entities import Entities
+from oreqa.core import Passage
+from oreqa.errors import InputError, ModelError
 from oreqa.generation.rules import rule_spans
 from oreqa.models.extractor.extractor import Extractor, Text
 from oreqa.text.answers import normalize_answer
+from oreqa.text.sentences import is_prose
+
+MIN_WORDS = 20
+"""Passages of fewer words are passed over (ProQA's released code)."""
+
+DEFAULT_PIPELINE = "en_core_web_sm"
+
+LONGEST_TEXT = 100_000
+"""Characters of a passage that are searched: spaCy takes about 100 kB of memory for 1,000 characters."""
 
 AGREEMENT = 0.6
 """Added to the log-probability of an extractor's span that a rule finds too: chosen on held-out articles."""
@@ -33,6 +43,54 @@ class AnswerCandidate:
     end: int
     source: str
     score: float
+
+
+class Entities:
+    """A loaded spaCy pipeline that finds named entities, dates and numbers."""
+
+    def __init__(self, pipeline: Any) -> None:
+        self._pipeline = pipeline
+
+    @property
+    def fingerprint(self) -> str:
+        """The pipeline's name and version."""
+        return " ".join(str(self._pipeline.meta.get(key, "")) for key in ("lang", "name", "version", "spacy_version"))
+
+    @classmethod
+    def load(cls, name: str = DEFAULT_PIPELINE) -> Entities:
+        """Load a spaCy pipeline by name or folder. Raises ModelError if spaCy or the pipeline is not installed, InputError
+        for a pipeline without entities."""
+        try:
+            import spacy
+        except ImportError:
+            raise ModelError("entities need spaCy: pip install spacy, and a pipeline such as en_core_web_sm") from None
+        try:
+            pipeline = spacy.load(name, exclude=["tagger", "parser", "lemmatizer", "attribute_ruler", "senter"])
+        except (OSError, ValueError) as error:
+            raise ModelError(f"spaCy has no pipeline {name!r}: python -m spacy download {name}") from error
+        if "ner" not in pipeline.pipe_names:
+            raise InputError(f"the spaCy pipeline {name!r} finds no entities; use one such as {DEFAULT_PIPELINE}")
+        return cls(pipeline)
+
+    def find(self, texts: Iterable[str]) -> Iterator[list[tuple[int, int]]]:
+        """Yield the character ranges of each text's entities, in the order of the text."""
+        for document in self._pipeline.pipe((text[:LONGEST_TEXT] for text in texts), batch_size=64):
+            yield [(entity.start_char, entity.end_char) for entity in document.ents]
+
+
+def sentence_ranges(passage: Passage) -> list[tuple[int, int]]:
+    """The sentences of a passage, in characters of its own text."""
+    return [(sentence.start - passage.start, sentence.end - passage.start) for sentence in passage.sentences]
+
+
+def prose_ranges(passage: Passage) -> list[tuple[int, int]]:
+    """The sentences of prose in a passage, in characters of its own text."""
+    return [(start, end) for start, end in sentence_ranges(passage) if is_prose(passage.text[start:end])]
+
+
+def is_askable(passage: Passage) -> bool:
+    """Whether questions are made from a passage: it has MIN_WORDS words and a sentence of prose."""
+    return len(passage.text.split()) >= MIN_WORDS and bool(prose_ranges(passage))
 
 
 def answer_candidates(

@@ -15,8 +15,7 @@ from pathlib import Path
 from oreqa.arguments import as_path, count
 from oreqa.core import Passage
 from oreqa.errors import InputError
-from oreqa.generation.drafts import Draft
-from oreqa.generation.output import check_out, write_questions
+from oreqa.generation.drafts import Draft, check_out, write_questions
 from oreqa.index.search import Index
 from oreqa.progress import Progress, no_progress
 from oreqa.text.names import names_in

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from oreqa.answering.reading import read_answers
 from oreqa.core import Passage
-from oreqa.generation.drafts import Draft
-from oreqa.generation.output import answer_sentence
+from oreqa.generation.drafts import Draft, answer_sentence
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import probability

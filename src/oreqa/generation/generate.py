@@ -16,12 +16,9 @@ from oreqa.corpus.splitter import passage_head
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.files import resume_rows
-from oreqa.generation.candidates import answer_candidates
-from oreqa.generation.drafts import Draft, drop_repeated
-from oreqa.generation.entities import Entities
+from oreqa.generation.candidates import MIN_WORDS, Entities, answer_candidates, is_askable, prose_ranges, sentence_ranges
+from oreqa.generation.drafts import Draft, check_out, drop_repeated, partial_file, write_questions
 from oreqa.generation.filters import REASONS, Filters
-from oreqa.generation.output import check_out, partial_file, sentence_ranges, write_questions
-from oreqa.generation.prose import MIN_WORDS, is_askable, prose_ranges
 from oreqa.generation.sources import PassageSource, open_source
 from oreqa.index.clusters import draw_across_clusters
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder

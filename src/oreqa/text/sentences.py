@@ -1,15 +1,29 @@
-"""Split text into sentences, with exact character offsets."""
+"""Split text into sentences, with exact character offsets, and tell those of prose from headings, tables and code."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from oreqa.text.lines import line_ends
+import regex
+
+from oreqa.text.lines import MAX_CODE, line_ends
+from oreqa.text.stop_words import STOP_WORDS
 
 _NUMBER = re.compile(r"[ \t]*\d{1,3}(?:\.\d{1,3})*[.)]")
 _WORD = re.compile(r"\w")
 _BLOCK = 5000
+
+MIN_SENTENCE_WORDS = 5
+"""A shorter sentence says too little to ask about."""
+
+_MARKER = regex.compile(r"\s*(?:[-*•–]|\(?(?:\d{1,2}|[a-z])[.)])\s+")
+_FIRST = regex.compile(r"[\p{Lu}\p{Nd}\"'“‘«(\[]")
+_PROSE_WORD = regex.compile(r"[\p{L}\p{M}]++(?:['’-][\p{L}\p{M}]++)*+")
+_CODE = regex.compile(r"[{}<>|=;\\]|--\w|[#$]\s?[^\W\d]|\w::|\n[-=~^]{3}")
+
+MIN_LETTERS = 0.75
+"""Share of the characters that are letters or spaces."""
 
 
 def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
@@ -58,3 +72,22 @@ def _append(sentences: list[tuple[int, int]], text: str, start: int, end: int) -
 def _ends_in_number(text: str, start: int, end: int) -> bool:
     """Return whether the last line of ``text[start:end]`` is only a list item's number."""
     return bool(_NUMBER.fullmatch(text, max(start, text.rfind("\n", start, end) + 1), end))
+
+
+def is_prose(sentence: str) -> bool:
+    """Whether a sentence is one of prose: it begins and ends like a sentence and has a function word and little code.
+
+    A mark of a list before it does not count.
+    """
+    text = sentence[match.end() :] if (match := _MARKER.match(sentence)) else sentence
+    words = _PROSE_WORD.findall(text)
+    if len(words) < MIN_SENTENCE_WORDS or not _is_complete(text.strip()):
+        return False
+    letters = sum(character.isalpha() or character.isspace() for character in text)
+    functional = any(word.lower() in STOP_WORDS for word in words)
+    code = len(_CODE.findall(text))
+    return letters >= MIN_LETTERS * len(text) and functional and code <= MAX_CODE * len(text)
+
+
+def _is_complete(text: str) -> bool:
+    return bool(_FIRST.match(text)) and text.rstrip("\"'”’»)] \t\r\n").endswith((".", "!", "?", "…"))
