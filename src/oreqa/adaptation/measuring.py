@@ -15,7 +15,7 @@ from oreqa.evaluation.runs import load_run
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import rerank_hits
-from oreqa.progress import Progress
+from oreqa.progress import Progress, show
 from oreqa.provenance import data_hash
 
 METRICS = ("em", "f1", "acc@1", "acc@5")
@@ -73,7 +73,7 @@ def reciprocal_ranks(
     """
     owners = [passage for passage in task.passages for _ in passage.sentences]
     ranks = []
-    with progress(name, len(task.questions)) as advance:
+    with show(progress, name, len(task.questions)) as advance:
         for begin_at in range(0, len(task.questions), BATCH):
             batch = task.questions[begin_at : begin_at + BATCH]
             searched = index.search(batch, DEPTH, "hybrid", "passage")

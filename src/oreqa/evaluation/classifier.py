@@ -66,8 +66,7 @@ def evaluate_classifier(
     settings, scorer = Settings(model=str(model)), CrossEncoder.load(classifier, device, kind=CLASSIFIER)
     rows = labelled_questions(list(load_pairs(data)))
     begin = time.monotonic()
-    with progress("scoring candidates", len(rows)) as advance:
-        logits = scorer.score([row.question for row in rows], [row.candidates for row in rows], advance)
+    logits = scorer.score([row.question for row in rows], [row.candidates for row in rows], progress)
     results = question_results(rows, logits)
     probabilities = probability(np.concatenate(logits))
     metrics = classification_metrics(rows, probabilities, cosines(Encoder.load(settings.model, device), rows))

@@ -46,7 +46,7 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.reranking import load_classifier, rerank_hits
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import CHUNK, Reader
-from oreqa.progress import Advance, Progress, no_progress
+from oreqa.progress import Advance, Progress, no_progress, show
 from oreqa.provenance import fingerprint
 
 PASSAGES = 5
@@ -176,7 +176,7 @@ def evaluate_openqa(
         )
         of_run["threshold"] = answerer.calibration.threshold if answerer.calibration else None
         partial = out / "asking.jsonl"
-        with progress("asking questions", len(drawn)) as advance:
+        with show(progress, "asking questions", len(drawn)) as advance:
             predictions = _ask(answerer, drawn, partial, of_run, advance)
         results = score_replies(drawn, predictions)
         metrics = {**refusal_metrics(drawn, results), "by": grouped_metrics(drawn, results)}
@@ -187,7 +187,7 @@ def evaluate_openqa(
         texts = [question.text for question in drawn]
         evidence = _retrieve(collection, texts, models) if collection else _own_paragraphs(own_passages)
         partial = out / "reading.jsonl"
-        with progress("reading questions", len(drawn)) as advance:
+        with show(progress, "reading questions", len(drawn)) as advance:
             predictions = _read(models, texts, evidence, partial, null, of_run["precision"], advance)
         results = score_predictions(drawn, predictions)
         metrics = {} if null is None else dict(retrieval_accuracy(drawn, predictions))
@@ -247,8 +247,7 @@ def _open_collection(
         if index is None:
             raise InputError(f"{data}: its questions have no paragraphs; name the index to search")
         return Index.open(index, device)
-    with progress("encoding passages", len(passages)) as advance:
-        return index_passages(Path(index) if index else out / "index", passages, settings, device, advance)
+    return index_passages(Path(index) if index else out / "index", passages, settings, device, progress)
 
 
 def _retrieve(index: Index, questions: Sequence[str], models: _Models) -> _Evidence:

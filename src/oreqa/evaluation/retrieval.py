@@ -21,7 +21,7 @@ from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.reranking import load_classifier
 from oreqa.models.graph.precision import used_precision
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 
 
 def evaluate_reqa(
@@ -64,9 +64,8 @@ def evaluate_reqa(
     task = need_questions(build_reqa(paragraphs, boundaries, settings.language), where)
     task = draw_questions(often_asked(task, min_questions, where), questions, seed)
     begin = time.monotonic()
-    with progress("encoding passages", len(task.passages)) as advance:
-        opened = index_passages(Path(index) if index else out / "index", task.passages, settings, device, advance)
-    with progress("ranking questions", len(task.questions)) as advance:
+    opened = index_passages(Path(index) if index else out / "index", task.passages, settings, device, progress)
+    with show(progress, "ranking questions", len(task.questions)) as advance:
         results = rank_sentences(task, opened, mode, advance, scorer, rerank)
     run = EvalRun(
         task="reqa",
@@ -116,9 +115,8 @@ def evaluate_beir(
     settings, scorer = Settings(model=str(model)), load_classifier(classifier, rerank, device)
     task = load_beir(data, split)
     begin = time.monotonic()
-    with progress("encoding passages", None) as advance:
-        opened = index_beir(Path(index) if index else out / "index", task, settings, device, advance)
-    with progress("ranking questions", len(task.queries)) as advance:
+    opened = index_beir(Path(index) if index else out / "index", task, settings, device, progress)
+    with show(progress, "ranking questions", len(task.queries)) as advance:
         results = rank_documents(task, opened, mode, advance, scorer, rerank)
     run = EvalRun(
         task="beir",

@@ -24,7 +24,7 @@ from oreqa.models.cross_encoder.module import BertCrossEncoder
 from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, read_config
 from oreqa.models.graph.weights import find_tokenizer
 from oreqa.models.reader.folder import read_reader_folder
-from oreqa.progress import Advance, Progress, no_progress
+from oreqa.progress import Advance, Progress, no_progress, show
 from oreqa.training.batches import in_a_row
 from oreqa.training.cross_encoder_examples import (
     CandidateList,
@@ -133,7 +133,7 @@ def _train(
         objective = CROSS_ENCODER_LOSSES[recipe.loss]
         rng = random.Random(recipe.seed)
         batch_size = recipe.optimiser.batch
-        with progress("preparing examples", recipe.epochs * count) as advance:
+        with show(progress, "preparing examples", recipe.epochs * count) as advance:
             epochs = (draw(inputs, rng, advance) for _ in range(recipe.epochs))
             if objective.pointwise:
                 examples = in_a_row((one_by_one(lists, batch_size, rng) for lists in epochs), batch_size)

@@ -14,7 +14,7 @@ from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.extractor.module import BertExtractor, banded
 from oreqa.models.folders import EXTRACTOR, find_model
 from oreqa.models.graph.weights import find_tokenizer
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 from oreqa.training.extractor_examples import collate, ordered_examples
 from oreqa.training.generation_recipes import ExtractorRecipe
 from oreqa.training.initial import start_from
@@ -48,7 +48,7 @@ def train_extractor(recipe: ExtractorRecipe, out: Path, progress: Progress = no_
     )
     tokenizer = find_tokenizer(backbone)
     inputs = ExtractorInputs(tokenizer, recipe.max_tokens, recipe.overlap)
-    with progress("preparing passages", None) as advance:
+    with show(progress, "preparing passages") as advance:
         examples = ordered_examples(recipe, inputs, advance)
     if not examples:
         raise InputError("no question of the data has an answer in its passage: there is nothing to learn from")

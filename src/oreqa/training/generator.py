@@ -15,7 +15,7 @@ from oreqa.models.generator.inputs import GeneratorInputs
 from oreqa.models.generator.module import BertGenerator, start_head
 from oreqa.models.generator.seq2seq import is_seq2seq
 from oreqa.models.graph.weights import find_tokenizer, load_weights
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 from oreqa.training.generation_recipes import GeneratorRecipe
 from oreqa.training.generator_examples import Inputs, collate, ordered_examples
 from oreqa.training.initial import check_positions, start_from
@@ -44,7 +44,7 @@ def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_
         lengths = recipe.max_tokens, recipe.question_tokens
         inputs = GeneratorInputs(tokenizer, *lengths, settings["styles"], settings["untitled"])
         pad, loss = collate, _loss(recipe.label_smoothing)
-    with progress("preparing questions", None) as advance:
+    with show(progress, "preparing questions") as advance:
         examples = ordered_examples(recipe, inputs, advance)
     if not examples:
         raise InputError("there is nothing to learn from: no answer stands where the data says, or all pairs are silver")

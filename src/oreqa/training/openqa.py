@@ -24,7 +24,7 @@ from oreqa.models.graph.weights import find_tokenizer
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader
 from oreqa.models.reader.reader import Reader
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import match_pattern, normalize_answer
 from oreqa.training.distributed import in_turn
 from oreqa.training.encoder_save import save_encoder
@@ -64,7 +64,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
         raise InputError(f"{recipe.data_root / recipe.dev}: data holds all of its questions; name other ones as dev")
     with in_turn():
         collection = open_collection(recipe, folder, work, device, progress)
-        with progress("matching questions", len(asked)) as advance:
+        with show(progress, "matching questions", len(asked)) as advance:
             vectors = Encoder.load(folder.path, device).encode([question.text for question in asked])
             rows = match_questions(recipe, collection, vectors, asked, work / "matches.jsonl", advance)
     matched = [row for row in rows if len(row.matches)]
@@ -86,7 +86,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
         write_fitted(path / "retriever" / FITTED, fusion=fusion)
         model.reader.save_pretrained(path / "reader")
         copy_tokenizer(find_tokenizer(reader_path).parent, path / "reader")
-        with progress("choosing lambda", len(dev)) as advance:
+        with show(progress, "choosing lambda", len(dev)) as advance:
             lambda_record.update(_fit_lambda(recipe, folder, model.encoder, collection, dev, path, device))
             advance(len(dev))
 

@@ -58,8 +58,7 @@ def open_collection(recipe: OpenQARecipe, folder: EncoderFolder, work: Path, dev
     """
     if recipe.corpus is not None:
         passages = load_passages(recipe.data_root / recipe.corpus)
-        with progress("encoding passages", len(passages)) as advance:
-            index = index_passages(work / "index", passages, Settings(model=str(folder.path)), device, advance)
+        index = index_passages(work / "index", passages, Settings(model=str(folder.path)), device, progress)
     else:
         assert recipe.index is not None
         index = Index.open(recipe.index, device)

@@ -14,7 +14,7 @@ from oreqa.models.folders import READER, find_model
 from oreqa.models.graph.weights import find_tokenizer, load_weights
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader, read_groups
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 from oreqa.training.initial import check_positions, start_from
 from oreqa.training.losses import READER_LOSSES, ReaderLogits
 from oreqa.training.reader_examples import Group, reader_groups
@@ -35,7 +35,7 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         check_positions(backbone, read_tokens=recipe.read_tokens)
     model = _start(recipe, backbone)
     inputs = ReaderInputs(find_tokenizer(backbone), recipe.max_tokens, recipe.overlap)
-    with progress("preparing questions", None) as advance:
+    with show(progress, "preparing questions") as advance:
         groups = reader_groups(recipe, inputs, advance)
     if not groups:
         raise InputError(

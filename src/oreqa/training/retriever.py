@@ -16,7 +16,7 @@ from oreqa.errors import InputError
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder
 from oreqa.models.folders import find_model
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 from oreqa.training.batches import by_passage, in_a_row
 from oreqa.training.clusters import PassageClusters
 from oreqa.training.cross_side import save_cross
@@ -48,7 +48,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
     check_positions(backbone.transformer, max_tokens=recipe.max_tokens)
     folder = _with_recipe_settings(backbone, recipe)
     model = _start(recipe, folder)
-    with progress("preparing pairs", None) as advance:
+    with show(progress, "preparing pairs") as advance:
         pairs = []
         for part in recipe.data:
             loaded = load_training_pairs(recipe.data_root / part)

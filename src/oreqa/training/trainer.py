@@ -30,7 +30,7 @@ from transformers.trainer_utils import get_last_checkpoint
 from oreqa.errors import InputError
 from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
-from oreqa.progress import Advance, Progress, no_progress
+from oreqa.progress import Advance, Progress, no_progress, show
 from oreqa.training.distributed import process_number
 from oreqa.training.sections import Optimiser
 
@@ -135,7 +135,7 @@ def fit(
     )
     last = _last_whole_checkpoint(checkpoints)
     resumed = 0 if last is None else int(last.rpartition("-")[2])
-    with progress(f"training from step {resumed:,}" if resumed else "training", steps - resumed) as advance:
+    with show(progress, f"training from step {resumed:,}" if resumed else "training", steps - resumed) as advance:
         trainer.add_callback(_Advance(advance, resumed))
         trainer.add_callback(_SavesAsAsked())
         if last is None and trainer.is_world_process_zero():  # the rounds begin anew, too

@@ -25,6 +25,7 @@ from oreqa.models.cross_encoder.reranking import (
 )
 from oreqa.models.fitted import write_fitted
 from oreqa.models.folders import CLASSIFIER, RERANKER
+from oreqa.progress import part_of
 
 TEXT = "the fox jumps. it sleeps in house 3. then it eats a bone"
 SENTENCES = ("the fox jumps.", "it sleeps in house 3.", "then it eats a bone")
@@ -44,7 +45,7 @@ def test_scores_of_many_are_those_of_each(tiny_classifier: Path) -> None:
     questions = [f"where sleeps fox {n}" for n in range(70)] + ["no candidate"]
     lists = [CANDIDATES[: 1 + n % 3] for n in range(70)] + [[]]
     done: list[int] = []
-    together = classifier.score(questions, lists, done.append)
+    together = classifier.score(questions, lists, part_of(done.append))
     assert sum(done) == len(questions)
     assert together[-1].shape == (0,)
     for number in (0, 1, 2, 63, 64, 69):
