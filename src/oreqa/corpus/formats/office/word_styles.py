@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from oreqa.corpus.formats.packed import attribute, child, local, value
+from oreqa.corpus.formats.office.packed import attribute, child, local, value
 
 _LONGEST_CHAIN = 20
 _LEVELS = 9

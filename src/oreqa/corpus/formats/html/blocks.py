@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from oreqa.corpus.builder import TextBuilder
-from oreqa.corpus.formats import html_rules as rules
-from oreqa.corpus.formats.html_lines import Lines, List, Table, number_of
+from oreqa.corpus.formats.html import rules
+from oreqa.corpus.formats.html.lines import Lines, List, Table, number_of
 from oreqa.corpus.formats.table_rows import TableRows
 
 _LONG_CELL = 1000

@@ -14,10 +14,10 @@ import pypdfium2.raw as pdfium_c
 from oreqa.core import Document, PageWords, Place
 from oreqa.corpus import limits
 from oreqa.corpus.builder import TextBuilder, count_words, real_title
-from oreqa.corpus.formats.pdf_furniture import HEADS, find_contents, find_heads
-from oreqa.corpus.formats.pdf_headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
-from oreqa.corpus.formats.pdf_lines import Line, read_lines
-from oreqa.corpus.formats.pdf_paragraphs import join, measure, split_blocks, words_of
+from oreqa.corpus.formats.pdf.furniture import HEADS, find_contents, find_heads
+from oreqa.corpus.formats.pdf.headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
+from oreqa.corpus.formats.pdf.lines import Line, read_lines
+from oreqa.corpus.formats.pdf.paragraphs import join, measure, split_blocks, words_of
 from oreqa.errors import DocumentError
 
 _UNREADABLE = "it is not a readable PDF; it is damaged, or of another type: save it again in its own program"

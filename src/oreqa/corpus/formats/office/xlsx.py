@@ -13,7 +13,7 @@ from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus.builder import TextBuilder, count_words
-from oreqa.corpus.formats.packed import (
+from oreqa.corpus.formats.office.packed import (
     all_text,
     below,
     core_title,
@@ -24,7 +24,7 @@ from oreqa.corpus.formats.packed import (
     relations,
     tidy,
 )
-from oreqa.corpus.formats.sheets import Cell, Sheet
+from oreqa.corpus.formats.office.sheets import Cell, Sheet
 from oreqa.errors import DocumentError
 
 _NO_RESULT = "formulas without a result"

@@ -9,9 +9,8 @@ from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus.builder import TextBuilder, count_words, real_title
-from oreqa.corpus.formats.odf_inline import InlineReader, source_text
-from oreqa.corpus.formats.office_text import add_headers, add_slide_title
-from oreqa.corpus.formats.packed import (
+from oreqa.corpus.formats.office.odf_inline import InlineReader, source_text
+from oreqa.corpus.formats.office.packed import (
     attribute,
     child,
     local,
@@ -20,9 +19,10 @@ from oreqa.corpus.formats.packed import (
     packed_reader,
     parse_part,
 )
-from oreqa.corpus.formats.sheets import Cell, Sheet
+from oreqa.corpus.formats.office.sheets import Cell, Sheet
+from oreqa.corpus.formats.office.text import add_headers, add_slide_title
+from oreqa.corpus.formats.office.word_styles import format_number
 from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
-from oreqa.corpus.formats.word_styles import format_number
 from oreqa.errors import DocumentError
 
 _NUMBER_FORMATS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}

@@ -12,8 +12,8 @@ from docx.oxml.ns import qn
 
 from oreqa.core import Document
 from oreqa.corpus import limits
-from oreqa.corpus.formats.docx import read_docx
-from oreqa.corpus.formats.word_styles import format_number
+from oreqa.corpus.formats.office.docx import read_docx
+from oreqa.corpus.formats.office.word_styles import format_number
 from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
 

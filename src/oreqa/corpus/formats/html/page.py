@@ -1,13 +1,112 @@
-"""Read a web page: a target for lxml's parser that tells a page's text from what is left out."""
+"""Web pages: a page's visible text in page order, without navigation. Words left out are counted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from oreqa.core import Document
 from oreqa.corpus.builder import TextBuilder
-from oreqa.corpus.formats import html_rules as rules
-from oreqa.corpus.formats.html_blocks import Blocks
-from oreqa.corpus.formats.html_skipped import ElementKey, SkippedElement, element_key
+from oreqa.corpus.formats.html import rules
+from oreqa.corpus.formats.html.blocks import Blocks
+from oreqa.corpus.formats.html.source import as_html, decode_page, visible_words
+
+_KEEP = ((), ("contents", "index"), ("contents", "index", "header", "footer", "navigation"))
+"""Kinds of navigation to read, tried in turn until the page has any text."""
+
+_ROUNDS = 4
+"""Most passes over a page to find elements that look like navigation but hold text."""
+
+ElementKey = tuple[str, str, str]
+"""An element's tag, class and id."""
+
+
+def read_html(data: bytes, path: Path) -> Document:
+    """Read a web page. Its title is ``<title>``, else its first level 1 heading.
+
+    If a page has only navigation, such as a book's table of contents, the navigation is read.
+    """
+    page = as_html(decode_page(data), path.suffix.lower())
+    builder = TextBuilder(path)
+    builder.start_page("", visible_words(page))
+    reader = read_page(page)
+    reader.add_to(builder)
+    return builder.document(reader.title)
+
+
+def read_page(page: str, base: str = "", heading: str = "") -> PageReader:
+    """Read one page's markup. Places start with ``base``; ``heading`` is put before a page that starts without one."""
+    trusted: set[ElementKey] = set()
+    for keep in _KEEP:
+        for _ in range(_ROUNDS):
+            reader = PageReader(base, heading, keep, frozenset(trusted))
+            _parse(page, reader)
+            reader.end_page()
+            trusted |= reader.misjudged
+            if not reader.misjudged:
+                break
+        if reader.has_text and not reader.misjudged:
+            break
+    return reader
+
+
+def _parse(page: str, reader: PageReader) -> None:
+    """Send the page's tags and text to ``reader``. Without a tree, parsing is linear and the nesting depth unlimited."""
+    from lxml import etree
+
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, target=reader)
+    parser.feed(page.encode("utf-8", "replace"))
+    if page.strip():
+        parser.close()
+
+
+def element_key(tag: str, attributes: Mapping[str, str]) -> ElementKey:
+    """Return the key that tells apart the kinds of elements of a page."""
+    return tag, attributes.get("class", ""), attributes.get("id", "")
+
+
+class SkippedElement:
+    """Collects the text of an element at ``depth`` that is left out for a ``reason``."""
+
+    def __init__(self, depth: int, reason: str, key: ElementKey) -> None:
+        self.depth, self.reason, self.key = depth, reason, key
+        self._text: list[str] = []
+        self._unlinked: list[str] = []  # the text outside links
+        self._links = 0  # open links
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._links += tag in rules.LINKS
+        if tag == "img":
+            self._text.append(f" {attributes.get('alt', '')} ")
+        self._separate(tag)
+
+    def end(self, tag: str) -> None:
+        self._links -= tag in rules.LINKS
+        self._separate(tag)
+
+    def data(self, text: str) -> None:
+        self._text.append(text)
+        if not self._links:
+            self._unlinked.append(text)
+
+    def _separate(self, tag: str) -> None:
+        if tag in rules.BLOCKS or tag == "br":
+            self._text.append(" ")
+            self._unlinked.append(" ")
+
+    def ends_before(self, tag: str, attributes: Mapping[str, str]) -> bool:
+        """Return whether this is a page's header and the element inside it is the page's title, where its text starts."""
+        return self.reason == "header" and rules.is_title(tag, attributes)
+
+    @property
+    def text(self) -> str:
+        """All text of the element."""
+        return "".join(self._text)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the element holds so much text outside links that it should not have been left out, or is text itself."""
+        return rules.is_text(self.reason, "".join(self._unlinked)) or rules.is_linked_text(self.key[1], self.text)
 
 
 class PageReader:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from oreqa.corpus.builder import TextBuilder
-from oreqa.corpus.formats.office_text import HEADERS_AND_FOOTERS, ParagraphContent
-from oreqa.corpus.formats.packed import all_text, alternative_of, attribute, below, child, local, optional_part
+from oreqa.corpus.formats.office.packed import all_text, alternative_of, attribute, below, child, local, optional_part
+from oreqa.corpus.formats.office.text import HEADERS_AND_FOOTERS, ParagraphContent
 
 PROPERTIES = ("rPr", "pPr", "sdtPr", "sdtEndPr", "sectPr", "tblPr", "trPr", "tcPr", "rt", "del")
 """Elements without visible text of the document: properties, ruby annotations and tracked deletions."""

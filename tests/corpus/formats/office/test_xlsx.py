@@ -10,8 +10,8 @@ import pytest
 
 from oreqa.core import MISSING, Document, PageWords
 from oreqa.corpus import limits
-from oreqa.corpus.formats.sheets import Sheet
-from oreqa.corpus.formats.xlsx import read_xlsx
+from oreqa.corpus.formats.office.sheets import Sheet
+from oreqa.corpus.formats.office.xlsx import read_xlsx
 from oreqa.errors import DocumentError
 
 

@@ -17,12 +17,12 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from oreqa.core import Document
-from oreqa.corpus.formats.pdf import read_pdf
-from oreqa.corpus.formats.pdf_boxes import find_boxes
-from oreqa.corpus.formats.pdf_furniture import find_contents, find_heads
-from oreqa.corpus.formats.pdf_headings import Bookmark, numbered_headings, outline_headings
-from oreqa.corpus.formats.pdf_lines import Line, _clean
-from oreqa.corpus.formats.pdf_paragraphs import join, measure, split_blocks, words_of
+from oreqa.corpus.formats.pdf.boxes import find_boxes
+from oreqa.corpus.formats.pdf.document import read_pdf
+from oreqa.corpus.formats.pdf.furniture import find_contents, find_heads
+from oreqa.corpus.formats.pdf.headings import Bookmark, numbered_headings, outline_headings
+from oreqa.corpus.formats.pdf.lines import Line, _clean
+from oreqa.corpus.formats.pdf.paragraphs import join, measure, split_blocks, words_of
 from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
 

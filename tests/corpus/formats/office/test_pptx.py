@@ -9,7 +9,7 @@ from pptx import Presentation
 from pptx.util import Inches
 
 from oreqa.core import MISSING, Document, PageWords
-from oreqa.corpus.formats.pptx import read_pptx
+from oreqa.corpus.formats.office.pptx import read_pptx
 from oreqa.errors import DocumentError
 
 BOX = (Inches(1), Inches(1), Inches(2), Inches(1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from oreqa.corpus.builder import TextBuilder
-from oreqa.corpus.formats.office_text import HEADERS_AND_FOOTERS, ParagraphContent
-from oreqa.corpus.formats.packed import child, local
+from oreqa.corpus.formats.office.packed import child, local
+from oreqa.corpus.formats.office.text import HEADERS_AND_FOOTERS, ParagraphContent
 
 _WITHOUT_TEXT = ("forms", "event-listeners", "ruby-text", "note-citation", "variable-decls", "sequence-decls")
 _LEFT_OUT = {

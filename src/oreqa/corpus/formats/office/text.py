@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oreqa.corpus.builder import TextBuilder, count_words
-from oreqa.corpus.formats.packed import tidy
+from oreqa.corpus.formats.office.packed import tidy
 
 HEADERS_AND_FOOTERS = "headers and footers"
 """The reason for which headers, footers, page numbers and slide numbers are left out."""

@@ -10,7 +10,7 @@ import pypdfium2 as pdfium
 
 from oreqa.corpus import limits
 from oreqa.corpus.builder import is_heading
-from oreqa.corpus.formats.pdf_lines import Line, body_size, share_of_bold
+from oreqa.corpus.formats.pdf.lines import Line, body_size, share_of_bold
 
 _NUMBERED = re.compile(
     r"(?:(?:chapter|appendix|section|part)\s+)?((?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,5})[.:]?\s+[^\W\d_]", re.I

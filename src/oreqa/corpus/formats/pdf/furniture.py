@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 
-from oreqa.corpus.formats.pdf_lines import Line, body_size
+from oreqa.corpus.formats.pdf.lines import Line, body_size
 
 HEADS, CONTENTS, INDEX = "running heads", "table of contents", "index"
 

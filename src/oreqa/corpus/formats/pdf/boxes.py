@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from oreqa.corpus.formats.pdf import open_pdf, trace_pdf
-from oreqa.corpus.formats.pdf_lines import read_lines
+from oreqa.corpus.formats.pdf.document import open_pdf, trace_pdf
+from oreqa.corpus.formats.pdf.lines import read_lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from oreqa.core import Document
 from oreqa.corpus.builder import count_words
-from oreqa.corpus.formats.html import read_html
-from oreqa.corpus.formats.html_rules import PLAIN_WORDS
-from oreqa.corpus.formats.html_source import as_html, decode_page, visible_words
+from oreqa.corpus.formats.html.page import read_html
+from oreqa.corpus.formats.html.rules import PLAIN_WORDS
+from oreqa.corpus.formats.html.source import as_html, decode_page, visible_words
 from oreqa.errors import DocumentError
 
 PLAIN = "The keepers lived in the tower all year round. "

@@ -8,7 +8,7 @@ import odfdo
 import pytest
 
 from oreqa.core import Document
-from oreqa.corpus.formats.odf import read_odf
+from oreqa.corpus.formats.office.odf import read_odf
 from oreqa.errors import DocumentError
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from oreqa.corpus.formats.pdf_lines import Line
+from oreqa.corpus.formats.pdf.lines import Line
 
 _BULLET = re.compile(r"(?:[-–—*•‣◦▪●○■□]|\(?\d{1,3}[.)]|\(?[a-z]\)|\[\d{1,3}\])(?:\s|\Z)")
 _BROKEN = re.compile(r"([^\W\d_]+)[-‐]\Z")

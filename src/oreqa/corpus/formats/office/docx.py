@@ -12,9 +12,8 @@ from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus.builder import TextBuilder, count_words
-from oreqa.corpus.formats.docx_inline import PROPERTIES, InlineReader
-from oreqa.corpus.formats.office_text import add_headers
-from oreqa.corpus.formats.packed import (
+from oreqa.corpus.formats.office.docx_inline import PROPERTIES, InlineReader
+from oreqa.corpus.formats.office.packed import (
     all_text,
     alternative_of,
     attribute,
@@ -28,8 +27,9 @@ from oreqa.corpus.formats.packed import (
     parse_part,
     relations,
 )
+from oreqa.corpus.formats.office.text import add_headers
+from oreqa.corpus.formats.office.word_styles import Numbering, Styles
 from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
-from oreqa.corpus.formats.word_styles import Numbering, Styles
 
 _BLOCKS = ("p", "tbl")
 _LAYOUT_CELL = 300

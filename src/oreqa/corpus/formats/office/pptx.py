@@ -12,8 +12,7 @@ from typing import Any
 
 from oreqa.core import MISSING, Document, PageWords
 from oreqa.corpus.builder import TextBuilder, count_words
-from oreqa.corpus.formats.office_text import HEADERS_AND_FOOTERS, add_slide_title
-from oreqa.corpus.formats.packed import (
+from oreqa.corpus.formats.office.packed import (
     all_text,
     alternative_of,
     attribute,
@@ -28,6 +27,7 @@ from oreqa.corpus.formats.packed import (
     relations,
     tidy,
 )
+from oreqa.corpus.formats.office.text import HEADERS_AND_FOOTERS, add_slide_title
 from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 
 _TITLES = ("title", "ctrTitle")
