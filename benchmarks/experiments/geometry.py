@@ -24,7 +24,7 @@ from oreqa.errors import InputError, OreqaError
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.folders import CROSS, find_model
-from oreqa.training.cross_side import load_cross
+from oreqa.training.retriever.cross_side import load_cross
 
 sys.path.append(str(Path(__file__).parents[1]))
 from support.pair_vectors import Answer, Embed, cross_vectors, encoder_vectors, named_model

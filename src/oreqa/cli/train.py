@@ -35,7 +35,7 @@ class _Training(TyperCommand):
         super().format_help(ctx, formatter)
         try:
             from oreqa.training.recipe_keys import recipe_tables
-            from oreqa.training.recipes import RECIPES
+            from oreqa.training.train import RECIPES
         except ImportError:  # the base install has no pydantic
             say(f"The keys of the recipe are listed here once the train extra is installed; {INSTALL_TRAIN}")
             return
@@ -128,7 +128,7 @@ def extractor(recipe: RecipeOption, out: OutOption, set_: SetOption = None, as_j
 
 def _train(kind: str, recipe: Path, out: Path, settings: list[str] | None, as_json: bool) -> None:
     from oreqa.training import train_model
-    from oreqa.training.memory import keep_freed_memory, limit_kernel_cache
+    from oreqa.training.train import keep_freed_memory, limit_kernel_cache
 
     keep_freed_memory()
     limit_kernel_cache()
