@@ -264,7 +264,7 @@ def test_predictions_are_the_best_of_all_passages(squad_file: Path, tmp_path: Pa
     mine_predictions([squad_file], tmp_path / "p.jsonl", reader=loaded, passages=3, k=40, questions=6)
     crowded = 0
     for row in load_predictions(tmp_path / "p.jsonl"):
-        (spans,) = loaded.read([row.question], [row.passages], top=1000)
+        (spans,) = loaded.read([row.question], [row.passages], k=1000)
         logits = {span.passage_number: span.parts["selection"] for span in spans}
         total = sum(math.exp(logit) for logit in logits.values())
         slow = {
@@ -383,7 +383,7 @@ def test_a_reader_reads_as_its_recipe_says(squad_file: Path, tiny: Path, tmp_pat
         loaded = Reader.load(tmp_path / str(number))
         assert (loaded.folder.max_tokens, loaded.folder.answer_tokens) == wanted
     text = " ".join("abcdef")
-    (spans,) = loaded.read(["a"], [[("", text)]], top=100)
+    (spans,) = loaded.read(["a"], [[("", text)]], k=100)
     assert max(len(span.text.split()) for span in spans) == 2
 
 

@@ -9,15 +9,15 @@ import typer
 from oreqa.cli.application import app
 from oreqa.cli.hits import hit_json, print_question, render_near
 from oreqa.cli.options import (
-    ClassifierOption,
     DeviceOption,
+    HitRerankerOption,
     IndexOption,
     JsonFlag,
     PrecisionOption,
     QuestionArgument,
     QuestionsOption,
-    RerankerOption,
-    RerankOption,
+    RerankHitsOption,
+    SpanRerankerOption,
     WhereOption,
 )
 from oreqa.cli.output import (
@@ -59,9 +59,9 @@ def ask(
     reader: Annotated[
         str, typer.Option(help="Reader: a name, a folder, or none to answer with sentences.")
     ] = DEFAULT_READER,
-    reranker: RerankerOption = None,
-    rerank: RerankOption = 0,
-    classifier: ClassifierOption = DEFAULT_CLASSIFIER,
+    span_reranker: SpanRerankerOption = None,
+    rerank_hits: RerankHitsOption = 0,
+    hit_reranker: HitRerankerOption = DEFAULT_CLASSIFIER,
     explain: Annotated[bool, typer.Option("--explain", help="Show each stage's score.")] = False,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = None,
@@ -79,8 +79,8 @@ def ask(
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
-    scorer = classifier if rerank or classifier != DEFAULT_CLASSIFIER else None
-    answerer = Answerer.load(index, device, model_or_none(reader), model_or_none(reranker), scorer, rerank)
+    scorer = hit_reranker if rerank_hits or hit_reranker != DEFAULT_CLASSIFIER else None
+    answerer = Answerer.load(index, device, model_or_none(reader), model_or_none(span_reranker), scorer, rerank_hits)
     replies = _replies(answerer, texts, k, conditions, threshold)
     if not any(reply.hits for reply in replies):
         empty = f"{index} holds no documents; add some with: oreqa index PATH --index {index}"

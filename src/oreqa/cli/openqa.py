@@ -10,17 +10,17 @@ import typer
 
 from oreqa.cli.evaluate import evaluate
 from oreqa.cli.options import (
-    ClassifierOption,
     CountOption,
     DeviceOption,
+    HitRerankerOption,
     JsonFlag,
     ModelOption,
     OutOption,
     PrecisionOption,
     ReaderOption,
-    RerankerOption,
-    RerankOption,
+    RerankHitsOption,
     SeedOption,
+    SpanRerankerOption,
     TaskIndexOption,
 )
 from oreqa.cli.output import model_or_none, print_json, say, visible
@@ -39,9 +39,9 @@ def openqa(
     ] = False,
     passages: Annotated[int, typer.Option(min=1, max=100, help="Passages read for each question.")] = 5,
     reader: ReaderOption = DEFAULT_READER,
-    reranker: RerankerOption = None,
-    rerank: RerankOption = 0,
-    classifier: ClassifierOption = DEFAULT_CLASSIFIER,
+    span_reranker: SpanRerankerOption = None,
+    rerank_hits: RerankHitsOption = 0,
+    hit_reranker: HitRerankerOption = DEFAULT_CLASSIFIER,
     null: Annotated[
         float | None,
         typer.Option(help="SQuAD 2.0: give no answer where the passage's log-odds of holding one are below this."),
@@ -74,9 +74,9 @@ def openqa(
         gold_passages=gold_passages,
         passages=passages,
         reader=reader,
-        reranker=model_or_none(reranker),
-        rerank=rerank,
-        classifier=classifier,
+        span_reranker=model_or_none(span_reranker),
+        rerank_hits=rerank_hits,
+        hit_reranker=hit_reranker,
         null=null,
         combine=_parse_weights(combine or ()),
         model=model,

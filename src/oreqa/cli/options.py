@@ -38,8 +38,11 @@ PrecisionOption = Annotated[
 ModelOption = Annotated[str, typer.Option(help="Encoder: a name or a folder.")]
 NewModelOption = Annotated[str | None, typer.Option(help="Encoder: a name or a folder.", show_default=DEFAULT_ENCODER)]
 ReaderOption = Annotated[str, typer.Option(help="Reader: a name (`oreqa models` lists them) or a folder.")]
-RerankerOption = Annotated[
-    str | None, typer.Option(help="Classifier or span re-ranker of the best spans: a name or a folder.", show_default="none")
+SpanRerankerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--reranker", help="Classifier or span re-ranker of the best spans: a name or a folder.", show_default="none"
+    ),
 ]
 DecodingOption = Annotated[
     Literal["greedy", "beam", "nucleus"],
@@ -47,7 +50,8 @@ DecodingOption = Annotated[
 ]
 GeneratorOption = Annotated[str, typer.Option(help="Question generator: a name or a folder.")]
 ClassifierOption = Annotated[str, typer.Option(help="Classifier: a name or a folder.")]
-RerankOption = Annotated[
+HitRerankerOption = Annotated[str, typer.Option("--classifier", help="Classifier: a name or a folder.")]
+RerankHitsOption = Annotated[
     int, typer.Option("--rerank", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none.")
 ]
 

@@ -9,15 +9,15 @@ import typer
 from oreqa.cli.application import app
 from oreqa.cli.hits import hit_json, print_question, render_hit
 from oreqa.cli.options import (
-    ClassifierOption,
     DeviceOption,
+    HitRerankerOption,
     IndexOption,
     JsonFlag,
     ModeOption,
     PrecisionOption,
     QuestionArgument,
     QuestionsOption,
-    RerankOption,
+    RerankHitsOption,
     UnitOption,
     WhereOption,
 )
@@ -40,8 +40,8 @@ def search(
     mode: ModeOption = "hybrid",
     unit: UnitOption = "sentence",
     where: WhereOption = None,
-    rerank: RerankOption = 0,
-    classifier: ClassifierOption = DEFAULT_CLASSIFIER,
+    rerank_hits: RerankHitsOption = 0,
+    hit_reranker: HitRerankerOption = DEFAULT_CLASSIFIER,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = None,
     as_json: JsonFlag = False,
@@ -52,14 +52,14 @@ def search(
 
     [bold]oreqa search --questions questions.txt --index kb --json[/bold]
     """
+    from oreqa.answering.reranking import load_hit_reranker, reranked_hits
     from oreqa.index.search import Index
-    from oreqa.models.cross_encoder.reranking import load_classifier, rerank_hits
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
-    rankings = Index.open(index, device).search(texts, max(k, rerank), mode, unit, conditions)
-    if (scorer := load_classifier(classifier, rerank, device)) is not None:
-        rankings = rerank_hits(scorer, texts, rankings, rerank)
+    rankings = Index.open(index, device).search(texts, max(k, rerank_hits), mode, unit, conditions)
+    if (scorer := load_hit_reranker(hit_reranker, rerank_hits, device)) is not None:
+        rankings = reranked_hits(scorer, texts, rankings, rerank_hits)
     rankings = [hits[:k] for hits in rankings]
     if where and not any(rankings):
         say(f"no document matches --where {' --where '.join(where)}", err=True)

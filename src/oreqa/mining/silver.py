@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from oreqa.answering.reranking import hit_candidate, probability
 from oreqa.arguments import as_path, choice, count, share, text_list
 from oreqa.core import MODES, Mode
 from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, gold_pairs, pair_row
@@ -17,7 +18,6 @@ from oreqa.files import resume_rows, write_jsonl
 from oreqa.index.search import Index
 from oreqa.mining.tasks import default_work, open_task
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import hit_candidate, probability
 from oreqa.models.folders import CLASSIFIER
 from oreqa.models.graph.precision import used_precision
 from oreqa.progress import Advance, Progress, ignore, no_progress, show

@@ -73,7 +73,7 @@ def test_the_question_encoder_and_the_reader_are_tuned_and_evaluated(
     assert reader.folder.fitted.combination["retrieval"] == record["lambda"]
     assert not (out / "checkpoints").exists()
     summary = evaluate_openqa(
-        squad_file, tmp_path / "eval", model=out / "retriever", reader=out / "reader", reranker=None, passages=3
+        squad_file, tmp_path / "eval", model=out / "retriever", reader=out / "reader", span_reranker=None, passages=3
     )
     assert summary["settings"]["combination"]["retrieval"] == record["lambda"]
 

@@ -20,17 +20,19 @@ PLAIN_WEIGHT = 1.0
 """Weight of the log-probability against the retrieval score, for a classifier without a fitted weight."""
 
 
-def load_classifier(name: str | Path, rerank: int, device: str = "cpu") -> CrossEncoder | None:
-    """Load the classifier that re-ranks the best ``rerank`` hits; None if that is 0.
+def load_hit_reranker(name: str | Path, rerank_hits: int, device: str = "cpu") -> CrossEncoder | None:
+    """Load the classifier that re-ranks the best ``rerank_hits`` hits; None if that is 0.
 
-    Raises InputError if ``rerank`` is 0 but a classifier other than the default is named, which would be ignored.
+    Raises InputError if ``rerank_hits`` is 0 but a classifier other than the default is named, which would be ignored.
     """
-    if not rerank and str(name) != DEFAULT_CLASSIFIER:
-        raise InputError(f"the classifier {name} would not be used: set rerank to the number of hits to re-rank")
-    return CrossEncoder.load(name, device, kind=CLASSIFIER) if rerank else None
+    if not rerank_hits and str(name) != DEFAULT_CLASSIFIER:
+        raise InputError(
+            f"the classifier {name} would not be used: set rerank_hits (--rerank) to the number of hits to re-rank"
+        )
+    return CrossEncoder.load(name, device, kind=CLASSIFIER) if rerank_hits else None
 
 
-def rerank_hits(
+def reranked_hits(
     classifier: CrossEncoder,
     questions: Sequence[str],
     hits: Sequence[Sequence[Hit]],
