@@ -201,6 +201,7 @@ def test_heads_have_a_rate_of_their_own(squad_file: Path, tiny: Path, tiny_reade
     assert moved == {"qa_outputs.weight", "qa_outputs.bias"}
 
 
+@pytest.mark.system
 def test_three_processes_prepare_their_passages_once(
     squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path
 ) -> None:

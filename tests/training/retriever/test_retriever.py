@@ -616,6 +616,7 @@ torch.distributed.destroy_process_group()
 """
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("towers", "batches", "table"),
     [
@@ -647,6 +648,7 @@ def test_the_command_trains_under_torchrun(
     assert Encoder.load(tmp_path / "m").encode(["who"]).shape == (1, 32)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("chunk", "towers", "aligned", "count"),
     [(2, "shared", False, 6), (0, "separate", False, 5), (0, "separate", True, 6), (0, "shared", True, 5)],
