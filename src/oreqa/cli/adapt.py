@@ -7,10 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from oreqa.cli.application import app
-from oreqa.cli.options import DeviceOption, GeneratorOption, IndexOption, JsonFlag, PrecisionOption, SeedOption
+import oreqa.cli.options as options
+from oreqa.cli.application import MODELS, Command, app
 from oreqa.cli.output import model_or_none, print_json, say
 from oreqa.cli.progress import duration, progress_bar
 from oreqa.defaults import DEFAULT_GENERATOR
@@ -20,32 +18,26 @@ if TYPE_CHECKING:
     from oreqa.adaptation.stages import Estimate
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=MODELS)
 def adapt(
-    index: IndexOption,
-    generator: GeneratorOption = DEFAULT_GENERATOR,
-    extractor: Annotated[
-        str | None, typer.Option(help="Extractor of answers: a name or a folder.", show_default="rules alone")
-    ] = None,
+    index: options.index,
+    generator: options.generator = DEFAULT_GENERATOR,
+    extractor: options.extractor = None,
     classifier: Annotated[
-        str | None, typer.Option(help="Classifier to train, too: a name or a folder.", show_default="none")
+        str | None, options.model_option(help="Classifier to train, too: a name or a folder.", show_default="none")
     ] = None,
     questions: Annotated[
         Path | None,
-        typer.Option(help="Your own questions with answers (.jsonl), measured before and after.", show_default=False),
+        options.data_option(metavar="FILE", help="Your own questions with answers (.jsonl), measured before and after."),
     ] = None,
-    draw: Annotated[int, typer.Option("--draw", min=1, help="Passages to ask about, drawn at random.")] = 2000,
-    answers: Annotated[int, typer.Option(min=1, help="Answers to ask for in each passage.")] = 3,
-    round_trip: Annotated[
-        float, typer.Option(min=0, max=1, help="Lowest F1 of the reader's answer to a question; 0 reads nothing.")
-    ] = 0.8,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Change the training's recipe: name=value, as in epochs=2.")
-    ] = None,
-    seed: SeedOption = 0,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = None,
-    as_json: JsonFlag = False,
+    draw: Annotated[int, options.data_option(metavar="N", min=1, help="Passages to ask about, drawn at random.")] = 2000,
+    answers: options.answers = 3,
+    round_trip: options.round_trip = 0.8,
+    settings: options.settings = None,
+    seed: options.seed = 0,
+    device: options.device = "cpu",
+    precision: options.precision = None,
+    as_json: options.as_json = False,
 ) -> None:
     """Train an index's encoder on its documents alone, and use it if it searches them better (needs the train extra).
 

@@ -11,17 +11,40 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from oreqa.cli.output import one_line, print_json, say
 from oreqa.errors import OreqaError
+
+ASK, INDEX, DATA, MODELS, RUN = PANELS = "Ask", "Index", "Data", "Models", "Run"
+"""The panels of the help page, in this order."""
 
 
 class _StoppedError(Exception):
     """Ctrl-C in a command, or an error that typer would mistake for it, which is then the cause."""
 
 
-class _Commands(TyperGroup):
+class Command(TyperCommand):
+    """A command whose help page shows its options in panels."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _print_help(self, ctx)
+
+
+class Group(TyperGroup):
+    """Commands of one name, such as ``oreqa eval``, with such a help page."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _print_help(self, ctx)
+
+
+def _print_help(command: TyperCommand | TyperGroup, ctx: Any) -> None:
+    from oreqa.cli.help import print_help
+
+    print_help(command, ctx)
+
+
+class _Commands(Group):
     """Turns every error into one line on standard error, with --json also a JSON document, and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
@@ -37,6 +60,11 @@ class _Commands(TyperGroup):
         if standalone_mode:
             sys.exit(code)
         return code
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands, panel by panel."""
+        panels = {name: getattr(command, "rich_help_panel", "") for name, command in self.commands.items()}
+        return sorted(panels, key=lambda name: PANELS.index(panels[name]))
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -6,20 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oreqa.cli.application import app
+import oreqa.cli.options as options
+from oreqa.cli.application import ASK, Command, app
 from oreqa.cli.hits import hit_json, print_question, render_near
-from oreqa.cli.options import (
-    DeviceOption,
-    HitRerankerOption,
-    IndexOption,
-    JsonFlag,
-    PrecisionOption,
-    QuestionArgument,
-    QuestionsOption,
-    RerankHitsOption,
-    SpanRerankerOption,
-    WhereOption,
-)
 from oreqa.cli.output import (
     Indented,
     model_or_none,
@@ -44,28 +33,28 @@ if TYPE_CHECKING:
     from oreqa.core import Answer
 
 
-@app.command(context_settings={"allow_extra_args": True})
+@app.command(cls=Command, rich_help_panel=ASK, context_settings={"allow_extra_args": True})
 def ask(
     context: typer.Context,
-    index: IndexOption,
-    question: QuestionArgument = None,
-    questions: QuestionsOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many answers at most.")] = 3,
-    where: WhereOption = None,
+    index: options.index,
+    question: options.question = None,
+    questions: options.questions = None,
+    k: Annotated[int, options.number("-k", max=100, help="How many answers at most.")] = 3,
+    where: options.where = None,
     threshold: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="The lowest confidence of an answer that is shown.", show_default="calibrated"),
+        options.share(help="The lowest confidence of an answer that is shown.", show_default="calibrated"),
     ] = None,
     reader: Annotated[
-        str, typer.Option(help="Reader: a name, a folder, or none to answer with sentences.")
+        str, options.model_option(help="Reader: a name, a folder, or none to answer with sentences.")
     ] = DEFAULT_READER,
-    span_reranker: SpanRerankerOption = None,
-    rerank_hits: RerankHitsOption = 0,
-    hit_reranker: HitRerankerOption = DEFAULT_CLASSIFIER,
+    reranker: options.reranker = None,
+    rerank: options.rerank = 0,
+    classifier: options.classifier = DEFAULT_CLASSIFIER,
     explain: Annotated[bool, typer.Option("--explain", help="Show each stage's score.")] = False,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = None,
-    as_json: JsonFlag = False,
+    device: options.device = "cpu",
+    precision: options.precision = None,
+    as_json: options.as_json = False,
 ) -> None:
     """Answer a question from an index, or each line of a file, with the sentence and the passage that prove it.
 
@@ -79,8 +68,8 @@ def ask(
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
-    scorer = hit_reranker if rerank_hits or hit_reranker != DEFAULT_CLASSIFIER else None
-    answerer = Answerer.load(index, device, model_or_none(reader), model_or_none(span_reranker), scorer, rerank_hits)
+    scorer = classifier if rerank or classifier != DEFAULT_CLASSIFIER else None
+    answerer = Answerer.load(index, device, model_or_none(reader), reranker, scorer, rerank)
     replies = _replies(answerer, texts, k, conditions, threshold)
     if not any(reply.hits for reply in replies):
         empty = f"{index} holds no documents; add some with: oreqa index PATH --index {index}"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import typer
 
-from oreqa.cli.application import app
-from oreqa.cli.options import IndexOption, JsonFlag
+import oreqa.cli.options as options
+from oreqa.cli.application import INDEX, Command, app
 from oreqa.cli.output import print_json, say
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=INDEX)
 def check(
-    index: IndexOption,
-    as_json: JsonFlag = False,
+    index: options.index,
+    as_json: options.as_json = False,
 ) -> None:
     """Compare every file and every cached encoding of an index with its checksum, and list the damaged ones.
 

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from oreqa.cli.application import app
-from oreqa.cli.options import JsonFlag
+import oreqa.cli.options as options
+from oreqa.cli.application import RUN, Command, app
 from oreqa.cli.output import one_line, print_json, say, visible
 
 _SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1", "right", "refused")
@@ -21,15 +21,15 @@ _QUESTION = 200
 """Characters that are shown of a question."""
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=RUN)
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Folders that `oreqa eval` wrote; the first is the baseline.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for comparison.json and report.html, with the Venn diagram of the errors."),
+        typer.Option(metavar="DIR", help="Folder for comparison.json and report.html, with the Venn diagram of the errors."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
-    as_json: JsonFlag = False,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the resampling.")] = 0,
+    as_json: options.as_json = False,
 ) -> None:
     """Compare runs on the same questions: paired significance, overlap of errors, questions won and lost.
 

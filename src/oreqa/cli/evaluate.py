@@ -3,197 +3,191 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from oreqa.cli.application import app
-from oreqa.cli.options import (
-    ClassifierOption,
-    CountOption,
-    DecodingOption,
-    DeviceOption,
-    GeneratorOption,
-    HeldOutFlag,
-    HitRerankerOption,
-    IndexOption,
-    JsonFlag,
-    ModelOption,
-    ModeOption,
-    OutOption,
-    PrecisionOption,
-    RerankHitsOption,
-    SeedOption,
-    TaskIndexOption,
-)
-from oreqa.cli.output import print_json, read_lines, say
-from oreqa.cli.progress import progress_bar
-from oreqa.cli.runs import print_run
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR
+import oreqa.cli.options as options
+import oreqa.evaluation
+from oreqa.cli.application import RUN, Group, app
+from oreqa.cli.output import print_json, say, visible
+from oreqa.cli.runs import runs
 
-evaluate = typer.Typer(no_args_is_help=True, help="Measure a task.")
-app.add_typer(evaluate, name="eval")
+evaluate = typer.Typer(cls=Group, no_args_is_help=True, help="Measure a task.")
+app.add_typer(evaluate, name="eval", rich_help_panel=RUN)
 
 
-@evaluate.command()
-def reqa(
-    data: Annotated[Path, typer.Option(help="SQuAD (.json) or MRQA (.jsonl) file, plain or gzipped.")],
-    out: OutOption,
-    sentences: Annotated[
+@runs(
+    evaluate,
+    lambda: oreqa.evaluation.evaluate_reqa,
+    data=options.squad,
+    out=options.run,
+    sentences=Annotated[
         Path | None,
-        typer.Option(help="Sentence boundaries of the candidates; default: oreqa's splitter."),
-    ] = None,
-    mode: ModeOption = "hybrid",
-    model: ModelOption = DEFAULT_ENCODER,
-    index: TaskIndexOption = None,
-    rerank_hits: RerankHitsOption = 0,
-    hit_reranker: HitRerankerOption = DEFAULT_CLASSIFIER,
-    held_out: HeldOutFlag = False,
-    min_questions: Annotated[
-        int, typer.Option(min=1, help="Ask only about answer sentences that have at least this many questions.")
-    ] = 1,
-    questions: CountOption = None,
-    seed: SeedOption = 0,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = None,
-    as_json: JsonFlag = False,
-) -> None:
+        options.data_option(metavar="FILE", help="Sentence boundaries of the candidates.", show_default="oreqa's splitter"),
+    ],
+    index=options.task_index,
+    min_questions=Annotated[
+        int, options.number(help="Ask only about answer sentences that have at least this many questions.")
+    ],
+    questions=options.count,
+)
+def reqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Retrieve the answer sentence among all sentences (ReQA, MultiReQA).
 
     [bold]oreqa eval reqa --data dev.json --mode hybrid --out runs/dev[/bold]
     """
-    from oreqa.evaluation import evaluate_reqa
-
-    summary = evaluate_reqa(
-        data,
-        out,
-        sentences=sentences,
-        mode=mode,
-        model=model,
-        index=index,
-        rerank_hits=rerank_hits,
-        hit_reranker=hit_reranker,
-        held_out=held_out,
-        min_questions=min_questions,
-        questions=questions,
-        seed=seed,
-        device=device,
-        progress=progress_bar,
-    )
-    print_run(summary, out, as_json)
+    _print_run(summary, out, as_json)
 
 
-@evaluate.command()
-def beir(
-    data: Annotated[Path, typer.Option(help="BEIR folder: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.")],
-    out: OutOption,
-    split: Annotated[str, typer.Option(help="Name of the judged questions.")] = "test",
-    mode: ModeOption = "hybrid",
-    model: ModelOption = DEFAULT_ENCODER,
-    index: TaskIndexOption = None,
-    rerank_hits: RerankHitsOption = 0,
-    hit_reranker: HitRerankerOption = DEFAULT_CLASSIFIER,
-    seed: SeedOption = 0,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = None,
-    as_json: JsonFlag = False,
-) -> None:
+@runs(
+    evaluate,
+    lambda: oreqa.evaluation.evaluate_beir,
+    data=Annotated[
+        Path, options.data_option(metavar="DIR", help="BEIR folder: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.")
+    ],
+    out=options.run,
+    index=options.task_index,
+)
+def beir(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Retrieve documents for judged questions (BEIR).
 
     [bold]oreqa eval beir --data selqa --split test --out runs/selqa[/bold]
     """
-    from oreqa.evaluation import evaluate_beir
-
-    summary = evaluate_beir(
-        data,
-        out,
-        split=split,
-        mode=mode,
-        model=model,
-        index=index,
-        rerank_hits=rerank_hits,
-        hit_reranker=hit_reranker,
-        seed=seed,
-        device=device,
-        progress=progress_bar,
-    )
-    print_run(summary, out, as_json)
+    _print_run(summary, out, as_json)
 
 
-@evaluate.command("classifier")
-def classifier_command(
-    data: Annotated[Path, typer.Option(help="Pairs with negatives (.jsonl), from oreqa mine negatives.")],
-    out: OutOption,
-    classifier: ClassifierOption = DEFAULT_CLASSIFIER,
-    model: ModelOption = DEFAULT_ENCODER,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = None,
-    as_json: JsonFlag = False,
-) -> None:
+@runs(
+    evaluate,
+    lambda: oreqa.evaluation.evaluate_classifier,
+    data=Annotated[
+        Path, options.data_option(metavar="FILE", help="Pairs with negatives (.jsonl), from oreqa mine negatives.")
+    ],
+    out=options.run,
+)
+def classifier(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Separate answers from other sentences: accuracy and AUC-PR, against guessing and the dual encoder's cosine.
 
     [bold]oreqa eval classifier --data pairs.jsonl --classifier runs/classifier --out runs/classified[/bold]
     """
-    from oreqa.evaluation import evaluate_classifier
-
-    summary = evaluate_classifier(data, out, classifier=classifier, model=model, device=device, progress=progress_bar)
-    print_run(summary, out, as_json)
+    _print_run(summary, out, as_json)
 
 
-@evaluate.command("generator")
-def generator_command(
-    data: Annotated[Path, typer.Option(help="SQuAD (.json) or MRQA (.jsonl) file, plain or gzipped.")],
-    out: OutOption,
-    generator: GeneratorOption = DEFAULT_GENERATOR,
-    style: Annotated[str | None, typer.Option(help="Kind of questions.", show_default="the generator's first")] = None,
-    decoding: DecodingOption = "greedy",
-    held_out: HeldOutFlag = False,
-    questions: CountOption = None,
-    seed: SeedOption = 0,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = None,
-    as_json: JsonFlag = False,
-) -> None:
+@runs(
+    evaluate,
+    lambda: oreqa.evaluation.evaluate_generator,
+    data=options.squad,
+    out=options.run,
+    questions=options.count,
+)
+def generator(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Compare generated questions with those that people asked about the same answers: ROUGE-L and BLEU-4.
 
     [bold]oreqa eval generator --data dev.json --out runs/generated[/bold]
     """
-    from oreqa.evaluation import evaluate_generator
-
-    summary = evaluate_generator(
-        data,
-        out,
-        generator=generator,
-        style=style,
-        decoding=decoding,
-        held_out=held_out,
-        questions=questions,
-        seed=seed,
-        device=device,
-        progress=progress_bar,
-    )
-    print_run(summary, out, as_json)
+    _print_run(summary, out, as_json)
 
 
-@evaluate.command()
-def recall(
-    index: IndexOption,
-    questions: Annotated[Path | None, typer.Option(help="Questions, one a line.", show_default="its own sentences")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Nearest neighbours to compare.")] = 10,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = None,
-    as_json: JsonFlag = False,
-) -> None:
+@runs(
+    evaluate,
+    lambda: oreqa.evaluation.evaluate_openqa,
+    data=Annotated[
+        Path,
+        options.data_option(
+            metavar="FILE", help="Questions: SQuAD or MRQA, or rows {question, answers | pattern} (.jsonl)."
+        ),
+    ],
+    out=options.run,
+    index=options.task_index,
+    questions=options.count,
+)
+def openqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
+    """Answer questions from all paragraphs: EM, F1, and the accuracy of retrieval.
+
+    Questions are asked of all paragraphs of the data; questions without paragraphs, of your own index (--index). If there
+    are questions without an answer, as in SQuAD 2.0, or rows that name a document, they are answered as oreqa ask does,
+    which may find no answer, and the confidence is measured, too.
+
+    [bold]oreqa eval openqa --data dev.json --out runs/open[/bold]
+    """
+    _print_run(summary, out, as_json)
+
+
+@runs(
+    evaluate,
+    lambda: oreqa.evaluation.evaluate_recall,
+    questions=options.read_questions,
+    k=Annotated[int, options.number("-k", help="Nearest neighbours to compare.")],
+)
+def recall(measured: dict[str, Any], as_json: bool) -> None:
     """Measure an index's FAISS search: the share of the exact nearest neighbours that it finds.
+
+    Without --questions it searches for 200 of the index's own sentences.
 
     [bold]oreqa eval recall --index kb -k 10[/bold]
     """
-    from oreqa.evaluation import evaluate_recall
-
-    texts = None if questions is None else read_lines(questions)
-    measured = evaluate_recall(index, questions=texts, k=k, device=device)
     if as_json:
         print_json(measured)
     else:
         shares = ", ".join(f"{share:.2f}% of the nearest {unit}s" for unit, share in measured["recall"].items())
-        say(f"{measured['factory']}: {shares} (top {k}, {measured['questions']} questions)")
+        say(f"{measured['factory']}: {shares} (top {measured['k']}, {measured['questions']} questions)")
+
+
+@runs(
+    evaluate,
+    lambda: oreqa.evaluation.evaluate_answers,
+    predictions=Annotated[Path, options.data_option(metavar="FILE", help="JSON object: question id to answer.")],
+    gold=Annotated[Path, options.data_option(metavar="FILE", help="SQuAD file, 1.1 or 2.0, plain or gzipped.")],
+)
+def answers(metrics: dict[str, Any], predictions: Path, as_json: bool) -> None:
+    """Score a predictions file as SQuAD's official scripts do: exact match and F1.
+
+    [bold]oreqa eval answers --predictions predictions.json --gold dev.json[/bold]
+    """
+    if as_json:
+        print_json(metrics)
+    else:
+        _print_answers(predictions.name, metrics)
+
+
+def _print_run(summary: dict[str, Any], out: Path, as_json: bool) -> None:
+    """A run's metrics.json, or its metrics as a table."""
+    if as_json:
+        print_json(summary)
+        return
+    from rich.table import Column, Table
+
+    from oreqa.cli.console import Console
+    from oreqa.evaluation.report import MEANING, run_title
+
+    shown = [name for name in MEANING if name in summary]
+    console, percentages = Console(), [f"{summary[name]:.2f}" for name in shown]
+    if sum(len(name) + 3 for name in shown) < console.width:
+        table = Table(*(Column(name, justify="right") for name in shown))
+        table.add_row(*percentages)
+    else:  # long names are cut in columns
+        table = Table("metric", Column("percent", justify="right"))
+        for row in zip(shown, percentages, strict=True):
+            table.add_row(*row)
+    say(run_title(summary))
+    console.print(table)
+    files = ["metrics.json", "per_question.jsonl", "run.trec", "report.html"]
+    files += ["predictions.json"] if (out / "predictions.json").is_file() else []
+    say(f"written to {out}: {', '.join(files)}")
+
+
+def _print_answers(name: str, metrics: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from oreqa.cli.console import Console
+
+    table = Table(title=f"{visible(name)}: {metrics['questions']:,} questions", title_justify="left")
+    for column in ("questions", "em", "f1"):
+        table.add_column(column, justify="right")
+    kinds = [("", "questions"), *((f"{kind}_", kind) for kind in ("answerable", "unanswerable") if kind in metrics)]
+    for prefix, kind in kinds:
+        count = f"{metrics[kind]:,}" if not prefix else f"{metrics[kind]:,} {kind}"
+        table.add_row(count, *(f"{metrics[prefix + key]:.2f}" for key in ("em", "f1") if prefix + key in metrics))
+    Console().print(table)
+    if metrics["missing"]:
+        say(f"{metrics['missing']:,} questions have no prediction", err=True)

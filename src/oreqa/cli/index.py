@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oreqa.cli.application import app
-from oreqa.cli.options import DeviceOption, JsonFlag, NewModelOption, PrecisionOption
+import oreqa.cli.options as options
+from oreqa.cli.application import INDEX, Command, app
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.places import shown_path
 from oreqa.cli.progress import progress_bar
@@ -19,34 +19,46 @@ if TYPE_CHECKING:
     from oreqa.index.report import Report
 
 
-@app.command(name="index")
+@app.command("index", cls=Command, rich_help_panel=INDEX)
 def index_command(
     paths: Annotated[list[Path], typer.Argument(help="Files and folders to read.", show_default=False, metavar="PATH")],
-    index: Annotated[Path, typer.Option("--index", help="The index's folder; created if it does not exist.")],
-    include: Annotated[list[str] | None, typer.Option(help="Only files that match, patterns as in .gitignore.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="Skip files that match, patterns as in .gitignore.")] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that are gone from these paths.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first file that cannot be read.")] = False,
-    text_field: Annotated[str | None, typer.Option(help="Field of a table's rows that holds the text.")] = None,
-    title_field: Annotated[str | None, typer.Option(help="Field that holds the title.")] = None,
-    id_field: Annotated[str | None, typer.Option(help="Field that identifies a row.")] = None,
-    model: NewModelOption = None,
+    index: Annotated[Path, options.data_option(metavar="DIR", help="The index's folder; created if it does not exist.")],
+    include: Annotated[
+        list[str] | None, options.data_option(metavar="GLOB", help="Only files that match, patterns as in .gitignore.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, options.data_option(metavar="GLOB", help="Skip files that match, patterns as in .gitignore.")
+    ] = None,
+    prune: Annotated[bool, options.data_option("--prune", help="Remove documents that are gone from these paths.")] = False,
+    strict: Annotated[bool, options.data_option("--strict", help="Stop at the first file that cannot be read.")] = False,
+    text_field: Annotated[
+        str | None, options.data_option(metavar="NAME", help="Field of a table's rows that holds the text.")
+    ] = None,
+    title_field: Annotated[str | None, options.data_option(metavar="NAME", help="Field that holds the title.")] = None,
+    id_field: Annotated[str | None, options.data_option(metavar="NAME", help="Field that identifies a row.")] = None,
+    model: options.model = None,
     passage_tokens: Annotated[
-        int | None, typer.Option(min=16, help="Longest passage, in tokens.", show_default=str(PASSAGE_TOKENS))
+        int | None,
+        options.number(min=16, help="Longest passage, in tokens.", show_default=str(PASSAGE_TOKENS)),
     ] = None,
     language: Annotated[
-        str | None, typer.Option(help="Language of the documents, e.g. en or de.", show_default=LANGUAGE)
+        str | None, typer.Option(metavar="CODE", help="Language of the documents, e.g. en or de.", show_default=LANGUAGE)
     ] = None,
     factory: Annotated[
-        str | None, typer.Option(help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...", show_default=FACTORY)
+        str | None,
+        typer.Option(
+            metavar="FAISS", help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...", show_default=FACTORY
+        ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Write a CSV file: every page's words, words read, and what was left out and why."),
+        typer.Option(
+            metavar="FILE", help="CSV file to write: the words of every page, those read, and why others were not."
+        ),
     ] = None,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = None,
-    as_json: JsonFlag = False,
+    device: options.device = "cpu",
+    precision: options.precision = None,
+    as_json: options.as_json = False,
 ) -> None:
     """Add documents to an index, or refresh it; unchanged ones are not encoded again.
 
@@ -61,7 +73,6 @@ def index_command(
     from oreqa.index.ingest import index_files
     from oreqa.index.locking import existing_settings
     from oreqa.index.store import Settings
-    from oreqa.progress import part_of
 
     for name, text in (
         ("--index", str(index)),
@@ -75,7 +86,7 @@ def index_command(
     settings = replace(existing_settings(index) or Settings(), **changes)
     if report is not None:
         need_report(report)
-    with progress_bar("passages") as bar:
+    with progress_bar("passages") as advance:
         result = index_files(
             index,
             paths,
@@ -86,10 +97,10 @@ def index_command(
             prune=prune,
             strict=strict,
             device=device,
-            progress=part_of(bar),
+            progress=advance,
             on_problem=lambda line: say(f"skipped: {_with_shown_path(line)}", err=True, colour="yellow"),
             on_warning=lambda line: say(f"warning: {_with_shown_path(line)}", err=True, colour="yellow"),
-            on_file=bar.file,
+            on_file=advance.file,
         )
     if report is not None:
         write_coverage(report, read_coverage(index), result.problems)

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from oreqa.cli.application import app
-from oreqa.cli.options import JsonFlag
+import oreqa.cli.options as options
+from oreqa.cli.application import MODELS, Command, app
 from oreqa.cli.output import print_json, say, visible
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=MODELS)
 def models(
     name: Annotated[str | None, typer.Argument(help="Show one model's card.")] = None,
-    as_json: JsonFlag = False,
+    as_json: options.as_json = False,
 ) -> None:
     """List the installed models, or show one's card.
 

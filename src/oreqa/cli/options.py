@@ -1,15 +1,21 @@
-"""The options that several commands share: each is typed and explained here, and has its default in the commands."""
+"""The options of all commands, each under the name of the argument that it fills: an option means the same everywhere.
+
+A default stands in the function that has the argument. ``show_default`` says what None stands for there.
+"""
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from oreqa.cli.output import model_or_none, read_lines
 from oreqa.core import Mode, Unit
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.errors import InputError
 
 
 def _choose_precision(precision: str | None) -> str | None:
@@ -22,64 +28,133 @@ def _choose_precision(precision: str | None) -> str | None:
     return precision
 
 
-# Every command
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
-DeviceOption = Annotated[str, typer.Option(help="Where models run: cpu (OpenVINO) or cuda (torch).")]
-PrecisionOption = Annotated[
-    str | None,
-    typer.Option(
-        callback=_choose_precision,
-        metavar="[auto|f32|bf16|i8]",
-        help="Number format that models compute in; default: $OREQA_PRECISION, else the processor's best.",
-    ),
-]
+def _read_questions(file: Path | None) -> list[str] | None:
+    return None if file is None else read_lines(file)
 
-# Models
-ModelOption = Annotated[str, typer.Option(help="Encoder: a name or a folder.")]
-NewModelOption = Annotated[str | None, typer.Option(help="Encoder: a name or a folder.", show_default=DEFAULT_ENCODER)]
-ReaderOption = Annotated[str, typer.Option(help="Reader: a name (`oreqa models` lists them) or a folder.")]
-SpanRerankerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--reranker", help="Classifier or span re-ranker of the best spans: a name or a folder.", show_default="none"
-    ),
-]
-DecodingOption = Annotated[
-    Literal["greedy", "beam", "nucleus"],
-    typer.Option(help="How questions are written: the likeliest token, a beam search, or draws from the likeliest tokens."),
-]
-GeneratorOption = Annotated[str, typer.Option(help="Question generator: a name or a folder.")]
-ClassifierOption = Annotated[str, typer.Option(help="Classifier: a name or a folder.")]
-HitRerankerOption = Annotated[str, typer.Option("--classifier", help="Classifier: a name or a folder.")]
-RerankHitsOption = Annotated[
-    int, typer.Option("--rerank", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none.")
-]
+
+def _parse_weight(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise InputError(f"--combine {text!r}: write a number, as in {name}=0.5") from None
+
+
+# Kinds of options
+data_option = partial(typer.Option, rich_help_panel="Data")
+models_option = partial(typer.Option, rich_help_panel="Models")
+model_option = partial(models_option, metavar="NAME")
+number = partial(typer.Option, metavar="N", min=1)
+share = partial(typer.Option, metavar="SHARE", min=0, max=1)
+
+# Every command
+as_json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 
 # Questions to an index
-IndexOption = Annotated[Path, typer.Option("--index", help="The index's folder.")]
-QuestionArgument = Annotated[str | None, typer.Argument(help="The question.", show_default=False)]
-QuestionsOption = Annotated[
+index = Annotated[Path, data_option(metavar="DIR", help="The index's folder.")]
+question = Annotated[str | None, typer.Argument(metavar="QUESTION", help="The question.", show_default=False)]
+questions = Annotated[Path | None, data_option(metavar="FILE", help="File with one question per line; - is standard input.")]
+read_questions = Annotated[
     Path | None,
-    typer.Option("--questions", help="File with one question per line; - is standard input.", show_default=False),
+    data_option(
+        "--questions", metavar="FILE", callback=_read_questions, help="File with one question per line; - is standard input."
+    ),
 ]
-WhereOption = Annotated[list[str] | None, typer.Option(help="Only documents with field=value.")]
-ModeOption = Annotated[Mode, typer.Option(help="Search by BM25 (sparse), by vectors (dense), or by both (hybrid).")]
-UnitOption = Annotated[Unit, typer.Option(help="Rank sentences or passages.")]
+where = Annotated[list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only documents with field=value.")]
+k = Annotated[int, number("-k", max=1000, help="How many results at most.")]
+mode = Annotated[
+    Mode, typer.Option(metavar="MODE", help="Search by BM25 (sparse), by vectors (dense), or by both (hybrid).")
+]
+unit = Annotated[Unit, typer.Option(metavar="UNIT", help="What is ranked: sentence or passage.")]
+passages = Annotated[int, number(max=100, help="Passages read for each question.")]
 
-# Evaluation and mining
-OutOption = Annotated[Path, typer.Option("--out", help="Folder for metrics.json, report.html and the other files.")]
-OutFileOption = Annotated[Path, typer.Option("--out", dir_okay=False, help="File to write (.jsonl).")]
-TaskIndexOption = Annotated[
-    Path | None, typer.Option("--index", help="Folder of the task's index, kept for the next run.", show_default="OUT/index")
+# Models
+model = Annotated[str | None, model_option(help="Encoder: a name or a folder.", show_default=DEFAULT_ENCODER)]
+reader = Annotated[
+    str, model_option(help="Reader: a name (`oreqa models` lists them) or a folder.", show_default=DEFAULT_READER)
 ]
-WorkOption = Annotated[
-    Path | None, typer.Option("--work", help="Folder of the data's index, kept for the next run.", show_default="OUT.index")
+reranker = Annotated[
+    str | None,
+    model_option(
+        callback=model_or_none,
+        help="Classifier or span re-ranker of the best spans: a name or a folder.",
+        show_default="none",
+    ),
 ]
-TaskOption = Annotated[Path, typer.Option("--data", help="SQuAD or MRQA file, or BEIR folder.")]
-SplitOption = Annotated[str, typer.Option(help="Name of the judged questions of a BEIR folder.")]
-HeldOutFlag = Annotated[bool, typer.Option("--held-out", help="Only the tenth of the articles that training holds out.")]
-DrawOption = Annotated[int | None, typer.Option("--draw", min=1, help="How many questions to draw.", show_default="all")]
-CountOption = Annotated[
-    int | None, typer.Option("--questions", min=1, help="How many questions to draw.", show_default="all")
+rerank = Annotated[
+    int, models_option(metavar="N", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none.")
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random draw.")]
+classifier = Annotated[str, model_option(help="Classifier: a name or a folder.", show_default=DEFAULT_CLASSIFIER)]
+generator = Annotated[str, model_option(help="Question generator: a name or a folder.")]
+extractor = Annotated[str | None, model_option(help="Extractor of answers: a name or a folder.", show_default="rules alone")]
+style = Annotated[
+    str | None, models_option(metavar="STYLE", help="Kind of questions.", show_default="the generator's first")
+]
+decoding = Annotated[
+    Literal["greedy", "beam", "nucleus"],
+    models_option(
+        metavar="HOW",
+        help="How questions are written: greedy (the likeliest token), beam (a search), or nucleus (draws).",
+    ),
+]
+device = Annotated[str, models_option(metavar="DEVICE", help="Where models run: cpu (OpenVINO) or cuda (torch).")]
+precision = Annotated[
+    str | None,
+    models_option(
+        callback=_choose_precision,
+        metavar="FORMAT",
+        help="Number format that models compute in: auto, f32, bf16 or i8.",
+        show_default="$OREQA_PRECISION, else the processor's best",
+    ),
+]
+
+# Evaluation, mining and generation
+data = Annotated[
+    Path, data_option(metavar="PATH", help="SQuAD (.json) or MRQA (.jsonl) file, or BEIR folder; .gz as they are.")
+]
+squad = Annotated[Path, data_option("--data", metavar="FILE", help="SQuAD (.json) or MRQA (.jsonl) file, plain or gzipped.")]
+split = Annotated[str, data_option(metavar="NAME", help="Name of the judged questions of a BEIR folder.")]
+held_out = Annotated[bool, data_option("--held-out", help="Only the tenth of the articles that training holds out.")]
+draw = Annotated[int | None, data_option(metavar="N", min=1, help="How many questions to draw.", show_default="all")]
+seed = Annotated[int, data_option(metavar="N", min=0, help="Seed of the random draw.")]
+work = Annotated[
+    Path | None,
+    data_option(metavar="DIR", help="Folder of the data's index, kept for the next run.", show_default="OUT.index"),
+]
+documents = Annotated[Path | None, data_option("--index", metavar="DIR", help="Index of the documents.")]
+out = Annotated[Path, data_option(metavar="FILE", dir_okay=False, help="File to write (.jsonl).")]
+run = Annotated[Path, data_option("--out", metavar="DIR", help="Folder for metrics.json, report.html and the other files.")]
+question_file = Annotated[
+    Path, data_option("--out", metavar="FILE", dir_okay=False, help="File to write: pairs (.jsonl) or SQuAD (.json).")
+]
+count = Annotated[
+    int | None, data_option("--questions", metavar="N", min=1, help="How many questions to draw.", show_default="all")
+]
+task_index = Annotated[
+    Path | None,
+    data_option(
+        "--index", metavar="DIR", help="Folder of the task's index, kept for the next run.", show_default="OUT/index"
+    ),
+]
+gold_passages = Annotated[
+    bool, data_option("--gold-passages", help="Read each question's own paragraph instead of retrieving.")
+]
+null = Annotated[
+    float | None,
+    typer.Option(metavar="X", help="SQuAD 2.0: give no answer where the passage's log-odds of holding one are below this."),
+]
+combine = Annotated[
+    list[str] | None,
+    typer.Option(
+        parser=_parse_weight, metavar="NAME=X", help="Change a weight of the score, e.g. reranking=0.5 or alone=1."
+    ),
+]
+answers = Annotated[int, number(help="Answers to ask for in each passage.")]
+round_trip = Annotated[float, share(help="Lowest F1 of the reader's answer to the question; 0 reads nothing.")]
+min_probability = Annotated[float, share(help="Lowest probability of the classifier; 0 keeps all.")]
+settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change the recipe, as in optimiser.batch=16 or epochs=2; KEY= leaves it out."
+    ),
+]

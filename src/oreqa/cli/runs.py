@@ -1,34 +1,67 @@
-"""An evaluation's metrics, for people and for programs."""
+"""Commands that run one function of the library: its arguments are their options."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import Any, Concatenate, TypeVar
 
-from oreqa.cli.output import print_json, say
+import typer
+
+import oreqa.cli.options as options
+from oreqa.cli.application import Command
+from oreqa.cli.progress import progress_bar
+
+Result = TypeVar("Result")
+Show = Callable[Concatenate[Result, ...], None]
 
 
-def print_run(summary: dict[str, Any], out: Path, as_json: bool) -> None:
-    """A run's metrics.json, or its metrics as a table."""
-    if as_json:
-        print_json(summary)
-        return
-    from rich.table import Column, Table
+def runs(
+    group: typer.Typer, load: Callable[[], Callable[..., Result]], /, panel: str | None = None, **changed: Any
+) -> Callable[[Show[Result]], Show[Result]]:
+    """Makes a command of a library function, and of the decorated one, which prints the function's result.
 
-    from oreqa.cli.console import Console
-    from oreqa.evaluation.report import MEANING, run_title
+    ``load`` imports the function; it is called when the command runs or shows its help, so that other commands stay fast.
+    Each of the function's parameters becomes the option of its name in ``oreqa.cli.options``, or the one in ``changed``,
+    where None makes no option of it. It has the function's default. The decorated function gets the result, and the
+    arguments that it names, such as ``as_json``; its name and docstring are the command's.
+    """
 
-    shown = [name for name in MEANING if name in summary]
-    console, percentages = Console(), [f"{summary[name]:.2f}" for name in shown]
-    if sum(len(name) + 3 for name in shown) < console.width:
-        table = Table(*(Column(name, justify="right") for name in shown))
-        table.add_row(*percentages)
-    else:  # long names are cut in columns
-        table = Table("metric", Column("percent", justify="right"))
-        for row in zip(shown, percentages, strict=True):
-            table.add_row(*row)
-    say(run_title(summary))
-    console.print(table)
-    files = ["metrics.json", "per_question.jsonl", "run.trec", "report.html"]
-    files += ["predictions.json"] if (out / "predictions.json").is_file() else []
-    say(f"written to {out}: {', '.join(files)}")
+    def decorate(show: Show[Result]) -> Show[Result]:
+        class FunctionCommand(Command):
+            """Reads the function's parameters when it needs them."""
+
+            def get_params(self, ctx: Any) -> Any:
+                if not self.params:
+                    built = _build(load(), show, changed)
+                    self.params, self.callback = built.params, built.callback
+                return super().get_params(ctx)
+
+        group.command(show.__name__, cls=FunctionCommand, help=show.__doc__, rich_help_panel=panel)(lambda: None)
+        return show
+
+    return decorate
+
+
+def _build(function: Callable[..., Result], show: Show[Result], changed: dict[str, Any]) -> Any:
+    """typer's command that calls ``function`` and then ``show``."""
+    parameters = {
+        name: parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=changed.get(name) or getattr(options, name))
+        for name, parameter in signature(function).parameters.items()
+        if name != "progress" and changed.get(name, ...) is not None
+    }
+    extra = {"precision": options.precision} if "device" in parameters else {}
+    for name, option in {**extra, "as_json": options.as_json}.items():
+        default = False if name == "as_json" else None
+        parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=option)
+    takes_progress = "progress" in signature(function).parameters
+
+    def call(**values: Any) -> None:
+        arguments = {name: value for name, value in values.items() if name not in ("precision", "as_json")}
+        result = function(**arguments, **({"progress": progress_bar} if takes_progress else {}))
+        show(result, **{name: value for name, value in values.items() if name in signature(show).parameters})
+
+    call.__signature__ = Signature(list(parameters.values()))  # type: ignore[attr-defined]
+    single = typer.Typer(add_completion=False)
+    single.command()(call)
+    return typer.main.get_command(single)

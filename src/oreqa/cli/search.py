@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from oreqa.cli.application import app
+import oreqa.cli.options as options
+from oreqa.cli.application import ASK, Command, app
 from oreqa.cli.hits import hit_json, print_question, render_hit
-from oreqa.cli.options import (
-    DeviceOption,
-    HitRerankerOption,
-    IndexOption,
-    JsonFlag,
-    ModeOption,
-    PrecisionOption,
-    QuestionArgument,
-    QuestionsOption,
-    RerankHitsOption,
-    UnitOption,
-    WhereOption,
-)
 from oreqa.cli.output import parse_conditions, print_json, questions_of, say
 from oreqa.defaults import DEFAULT_CLASSIFIER
 
@@ -30,21 +18,21 @@ if TYPE_CHECKING:
     from oreqa.core import Hit, Mode, Unit
 
 
-@app.command(context_settings={"allow_extra_args": True})
+@app.command(cls=Command, rich_help_panel=ASK, context_settings={"allow_extra_args": True})
 def search(
     context: typer.Context,
-    index: IndexOption,
-    question: QuestionArgument = None,
-    questions: QuestionsOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many.")] = 10,
-    mode: ModeOption = "hybrid",
-    unit: UnitOption = "sentence",
-    where: WhereOption = None,
-    rerank_hits: RerankHitsOption = 0,
-    hit_reranker: HitRerankerOption = DEFAULT_CLASSIFIER,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = None,
-    as_json: JsonFlag = False,
+    index: options.index,
+    question: options.question = None,
+    questions: options.questions = None,
+    k: options.k = 10,
+    mode: options.mode = "hybrid",
+    unit: options.unit = "sentence",
+    where: options.where = None,
+    rerank: options.rerank = 0,
+    classifier: options.classifier = DEFAULT_CLASSIFIER,
+    device: options.device = "cpu",
+    precision: options.precision = None,
+    as_json: options.as_json = False,
 ) -> None:
     """List the sentences or passages of an index that match best, with their scores.
 
@@ -52,14 +40,14 @@ def search(
 
     [bold]oreqa search --questions questions.txt --index kb --json[/bold]
     """
-    from oreqa.answering.reranking import load_hit_reranker, reranked_hits
     from oreqa.index.search import Index
+    from oreqa.models.cross_encoder.reranking import load_classifier, rerank_hits
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
-    rankings = Index.open(index, device).search(texts, max(k, rerank_hits), mode, unit, conditions)
-    if (scorer := load_hit_reranker(hit_reranker, rerank_hits, device)) is not None:
-        rankings = reranked_hits(scorer, texts, rankings, rerank_hits)
+    rankings = Index.open(index, device).search(texts, max(k, rerank), mode, unit, conditions)
+    if (scorer := load_classifier(classifier, rerank, device)) is not None:
+        rankings = rerank_hits(scorer, texts, rankings, rerank)
     rankings = [hits[:k] for hits in rankings]
     if where and not any(rankings):
         say(f"no document matches --where {' --where '.join(where)}", err=True)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oreqa.cli.application import app
-from oreqa.cli.options import IndexOption, JsonFlag
+import oreqa.cli.options as options
+from oreqa.cli.application import ASK, Command, app
 from oreqa.cli.output import Indented, need_text, print_json, visible
 from oreqa.cli.places import SourceLine, place_json, place_text, shown_path
 from oreqa.errors import InputError
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from oreqa.core import Passage
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=ASK)
 def show(
     document: Annotated[
         str, typer.Argument(help="A document as other commands print it, a path, or the end of one.", show_default=False)
     ],
-    index: IndexOption,
+    index: options.index,
     start: Annotated[
         int | None, typer.Argument(min=0, help="Only the passages from this character on.", show_default=False)
     ] = None,
     end: Annotated[int | None, typer.Argument(min=0, help="The character behind the last.", show_default=False)] = None,
-    as_json: JsonFlag = False,
+    as_json: options.as_json = False,
 ) -> None:
     """Print a document's passages from an index, or those that hold a stretch of it, which is marked.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -11,15 +11,19 @@ from oreqa.arguments import count, is_number, kind_of
 from oreqa.errors import InputError
 
 
-def weight_changes(combine: Mapping[str, float]) -> dict[str, Any]:
+def weight_changes(combine: Mapping[str, float] | Iterable[tuple[str, float]]) -> dict[str, Any]:
     """Weights of the combination to change, each in its own type.
 
     Raises InputError for a weight that does not exist, or a value that its type does not take.
     """
-    if not isinstance(combine, Mapping):
-        raise InputError(f"combine is a mapping of weights to numbers, such as {{'reranking': 0.5}}, not {kind_of(combine)}")
+    try:
+        changes = dict(combine)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"combine is a mapping of weights to numbers, such as {{'reranking': 0.5}}, not {kind_of(combine)}"
+        ) from None
     plain = asdict(Combination())
-    return {name: _weight(name, value, plain) for name, value in combine.items()}
+    return {name: _weight(name, value, plain) for name, value in changes.items()}
 
 
 def _weight(name: str, value: object, plain: Mapping[str, Any]) -> float | int | bool:
@@ -39,7 +43,7 @@ def _weight(name: str, value: object, plain: Mapping[str, Any]) -> float | int |
 
 def check_weights_are_used(changes: Collection[str], gold_passages: bool, without_reranker: bool) -> None:
     """Raise InputError for a weight of a score that there is none of."""
-    if without_reranker and (unused := [name for name in ("reranking", "rerank_spans", "alone") if name in changes]):
-        raise InputError(f"combine: {', '.join(unused)} would be ignored: there is no span re-ranker")
+    if without_reranker and (unused := [name for name in ("reranking", "reranked", "alone") if name in changes]):
+        raise InputError(f"combine: {', '.join(unused)} would be ignored: there is no reranker")
     if gold_passages and (unused := [name for name in ("selection", "retrieval") if name in changes]):
         raise InputError(f"combine: {', '.join(unused)} would be ignored: gold passages are one a question")

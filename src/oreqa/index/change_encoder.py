@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -26,10 +27,11 @@ from oreqa.index.publish import MissingEncodingsError, build_search_files, conte
 from oreqa.index.writer import BATCH_PASSAGES
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
-from oreqa.progress import Advance, Progress, ignore, no_progress, show
 
 
-def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", progress: Progress = no_progress) -> int:
+def change_encoder(
+    folder: str | Path, model: str | Path, device: str = "cpu", progress: Callable[[int], None] | None = None
+) -> int:
     """Encode all passages of an index by another encoder, and publish them at once; returns how many passages there are.
 
     Searches use the old vectors until then. Interrupted, it resumes when it is called again with the same model. Passages
@@ -57,7 +59,7 @@ def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", p
     return passages
 
 
-def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Progress) -> int:
+def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Callable[[int], None] | None) -> int:
     """Complete a draft that has the documents: settings, encodings, search files and manifest."""
     draft = folder / DRAFT
     with closing(store.open_draft(draft)) as database:
@@ -65,16 +67,16 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Progress
         with closing(Encodings(folder, encoder.fingerprint, settings.language, NEXT)) as encodings:
             rows = database.execute("SELECT encoding, MIN(id) FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
 
-            def encode(digests: set[bytes], advance: Advance = ignore) -> None:
+            def encode(digests: set[bytes], progress: Callable[[int], None] | None) -> None:
                 numbers = {number: digest for digest, number in rows if digest in digests}
                 for batch in store.chunks(numbers, BATCH_PASSAGES):
                     passages = read_passages(database, batch)
-                    encodings.encode({numbers[number]: passages[number][0] for number in batch}, encoder, advance)
+                    encodings.encode({numbers[number]: passages[number][0] for number in batch}, encoder, progress)
 
             missing = {digest for digest, _ in rows if digest not in encodings}
-            with show(progress, "encoding passages", len(rows)) as advance:
-                advance(len(rows) - len(missing))
-                encode(missing, advance)
+            if progress:
+                progress(len(rows) - len(missing))
+            encode(missing, progress)
             with store.transaction(database):
                 store.write_setting(database, "model", model)
                 store.write_setting(database, "fingerprint", encoder.fingerprint)
@@ -82,7 +84,7 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Progress
             try:
                 build_search_files(database, draft, settings.factory, encodings)
             except MissingEncodingsError as damaged:
-                encode(damaged.hashes)
+                encode(damaged.hashes, None)
                 build_search_files(database, draft, settings.factory, encodings)
             encodings.forget_unused(digest for digest, _ in rows)
         (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()

@@ -1,1 +1,0 @@
-"""Web pages, which e-mail and e-books hold, too."""

@@ -1,1 +1,0 @@
-"""Cross-encoders: the answer classifier and the span re-ranker."""

@@ -1,1 +1,0 @@
-"""Answer extractors: which spans of a passage people ask about."""

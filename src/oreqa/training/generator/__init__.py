@@ -1,1 +1,0 @@
-"""Question generators: from an answer in its context to the question."""

@@ -1,1 +1,0 @@
-"""Readers: which span answers, and which passage holds it."""

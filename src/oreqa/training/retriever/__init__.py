@@ -1,1 +1,0 @@
-"""Dual encoders: questions and candidates as vectors."""

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from oreqa.cli import app, options
+from oreqa.cli.progress import progress_bar
+from oreqa.cli.runs import runs
+from oreqa.progress import Progress, no_progress
+
+
+def commands(group: Any, *names: str) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, *names, name)
+        else:
+            yield (*names, name)
+
+
+COMMANDS = list(commands(typer.main.get_command(app)))
+
+
+def help_page(*names: str, columns: int) -> str:
+    return CliRunner().invoke(app, [*names, "--help"], env={"COLUMNS": str(columns)}).stdout
+
+
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+def test_a_help_page_has_an_example_and_fits_the_terminal(names: tuple[str, ...]) -> None:
+    wide = help_page(*names, columns=200)
+    assert f"oreqa {' '.join(names)} " in wide.partition("─")[0].partition("\n\n")[2]
+    flags = {word for line in wide.splitlines() if line.startswith("│ -") for word in line.split() if word.startswith("--")}
+    assert "--help" in flags
+    for columns in (50, 80):
+        page = help_page(*names, columns=columns).partition("Keys of the recipe")[0]
+        assert flags <= set(page.split())
+        assert "…" not in page
+        assert max(map(len, page.splitlines())) <= columns
+
+
+def test_help_pages_put_many_options_in_panels() -> None:
+    assert [title for title in ("Data", "Models", "Options") if f"─ {title} ─" in help_page("generate", columns=80)] == [
+        "Data",
+        "Models",
+        "Options",
+    ]
+    assert "─ Data ─" not in help_page("eval", "answers", columns=80)
+    page = help_page(columns=80)
+    places = [page.index(f"─ {title} ─") for title in ("Ask", "Index", "Data", "Models", "Run", "Options")]
+    assert places == sorted(places)
+
+
+def test_a_command_runs_a_function_with_its_arguments() -> None:
+    calls: list[dict[str, Any]] = []
+
+    def library(
+        data: str | Path,
+        *,
+        seed: int = 7,
+        draw: int | None = None,
+        device: str = "cpu",
+        hook: int = 1,
+        progress: Progress = no_progress,
+    ) -> str:
+        """A function of the library."""
+        calls.append(locals())
+        return "result"
+
+    group = typer.Typer()
+    group.callback()(lambda: None)
+
+    @runs(group, lambda: library, hook=None, draw=Annotated[int, options.number("--how-many", help="A number.")])
+    def work(result: str, data: Path, draw: int | None, as_json: bool) -> None:
+        """Works."""
+        print(result, data, draw, as_json)
+
+    first = CliRunner().invoke(group, ["work", "--data", "x", "--json"])
+    assert first.stdout == "result x None True\n"
+    assert (
+        CliRunner().invoke(group, ["work", "--data", "x", "--how-many", "3", "--seed", "1"]).stdout == "result x 3 False\n"
+    )
+    assert [(call["data"], call["seed"], call["draw"], call["hook"]) for call in calls] == [
+        (Path("x"), 7, None, 1),
+        (Path("x"), 1, 3, 1),
+    ]
+    assert all(call["progress"] is progress_bar for call in calls)
+    assert CliRunner().invoke(group, ["work"]).exit_code == 2
+    page = CliRunner().invoke(group, ["work", "--help"]).stdout
+    assert "Works." in page
+    assert "[default: 7]" in page
+    assert "hook" not in page
