@@ -156,3 +156,19 @@ def test_the_library_is_large_enough() -> None:
 def test_results_name_no_folder_of_a_machine() -> None:
     for file in (ROOT / "results").rglob("*.json"):
         assert not re.search(r'": "/', file.read_text(encoding="utf-8")), file
+
+
+@pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.stem)
+def test_a_page_of_results_names_every_run_in_its_folder_and_stays_short(page: Path) -> None:
+    text = page.read_text()
+    runs = {f"results/{page.stem}/{run.name}" for run in (ROOT / "results" / page.stem).iterdir()}
+    named = set(re.findall(r"`(results/[\w./-]+)`", text))
+    assert named == runs
+    assert len(text.split()) <= 1200
+    scripts = re.findall(r"(?<!:)\b((?:benchmarks|recipes)/[\w/-]+\.(?:py|sh|toml|md))", text)
+    assert scripts
+    assert all((ROOT / script).exists() for script in scripts), scripts
+
+
+def test_every_folder_of_results_has_its_page() -> None:
+    assert sorted(folder.name for folder in (ROOT / "results").iterdir()) == [page.stem for page in RESULTS]

@@ -250,7 +250,7 @@ def main() -> None:
         result["re-ranked" if kind else "not re-ranked"] = {"calibration": calibration, **worth}
         if options.write:
             write_fitted(fitted_file(model), encoder=encoder, calibration=calibration)
-    report("reconsider/answers", result)
+    report("confidence/spans", result)
 
 
 if __name__ == "__main__":
