@@ -1,7 +1,8 @@
-# make demo   install, index the documentation and a small library, answer ten questions
-# make test   install with the training extra, run every check and test
-# make check  lint, types and the fast tests
-# make coverage  which lines of src/oreqa the fast tests run; from Python 3.12 on make test prints the same of all tests
+# make demo     install, index the documentation and a small library, answer ten questions
+# make test     install with the training extra, run every check and test but those of whole systems, which .ci/run runs
+# make system   the tests of whole systems
+# make check    lint, types and the fast tests
+# make coverage which lines of src/oreqa the fast tests run; from Python 3.12 on make test prints the same of all tests
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -14,7 +15,7 @@ PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 # which make coverage does not measure how time grows. Only this process is counted, not children that parse, run commands or train.
 COVERAGE := --cov --cov-report=term:skip-covered
 
-.PHONY: demo picture test check coverage install install-dev docs clean
+.PHONY: demo picture test system check coverage install install-dev docs clean
 
 demo: .venv/base
 	@echo "Indexing three pages of the documentation and the library in demo/library ..."
@@ -31,16 +32,19 @@ test: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	COVERAGE_CORE=sysmon $(BIN)/python -m pytest $(PARALLEL) $$($(BIN)/python -c 'import sys; print(*sys.argv[1:] * (sys.version_info >= (3, 12)))' $(COVERAGE))
+	COVERAGE_CORE=sysmon $(BIN)/python -m pytest $(PARALLEL) -m "not system" $$($(BIN)/python -c 'import sys; print(*sys.argv[1:] * (sys.version_info >= (3, 12)))' $(COVERAGE))
+
+system: .venv/dev
+	timeout 25m $(BIN)/python -m pytest $(PARALLEL) -m system
 
 check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not train"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not train and not system"
 
 coverage: .venv/dev
-	$(BIN)/python -m pytest -m "not slow" -k "not linear_time" $(COVERAGE)
+	$(BIN)/python -m pytest -m "not slow and not system" -k "not linear_time" $(COVERAGE)
 
 install: .venv/base
 install-dev: .venv/dev

@@ -13,8 +13,8 @@ import oreqa
 
 ROOT = Path(oreqa.__file__).parent
 LAYERS = [
-    {"arrays", "core", "defaults", "errors", "progress"},
-    {"arguments", "files", "provenance"},
+    {"arrays", "core", "defaults", "errors"},
+    {"arguments", "files", "progress", "provenance"},
     {"text"},
     {"corpus"},
     {"datasets"},

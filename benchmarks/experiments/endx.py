@@ -47,10 +47,10 @@ from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.folders import find_model
 from oreqa.models.graph.session import load_session
 from oreqa.provenance import data_hash
-from oreqa.training.recipe_files import load_recipe
+from oreqa.training.recipes import load_recipe
 from oreqa.training.records import train_recorded
-from oreqa.training.retriever import train_retriever
-from oreqa.training.retriever_recipe import RetrieverRecipe
+from oreqa.training.retriever.recipe import RetrieverRecipe
+from oreqa.training.retriever.train import train_retriever
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import RESULTS, ROOT, commit, mean_and_deviation, report

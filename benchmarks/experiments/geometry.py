@@ -6,7 +6,7 @@ Run:  python benchmarks/experiments/geometry.py --data ../shared/data/squad/squa
 A model that was trained with alignment.keep_cross has a panel of its cross-encoder, too.
 Answers are drawn among the sentences that at least --min-questions questions ask about, and encoded as in an index, inside
 their passages; at most --questions questions of each are shown. In SQuAD dev, most sentences with many questions tell of one
-event, Super Bowl 50, which makes them hard to tell apart. oreqa.evaluation.write_geometry writes the report.
+event, Super Bowl 50, which makes them hard to tell apart.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pathlib import Path
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, questions_of_candidates
 from oreqa.errors import InputError, OreqaError
-from oreqa.evaluation import write_geometry
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.folders import CROSS, find_model
-from oreqa.training.cross_side import load_cross
+from oreqa.training.retriever.cross_side import load_cross
 
 sys.path.append(str(Path(__file__).parents[1]))
 from support.pair_vectors import Answer, Embed, cross_vectors, encoder_vectors, named_model
+from support.separation import write_geometry
 
 
 def embedders(models: Sequence[tuple[str, str]]) -> dict[str, Embed]:
@@ -102,9 +102,11 @@ def draw(options: argparse.Namespace) -> None:
     summary = write_geometry(
         options.out,
         [(answer.text, texts) for answer, texts in groups],
-        {name: of_questions for name, (of_questions, _) in vectors.items()},
-        {name: of_answers for name, (_, of_answers) in vectors.items()},
-        seed=options.seed,
+        {
+            name: (of_questions.astype(float), of_answers.astype(float))
+            for name, (of_questions, of_answers) in vectors.items()
+        },
+        options.seed,
     )
     for name, measures in summary["models"].items():
         pairs = {kind: measures[kind]["separation"] for kind in ("question_question", "question_answer")}

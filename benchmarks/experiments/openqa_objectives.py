@@ -88,7 +88,7 @@ def answer(work: Path, name: str, model: str | Path, reader: str | Path, passage
     for test in ("nq", "trec"):
         out = work / f"{name}-{test}"
         if not (out / "metrics.json").is_file():
-            evaluate_openqa(work / f"{test}.jsonl", out, index=index, reader=reader, reranker=None, passages=passages)
+            evaluate_openqa(work / f"{test}.jsonl", out, index=index, reader=reader, span_reranker=None, passages=passages)
         metrics = json.loads((out / "metrics.json").read_text())
         figures[test] = {metric: metrics[metric] for metric in METRICS}
     return figures

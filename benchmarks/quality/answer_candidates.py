@@ -19,10 +19,10 @@ from typing import Any
 
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import Paragraph, readable_title, split_articles
-from oreqa.evaluation.candidates import candidate_recall
-from oreqa.generation.candidates import Entities, answer_candidates
+from oreqa.generation.candidates import AnswerCandidate, Entities, answer_candidates
 from oreqa.models.extractor.extractor import Extractor
 from oreqa.models.graph.precision import used_precision
+from oreqa.text.answers import normalize_answer
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report, squad
@@ -50,6 +50,34 @@ def systems(extractor: Extractor | None, entities: Entities | None) -> Iterator[
     if extractor is not None:
         yield "extractor", {"extractor": extractor, "rules": False}
         yield "extractor and rules", {"extractor": extractor}
+
+
+def candidate_recall(
+    paragraphs: Sequence[Paragraph], candidates: Sequence[Sequence[AnswerCandidate]], cuts: Sequence[int] = (5, 10)
+) -> dict[str, float]:
+    """Recall of the gold answers among the first candidates of each paragraph, in percent of the answerable questions.
+
+    ``exact@k``: one of the first k candidates equals one of the question's answers after SQuAD's normalisation.
+    ``overlap@k``: one of them shares a character with one of the answers. ``candidates`` is their mean number.
+    """
+    questions = sum(bool(question.answers) for paragraph in paragraphs for question in paragraph.questions)
+    recall: dict[str, float] = {}
+    for k in cuts:
+        exact = overlap = 0
+        for paragraph, ranked in zip(paragraphs, candidates, strict=True):
+            first = ranked[:k]
+            texts = {normalize_answer(candidate.text) for candidate in first}
+            for question in paragraph.questions:
+                exact += any(normalize_answer(gold.text) in texts for gold in question.answers)
+                overlap += any(
+                    gold.start < candidate.end and candidate.start < gold.start + len(gold.text)
+                    for gold in question.answers
+                    for candidate in first
+                )
+        recall[f"exact@{k}"] = round(100 * exact / questions, 2)
+        recall[f"overlap@{k}"] = round(100 * overlap / questions, 2)
+    mean = sum(map(len, candidates)) / len(candidates)
+    return {"questions": questions, "candidates": round(mean, 2), **recall}
 
 
 def measure(paragraphs: Sequence[Paragraph], settings: dict[str, Any]) -> dict[str, float]:

@@ -25,7 +25,7 @@ from oreqa.mining.negatives import mine_negatives
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.folders import CLASSIFIER
 from oreqa.provenance import data_hash
-from oreqa.training.cross_encoder_examples import plausible_candidates
+from oreqa.training.cross_encoder.examples import plausible_candidates
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report

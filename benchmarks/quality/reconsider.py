@@ -84,7 +84,7 @@ def main() -> None:
     variants = {
         "reader": (plain, False),
         "reader + aggregation": (replace(plain, aggregate=True), False),
-        **{f"re-ranker alone, K = {k}": (replace(plain, alone=True, reranked=k), True) for k in (2, 3, 5, RERANKED)},
+        **{f"re-ranker alone, K = {k}": (replace(plain, alone=True, rerank_spans=k), True) for k in (2, 3, 5, RERANKED)},
         "aggregation, re-ranker alone": (replace(tuned, alone=True), True),
         UNTUNED: (untuned, False),
         "all combined, every weight 1": (untuned, True),

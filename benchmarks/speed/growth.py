@@ -52,10 +52,10 @@ FAKE = """
 import numpy as np
 from oreqa.index import writer
 rng = np.random.default_rng(0)
-def encode_passages(self, passages, progress=None):
+def encode_passages(self, passages, progress):
     rows = [rng.standard_normal((1 + len(spans), self.dim)).astype(np.float32) for _, _, spans in passages]
-    if progress:
-        progress(len(rows))
+    with progress("encoding passages", len(rows)) as advance:
+        advance(len(rows))
     return [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in rows]
 writer.Encoder.encode_passages = encode_passages
 from oreqa.cli import main

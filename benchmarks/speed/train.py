@@ -29,9 +29,9 @@ from oreqa.datasets.pairs import Candidate, Pair, pair_row
 from oreqa.defaults import BASE_ENCODER
 from oreqa.files import write_jsonl
 from oreqa.models.folders import find_model
-from oreqa.training.memory import keep_freed_memory
-from oreqa.training.retriever import train_retriever
-from oreqa.training.retriever_recipe import RetrieverRecipe
+from oreqa.training.retriever.recipe import RetrieverRecipe
+from oreqa.training.retriever.train import train_retriever
+from oreqa.training.train import keep_freed_memory
 from oreqa.training.trainer import uses_bf16
 
 sys.path.append(str(Path(__file__).parents[1]))

@@ -8,7 +8,7 @@ from typing import Any
 
 from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
-from oreqa.answering.reading import read_spans, rerank_spans
+from oreqa.answering.reading import read_spans, span_scores
 from oreqa.core import Hit, Span
 from oreqa.datasets.paragraphs import Paragraph, readable_title
 from oreqa.datasets.questions import OpenQuestion
@@ -50,7 +50,7 @@ def answer_all(
     rescored: list[dict[str, float]] = [{} for _ in questions]
     if reranker:
         for scores_by_span, row, logits in zip(
-            rescored, best, rerank_spans(reranker, questions, passages, best), strict=True
+            rescored, best, span_scores(reranker, questions, passages, best), strict=True
         ):
             scores_by_span.update((_key(s), float(r)) for s, r in zip(row, logits, strict=True))
     rows = []
@@ -89,7 +89,7 @@ def ranked(row: dict[str, Any], weights: Combination, again: bool) -> list[Score
     candidates = merge_equal_spans(spans, [score for score, _ in row["hits"]], weights)
     if not again:
         return candidates
-    scores = [row["rescored"][_key(c.span)] for c in candidates[: weights.reranked]]
+    scores = [row["rescored"][_key(c.span)] for c in candidates[: weights.rerank_spans]]
     return add_reranking(candidates, scores, weights, row["kind"])
 
 

@@ -15,10 +15,10 @@ from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder
-from oreqa.training.cross_side import CrossSide
-from oreqa.training.retriever_batches import RetrieverCollator
-from oreqa.training.retriever_examples import Example
-from oreqa.training.retriever_loss import pair_inputs
+from oreqa.training.retriever.collator import RetrieverCollator
+from oreqa.training.retriever.cross_side import CrossSide
+from oreqa.training.retriever.examples import RetrieverExample
+from oreqa.training.retriever.loss import pair_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def cross_vectors(
         sentence = Candidate(context[start:end], context, title, start)
         pairs = [Pair(text, sentence) for text in texts]
         collate = RetrieverCollator(folder, pairs, {text: {sentence.answer} for text in texts})
-        batch = collate([Example(pair.question, sentence, 1.0, (), ()) for pair in pairs])
+        batch = collate([RetrieverExample(pair.question, sentence, 1.0, (), ()) for pair in pairs])
         with torch.inference_mode():
             vectors = cross(**pair_inputs(batch, slice(None))).numpy()
         of_questions.append(vectors[:, 0])

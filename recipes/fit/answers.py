@@ -105,7 +105,7 @@ def best_weights(sets: dict[str, list[dict[str, Any]]], again: bool, start: Comb
     """Coordinate by coordinate, the weights with the best mean EM over the sets."""
     grids: dict[str, tuple[Any, ...]] = {"selection": SELECTION, "retrieval": RETRIEVAL, "aggregate": (False, True)}
     if again:
-        grids |= {"reranking": (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0), "reranked": (3, 5, 8)}
+        grids |= {"reranking": (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0), "rerank_spans": (3, 5, 8)}
     best, score = start, -1.0
     for _ in range(2):
         for name, values in grids.items():

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from oreqa.answering.reranking import hit_candidate, rerank_scores
 from oreqa.core import Hit
 from oreqa.datasets.beir import Beir, load_beir
 from oreqa.datasets.load import load_task
@@ -29,7 +30,6 @@ from oreqa.evaluation.metrics import gold_ranks
 from oreqa.index.passages import index_passages, sentence_rows
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import hit_candidate, rerank_scores
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from common import report

@@ -135,24 +135,24 @@ def resume_rows(
     total: int,
     step: int,
     make: Callable[[int, int], Sequence[Mapping[str, Any]]],
-    progress: Callable[[int], None],
+    advance: Callable[[int], None],
 ) -> list[dict[str, Any]]:
     """Return ``total`` rows, computed ``step`` at a time by ``make(begin, end)`` and appended to ``path`` at each step.
 
     Rows that an interrupted run left in ``path`` are reused if they carry the same ``fingerprint``; otherwise the file is
-    started over. ``progress`` is called with the number of rows added.
+    started over. ``advance`` is called with the number of rows added.
     """
     drop_torn_line(path)
     rows = [row for _, row in read_jsonl(path)] if path.is_file() else []
     if any(row.get("fingerprint") != fingerprint for row in rows):
         path.unlink()
         rows = []
-    progress(len(rows))
+    advance(len(rows))
     for begin in range(len(rows), total, step):
         new_rows = [{"fingerprint": fingerprint, **row} for row in make(begin, min(total, begin + step))]
         append_jsonl(path, new_rows)
         rows += new_rows
-        progress(len(new_rows))
+        advance(len(new_rows))
     return rows
 
 

@@ -1,9 +1,12 @@
-"""How long work tells of its progress, and how it stays silent."""
+"""How long work shows its progress, and how it stays silent."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from oreqa.errors import InputError
 
 Advance = Callable[[int], None]
 """Called with the number of steps done since its last call."""
@@ -20,3 +23,24 @@ def ignore(steps: int) -> None:
 def no_progress(name: str, total: int | None = None) -> Iterator[Advance]:
     """A Progress that shows nothing."""
     yield ignore
+
+
+def part_of(advance: Advance) -> Progress:
+    """A Progress whose stages are steps of a stage that is already shown."""
+    return lambda name, total: nullcontext(advance)
+
+
+def show(progress: Progress, name: str, total: int | None = None) -> AbstractContextManager[Advance]:
+    """Begin a stage of the work: ``with show(progress, name, total) as advance``.
+
+    Raises InputError for a ``progress`` of another kind, such as a function that is called with a number.
+    """
+    refusal = "progress is called with a stage's name and total, and returns a context, as oreqa.progress.no_progress does"
+    try:
+        inspect.signature(progress).bind(name, total)
+    except (TypeError, ValueError):
+        raise InputError(refusal) from None
+    stage = progress(name, total)
+    if not isinstance(stage, AbstractContextManager):
+        raise InputError(refusal)
+    return stage

@@ -8,12 +8,12 @@ from lives import LIVES, NAMES
 from tiny_models import make_head
 
 from oreqa.adaptation import measuring
+from oreqa.answering.reranking import reranked_hits
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.runs import load_run
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import rerank_hits
 from oreqa.models.fitted import write_fitted
 from oreqa.progress import no_progress
 
@@ -65,7 +65,7 @@ def test_a_classifier_re_ranks_before_the_ranks_are_counted(
         values = measuring.reciprocal_ranks(task, index, "", no_progress, classifier)
         plain = measuring.reciprocal_ranks(task, index, "", no_progress)
         for text, owner, value in zip(sentences, owners, values, strict=True):
-            (hits,) = rerank_hits(classifier, [text], [index.search(text, measuring.DEPTH, "hybrid", "passage")], 9)
+            (hits,) = reranked_hits(classifier, [text], [index.search(text, measuring.DEPTH, "hybrid", "passage")], 9)
             assert value == 1 / (1 + [hit.passage for hit in hits].index(owner))
     assert values != plain
 

@@ -11,6 +11,7 @@ from oreqa import Answerer
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import MAX_MARGIN, sentence_features, span_features
 from oreqa.answering.reading import read_answers
+from oreqa.answering.reranking import reranked_hits
 from oreqa.core import UNITS, Document, Span
 from oreqa.errors import IndexStateError, InputError, ModelError
 from oreqa.index.in_memory import index_documents
@@ -18,7 +19,6 @@ from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import rerank_hits
 from oreqa.models.fitted import Calibration, read_fitted, write_fitted
 from oreqa.models.reader.reader import Reader
 
@@ -70,7 +70,7 @@ def test_only_passages_that_hold_an_identifier_answer(
     documents = [Document(str(n), "", f"The limit of max_part_{n} is {n + 7}.") for n in range(9)]
     documents.append(Document("titled", "max-part-77", "Its limit is 84."))
     index_documents(tmp_path / "kb", documents, model=fitted)
-    re_ranked = {"reader": tiny_reader, "classifier": tiny_classifier, "rerank": 5}
+    re_ranked = {"reader": tiny_reader, "hit_reranker": tiny_classifier, "rerank_hits": 5}
     for models in ({"reader": None}, {"reader": tiny_reader}, re_ranked):
         with Answerer.load(tmp_path / "kb", **models) as answerer:  # type: ignore[arg-type]
             reply = answerer.reply("What is the limit of max_part_5?", threshold=0)
@@ -118,11 +118,14 @@ def test_a_model_that_cannot_be_loaded_leaves_no_index_open(answerer: Answerer, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"reader": None, "classifier": "c"}, "name both it and their number"),
-        ({"reader": None, "reranker": "other"}, "a re-ranker needs a reader"),
-        ({"rerank": 5}, "name both it and their number"),
-        ({"classifier": "minilm-classifier"}, "name both it and their number"),
-        ({"classifier": "minilm-classifier", "rerank": -1}, "hits to re-rank is -1; it must be a whole number from 1"),
+        ({"reader": None, "hit_reranker": "c"}, "name both it and their number"),
+        ({"reader": None, "span_reranker": "other"}, "a re-ranker needs a reader"),
+        ({"rerank_hits": 5}, "name both it and their number"),
+        ({"hit_reranker": "minilm-classifier"}, "name both it and their number"),
+        (
+            {"hit_reranker": "minilm-classifier", "rerank_hits": -1},
+            "hits to re-rank is -1; it must be a whole number from 1",
+        ),
         ({"device": "gpu"}, "there is no device 'gpu': choose cpu, cuda"),
     ],
 )
@@ -199,7 +202,7 @@ def test_re_ranked_answers_have_no_confidence_and_the_others_decide_whether_ther
     classifier = CrossEncoder.load(tiny_classifier)
     passages = 2 if read else None
     plain = Answerer(answerer.index, reader, passages=passages)
-    again = Answerer(answerer.index, reader, passages=passages, classifier=classifier, rerank=6)
+    again = Answerer(answerer.index, reader, passages=passages, hit_reranker=classifier, rerank_hits=6)
     questions = ["leather boots", "where are flowers", "eight arms"]
     best = [answers[0].confidence or 0.0 for answers in plain.ask(questions, threshold=0)]
     middle = sorted(best)[1]
@@ -209,7 +212,7 @@ def test_re_ranked_answers_have_no_confidence_and_the_others_decide_whether_ther
     assert all(answer.confidence is None for found in answers for answer in found)
     unit = "passage" if read else "sentence"
     for question, found in zip(questions, answers, strict=True):
-        hits = rerank_hits(classifier, [question], again.index.search([question], 10, unit=unit), 6)[0]
+        hits = reranked_hits(classifier, [question], again.index.search([question], 10, unit=unit), 6)[0]
         if found and reader is None:
             assert [answer.text for answer in found] == [hit.sentence.text for hit in hits[:3]]
         elif found:
@@ -223,7 +226,7 @@ def test_re_ranked_answers_have_no_confidence_and_the_others_decide_whether_ther
 def test_re_ranking_does_not_answer_what_the_documents_do_not_say(tmp_path: Path, reader: str | None) -> None:
     folder = Path(__file__).parents[2] / "demo" / "library"
     index_files(tmp_path / "kb", [folder])
-    answerer = Answerer.load(tmp_path / "kb", reader=reader, classifier="minilm-classifier", rerank=20)
+    answerer = Answerer.load(tmp_path / "kb", reader=reader, hit_reranker="minilm-classifier", rerank_hits=20)
     assert answerer.ask("Who won the football world cup in 1974?") == []
     (answer, *_) = answerer.ask("Who built the first pianos?")
     assert "Cristofori" in answer.text
@@ -290,7 +293,7 @@ def test_the_hits_of_a_reply_are_those_that_it_was_answered_from(
     answerer: Answerer, tiny_reader: Path, tiny_classifier: Path
 ) -> None:
     again = Answerer(
-        answerer.index, Reader.load(tiny_reader), passages=1, classifier=CrossEncoder.load(tiny_classifier), rerank=6
+        answerer.index, Reader.load(tiny_reader), passages=1, hit_reranker=CrossEncoder.load(tiny_classifier), rerank_hits=6
     )
     for reply in again.reply(["leather boots", "where are flowers", "eight arms", "how long do bees live"], k=9):
         read = {hit.passage_id for hit in reply.hits}

@@ -146,7 +146,7 @@ def test_nothing_to_merge_or_to_rerank() -> None:
 
 def test_weights_come_with_the_models_and_are_plain_without(fitted_reader: Path, fitted_reranker: Path) -> None:
     reader, reranker, plain = read_fitted(fitted_reader), read_fitted(fitted_reranker), Fitted()
-    assert fitted_combination(plain, plain) == fitted_combination(plain) == Combination(1, 1, 1, reranked=5)
+    assert fitted_combination(plain, plain) == fitted_combination(plain) == Combination(1, 1, 1, rerank_spans=5)
     assert fitted_combination(reader) == Combination(selection=1.0, retrieval=8.0)
     assert fitted_combination(reader, reranker) == Combination(1.0, 8.0, 1.0)
     assert fitted_combination(plain, reranker) == Combination(reranking=1.0)

@@ -9,12 +9,12 @@ import pytest
 from growth import growth
 
 from oreqa.answering.combining import Combination
-from oreqa.answering.reading import read_answers, read_spans, rerank_spans
+from oreqa.answering.reading import read_answers, read_spans, span_scores
+from oreqa.answering.reranking import probability
 from oreqa.core import Document, Passage, Span
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.pairs import Candidate
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import probability
 from oreqa.models.reader.reader import Reader
 from oreqa.text.cells import answering_cell, asked_cells
 
@@ -30,10 +30,10 @@ def span(passage: Passage, number: int, text: str) -> Span:
 def test_a_re_ranker_is_shown_the_span_and_a_classifier_its_sentence(tiny_reranker: Path, tiny_classifier: Path) -> None:
     spans = [span(FOX, 0, "bone"), span(FOX, 0, "it eats"), span(BEE, 1, "they")]
     reranker, classifier = CrossEncoder.load(tiny_reranker), CrossEncoder.load(tiny_classifier)
-    (compared,) = rerank_spans(reranker, ["what does it eat"], [[FOX, BEE]], [spans])
+    (compared,) = span_scores(reranker, ["what does it eat"], [[FOX, BEE]], [spans])
     shown = [Candidate(s.text, (FOX, BEE)[s.passage_number].text, ("the fox", "")[s.passage_number], s.start) for s in spans]
     assert np.allclose(compared, reranker.score("what does it eat", shown), atol=1e-3)
-    (judged,) = rerank_spans(classifier, ["what does it eat"], [[FOX, BEE]], [spans])
+    (judged,) = span_scores(classifier, ["what does it eat"], [[FOX, BEE]], [spans])
     sentences = [Candidate("it eats a bone.", FOX.text, "the fox"), Candidate("they sting", BEE.text)]
     assert np.allclose(judged, classifier.score("what does it eat", sentences)[[0, 0, 1]], atol=1e-3)
 
@@ -41,11 +41,11 @@ def test_a_re_ranker_is_shown_the_span_and_a_classifier_its_sentence(tiny_rerank
 @pytest.mark.parametrize("aggregate", [False, True])
 def test_a_classifier_reconsiders_the_best_answers(tiny_reader: Path, tiny_classifier: Path, aggregate: bool) -> None:
     reader, classifier = Reader.load(tiny_reader), CrossEncoder.load(tiny_classifier)
-    weights = Combination(reranking=2.0, reranked=3, aggregate=aggregate)
+    weights = Combination(reranking=2.0, rerank_spans=3, aggregate=aggregate)
     asked = ["who eats a bone"], [[FOX, BEE]], [[0.5, 0.2]]
     (plain,) = read_answers(reader, None, *asked, weights)
     (ranked,) = read_answers(reader, classifier, *asked, weights)
-    (scores,) = rerank_spans(classifier, asked[0], asked[1], [[answer.span for answer in plain[:3]]])
+    (scores,) = span_scores(classifier, asked[0], asked[1], [[answer.span for answer in plain[:3]]])
     log_p = np.log(probability(scores)).tolist()
     wanted = {str(answer.span): answer.score + 2 * log for answer, log in zip(plain, log_p, strict=False)}
     assert {str(answer.span): answer.score for answer in ranked[:3]} == pytest.approx(wanted, abs=2e-2)

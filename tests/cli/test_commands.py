@@ -133,7 +133,7 @@ def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:
     [
         (["ask", "x", "--index", "nowhere"], "there is no index here; create one with"),
         (["ask", "x", "--index", "KB", "--classifier", "mine"], "name both it and their number"),
-        (["search", "x", "--index", "KB", "--classifier", "mine"], "would not be used: set rerank"),
+        (["search", "x", "--index", "KB", "--classifier", "mine"], "would not be used: set rerank_hits"),
         (["ask", " ", "--index", "KB"], "the question is empty"),
         (["search", "", "--index", "KB"], "the question is empty"),
         (["ask", "x", "--index", "KB", "--where", "oops"], "write it as field=value"),

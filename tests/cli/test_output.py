@@ -232,7 +232,7 @@ LONG = "a" * 300
         (["compare", "a", "b", "--seed", "-1"], "Invalid value for '--seed'"),
         (["models", LONG], "there is no model"),
         (["models", "\udcff"], "there is no model"),
-        (["eval", "openqa", "--data", "x", "--out", "o", "--combine", "reranked=inf"], "write a number"),
+        (["eval", "openqa", "--data", "x", "--out", "o", "--combine", "rerank_spans=inf"], "write a number"),
         (["eval", "openqa", "--data", "q.txt", "--out", "o", "--index", "kb"], "(.jsonl), or a list of questions (.jsonl), a row"),
         (["eval", "openqa", "--data", "q.txt", "--out", "o"], "(.jsonl), or a list of questions (.jsonl), a row"),
         (["eval", "openqa", "--data", "x", "--out", "o", "--gold-passages", "--null", "nan"], "null is nan; write a number"),

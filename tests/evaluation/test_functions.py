@@ -69,7 +69,7 @@ def test_reqa(squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Pat
         yield steps.append
         stages.append((name, total, sum(steps)))
 
-    more: dict[str, Any] = {"rerank": rerank, "classifier": tiny_classifier} if rerank else {}
+    more: dict[str, Any] = {"rerank_hits": rerank, "hit_reranker": tiny_classifier} if rerank else {}
     summary = evaluate_reqa(
         str(squad_file), tmp_path / "f", mode="hybrid", model=tiny, questions=10, progress=progress, **more
     )
@@ -168,7 +168,7 @@ def test_generator(squad_file: Path, tiny_generator: Path, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_openqa_and_answers(squad_file: Path, tiny: Path, tiny_reader: Path, tiny_reranker: Path, tmp_path: Path) -> None:
     summary = evaluate_openqa(
-        squad_file, str(tmp_path / "f"), model=str(tiny), reader=tiny_reader, reranker=tiny_reranker,
+        squad_file, str(tmp_path / "f"), model=str(tiny), reader=tiny_reader, span_reranker=tiny_reranker,
         combine={"reranking": 0.25}, passages=3,
     )  # fmt: skip
     common = ("--data", squad_file, "--model", tiny, "--reader", tiny_reader, "--reranker", tiny_reranker)
@@ -186,7 +186,7 @@ def test_openqa_and_answers(squad_file: Path, tiny: Path, tiny_reader: Path, tin
 def test_an_interrupted_reading_goes_on(
     squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments: dict[str, Any] = {"model": tiny, "reader": tiny_reader, "reranker": None}
+    arguments: dict[str, Any] = {"model": tiny, "reader": tiny_reader, "span_reranker": None}
     monkeypatch.setattr(openqa, "CHUNK", 16)
     whole = evaluate_openqa(squad_file, tmp_path / "whole", **arguments)
     read, questions_read = openqa.read_answers, []
@@ -221,7 +221,7 @@ def test_a_reading_begins_anew_under_other_titles(
         titles.extend(passage.title for of_question in passages for passage in of_question)
         return read(reader, reranker, questions, passages, *rest)
 
-    arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None, "gold_passages": True}
+    arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None, "gold_passages": True}
     monkeypatch.setattr(openqa, "CHUNK", 40)  # two chunks
     monkeypatch.setattr(openqa, "read_answers", lambda *rest: interrupted() if titles else read_titles(*rest))
     with pytest.raises(KeyboardInterrupt):
@@ -249,7 +249,7 @@ def test_a_reading_begins_anew_in_another_precision(
 
     monkeypatch.setattr(openqa, "CHUNK", 30)  # two chunks
     monkeypatch.setattr(openqa, "read_answers", fail_once)
-    arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None, "gold_passages": True, "passages": 5}
+    arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None, "gold_passages": True, "passages": 5}
     with pytest.raises(KeyboardInterrupt):
         evaluate_openqa(squad_file, tmp_path / "run", **arguments)
     monkeypatch.setenv("OREQA_PRECISION", other)
@@ -295,26 +295,26 @@ def test_silver_and_predictions(
 def test_wrong_numbers_and_modes_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     nowhere: Any = tmp_path / "nowhere"
     for evaluate, arguments, message in (
-        (evaluate_reqa, {"rerank": -1}, "rerank is -1; it must be a whole number from 0"),
+        (evaluate_reqa, {"rerank_hits": -1}, "rerank_hits is -1; it must be a whole number from 0"),
         (evaluate_reqa, {"questions": 0}, "^questions is 0; it must be a whole number from 1"),
         (evaluate_reqa, {"min_questions": 0}, "min_questions is 0; it must be a whole number from 1"),
         (evaluate_reqa, {"mode": "fuzzy"}, "no mode 'fuzzy': choose hybrid, dense, sparse"),
-        (evaluate_beir, {"rerank": 1.5}, "rerank is 1.5; it must be a whole number from 0"),
+        (evaluate_beir, {"rerank_hits": 1.5}, "rerank_hits is 1.5; it must be a whole number from 0"),
         (evaluate_beir, {"mode": "fuzzy"}, "no mode 'fuzzy': choose hybrid, dense, sparse"),
-        (evaluate_openqa, {"rerank": -1}, "rerank is -1; it must be a whole number from 0"),
+        (evaluate_openqa, {"rerank_hits": -1}, "rerank_hits is -1; it must be a whole number from 0"),
         (evaluate_openqa, {"passages": 0}, "passages is 0; it must be a whole number from 1"),
         (evaluate_openqa, {"questions": 0}, "questions is 0; it must be a whole number from 1"),
         (evaluate_openqa, {"null": "a", "gold_passages": True}, "null is 'a'; write a number"),
         (evaluate_openqa, {"combine": ["reranking"]}, "combine is a mapping of weights to numbers, .*, not a list"),
         (evaluate_openqa, {"combine": {"speed": 1}}, "the weights are selection, retrieval"),
         (evaluate_openqa, {"combine": {"reranking": "a"}}, "reranking is 'a'; write a number"),
-        (evaluate_openqa, {"combine": {"reranked": -3}}, "reranked is -3; it must be a whole number from 1"),
-        (evaluate_openqa, {"combine": {"reranked": 5.7}}, "reranked is 5.7; it must be a whole number from 1"),
+        (evaluate_openqa, {"combine": {"rerank_spans": -3}}, "rerank_spans is -3; it must be a whole number from 1"),
+        (evaluate_openqa, {"combine": {"rerank_spans": 5.7}}, "rerank_spans is 5.7; it must be a whole number from 1"),
         (evaluate_openqa, {"combine": {"aggregate": 0.5}}, "aggregate is 0.5; it is on or off"),
     ):
         with pytest.raises(InputError, match=message):
             evaluate(nowhere, tmp_path / "o", **arguments)
-    numbers = {"reranking": np.float32(0.5), "reranked": 5.0, "alone": 1, "aggregate": False}
+    numbers = {"reranking": np.float32(0.5), "rerank_spans": 5.0, "alone": 1, "aggregate": False}
     with pytest.raises(InputError, match="give a SQuAD file"):
         evaluate_openqa(nowhere, tmp_path / "o", passages=np.int64(3), combine=numbers)
 
@@ -369,19 +369,19 @@ def test_a_question_mined_as_a_string_is_one_question(
 def test_arguments_that_would_be_ignored_are_refused(
     squad_file: Path, library: Path, tiny: Path, tiny_reader: Path, tiny_classifier: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match="would not be used: set rerank"):
-        evaluate_reqa(squad_file, tmp_path / "o", model=tiny, classifier=tiny_classifier)
-    arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None}
+    with pytest.raises(InputError, match="would not be used: set rerank_hits"):
+        evaluate_reqa(squad_file, tmp_path / "o", model=tiny, hit_reranker=tiny_classifier)
+    arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None}
     for more, message in (
-        ({"index": tmp_path / "kb"}, "leave index and rerank out"),
-        ({"rerank": 5}, "leave index and rerank out"),
+        ({"index": tmp_path / "kb"}, "leave index and rerank_hits out"),
+        ({"rerank_hits": 5}, "leave index and rerank_hits out"),
         ({"passages": 7}, "leave passages and model out"),
         ({"model": "all-minilm-l6-v2x"}, "leave passages and model out"),
         ({"combine": {"retrieval": 0.5}}, "combine: retrieval would be ignored: gold passages are one a question"),
     ):
         with pytest.raises(InputError, match=message):
             evaluate_openqa(squad_file, tmp_path / "o", gold_passages=True, **arguments, **more)
-    with pytest.raises(InputError, match="combine: reranking, alone would be ignored: there is no reranker"):
+    with pytest.raises(InputError, match="combine: reranking, alone would be ignored: there is no span re-ranker"):
         evaluate_openqa(squad_file, tmp_path / "o", model=tiny, combine={"alone": 1, "reranking": 0.5}, **arguments)
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     (tmp_path / "q.jsonl").write_text('{"question": "a", "answers": ["b"]}\n')

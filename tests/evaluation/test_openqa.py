@@ -76,7 +76,7 @@ def test_what_is_refused_is_not_counted_as_re_ranked(
     content = json.loads(squad_file.read_text())
     content["data"][0]["paragraphs"][0]["qas"][0]["answers"] = []
     squad_file.write_text(json.dumps(content))
-    arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": tiny_reranker, "gold_passages": True}
+    arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": tiny_reranker, "gold_passages": True}
     silent = evaluate_openqa(squad_file, tmp_path / "silent", null=1e9, **arguments)
     assert silent["em"] == silent["em_before"] == pytest.approx(100 / 48, abs=0.01)
     assert silent["reranking"] == {"right_before": 0, "mendable": 0, "mended": 0, "broken": 0}
@@ -92,9 +92,9 @@ def test_the_passages_that_are_read_are_the_best_after_re_ranking(
 ) -> None:
     index = index_passages(tmp_path / "kb", load_task(squad_file).passages, Settings(model=str(tiny)))
     (tmp_path / "q.jsonl").write_text('{"question": "who jumps", "answers": ["fox"]}\n')
-    monkeypatch.setattr(openqa, "rerank_hits", lambda _model, _questions, hits, _depth: [row[::-1] for row in hits])
-    arguments: dict[str, Any] = {"reader": tiny_reader, "reranker": None, "index": index.folder, "passages": 3}
-    evaluate_openqa(tmp_path / "q.jsonl", tmp_path / "o", rerank=10, classifier=tiny_classifier, **arguments)
+    monkeypatch.setattr(openqa, "reranked_hits", lambda _model, _questions, hits, _depth: [row[::-1] for row in hits])
+    arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None, "index": index.folder, "passages": 3}
+    evaluate_openqa(tmp_path / "q.jsonl", tmp_path / "o", rerank_hits=10, hit_reranker=tiny_classifier, **arguments)
     (hits,) = index.search(["who jumps"], 10, "hybrid", "passage")
     row = load_run(tmp_path / "o").questions["1"]
     assert [entry["candidate"] for entry in row["top"]] == [hit.passage.document_key for hit in hits[:6:-1]]

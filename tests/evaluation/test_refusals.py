@@ -201,7 +201,7 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
     data.write_text("".join(json.dumps({"id": str(n), "question": f"q{n}", "answers": []}) + "\n" for n in range(20)))
 
     def evaluate(reader: Path = tiny_reader) -> dict[str, object]:
-        return evaluate_openqa(data, out, reader=reader, reranker=None, index=tmp_path / "kb")
+        return evaluate_openqa(data, out, reader=reader, span_reranker=None, index=tmp_path / "kb")
 
     with pytest.raises(KeyboardInterrupt):
         evaluate()
@@ -244,11 +244,11 @@ def test_questions_are_asked_anew_of_another_model(
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     data = tmp_path / "q.jsonl"
     data.write_text("".join(json.dumps({"id": str(n), "question": f"q{n}", "answers": []}) + "\n" for n in range(10)))
-    arguments: dict[str, Any] = {"index": tmp_path / "kb", "reader": tiny_reader, "classifier": tiny_classifier}
+    arguments: dict[str, Any] = {"index": tmp_path / "kb", "reader": tiny_reader, "hit_reranker": tiny_classifier}
     with pytest.raises(KeyboardInterrupt):
-        evaluate_openqa(data, tmp_path / "run", reranker=None, rerank=2, **arguments)
+        evaluate_openqa(data, tmp_path / "run", span_reranker=None, rerank_hits=2, **arguments)
     monkeypatch.setattr(owner, name, property(lambda self: "another model under the same name"))
-    evaluate_openqa(data, tmp_path / "run", reranker=None, rerank=2, **arguments)
+    evaluate_openqa(data, tmp_path / "run", span_reranker=None, rerank_hits=2, **arguments)
     assert asked[10:] == [f"q{n}" for n in range(10)]
 
 
@@ -296,7 +296,9 @@ def test_eval_openqa_answers_as_ask_does(library: Path, tiny: Path, tiny_reader:
     metrics = json.loads(done.stdout)
     assert (metrics["questions"], metrics["answerable"], metrics["unanswerable"]) == (3, 2, 1)
     assert set(metrics["by"]["collection"]) == {"land", "sea"}
-    given = Answerer.load(tmp_path / "kb", reader=tiny_reader, reranker=None).ask([str(row["question"]) for row in rows])
+    given = Answerer.load(tmp_path / "kb", reader=tiny_reader, span_reranker=None).ask(
+        [str(row["question"]) for row in rows]
+    )
     expected = {str(row["id"]): own[0].text if own else "" for row, own in zip(rows, given, strict=True)}
     assert json.loads((tmp_path / "o" / "predictions.json").read_text()) == expected
     assert run("compare", tmp_path / "o", tmp_path / "o").exit_code == 0

@@ -17,6 +17,7 @@ from oreqa.index.generations import newest_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.progress import part_of
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_the_index_is_what_the_other_encoder_would_have_made(tmp_path: Path, lib
     with Index.open(kb) as index:
         index.search("hearts")
         encoded: list[int] = []
-        assert change_encoder(kb, other, progress=encoded.append) == sum(encoded) == 8
+        assert change_encoder(kb, other, progress=part_of(encoded.append)) == sum(encoded) == 8
         assert index.settings.model == str(other)  # an open index follows
         assert index.search("how many hearts", mode="dense")
     index_files(tmp_path / "new", [library], Settings(model=str(other), passage_tokens=40))
@@ -52,11 +53,11 @@ def test_an_interrupted_change_leaves_the_index_and_resumes(kb: Path, other: Pat
     before, generation, calls = content(kb), newest_generation(kb), []
     encode = Encodings.encode
 
-    def interrupted(self: Encodings, passages, encoder, progress) -> None:  # type: ignore[no-untyped-def]
+    def interrupted(self: Encodings, passages, encoder, advance) -> None:  # type: ignore[no-untyped-def]
         if len(calls) == 2:
             raise KeyboardInterrupt
         calls.append(len(passages))
-        encode(self, passages, encoder, progress)
+        encode(self, passages, encoder, advance)
 
     monkeypatch.setattr(module, "BATCH_PASSAGES", 3)
     monkeypatch.setattr(Encodings, "encode", interrupted)
@@ -66,7 +67,7 @@ def test_an_interrupted_change_leaves_the_index_and_resumes(kb: Path, other: Pat
     assert newest_generation(kb) == generation
     monkeypatch.setattr(Encodings, "encode", encode)
     encoded: list[int] = []
-    change_encoder(kb, other, progress=encoded.append)
+    change_encoder(kb, other, progress=part_of(encoded.append))
     assert encoded[0] == 6  # were there already
     assert sum(encoded) == 8
     with Index.open(kb) as index:
@@ -125,7 +126,7 @@ def test_a_log_that_a_kill_left_is_not_taken_for_that_of_another_memo(tmp_path: 
         shutil.copyfile(tmp_path / "other.db-wal", kb / f"{NEXT}-wal")  # as a process that was killed leaves it
     take_encodings(tmp_path / "trial", kb)
     encoded: list[int] = []
-    change_encoder(kb, other, progress=encoded.append)
+    change_encoder(kb, other, progress=part_of(encoded.append))
     assert encoded == [8]  # all were there
 
 

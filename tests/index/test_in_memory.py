@@ -14,6 +14,7 @@ from oreqa.index.ingest import index_files
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.progress import part_of
 
 BEES = "Bees dance to tell where flowers are."
 TENT = Document("tent", "Tent", "The tent is waterproof.", fields={"kind": "shelter"})
@@ -107,7 +108,7 @@ def test_what_was_interrupted_is_not_encoded_again(folder: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        index_documents(folder, [f"Fact number {n}." for n in range(5)], progress=interrupt)
+        index_documents(folder, [f"Fact number {n}." for n in range(5)], progress=part_of(interrupt))
     assert_same_content(content(folder), before)
 
     def failing() -> Iterator[str]:

@@ -17,6 +17,7 @@ from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.index.writer import open_writer
+from oreqa.progress import part_of
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_an_interrupted_run_goes_on(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        index_files(folder, [library], progress=interrupt)
+        index_files(folder, [library], progress=part_of(interrupt))
     assert content(folder) == before
     assert Index.open(folder).search(["octopus"], 1, "sparse")[0]
     report = index_files(folder, [library])

@@ -28,11 +28,11 @@ def test_a_folder_that_names_the_former_module_loads_in_sentence_transformers(ti
     from sentence_transformers import SentenceTransformer
 
     from oreqa.models.encoder.module import QUERY_TOKEN_TYPE
-    from oreqa.training.encoder_save import save_encoder
-    from oreqa.training.encoder_start import start_from
+    from oreqa.training.retriever.save import save_encoder
+    from oreqa.training.retriever.start import start_encoder
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": QUERY_TOKEN_TYPE, "projection": None}
-    model = start_from(tiny, settings, 0.0)
+    model = start_encoder(tiny, settings, 0.0)
     with torch.no_grad():
         model.passages.bert.embeddings.token_type_embeddings.weight[QUERY_TOKEN_TYPE] += torch.linspace(-1, 1, 32)
     folder = tmp_path / "m"
@@ -53,12 +53,12 @@ def two_encoders(tiny: Path, folder: Path, projection: int | None = 8) -> Path:
     """A folder of two encoders with different weights."""
     import torch
 
-    from oreqa.training.encoder_save import save_encoder
-    from oreqa.training.encoder_start import start_from
+    from oreqa.training.retriever.save import save_encoder
+    from oreqa.training.retriever.start import start_encoder
 
     torch.manual_seed(0)
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": projection}
-    model = start_from(tiny, {**settings, "towers": "separate"}, 0.0)
+    model = start_encoder(tiny, {**settings, "towers": "separate"}, 0.0)
     with torch.no_grad():
         for weight in model.questions.bert.parameters():
             weight.add_(0.2 * torch.randn_like(weight))
@@ -180,19 +180,19 @@ def test_a_router_among_other_modules_and_missing_weights_are_refused(pair: Path
 
 @pytest.mark.train
 def test_two_encoders_go_on_as_two_and_keep_their_projections(tiny: Path, pair: Path, tmp_path: Path) -> None:
-    from oreqa.training.encoder_save import save_encoder
-    from oreqa.training.encoder_start import start_from
+    from oreqa.training.retriever.save import save_encoder
+    from oreqa.training.retriever.start import start_encoder
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": 8}
-    model = start_from(pair, {**settings, "towers": "separate"}, 0.0)
+    model = start_encoder(pair, {**settings, "towers": "separate"}, 0.0)
     save_encoder(model, read_encoder_folder(pair), "mean", 64, tmp_path / "m")
     before, after = (Encoder.load(folder, precision="f32") for folder in (pair, tmp_path / "m"))
     np.testing.assert_allclose(before.encode(TEXTS), after.encode(TEXTS), atol=1e-6)
     np.testing.assert_allclose(*(e.encode_passages([("", TEXTS[0], [])])[0] for e in (before, after)), atol=1e-6)
     with pytest.raises(ModelError, match="an encoder of questions and one of passages; set towers=separate"):
-        start_from(pair, settings, 0.0)
+        start_encoder(pair, settings, 0.0)
     unlike = shutil.copytree(pair, tmp_path / "unlike")
     config = json.loads((unlike / "query_0_Transformer" / "config.json").read_text())
     (unlike / "query_0_Transformer" / "config.json").write_text(json.dumps({**config, "hidden_act": "relu"}))
     with pytest.raises(ModelError, match="its two encoders differ in hidden_act"):
-        start_from(unlike, {**settings, "towers": "separate"}, 0.0)
+        start_encoder(unlike, {**settings, "towers": "separate"}, 0.0)

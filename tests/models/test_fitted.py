@@ -57,10 +57,10 @@ def test_a_model_without_the_file_has_nothing_fitted(tiny_reader: Path, tiny_cla
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "fitted.json"
     calibration = {"weights": {"reading": 0.5}, "bias": -1.0, "threshold": 0.25}
-    write_fitted(path, combination={"reranked": 3, "aggregate": False}, rerank_weight=0.1)
+    write_fitted(path, combination={"rerank_spans": 3, "aggregate": False}, rerank_weight=0.1)
     write_fitted(path, calibration=calibration, rerank_weight=0.2)
     fitted = read_fitted(tmp_path)
-    assert fitted.combination == {"reranked": 3, "aggregate": False}
+    assert fitted.combination == {"rerank_spans": 3, "aggregate": False}
     assert (fitted.calibration, fitted.rerank_weight) == (Calibration({"reading": 0.5}, -1.0, 0.25), 0.2)
     write_fitted(path, fusion={"sentence": {"a": 1}, "passage": {"b": 2.5}}, encoder="f00")
     assert read_fitted(tmp_path).fusion == {"sentence": {"a": 1}, "passage": {"b": 2.5}}
@@ -80,10 +80,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         {"calibration": {"weights": {"a": None}, "bias": 0, "threshold": 0}},
         {"combination": 3},
         {"combination": {"luck": 1.0}},
-        {"combination": {"reranked": 5.0}},
-        {"combination": {"reranked": -1}},
-        {"combination": {"reranked": 0}},
-        {"combination": {"reranked": True}},
+        {"combination": {"rerank_spans": 5.0}},
+        {"combination": {"rerank_spans": -1}},
+        {"combination": {"rerank_spans": 0}},
+        {"combination": {"rerank_spans": True}},
         {"rerank_weight": "0.3"},
         {"replaced": {"encoder": "e", "scales": {"sentence_cosine": 1}, "offsets": {}}},
     ],
@@ -108,7 +108,7 @@ def test_the_shipped_models_were_fitted_together() -> None:
         assert encoder.fusion[unit].keys() <= SCORES.keys()
     assert all(fitted.calibration is not None for fitted in (encoder, reader, classifier))
     assert reader.combination.keys() == {"selection", "retrieval", "aggregate"}
-    assert classifier.combination.keys() == {"reranking", "reranked"}
+    assert classifier.combination.keys() == {"reranking", "rerank_spans"}
     assert classifier.rerank_weight == 0.3
 
 

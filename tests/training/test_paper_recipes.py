@@ -21,13 +21,12 @@ from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
-from oreqa.training.alignment_recipe import Alignment  # noqa: E402
-from oreqa.training.openqa import train_openqa  # noqa: E402
-from oreqa.training.openqa_recipe import OpenQARecipe  # noqa: E402
-from oreqa.training.recipe_files import load_recipe  # noqa: E402
+from oreqa.training.openqa.recipe import OpenQARecipe  # noqa: E402
+from oreqa.training.openqa.train import train_openqa  # noqa: E402
+from oreqa.training.recipes import load_recipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
-from oreqa.training.retriever import train_retriever  # noqa: E402
-from oreqa.training.retriever_recipe import RetrieverRecipe  # noqa: E402
+from oreqa.training.retriever.recipe import Alignment, RetrieverRecipe  # noqa: E402
+from oreqa.training.retriever.train import train_retriever  # noqa: E402
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

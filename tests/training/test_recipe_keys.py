@@ -13,9 +13,9 @@ pytest.importorskip("pydantic")
 pytestmark = pytest.mark.train
 
 from oreqa.cli import app  # noqa: E402
-from oreqa.training.recipe_files import load_recipe  # noqa: E402
 from oreqa.training.recipe_keys import recipe_reference, recipe_tables  # noqa: E402
-from oreqa.training.recipes import RECIPES  # noqa: E402
+from oreqa.training.recipes import load_recipe  # noqa: E402
+from oreqa.training.train import RECIPES  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 

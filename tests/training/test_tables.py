@@ -16,9 +16,9 @@ pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate  # noqa: E402
 from oreqa.errors import INSTALL_TRAIN, ModelError  # noqa: E402
-from oreqa.training.batches import batches_by_length, by_passage, in_a_row  # noqa: E402
-from oreqa.training.families import TRAINERS  # noqa: E402
-from oreqa.training.generation_recipes import ExtractorLoss  # noqa: E402
+from oreqa.training.batches import in_a_row, similar_length_batches  # noqa: E402
+from oreqa.training.cross_encoder.recipe import CrossEncoderLoss  # noqa: E402
+from oreqa.training.extractor.recipe import ExtractorLoss  # noqa: E402
 from oreqa.training.losses import (  # noqa: E402
     CROSS_ENCODER_LOSSES,
     EXTRACTOR_LOSSES,
@@ -26,9 +26,10 @@ from oreqa.training.losses import (  # noqa: E402
     RETRIEVER_LOSSES,
     CrossEncoderScores,
 )
-from oreqa.training.recipes import RECIPES, CrossEncoderLoss, ReaderLoss  # noqa: E402
-from oreqa.training.retriever_examples import Example  # noqa: E402
-from oreqa.training.retriever_recipe import RetrieverLoss  # noqa: E402
+from oreqa.training.reader.recipe import ReaderLoss  # noqa: E402
+from oreqa.training.retriever.examples import RetrieverExample, by_passage  # noqa: E402
+from oreqa.training.retriever.recipe import RetrieverLoss  # noqa: E402
+from oreqa.training.train import RECIPES, trainer_of  # noqa: E402
 
 
 def test_every_name_has_a_row() -> None:
@@ -39,11 +40,11 @@ def test_every_name_has_a_row() -> None:
         (ExtractorLoss, EXTRACTOR_LOSSES),
     ):
         assert set(get_args(names)) == set(table)
-    assert TRAINERS.keys() == RECIPES.keys()
+    assert all(callable(trainer_of(kind)) for kind in RECIPES)
 
 
-def example(number: int, passage: str) -> Example:
-    return Example(f"question {number}", Candidate(passage, passage), 1.0, (), ())
+def example(number: int, passage: str) -> RetrieverExample:
+    return RetrieverExample(f"question {number}", Candidate(passage, passage), 1.0, (), ())
 
 
 EXAMPLES = [example(4 * length + q, "x" * (length + 1)) for length in range(40) for q in range(4)]
@@ -63,7 +64,7 @@ def test_questions_of_a_passage_stand_together_by_passage() -> None:
 
 def test_batches_by_length_hold_lengths_that_are_alike() -> None:
     lengths = [number % 40 for number in range(4000)]
-    batches = batches_by_length(lengths, lambda length: length, 8, random.Random(0))
+    batches = similar_length_batches(lengths, lambda length: length, 8, random.Random(0))
     assert sorted(length for rows in batches for length in rows) == sorted(lengths)
     assert sum(max(rows) - min(rows) for rows in batches) / len(batches) < 2
 

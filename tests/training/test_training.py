@@ -32,15 +32,16 @@ from oreqa.models.graph.weights import load_weights  # noqa: E402
 from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
 from oreqa.progress import Advance  # noqa: E402
-from oreqa.training.cross_encoder import train_reranker  # noqa: E402
-from oreqa.training.cross_encoder_examples import prediction_lists  # noqa: E402
-from oreqa.training.initial import start_from  # noqa: E402
-from oreqa.training.reader import collate, train_reader  # noqa: E402
-from oreqa.training.reader_examples import reader_groups  # noqa: E402
-from oreqa.training.recipe_files import load_recipe  # noqa: E402
-from oreqa.training.recipes import ClassifierRecipe, ReaderRecipe, RerankerRecipe  # noqa: E402
+from oreqa.training.backbone import start_bert  # noqa: E402
+from oreqa.training.cross_encoder.examples import prediction_lists  # noqa: E402
+from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe  # noqa: E402
+from oreqa.training.cross_encoder.train import train_reranker  # noqa: E402
+from oreqa.training.reader.examples import reader_groups  # noqa: E402
+from oreqa.training.reader.recipe import ReaderRecipe  # noqa: E402
+from oreqa.training.reader.train import collate_groups, train_reader  # noqa: E402
+from oreqa.training.recipes import load_recipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
-from oreqa.training.retriever_recipe import RetrieverRecipe  # noqa: E402
+from oreqa.training.retriever.recipe import RetrieverRecipe  # noqa: E402
 from oreqa.training.train import train_model  # noqa: E402
 
 OPTIMISER = {"learning_rate": 3e-3, "batch": 4, "checkpoint_steps": 3}
@@ -147,7 +148,7 @@ def test_training_leaves_the_process_as_it_was(squad_file: Path, tiny: Path, tmp
 
 def test_collate_pads_with_nothing(squad_file: Path, tiny: Path) -> None:
     groups = reader_groups(reader_recipe(squad_file, tiny), ReaderInputs(tiny / "tokenizer.json", 48, 8))[:6]
-    batch = collate(groups)
+    batch = collate_groups(groups)
     for g, group in enumerate(groups):
         for p, window in enumerate(group.windows):
             size = len(window.ids)
@@ -263,7 +264,7 @@ def test_predictions_are_the_best_of_all_passages(squad_file: Path, tmp_path: Pa
     mine_predictions([squad_file], tmp_path / "p.jsonl", reader=loaded, passages=3, k=40, questions=6)
     crowded = 0
     for row in load_predictions(tmp_path / "p.jsonl"):
-        (spans,) = loaded.read([row.question], [row.passages], top=1000)
+        (spans,) = loaded.read([row.question], [row.passages], k=1000)
         logits = {span.passage_number: span.parts["selection"] for span in spans}
         total = sum(math.exp(logit) for logit in logits.values())
         slow = {
@@ -339,7 +340,7 @@ def test_a_model_starts_from_another(tiny_reranker: Path, head: bool) -> None:
 
     start = load_file(tiny_reranker / "model.safetensors")
     torch.manual_seed(0)
-    model = start_from(BertCrossEncoder, tiny_reranker, dropout=0.0, head=head, num_labels=1, oreqa={"pooler": False})
+    model = start_bert(BertCrossEncoder, tiny_reranker, dropout=0.0, head=head, num_labels=1, oreqa={"pooler": False})
     same = {name for name, value in model.state_dict().items() if name in start and (value.numpy() == start[name]).all()}
     heads = {"classifier.weight", "classifier.bias"}
     assert same == set(start) - (set() if head else heads)
@@ -347,7 +348,7 @@ def test_a_model_starts_from_another(tiny_reranker: Path, head: bool) -> None:
 
 @pytest.mark.parametrize(("freeze", "layers"), [(False, 0), (True, 0), (True, 1)])
 def test_embeddings_learn_unless_they_are_frozen(tiny_reader: Path, freeze: bool, layers: int) -> None:
-    model = start_from(
+    model = start_bert(
         BertCrossEncoder, tiny_reader, dropout=0.0, freeze_embeddings=freeze, frozen_layers=layers, num_labels=1
     )
     learned = {name for name, value in model.named_parameters() if value.requires_grad}
@@ -382,7 +383,7 @@ def test_a_reader_reads_as_its_recipe_says(squad_file: Path, tiny: Path, tmp_pat
         loaded = Reader.load(tmp_path / str(number))
         assert (loaded.folder.max_tokens, loaded.folder.answer_tokens) == wanted
     text = " ".join("abcdef")
-    (spans,) = loaded.read(["a"], [[("", text)]], top=100)
+    (spans,) = loaded.read(["a"], [[("", text)]], k=100)
     assert max(len(span.text.split()) for span in spans) == 2
 
 

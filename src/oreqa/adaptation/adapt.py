@@ -55,7 +55,7 @@ from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
 from oreqa.models.fitted import write_fitted
 from oreqa.models.folders import CLASSIFIER, FITTED, find_model, model_fingerprint
 from oreqa.models.mixing import mix_weights
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 
 SHARE = 0.5
 """Share of the trained weights in the mix with those before."""
@@ -160,7 +160,7 @@ def _adapt(
             generate_questions(work / QUESTIONS, index=original.folder, device=device, progress=progress, **arguments)
     train, held_out = _tasks(passages, work / QUESTIONS, original.settings.language, seed)
     if not (work / PAIRS).is_file():
-        with stages(NEGATIVES), progress(NEGATIVES, len(train.questions)) as advance:
+        with stages(NEGATIVES), show(progress, NEGATIVES, len(train.questions)) as advance:
             write_jsonl(work / PAIRS, map(pair_row, draw_negatives(train, original, seed, advance)))
     with stages(TRAIN):
         _train(work, original.settings.model, settings, progress)
@@ -174,8 +174,8 @@ def _adapt(
     trial, retriever = work / TRIAL, work / RETRIEVER
     with Index.open(trial, device) as adapted:
         if adapted.fingerprint != model_fingerprint(retriever):
-            with stages(ENCODE), progress(ENCODE, len(passages)) as advance:
-                change_encoder(trial, retriever, device, advance)
+            with stages(ENCODE):
+                change_encoder(trial, retriever, device, progress)
         with stages(MEASURE):
             after = reciprocal_ranks(held_out, adapted, "measuring the encoder after", progress)
             _keep_calibration(retriever, original, adapted, held_out.questions)

@@ -9,13 +9,13 @@ from pathlib import Path
 from oreqa.adaptation.report import Gain
 from oreqa.adaptation.stages import RERANKED
 from oreqa.adaptation.work import AFTER, BEFORE
+from oreqa.answering.reranking import reranked_hits
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.openqa import evaluate_openqa
 from oreqa.evaluation.runs import load_run
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import rerank_hits
-from oreqa.progress import Progress
+from oreqa.progress import Progress, show
 from oreqa.provenance import data_hash
 
 METRICS = ("em", "f1", "acc@1", "acc@5")
@@ -73,12 +73,12 @@ def reciprocal_ranks(
     """
     owners = [passage for passage in task.passages for _ in passage.sentences]
     ranks = []
-    with progress(name, len(task.questions)) as advance:
+    with show(progress, name, len(task.questions)) as advance:
         for begin_at in range(0, len(task.questions), BATCH):
             batch = task.questions[begin_at : begin_at + BATCH]
             searched = index.search(batch, DEPTH, "hybrid", "passage")
             if classifier is not None:
-                searched = rerank_hits(classifier, batch, searched, RERANKED)
+                searched = reranked_hits(classifier, batch, searched, RERANKED)
             for golds, hits in zip(task.gold[begin_at:], searched, strict=False):
                 right = {(owners[gold].document_key, owners[gold].start) for gold in golds}
                 ranked = [(hit.passage.document_key, hit.passage.start) in right for hit in hits]

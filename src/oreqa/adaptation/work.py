@@ -21,9 +21,9 @@ from oreqa.index.search import Index
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.folders import find_model, model_fingerprint
 from oreqa.provenance import data_hash
-from oreqa.training.recipe_files import load_recipe
-from oreqa.training.records import STARTED as TRAINING_STARTED
-from oreqa.training.retriever_recipe import RetrieverRecipe
+from oreqa.training.recipes import load_recipe
+from oreqa.training.records import TRAINING_STARTED
+from oreqa.training.retriever.recipe import RetrieverRecipe
 
 FOLDER = "adapted"
 """Where an index keeps its adaptations: a folder for each, numbered."""

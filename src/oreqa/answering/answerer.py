@@ -11,6 +11,7 @@ from typing import overload
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import sentence_features, span_features
 from oreqa.answering.reading import combination_of, read_answers
+from oreqa.answering.reranking import reranked_hits
 from oreqa.arguments import Where, count, kind_of, share, text_list
 from oreqa.core import Answer, Hit, Unit
 from oreqa.corpus.splitter import passage_head, sentence_at
@@ -18,7 +19,6 @@ from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import rerank_hits
 from oreqa.models.fitted import Calibration
 from oreqa.models.folders import CLASSIFIER
 from oreqa.models.reader.reader import Reader
@@ -76,24 +76,24 @@ class Answerer:
         self,
         index: Index,
         reader: Reader | None = None,
-        reranker: CrossEncoder | None = None,
+        span_reranker: CrossEncoder | None = None,
         combination: Combination | None = None,
         calibration: Calibration | None = None,
         passages: int | None = None,
-        classifier: CrossEncoder | None = None,
-        rerank: int = 0,
+        hit_reranker: CrossEncoder | None = None,
+        rerank_hits: int = 0,
     ) -> None:
         if not isinstance(index, Index):
             raise InputError(
                 f"Answerer takes an opened Index, not {kind_of(index)}: open a folder with Answerer.load(folder)"
             )
-        _check_stages(reader, reranker, classifier, rerank)
+        _check_stages(reader, span_reranker, hit_reranker, rerank_hits)
         if reader is None and (combination is not None or passages is not None):
             raise InputError("combination and passages are used by a reader alone: without one, answers are sentences")
         self.index = index
-        self.classifier, self.rerank = classifier, rerank
-        self.reader, self.reranker = reader, reranker
-        self.combination = combination or combination_of(reader, reranker)
+        self.hit_reranker, self.rerank_hits = hit_reranker, rerank_hits
+        self.reader, self.span_reranker = reader, span_reranker
+        self.combination = combination or combination_of(reader, span_reranker)
         self.passages = PASSAGES_TOP_K if passages is None else count(passages, "the number of passages to read")
         self._calibration = calibration
         self._opened_index = False
@@ -110,10 +110,10 @@ class Answerer:
 
         It changes with the encoder of the index, when an adaptation replaces that.
         """
-        return self._calibration or fitted_calibration(self.index, self.reader, self.reranker)
+        return self._calibration or fitted_calibration(self.index, self.reader, self.span_reranker)
 
     def __repr__(self) -> str:
-        models = [model for model in (self.reader, self.reranker, self.classifier) if model is not None]
+        models = [model for model in (self.reader, self.span_reranker, self.hit_reranker) if model is not None]
         return f"Answerer({', '.join(map(repr, [self.index, *models]))})"
 
     def close(self) -> None:
@@ -127,34 +127,34 @@ class Answerer:
         folder: str | Path,
         device: str = "cpu",
         reader: str | Path | None = DEFAULT_READER,
-        reranker: str | Path | None = None,
-        classifier: str | Path | None = None,
-        rerank: int = 0,
+        span_reranker: str | Path | None = None,
+        hit_reranker: str | Path | None = None,
+        rerank_hits: int = 0,
     ) -> Answerer:
         """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
 
-        The ``reranker`` reconsiders the reader's best spans: a span re-ranker, or a classifier of their sentences.
-        A ``classifier`` re-ranks the ``rerank`` best of the search before they are read. The probabilities were not fitted
-        for what it picks: such answers have no confidence, and there are some if the threshold is reached without it.
+        The ``span_reranker`` reconsiders the reader's best spans: a span re-ranker, or a classifier of their sentences. A
+        ``hit_reranker`` re-ranks the ``rerank_hits`` best of the search before they are read. The probabilities were not
+        fitted for what it picks: such answers have no confidence, and there are some if the threshold is reached without it.
 
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
         model or a number that no stage would use.
         """
-        _check_stages(reader, reranker, classifier, rerank)
+        _check_stages(reader, span_reranker, hit_reranker, rerank_hits)
         index = Index.open(folder, device)
         try:
             # The models are compiled side by side: a question asked alone waits for little else.
             with ThreadPoolExecutor(max_workers=2) as pool:
                 loading = None if reader is None else pool.submit(Reader.load, reader, device)
-                comparing = None if reranker is None else pool.submit(CrossEncoder.load, reranker, device)
-                scorer = None if classifier is None else CrossEncoder.load(classifier, device, kind=CLASSIFIER)
+                comparing = None if span_reranker is None else pool.submit(CrossEncoder.load, span_reranker, device)
+                scorer = None if hit_reranker is None else CrossEncoder.load(hit_reranker, device, kind=CLASSIFIER)
                 _ = index.encoder
             answerer = cls(
                 index,
                 loading.result() if loading else None,
                 comparing.result() if comparing else None,
-                classifier=scorer,
-                rerank=rerank,
+                hit_reranker=scorer,
+                rerank_hits=rerank_hits,
             )
         except BaseException:
             index.close()
@@ -219,7 +219,7 @@ class Answerer:
         threshold = self._checked_threshold(threshold)
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
-        searched = max(depth, self.rerank, IDENTIFIER_TOP_K if any(map(identifiers, texts)) else 0)
+        searched = max(depth, self.rerank_hits, IDENTIFIER_TOP_K if any(map(identifiers, texts)) else 0)
         hits = self.index.search(texts, searched, "hybrid", unit, where)
         replies = self._replies(texts, hits, k, depth, threshold)
         return replies[0] if isinstance(questions, str) else replies
@@ -248,12 +248,12 @@ class Answerer:
             likely = tuple(answer for answer in answers if (answer.confidence or 0.0) >= threshold)
             best = answers[0] if answers else None
             replies.append(Reply(likely, tuple(chosen or ranking[:depth]), calibrated, best))
-        if self.classifier is None or not self.rerank:
+        if self.hit_reranker is None or not self.rerank_hits:
             return replies
         # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.
         answered = [place for place, reply in enumerate(replies) if reply.answers]
         texts = [questions[place] for place in answered]
-        rankings = rerank_hits(self.classifier, texts, [hits[place] for place in answered], self.rerank)
+        rankings = reranked_hits(self.hit_reranker, texts, [hits[place] for place in answered], self.rerank_hits)
         read = [_holding(text, ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
         for place, ranking, answers in zip(answered, read, self._answers(texts, read, k), strict=True):
             without_confidence = tuple(replace(answer, confidence=None) for answer in answers)
@@ -266,7 +266,7 @@ class Answerer:
             return [self._sentences(ranking[:k], ranking) for ranking in hits]
         passages = [[hit.passage for hit in ranking] for ranking in hits]
         retrieval = [[hit.score for hit in ranking] for ranking in hits]
-        ranked = read_answers(self.reader, self.reranker, questions, passages, retrieval, self.combination)
+        ranked = read_answers(self.reader, self.span_reranker, questions, passages, retrieval, self.combination)
         return [self._spans(candidates, ranking, k) for candidates, ranking in zip(ranked, hits, strict=True)]
 
     def _sentences(self, chosen: Sequence[Hit], hits: Sequence[Hit]) -> list[Answer]:
@@ -304,17 +304,17 @@ def _holding(question: str, hits: Sequence[Hit]) -> list[Hit]:
     return [hit for hit, text in zip(hits, texts, strict=True) if holds_names(named, text)]
 
 
-def _check_stages(reader: object, reranker: object, classifier: object, rerank: int) -> None:
+def _check_stages(reader: object, span_reranker: object, hit_reranker: object, rerank_hits: int) -> None:
     """Raise InputError for a model or a number that no stage would use."""
-    if reranker is not None and reader is None:
+    if span_reranker is not None and reader is None:
         raise InputError("a re-ranker needs a reader whose spans it reconsiders")
-    if (classifier is None) != (rerank == 0):
-        raise InputError("a classifier re-ranks the first hits of the search: name both it and their number (rerank)")
-    if rerank:
-        count(rerank, "the number of hits to re-rank")
+    if (hit_reranker is None) != (rerank_hits == 0):
+        raise InputError("a classifier re-ranks the first hits of the search: name both it and their number (rerank_hits)")
+    if rerank_hits:
+        count(rerank_hits, "the number of hits to re-rank")
 
 
-def fitted_calibration(index: Index, reader: Reader | None, reranker: CrossEncoder | None) -> Calibration | None:
+def fitted_calibration(index: Index, reader: Reader | None, span_reranker: CrossEncoder | None) -> Calibration | None:
     """What makes probabilities of the scores; None where one of the models was not fitted together with the index's encoder.
 
     It comes with the last of the models: the re-ranker, the reader, or the encoder. An encoder that takes another's place
@@ -323,10 +323,10 @@ def fitted_calibration(index: Index, reader: Reader | None, reranker: CrossEncod
     fitted = index.fitted
     if reader is None:
         return fitted.calibration
-    calibration = (reranker or reader).folder.fitted.calibration
+    calibration = (span_reranker or reader).folder.fitted.calibration
     if calibration is None or not fitted.fusion:
         return None
-    encoders = {model.folder.fitted.encoder for model in (reader, reranker) if model}
+    encoders = {model.folder.fitted.encoder for model in (reader, span_reranker) if model}
     if fitted.replaced and encoders == {fitted.replaced.encoder}:
         return calibration.rescaled(fitted.replaced.scales, fitted.replaced.offsets)
     return calibration if encoders == {index.fingerprint} else None

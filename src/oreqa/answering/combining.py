@@ -19,24 +19,24 @@ class Combination:
     """Weights of the scores, against the reader's span log-probability of weight 1.
 
     ``selection`` goes with the log-softmax of the passages' logits, ``retrieval`` with the retriever's score, and
-    ``reranking`` with what the cross-encoder says of the ``reranked`` best answers (RECONSIDER's K): the log-softmax of a
-    re-ranker's scores, or the log-probability that a classifier gives an answer's sentence.
-    ``aggregate`` adds up the probabilities of equal answers instead of taking the greatest (the span aggregation of
-    Mao et al. 2021). ``alone`` lets the re-ranker's score decide alone, as RECONSIDER does. The defaults are for models that
-    no weights were fitted for: every log-probability counts alike.
+    ``reranking`` with what the cross-encoder says of the ``rerank_spans`` best answers (RECONSIDER's K): the log-softmax of
+    a re-ranker's scores, or the log-probability that a classifier gives an answer's sentence. ``aggregate`` adds up the
+    probabilities of equal answers instead of taking the greatest (the span aggregation of Mao et al. 2021). ``alone`` lets
+    the re-ranker's score decide alone, as RECONSIDER does. The defaults are for models that no weights were fitted for:
+    every log-probability counts alike.
     """
 
     selection: float = 1.0
     retrieval: float = 1.0
     reranking: float = 1.0
-    reranked: int = 5
+    rerank_spans: int = 5
     aggregate: bool = True
     alone: bool = False
 
 
-def fitted_combination(reader: Fitted, reranker: Fitted | None = None) -> Combination:
+def fitted_combination(reader: Fitted, span_reranker: Fitted | None = None) -> Combination:
     """The weights that were fitted for a reader and a re-ranker; plain ones for a model without."""
-    return Combination(**{**reader.combination, **(reranker.combination if reranker else {})})
+    return Combination(**{**reader.combination, **(span_reranker.combination if span_reranker else {})})
 
 
 @dataclass(frozen=True, slots=True)

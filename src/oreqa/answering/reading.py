@@ -21,14 +21,16 @@ SPANS_TOP_K = 10
 """Spans that are taken from each passage."""
 
 
-def combination_of(reader: Reader | None, reranker: CrossEncoder | None) -> Combination:
+def combination_of(reader: Reader | None, span_reranker: CrossEncoder | None) -> Combination:
     """The weights of the scores of answers that were fitted for the models; plain ones for a model without."""
-    return fitted_combination(reader.folder.fitted if reader else Fitted(), reranker.folder.fitted if reranker else None)
+    return fitted_combination(
+        reader.folder.fitted if reader else Fitted(), span_reranker.folder.fitted if span_reranker else None
+    )
 
 
 def read_answers(
     reader: Reader,
-    reranker: CrossEncoder | None,
+    span_reranker: CrossEncoder | None,
     questions: Sequence[str],
     passages: Sequence[Sequence[Passage]],
     retrieval: Sequence[Sequence[float]],
@@ -36,20 +38,20 @@ def read_answers(
 ) -> list[list[ScoredSpan]]:
     """Every answer that the reader finds in the ``passages`` of each question, best first by the one score.
 
-    ``retrieval`` holds the retriever's score of each passage. The ``combination.reranked`` best are reconsidered by the
-    ``reranker``, if any: a span re-ranker (RECONSIDER, Iyer et al. 2021) or a classifier. The weights are those fitted for
-    the models unless a ``combination`` is given.
+    ``retrieval`` holds the retriever's score of each passage. The ``combination.rerank_spans`` best are reconsidered by the
+    ``span_reranker``, if any: a span re-ranker (RECONSIDER, Iyer et al. 2021) or a classifier. The weights are those fitted
+    for the models unless a ``combination`` is given.
     """
-    weights = combination or combination_of(reader, reranker)
+    weights = combination or combination_of(reader, span_reranker)
     answers: list[list[ScoredSpan]] = []
     for begin in range(0, len(questions), CHUNK):
         part = slice(begin, begin + CHUNK)
         spans = read_spans(reader, questions[part], passages[part])
         ranked = [merge_equal_spans(*of_question, weights) for of_question in zip(spans, retrieval[part], strict=True)]
-        if reranker is not None:
-            best = [[answer.span for answer in of_question[: weights.reranked]] for of_question in ranked]
-            scores = rerank_spans(reranker, questions[part], passages[part], best)
-            kind = reranker.folder.kind
+        if span_reranker is not None:
+            best = [[answer.span for answer in of_question[: weights.rerank_spans]] for of_question in ranked]
+            scores = span_scores(span_reranker, questions[part], passages[part], best)
+            kind = span_reranker.folder.kind
             ranked = [
                 add_reranking(*pair, weights, kind) for pair in zip(ranked, map(np.ndarray.tolist, scores), strict=True)
             ]
@@ -83,18 +85,18 @@ def _in_cells(spans: Sequence[Span], texts: Sequence[str], question: str) -> lis
     return kept
 
 
-def rerank_spans(
-    reranker: CrossEncoder,
+def span_scores(
+    span_reranker: CrossEncoder,
     questions: Sequence[str],
     passages: Sequence[Sequence[Passage]],
     spans: Sequence[Sequence[Span]],
 ) -> list[Floats]:
     """The cross-encoder's score of each span, ``[spans]`` a question: a re-ranker is shown the span in its passage
     (RECONSIDER), a classifier the sentence that it begins in."""
-    show = _sentence_of if reranker.folder.kind == CLASSIFIER else _span_in
+    show = _sentence_of if span_reranker.folder.kind == CLASSIFIER else _span_in
     shown = [[show(read[span.passage_number], span) for span in best] for read, best in zip(passages, spans, strict=True)]
     distinct = [list(dict.fromkeys(candidates)) for candidates in shown]  # answers of one sentence are scored once
-    scores = reranker.score(questions, distinct)
+    scores = span_reranker.score(questions, distinct)
     return [
         of_question[[places.index(candidate) for candidate in candidates]] if candidates else of_question
         for of_question, places, candidates in zip(scores, distinct, shown, strict=True)

@@ -48,9 +48,9 @@ def ask(
     reader: Annotated[
         str, options.model_option(help="Reader: a name, a folder, or none to answer with sentences.")
     ] = DEFAULT_READER,
-    reranker: options.reranker = None,
-    rerank: options.rerank = 0,
-    classifier: options.classifier = DEFAULT_CLASSIFIER,
+    span_reranker: options.span_reranker = None,
+    rerank_hits: options.rerank_hits = 0,
+    hit_reranker: options.hit_reranker = DEFAULT_CLASSIFIER,
     explain: Annotated[bool, typer.Option("--explain", help="Show each stage's score.")] = False,
     device: options.device = "cpu",
     precision: options.precision = None,
@@ -68,8 +68,8 @@ def ask(
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
-    scorer = classifier if rerank or classifier != DEFAULT_CLASSIFIER else None
-    answerer = Answerer.load(index, device, model_or_none(reader), reranker, scorer, rerank)
+    scorer = hit_reranker if rerank_hits or hit_reranker != DEFAULT_CLASSIFIER else None
+    answerer = Answerer.load(index, device, model_or_none(reader), span_reranker, scorer, rerank_hits)
     replies = _replies(answerer, texts, k, conditions, threshold)
     if not any(reply.hits for reply in replies):
         empty = f"{index} holds no documents; add some with: oreqa index PATH --index {index}"

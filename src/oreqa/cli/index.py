@@ -73,6 +73,7 @@ def index_command(
     from oreqa.index.ingest import index_files
     from oreqa.index.locking import existing_settings
     from oreqa.index.store import Settings
+    from oreqa.progress import part_of
 
     for name, text in (
         ("--index", str(index)),
@@ -86,7 +87,7 @@ def index_command(
     settings = replace(existing_settings(index) or Settings(), **changes)
     if report is not None:
         need_report(report)
-    with progress_bar("passages") as advance:
+    with progress_bar("passages") as bar:
         result = index_files(
             index,
             paths,
@@ -97,10 +98,10 @@ def index_command(
             prune=prune,
             strict=strict,
             device=device,
-            progress=advance,
+            progress=part_of(bar),
             on_problem=lambda line: say(f"skipped: {_with_shown_path(line)}", err=True, colour="yellow"),
             on_warning=lambda line: say(f"warning: {_with_shown_path(line)}", err=True, colour="yellow"),
-            on_file=advance.file,
+            on_file=bar.file,
         )
     if report is not None:
         write_coverage(report, read_coverage(index), result.problems)

@@ -73,16 +73,23 @@ model = Annotated[str | None, model_option(help="Encoder: a name or a folder.", 
 reader = Annotated[
     str, model_option(help="Reader: a name (`oreqa models` lists them) or a folder.", show_default=DEFAULT_READER)
 ]
-reranker = Annotated[
+span_reranker = Annotated[
     str | None,
     model_option(
+        "--reranker",
         callback=model_or_none,
         help="Classifier or span re-ranker of the best spans: a name or a folder.",
         show_default="none",
     ),
 ]
-rerank = Annotated[
-    int, models_option(metavar="N", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none.")
+rerank_hits = Annotated[
+    int,
+    models_option(
+        "--rerank", metavar="N", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none."
+    ),
+]
+hit_reranker = Annotated[
+    str, model_option("--classifier", help="Classifier: a name or a folder.", show_default=DEFAULT_CLASSIFIER)
 ]
 classifier = Annotated[str, model_option(help="Classifier: a name or a folder.", show_default=DEFAULT_CLASSIFIER)]
 generator = Annotated[str, model_option(help="Question generator: a name or a folder.")]

@@ -28,8 +28,8 @@ def search(
     mode: options.mode = "hybrid",
     unit: options.unit = "sentence",
     where: options.where = None,
-    rerank: options.rerank = 0,
-    classifier: options.classifier = DEFAULT_CLASSIFIER,
+    rerank_hits: options.rerank_hits = 0,
+    hit_reranker: options.hit_reranker = DEFAULT_CLASSIFIER,
     device: options.device = "cpu",
     precision: options.precision = None,
     as_json: options.as_json = False,
@@ -40,14 +40,14 @@ def search(
 
     [bold]oreqa search --questions questions.txt --index kb --json[/bold]
     """
+    from oreqa.answering.reranking import load_hit_reranker, reranked_hits
     from oreqa.index.search import Index
-    from oreqa.models.cross_encoder.reranking import load_classifier, rerank_hits
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
-    rankings = Index.open(index, device).search(texts, max(k, rerank), mode, unit, conditions)
-    if (scorer := load_classifier(classifier, rerank, device)) is not None:
-        rankings = rerank_hits(scorer, texts, rankings, rerank)
+    rankings = Index.open(index, device).search(texts, max(k, rerank_hits), mode, unit, conditions)
+    if (scorer := load_hit_reranker(hit_reranker, rerank_hits, device)) is not None:
+        rankings = reranked_hits(scorer, texts, rankings, rerank_hits)
     rankings = [hits[:k] for hits in rankings]
     if where and not any(rankings):
         say(f"no document matches --where {' --where '.join(where)}", err=True)

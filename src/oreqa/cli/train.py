@@ -27,7 +27,7 @@ class _Training(Command):
         super().format_help(ctx, formatter)
         try:
             from oreqa.training.recipe_keys import recipe_tables
-            from oreqa.training.recipes import RECIPES
+            from oreqa.training.train import RECIPES
         except ImportError:  # the base install has no pydantic
             say(f"The keys of the recipe are listed here once the train extra is installed; {INSTALL_TRAIN}")
             return
@@ -48,7 +48,7 @@ def train_kind(
 ) -> None:
     """Train a model of the kind that the command is called."""
     from oreqa.training import train_model
-    from oreqa.training.memory import keep_freed_memory, limit_kernel_cache
+    from oreqa.training.train import keep_freed_memory, limit_kernel_cache
 
     keep_freed_memory()
     limit_kernel_cache()

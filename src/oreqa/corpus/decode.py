@@ -1,9 +1,15 @@
-"""Decode bytes to text by byte order mark, as UTF-8, or by a guess; reject binary files."""
+"""Plain text files, and how bytes are decoded: by byte order mark, as UTF-8, or by a guess. Binary files are rejected.
+
+Offsets count characters of the decoded text: ``\\r\\n`` is one, and a byte order mark is none.
+"""
 
 from __future__ import annotations
 
 import codecs
+from pathlib import Path
 
+from oreqa.core import Document, PageWords, Place
+from oreqa.corpus.builder import count_words, file_title
 from oreqa.errors import DocumentError
 
 _MARKS = (
@@ -14,6 +20,13 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE = 1 << 16
+
+
+def read_text(data: bytes, path: Path) -> Document:
+    """Read a plain text file. Its title is its file name."""
+    text = decode(data)
+    words = count_words(text)
+    return Document(str(path), file_title(path), text, places=(Place(0, "", 1, 0),), pages=(PageWords("", words, words),))
 
 
 def detect_encoding(head: bytes) -> str:

@@ -7,14 +7,15 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
 
 from oreqa.core import Document, Section
 from oreqa.corpus import limits, process, worker
-from oreqa.corpus.formats import tables, text
+from oreqa.corpus.decode import read_text
+from oreqa.corpus.formats import tables
 from oreqa.errors import DocumentError, describe
 
 
@@ -32,11 +33,7 @@ class Fields:
     id: str | None = None
 
 
-_TEXTS: dict[str, Callable[[bytes, Path], Document]] = {
-    ".txt": text.read_text,
-    ".text": text.read_text,
-    ".rst": text.read_text,
-}
+_TEXTS = (".txt", ".text", ".rst")
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _MAY_BE_GZIPPED = (*_TEXTS, ".md", ".markdown", ".html", ".htm", ".xhtml", *_ROWS)
 
@@ -101,7 +98,7 @@ def _documents(path: Path, fields: Fields) -> Iterator[Document]:
             yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
         return
     if suffix in _TEXTS:
-        document = _TEXTS[suffix](_read(path, limits.TEXT_FILE_BYTES, gzipped), inner)
+        document = read_text(_read(path, limits.TEXT_FILE_BYTES, gzipped), inner)
     else:
         document = process.parse(inner, _read(path, limits.PARSED_FILE_BYTES, gzipped))
     yield replace(document, key=str(path))
@@ -112,7 +109,7 @@ def _read_unknown(path: Path) -> Document:
     try:
         if data.startswith(_NO_PROSE):
             raise DocumentError("it is not plain text")
-        return text.read_text(data, path)
+        return read_text(data, path)
     except DocumentError:
         raise DocumentError(
             f"its file type is not supported, and it is not plain text; supported: {', '.join(SUFFIXES)}"

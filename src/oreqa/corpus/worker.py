@@ -20,18 +20,21 @@ from pathlib import Path
 from typing import IO, Any
 
 from oreqa.core import Document
-from oreqa.corpus.formats import docx, epub, html, mail, markdown, odf, pdf, pptx, xlsx
+from oreqa.corpus.formats import epub, mail, markdown
+from oreqa.corpus.formats.html.page import read_html
+from oreqa.corpus.formats.office import docx, odf, pptx, xlsx
+from oreqa.corpus.formats.pdf.document import read_pdf
 from oreqa.errors import DocumentError, describe
 
 PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".md": markdown.read_markdown,
     ".markdown": markdown.read_markdown,
-    ".html": html.read_html,
-    ".htm": html.read_html,
-    ".xhtml": html.read_html,
+    ".html": read_html,
+    ".htm": read_html,
+    ".xhtml": read_html,
     ".epub": epub.read_epub,
     ".eml": mail.read_mail,
-    ".pdf": pdf.read_pdf,
+    ".pdf": read_pdf,
     ".docx": docx.read_docx,
     ".pptx": pptx.read_pptx,
     ".xlsx": xlsx.read_xlsx,

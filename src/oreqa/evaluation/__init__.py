@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from oreqa.evaluation.compare import compare_runs
     from oreqa.evaluation.compare_report import write_comparison
     from oreqa.evaluation.generator import evaluate_generator
-    from oreqa.evaluation.geometry import write_geometry
     from oreqa.evaluation.openqa import evaluate_openqa
     from oreqa.evaluation.recall import evaluate_recall
     from oreqa.evaluation.retrieval import evaluate_beir, evaluate_reqa
@@ -31,7 +30,6 @@ __all__ = [
     "evaluate_reqa",
     "load_run",
     "write_comparison",
-    "write_geometry",
 ]
 
 _HOMES = {
@@ -45,7 +43,6 @@ _HOMES = {
     "evaluate_reqa": "retrieval",
     "load_run": "runs",
     "write_comparison": "compare_report",
-    "write_geometry": "geometry",
 }
 
 

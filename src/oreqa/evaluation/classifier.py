@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from oreqa.answering.reranking import probability
 from oreqa.datasets.pairs import GOLD, Candidate, Pair, load_pairs
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.errors import InputError
@@ -31,7 +32,6 @@ from oreqa.evaluation.runs import QuestionResult
 from oreqa.evaluation.write import EvalRun, run_folder, write_run
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import probability
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.folders import CLASSIFIER
 from oreqa.models.graph.precision import used_precision
@@ -66,8 +66,7 @@ def evaluate_classifier(
     settings, scorer = Settings(model=str(model)), CrossEncoder.load(classifier, device, kind=CLASSIFIER)
     rows = labelled_questions(list(load_pairs(data)))
     begin = time.monotonic()
-    with progress("scoring candidates", len(rows)) as advance:
-        logits = scorer.score([row.question for row in rows], [row.candidates for row in rows], advance)
+    logits = scorer.score([row.question for row in rows], [row.candidates for row in rows], progress)
     results = question_results(rows, logits)
     probabilities = probability(np.concatenate(logits))
     metrics = classification_metrics(rows, probabilities, cosines(Encoder.load(settings.model, device), rows))

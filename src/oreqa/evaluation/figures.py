@@ -171,10 +171,3 @@ def _svg(figure: Any) -> str:
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue().decode()
     return svg[svg.index("<svg") :]
-
-
-def png(figure: Any) -> bytes:
-    """A figure as a PNG file; the same figure gives the same bytes."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
-    return buffer.getvalue()

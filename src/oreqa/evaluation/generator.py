@@ -65,8 +65,7 @@ def evaluate_generator(
     if not rows:
         raise InputError(f"{data}: no question with an answer")
     begin = time.monotonic()
-    with progress("generating questions", len(rows)) as advance:
-        generated = question_generator.generate([answer for _, _, answer in rows], style, decoding, progress=advance)
+    generated = question_generator.generate([answer for _, _, answer in rows], style, decoding, progress=progress)
     seconds = time.monotonic() - begin
     texts, golds = [best[0].text if best else "" for best in generated], [gold for _, gold, _ in rows]
     scores = rouge_l(texts, golds)

@@ -12,6 +12,7 @@ from typing import Any
 from oreqa.answering.answerer import Answerer
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.reading import combination_of, read_answers
+from oreqa.answering.reranking import load_hit_reranker, reranked_hits
 from oreqa.arguments import count, is_number
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
@@ -43,10 +44,9 @@ from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import load_classifier, rerank_hits
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import CHUNK, Reader
-from oreqa.progress import Advance, Progress, no_progress
+from oreqa.progress import Advance, Progress, no_progress, show
 from oreqa.provenance import fingerprint
 
 PASSAGES = 5
@@ -62,9 +62,9 @@ class _Models:
     """What answers: the reader, the span re-ranker and the classifier, and how they are used."""
 
     reader: Reader
-    reranker: CrossEncoder | None
-    classifier: CrossEncoder | None
-    rerank: int
+    span_reranker: CrossEncoder | None
+    hit_reranker: CrossEncoder | None
+    rerank_hits: int
     passages: int
     weights: Combination
 
@@ -84,9 +84,9 @@ def evaluate_openqa(
     gold_passages: bool = False,
     passages: int = PASSAGES,
     reader: str | Path = DEFAULT_READER,
-    reranker: str | Path | None = None,
-    rerank: int = 0,
-    classifier: str | Path = DEFAULT_CLASSIFIER,
+    span_reranker: str | Path | None = None,
+    rerank_hits: int = 0,
+    hit_reranker: str | Path = DEFAULT_CLASSIFIER,
     null: float | None = None,
     combine: Mapping[str, float] | Iterable[tuple[str, float]] | None = None,
     model: str | Path = DEFAULT_ENCODER,
@@ -104,8 +104,8 @@ def evaluate_openqa(
     paragraph instead; then ``null`` keeps SQuAD 2.0's unanswerable questions and refuses where the log-odds of the passage's
     answering are below it.
 
-    ``passages`` are read for each question, of which the ``classifier`` may re-rank the ``rerank`` best before; a
-    ``reranker`` of None leaves the reader's spans in their order. ``combine`` changes weights of the one score, as
+    ``passages`` are read for each question, of which the ``hit_reranker`` may re-rank the ``rerank_hits`` best before; a
+    ``span_reranker`` of None leaves the reader's spans in their order. ``combine`` changes weights of the one score, as
     ``{"reranking": 0.5}``. ``questions`` are drawn by ``seed``.
 
     Writes the run's files and predictions.json to ``out`` and returns what metrics.json holds, metrics in percent. Answers
@@ -114,7 +114,7 @@ def evaluate_openqa(
     ModelError for a model that cannot be loaded.
     """
     data, out = Path(data), run_folder(out)
-    passages, rerank = count(passages, "passages"), count(rerank, "rerank", 0)
+    passages, rerank_hits = count(passages, "passages"), count(rerank_hits, "rerank_hits", 0)
     questions = None if questions is None else count(questions, "questions")
     if null is not None:
         if not is_number(null):
@@ -128,38 +128,38 @@ def evaluate_openqa(
     drawn, places, refuses = _draw_questions(source, data, questions, seed, null is not None or not gold_passages)
     if gold_passages and not places:
         raise InputError(f"{data}: its questions have no paragraphs to read as gold passages; search an index instead")
-    if gold_passages and (index is not None or rerank):
-        raise InputError("gold passages are read without a search: leave index and rerank out")
+    if gold_passages and (index is not None or rerank_hits):
+        raise InputError("gold passages are read without a search: leave index and rerank_hits out")
     if gold_passages and (passages != PASSAGES or str(model) != DEFAULT_ENCODER):
         raise InputError("gold passages are one a question, and no encoder searches them: leave passages and model out")
     passages_of_data = whole_passages(source.paragraphs, settings.language)
     own_passages = [passages_of_data[place] for place in places]
-    check_weights_are_used(changes, gold_passages, reranker is None)
+    check_weights_are_used(changes, gold_passages, span_reranker is None)
     loaded = Reader.load(reader, device)
-    loaded_reranker = None if reranker is None else CrossEncoder.load(reranker, device)
+    loaded_reranker = None if span_reranker is None else CrossEncoder.load(span_reranker, device)
     weights = replace(combination_of(loaded, loaded_reranker), **changes)
-    scorer = load_classifier(classifier, rerank, device)
-    models = _Models(loaded, loaded_reranker, scorer, rerank, passages, weights)
+    scorer = load_hit_reranker(hit_reranker, rerank_hits, device)
+    models = _Models(loaded, loaded_reranker, scorer, rerank_hits, passages, weights)
     begin = time.monotonic()
     collection = None if gold_passages else _open_collection(data, passages_of_data, index, out, settings, device, progress)
     if collection is not None:
         settings = collection.settings
         if str(model) not in (DEFAULT_ENCODER, settings.model):
             raise InputError(f"{index}: it was made with the encoder {settings.model}; leave model out")
-    families = {"encoder": collection, "reader": reader, "reranker": reranker, "classifier": rerank or None}
+    families = {"encoder": collection, "reader": reader, "reranker": span_reranker, "classifier": rerank_hits or None}
     of_run = {
         "data": data.name,
         "reader": str(reader),
-        "reranker": "none" if reranker is None else str(reranker),
+        "reranker": "none" if span_reranker is None else str(span_reranker),
         "passages": passages,
         "gold": gold_passages,
         "combination": asdict(weights),
         "null": null,
         "seed": seed,
-        **reranking_settings(classifier, rerank),
+        **reranking_settings(hit_reranker, rerank_hits),
         "precision": used_precision(device, *(name for name, used in families.items() if used is not None)),
     }
-    mode = "reader" if reranker is None else "reader + re-ranker"
+    mode = "reader" if span_reranker is None else "reader + re-ranker"
     metrics: dict[str, Any]
     figure = None
     if collection is not None and refuses:
@@ -168,15 +168,15 @@ def evaluate_openqa(
         answerer = Answerer(
             collection,
             models.reader,
-            models.reranker,
+            models.span_reranker,
             weights,
             passages=passages,
-            classifier=models.classifier,
-            rerank=rerank,
+            hit_reranker=models.hit_reranker,
+            rerank_hits=rerank_hits,
         )
         of_run["threshold"] = answerer.calibration.threshold if answerer.calibration else None
         partial = out / "asking.jsonl"
-        with progress("asking questions", len(drawn)) as advance:
+        with show(progress, "asking questions", len(drawn)) as advance:
             predictions = _ask(answerer, drawn, partial, of_run, advance)
         results = score_replies(drawn, predictions)
         metrics = {**refusal_metrics(drawn, results), "by": grouped_metrics(drawn, results)}
@@ -187,13 +187,13 @@ def evaluate_openqa(
         texts = [question.text for question in drawn]
         evidence = _retrieve(collection, texts, models) if collection else _own_paragraphs(own_passages)
         partial = out / "reading.jsonl"
-        with progress("reading questions", len(drawn)) as advance:
+        with show(progress, "reading questions", len(drawn)) as advance:
             predictions = _read(models, texts, evidence, partial, null, of_run["precision"], advance)
         results = score_predictions(drawn, predictions)
         metrics = {} if null is None else dict(retrieval_accuracy(drawn, predictions))
-        if reranker is not None:
+        if span_reranker is not None:
             answerable = [result for question, result in zip(drawn, results, strict=True) if question.is_answerable]
-            metrics["reranking"] = reranking_analysis(answerable, weights.reranked)
+            metrics["reranking"] = reranking_analysis(answerable, weights.rerank_spans)
     first_answers = {
         question.id: prediction.answers[0][0] if prediction.answers else ""
         for question, prediction in zip(drawn, predictions, strict=True)
@@ -247,15 +247,14 @@ def _open_collection(
         if index is None:
             raise InputError(f"{data}: its questions have no paragraphs; name the index to search")
         return Index.open(index, device)
-    with progress("encoding passages", len(passages)) as advance:
-        return index_passages(Path(index) if index else out / "index", passages, settings, device, advance)
+    return index_passages(Path(index) if index else out / "index", passages, settings, device, progress)
 
 
 def _retrieve(index: Index, questions: Sequence[str], models: _Models) -> _Evidence:
     """The best passages of the collection, re-ranked by the classifier if there is one."""
-    hits = index.search(questions, max(models.passages, models.rerank), "hybrid", "passage")
-    if models.classifier is not None:
-        hits = rerank_hits(models.classifier, questions, hits, models.rerank)
+    hits = index.search(questions, max(models.passages, models.rerank_hits), "hybrid", "passage")
+    if models.hit_reranker is not None:
+        hits = reranked_hits(models.hit_reranker, questions, hits, models.rerank_hits)
     hits = [of_question[: models.passages] for of_question in hits]
     return _Evidence(
         [[hit.passage for hit in of_question] for of_question in hits],
@@ -281,7 +280,7 @@ def _read(
     def read(begin: int, end: int) -> list[dict[str, Any]]:
         part = slice(begin, end)
         passages, scores = evidence.passages[part], evidence.scores[part]
-        ranked = read_answers(models.reader, models.reranker, questions[part], passages, scores, models.weights)
+        ranked = read_answers(models.reader, models.span_reranker, questions[part], passages, scores, models.weights)
         return [_answer_row(candidates) for candidates in ranked]
 
     decisive = [
@@ -290,7 +289,7 @@ def _read(
         evidence.scores,
         asdict(models.weights),
         models.reader.fingerprint,
-        models.reranker.fingerprint if models.reranker else None,
+        models.span_reranker.fingerprint if models.span_reranker else None,
         dict(precision),
     ]
     rows = resume_rows(partial, fingerprint(decisive), len(questions), CHUNK, read, advance)
@@ -332,7 +331,7 @@ def _ask(
             for reply in answerer.reply(texts[begin:end])
         ]
 
-    models = (answerer.reader, answerer.reranker, answerer.classifier)
+    models = (answerer.reader, answerer.span_reranker, answerer.hit_reranker)
     fingerprints = [model.fingerprint if model else None for model in models]
     index = answerer.index
     calibration = asdict(answerer.calibration) if answerer.calibration else None

@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 
+from oreqa.answering.reranking import rerank_scores, rerank_weight, reranked_hits
 from oreqa.arrays import Floats
 from oreqa.core import Mode
 from oreqa.datasets.beir import Beir
@@ -19,7 +20,6 @@ from oreqa.index.passages import sentence_rows
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import rerank_hits, rerank_scores, rerank_weight
 from oreqa.models.reader.reader import CHUNK
 from oreqa.progress import Advance, ignore
 
@@ -94,7 +94,7 @@ def rank_documents(
         questions = [task.queries[name] for name in names]
         hits_by_question = index.search(questions, 3 * TOP_K, mode, "passage")
         if classifier is not None and depth:
-            hits_by_question = rerank_hits(classifier, questions, hits_by_question, depth)
+            hits_by_question = reranked_hits(classifier, questions, hits_by_question, depth)
         for name, hits in zip(names, hits_by_question, strict=True):
             scores: dict[str, float] = {}
             for hit in hits:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from oreqa.answering.reranking import load_hit_reranker
 from oreqa.arguments import choice, count
 from oreqa.core import MODES, Mode
 from oreqa.datasets.beir import load_beir
@@ -19,9 +20,8 @@ from oreqa.evaluation.ranking import rank_documents, rank_sentences
 from oreqa.evaluation.write import EvalRun, run_folder, write_run
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
-from oreqa.models.cross_encoder.reranking import load_classifier
 from oreqa.models.graph.precision import used_precision
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 
 
 def evaluate_reqa(
@@ -32,8 +32,8 @@ def evaluate_reqa(
     mode: Mode = "hybrid",
     model: str | Path = DEFAULT_ENCODER,
     index: str | Path | None = None,
-    rerank: int = 0,
-    classifier: str | Path = DEFAULT_CLASSIFIER,
+    rerank_hits: int = 0,
+    hit_reranker: str | Path = DEFAULT_CLASSIFIER,
     held_out: bool = False,
     min_questions: int = 1,
     questions: int | None = None,
@@ -44,19 +44,23 @@ def evaluate_reqa(
     """Retrieve the answer sentence among all sentences of a SQuAD or MRQA file (ReQA, MultiReQA).
 
     The candidates' boundaries are those of the file ``sentences``, else our own splitter's. The task's index is kept in the
-    folder ``index``, else in ``out/index``. The ``classifier`` re-ranks the ``rerank`` best. ``held_out`` takes only the
-    tenth of the articles that training leaves out. Of their questions, those are asked that have an answer sentence with at
-    least ``min_questions`` questions (``often_asked``); ``questions`` of these are drawn by ``seed``. The candidates stay.
+    folder ``index``, else in ``out/index``. The ``hit_reranker`` re-ranks the ``rerank_hits`` best. ``held_out`` takes only
+    the tenth of the articles that training leaves out. Of their questions, those are asked that have an answer sentence with
+    at least ``min_questions`` questions (``often_asked``); ``questions`` of these are drawn by ``seed``. The candidates
+    stay.
 
     Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
     that cannot be read, hold no question with an answer or no answer with ``min_questions`` questions, and for a wrong mode
     or number, and an ``out`` that holds a run, a model or an index, ModelError for a model that cannot be loaded.
     """
     choice(mode, MODES, "mode")
-    rerank, questions = count(rerank, "rerank", 0), None if questions is None else count(questions, "questions")
+    rerank_hits, questions = (
+        count(rerank_hits, "rerank_hits", 0),
+        None if questions is None else count(questions, "questions"),
+    )
     min_questions = count(min_questions, "min_questions")
     data, out = Path(data), run_folder(out)
-    settings, scorer = Settings(model=str(model)), load_classifier(classifier, rerank, device)
+    settings, scorer = Settings(model=str(model)), load_hit_reranker(hit_reranker, rerank_hits, device)
     boundaries = load_boundaries(Path(sentences)) if sentences else None
     paragraphs, where = load_paragraphs(data), str(data)
     if held_out:
@@ -64,10 +68,9 @@ def evaluate_reqa(
     task = need_questions(build_reqa(paragraphs, boundaries, settings.language), where)
     task = draw_questions(often_asked(task, min_questions, where), questions, seed)
     begin = time.monotonic()
-    with progress("encoding passages", len(task.passages)) as advance:
-        opened = index_passages(Path(index) if index else out / "index", task.passages, settings, device, advance)
-    with progress("ranking questions", len(task.questions)) as advance:
-        results = rank_sentences(task, opened, mode, advance, scorer, rerank)
+    opened = index_passages(Path(index) if index else out / "index", task.passages, settings, device, progress)
+    with show(progress, "ranking questions", len(task.questions)) as advance:
+        results = rank_sentences(task, opened, mode, advance, scorer, rerank_hits)
     run = EvalRun(
         task="reqa",
         mode=mode,
@@ -82,8 +85,8 @@ def evaluate_reqa(
             "seed": seed,
             **({"held_out": True} if held_out else {}),
             **({"min_questions": min_questions} if min_questions > 1 else {}),
-            **reranking_settings(classifier, rerank),
-            "precision": used_precision(device, "encoder", *(["classifier"] if rerank else [])),
+            **reranking_settings(hit_reranker, rerank_hits),
+            "precision": used_precision(device, "encoder", *(["classifier"] if rerank_hits else [])),
         },
         seconds=time.monotonic() - begin,
     )
@@ -98,8 +101,8 @@ def evaluate_beir(
     mode: Mode = "hybrid",
     model: str | Path = DEFAULT_ENCODER,
     index: str | Path | None = None,
-    rerank: int = 0,
-    classifier: str | Path = DEFAULT_CLASSIFIER,
+    rerank_hits: int = 0,
+    hit_reranker: str | Path = DEFAULT_CLASSIFIER,
     seed: int = 0,
     device: str = "cpu",
     progress: Progress = no_progress,
@@ -111,15 +114,14 @@ def evaluate_beir(
     that cannot be loaded.
     """
     choice(mode, MODES, "mode")
-    rerank = count(rerank, "rerank", 0)
+    rerank_hits = count(rerank_hits, "rerank_hits", 0)
     data, out = Path(data), run_folder(out)
-    settings, scorer = Settings(model=str(model)), load_classifier(classifier, rerank, device)
+    settings, scorer = Settings(model=str(model)), load_hit_reranker(hit_reranker, rerank_hits, device)
     task = load_beir(data, split)
     begin = time.monotonic()
-    with progress("encoding passages", None) as advance:
-        opened = index_beir(Path(index) if index else out / "index", task, settings, device, advance)
-    with progress("ranking questions", len(task.queries)) as advance:
-        results = rank_documents(task, opened, mode, advance, scorer, rerank)
+    opened = index_beir(Path(index) if index else out / "index", task, settings, device, progress)
+    with show(progress, "ranking questions", len(task.queries)) as advance:
+        results = rank_documents(task, opened, mode, advance, scorer, rerank_hits)
     run = EvalRun(
         task="beir",
         mode=mode,
@@ -132,14 +134,14 @@ def evaluate_beir(
             "data": data.name,
             "split": split,
             "seed": seed,
-            **reranking_settings(classifier, rerank),
-            "precision": used_precision(device, "encoder", *(["classifier"] if rerank else [])),
+            **reranking_settings(hit_reranker, rerank_hits),
+            "precision": used_precision(device, "encoder", *(["classifier"] if rerank_hits else [])),
         },
         seconds=time.monotonic() - begin,
     )
     return write_run(out, run)
 
 
-def reranking_settings(classifier: str | Path, rerank: int) -> dict[str, Any]:
+def reranking_settings(hit_reranker: str | Path, rerank_hits: int) -> dict[str, Any]:
     """What metrics.json says of re-ranking by the classifier; nothing where there is none."""
-    return {"classifier": str(classifier), "rerank": rerank} if rerank else {}
+    return {"classifier": str(hit_reranker), "rerank": rerank_hits} if rerank_hits else {}

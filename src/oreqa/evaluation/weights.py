@@ -43,7 +43,7 @@ def _weight(name: str, value: object, plain: Mapping[str, Any]) -> float | int |
 
 def check_weights_are_used(changes: Collection[str], gold_passages: bool, without_reranker: bool) -> None:
     """Raise InputError for a weight of a score that there is none of."""
-    if without_reranker and (unused := [name for name in ("reranking", "reranked", "alone") if name in changes]):
-        raise InputError(f"combine: {', '.join(unused)} would be ignored: there is no reranker")
+    if without_reranker and (unused := [name for name in ("reranking", "rerank_spans", "alone") if name in changes]):
+        raise InputError(f"combine: {', '.join(unused)} would be ignored: there is no span re-ranker")
     if gold_passages and (unused := [name for name in ("selection", "retrieval") if name in changes]):
         raise InputError(f"combine: {', '.join(unused)} would be ignored: gold passages are one a question")

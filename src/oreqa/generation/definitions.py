@@ -17,7 +17,7 @@ from oreqa.core import Passage
 from oreqa.errors import InputError
 from oreqa.generation.drafts import Draft, check_out, write_questions
 from oreqa.index.search import Index
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 from oreqa.text.names import names_in
 
 STYLE = "definition"
@@ -111,7 +111,7 @@ def mine_definitions(out: str | Path, *, index: str | Path, seed: int = 0, progr
     Returns the number of questions. Raises InputError for an ``out`` that exists, and if nothing is defined.
     """
     out, rng = check_out(as_path(out, "out")), random.Random(count(seed, "seed", 0))
-    with Index.open(as_path(index, "an index's folder")) as opened, progress("looking for definitions", None) as advance:
+    with Index.open(as_path(index, "an index's folder")) as opened, show(progress, "looking for definitions") as advance:
         passages = []
         for passage in opened.passages():
             passages.append(passage)

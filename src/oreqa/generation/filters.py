@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from oreqa.answering.reading import read_answers
+from oreqa.answering.reranking import probability
 from oreqa.core import Passage
 from oreqa.generation.drafts import Draft, answer_sentence
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import probability
 from oreqa.models.reader.reader import Reader
 from oreqa.text.answers import f1_score, normalize_answer
 from oreqa.text.stop_words import STOP_WORDS

@@ -29,7 +29,7 @@ from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import mark_answer
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import Reader
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 from oreqa.provenance import fingerprint
 
 BLOCK = 8
@@ -157,7 +157,7 @@ def generate_questions(
             return [{"questions": of_passage} for of_passage in rows]
 
         partial = partial_file(out)
-        with progress("asking about passages", len(passages)) as advance:
+        with show(progress, "asking about passages", len(passages)) as advance:
             rows = resume_rows(partial, fingerprint(settings), len(passages), BLOCK, make, advance)
         passages_rate, candidates_rate = (round(number / (perf_counter() - asking), 2) for number in asked)
     drafts = drop_repeated([Draft(number, **fields) for number, row in enumerate(rows) for fields in row["questions"]])

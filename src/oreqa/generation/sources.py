@@ -82,9 +82,8 @@ def index_data(data: Path, work: Path, model: str | Path, device: str, progress:
     """
     if not data.is_dir() and not any(paragraph.text.strip() for paragraph in load_paragraphs(data)):
         raise InputError(f"{data}: it holds no paragraph with text")
-    with progress("encoding passages", None) as advance:
-        if data.is_dir():
-            documents = [Document(entry.id, entry.title, entry.text) for entry in load_corpus(data) if entry.text.strip()]
-            index_documents(work, documents, model=model, prune=True, device=device, progress=advance)
-            return Index.open(work, device)
-        return index_passages(work, whole_passages(load_paragraphs(data)), Settings(model=str(model)), device, advance)
+    if data.is_dir():
+        documents = [Document(entry.id, entry.title, entry.text) for entry in load_corpus(data) if entry.text.strip()]
+        index_documents(work, documents, model=model, prune=True, device=device, progress=progress)
+        return Index.open(work, device)
+    return index_passages(work, whole_passages(load_paragraphs(data)), Settings(model=str(model)), device, progress)

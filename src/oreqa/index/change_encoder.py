@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -27,11 +26,10 @@ from oreqa.index.publish import MissingEncodingsError, build_search_files, conte
 from oreqa.index.writer import BATCH_PASSAGES
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
+from oreqa.progress import Advance, Progress, ignore, no_progress, show
 
 
-def change_encoder(
-    folder: str | Path, model: str | Path, device: str = "cpu", progress: Callable[[int], None] | None = None
-) -> int:
+def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", progress: Progress = no_progress) -> int:
     """Encode all passages of an index by another encoder, and publish them at once; returns how many passages there are.
 
     Searches use the old vectors until then. Interrupted, it resumes when it is called again with the same model. Passages
@@ -59,7 +57,7 @@ def change_encoder(
     return passages
 
 
-def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Callable[[int], None] | None) -> int:
+def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Progress) -> int:
     """Complete a draft that has the documents: settings, encodings, search files and manifest."""
     draft = folder / DRAFT
     with closing(store.open_draft(draft)) as database:
@@ -67,16 +65,16 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Callable
         with closing(Encodings(folder, encoder.fingerprint, settings.language, NEXT)) as encodings:
             rows = database.execute("SELECT encoding, MIN(id) FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
 
-            def encode(digests: set[bytes], progress: Callable[[int], None] | None) -> None:
+            def encode(digests: set[bytes], advance: Advance = ignore) -> None:
                 numbers = {number: digest for digest, number in rows if digest in digests}
                 for batch in store.chunks(numbers, BATCH_PASSAGES):
                     passages = read_passages(database, batch)
-                    encodings.encode({numbers[number]: passages[number][0] for number in batch}, encoder, progress)
+                    encodings.encode({numbers[number]: passages[number][0] for number in batch}, encoder, advance)
 
             missing = {digest for digest, _ in rows if digest not in encodings}
-            if progress:
-                progress(len(rows) - len(missing))
-            encode(missing, progress)
+            with show(progress, "encoding passages", len(rows)) as advance:
+                advance(len(rows) - len(missing))
+                encode(missing, advance)
             with store.transaction(database):
                 store.write_setting(database, "model", model)
                 store.write_setting(database, "fingerprint", encoder.fingerprint)
@@ -84,7 +82,7 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Callable
             try:
                 build_search_files(database, draft, settings.factory, encodings)
             except MissingEncodingsError as damaged:
-                encode(damaged.hashes, None)
+                encode(damaged.hashes)
                 build_search_files(database, draft, settings.factory, encodings)
             encodings.forget_unused(digest for digest, _ in rows)
         (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()

@@ -10,7 +10,7 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from oreqa.corpus.splitter import passage_head
 from oreqa.index.lexical import Vocabulary, words
 from oreqa.index.store import chunks, read_setting, transaction, write_setting
 from oreqa.models.encoder.encoder import Encoder
+from oreqa.progress import Advance, part_of
 
 ENCODINGS = "encodings.db"
 
@@ -116,9 +117,9 @@ class Encodings:
     def __contains__(self, digest: bytes) -> bool:
         return self._database.execute("SELECT 1 FROM encodings WHERE hash = ?", (digest,)).fetchone() is not None
 
-    def encode(self, passages: Mapping[bytes, Passage], encoder: Encoder, progress: Callable[[int], None] | None) -> None:
+    def encode(self, passages: Mapping[bytes, Passage], encoder: Encoder, advance: Advance) -> None:
         """Encode passages, whose keys are their hashes, and commit the result."""
-        matrices = encoder.encode_passages([encoder_input(passage) for passage in passages.values()], progress)
+        matrices = encoder.encode_passages([encoder_input(passage) for passage in passages.values()], part_of(advance))
         rows = []
         for (digest, passage), matrix in zip(passages.items(), matrices, strict=True):
             # The passage's words include its head's; a sentence's do not.

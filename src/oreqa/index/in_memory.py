@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from oreqa.errors import DocumentError, InputError
 from oreqa.index.report import Report
 from oreqa.index.store import Settings
 from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
+from oreqa.progress import Advance, Progress, no_progress, show
 
 Source = str | Document | Mapping[str, Any]
 """A text, a Document, or a row: a mapping that is read as a row of a JSON-lines file is."""
@@ -34,7 +35,7 @@ def index_documents(
     model: str | Path | None = None,
     prune: bool = False,
     device: str = "cpu",
-    progress: Callable[[int], None] | None = None,
+    progress: Progress = no_progress,
 ) -> Report:
     """Add or refresh documents that are not files: one, or a list or generator of them, published together.
 
@@ -45,8 +46,8 @@ def index_documents(
 
     A new index is made with ``settings``, or with the defaults and the ``model``; an index that exists keeps its own.
     Documents that came from files stay as they are, and so do earlier ones of this function, unless ``prune`` removes those
-    that are not among ``documents``. ``progress`` is called with the number of passages encoded since its last call.
-    Interrupted, it can be called again: encoded passages are kept.
+    that are not among ``documents``. ``progress`` shows how many passages are encoded. Interrupted, it can be called again:
+    encoded passages are kept.
 
     Raises DocumentError, and publishes nothing, for a document that has no text, or the key of another one or of a file's;
     InputError for what is not a document; IndexStateError if the index cannot be written or was made otherwise.
@@ -59,9 +60,12 @@ def index_documents(
     """
     folder, sources = as_path(folder, "an index's folder"), _listed(documents)
     try:
-        with open_writer(folder, settings, device, model=model) as writer:
-            _add_all(writer, sources, progress)
-            writer.flush(progress)
+        with (
+            show(progress, "encoding passages") as advance,
+            open_writer(folder, settings, device, model=model) as writer,
+        ):
+            _add_all(writer, sources, advance)
+            writer.flush(advance)
             if prune:
                 writer.remove_unseen(lambda source: writer.stamp(source) == IN_MEMORY, prune=True)
             writer.publish()
@@ -100,7 +104,7 @@ def _drawn(sources: Iterable[Source]) -> Iterator[Source]:
         yield source
 
 
-def _add_all(writer: IndexWriter, sources: Iterable[Source], progress: Callable[[int], None] | None) -> None:
+def _add_all(writer: IndexWriter, sources: Iterable[Source], advance: Advance) -> None:
     keys_made: set[str] = set()
     for number, source in enumerate(_drawn(sources), 1):
         document, has_new_key = _document(source, number)
@@ -110,7 +114,7 @@ def _add_all(writer: IndexWriter, sources: Iterable[Source], progress: Callable[
             keys_made.add(document.key)
         if writer.is_taken(document.key, IN_MEMORY):
             raise DocumentError(f"document {number}: {document.key} is a file's document: give it another key")
-        writer.add(document, document.key, progress=progress)
+        writer.add(document, document.key, advance=advance)
         writer.finish_source(document.key, IN_MEMORY)
 
 

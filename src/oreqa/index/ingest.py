@@ -17,7 +17,8 @@ from oreqa.index.coverage import coverage_warnings
 from oreqa.index.generations import newest_generation
 from oreqa.index.report import Report
 from oreqa.index.store import Settings
-from oreqa.index.writer import IN_MEMORY, IndexWriter, Progress, open_writer
+from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
+from oreqa.progress import Advance, Progress, no_progress, show
 
 OnFile = Callable[[Path, int, int], None]
 """Told of a file, the bytes of the files before it, and the bytes of all."""
@@ -35,7 +36,7 @@ def index_files(
     prune: bool = False,
     strict: bool = False,
     device: str = "cpu",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     on_problem: Callable[[str], None] = lambda line: None,
     on_warning: Callable[[str], None] = lambda line: None,
     on_file: OnFile = lambda path, done, total: None,
@@ -64,7 +65,7 @@ def index_files(
     roots = {full_path(root) for root in paths}
     if is_new and not files.files and not files.left_out:
         raise OreqaError(_no_documents(paths, files.unknown))
-    with open_writer(folder, settings, device, model=model) as writer:
+    with show(progress, "encoding passages") as advance, open_writer(folder, settings, device, model=model) as writer:
         writer.report.unknown = dict(files.unknown)
         for path in files.gone:
             indexed = any(_below(source, {full_path(path)}) for source in writer.sources)
@@ -91,13 +92,13 @@ def index_files(
             for file, done, total in _with_sizes(wanted):
                 on_file(file, done, total)
                 try:
-                    _read(writer, file, fields or Fields(), progress, warn)
+                    _read(writer, file, fields or Fields(), advance, warn)
                 except DocumentError as error:
                     leave_out(file, str(error))
                     writer.keep(str(file))
         finally:
             end_parser()  # its memory is wanted for the search files
-        writer.flush(progress)
+        writer.flush(advance)
         unseen = {left_out for left_out, _ in files.left_out}  # nothing can be said of what stands there: it is not gone
 
         def searched(source: str) -> bool:
@@ -133,7 +134,7 @@ def _with_sizes(files: Sequence[Path]) -> Iterator[tuple[Path, int, int]]:
         yield file, done - size, total
 
 
-def _read(writer: IndexWriter, file: Path, fields: Fields, progress: Progress | None, warn: Callable[[str], None]) -> None:
+def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, warn: Callable[[str], None]) -> None:
     source = str(file)
     stamp = _stamp(file, fields)
     if writer.fresh(source, stamp):
@@ -143,7 +144,7 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, progress: Progress | 
         writer.report.words.add(document.pages)
         for line in coverage_warnings(document):
             warn(f"{file}: {line}")
-        writer.add(document, source, progress=progress)
+        writer.add(document, source, advance=advance)
     # A file that was written just now may change again within the clock's grain: it is read once more next time. So is one
     # that changed while it was read.
     settled = begun - int(stamp.split()[2]) > 2_000_000_000 and _stamp(file, fields) == stamp

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from itertools import groupby
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from oreqa.errors import InputError
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.index.writer import open_writer
+from oreqa.progress import Progress, no_progress, show
 
 
 def index_passages(
@@ -23,19 +24,23 @@ def index_passages(
     passages: Iterable[Passage],
     settings: Settings | None = None,
     device: str = "cpu",
-    progress: Callable[[int], None] | None = None,
+    progress: Progress = no_progress,
 ) -> Index:
     """An index in ``folder`` whose passages are these and no others, with their sentences.
 
     Passages of one document follow each other. What the folder has of them already is not encoded again, and stays where
     it is: ``passage_rows`` says where.
     """
-    with open_writer(as_path(folder, "an index's folder"), settings or Settings(), device, "a task's passages") as writer:
+    folder, total = as_path(folder, "an index's folder"), len(passages) if isinstance(passages, Sized) else None
+    with (
+        show(progress, "encoding passages", total) as advance,
+        open_writer(folder, settings or Settings(), device, "a task's passages") as writer,
+    ):
         for name, group in groupby(passages, key=lambda passage: passage.document_key):
             cut = list(group)
             document = Document(name, cut[0].title, "\n".join(passage.text for passage in cut))
-            writer.add(document, name, cut, progress)
-        writer.flush(progress)
+            writer.add(document, name, cut, advance)
+        writer.flush(advance)
         writer.remove_unseen(lambda _: True, prune=True)
         writer.publish()
     return Index.open(folder, device)

@@ -33,14 +33,13 @@ from oreqa.index.report import Report
 from oreqa.index.store import Holds, Settings, transaction
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
+from oreqa.progress import Advance, ignore
 
 BATCH_PASSAGES = 512
 """Passages encoded and committed together: the most that an interruption can lose."""
 
 IN_MEMORY = "in memory"
 """The stamp of a document that was read from no file: it is a source of its own, named by its key."""
-
-Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +178,7 @@ class IndexWriter:
             self._new_stamps[source] = stamp
 
     def add(
-        self, document: Document, source: str, passages: Sequence[Passage] | None = None, progress: Progress | None = None
+        self, document: Document, source: str, passages: Sequence[Passage] | None = None, advance: Advance = ignore
     ) -> None:
         """Add or replace one document, split here unless ``passages`` are passed.
 
@@ -205,14 +204,14 @@ class IndexWriter:
         split = list(passages) if passages is not None else self._split(document)
         self._pending.append(_Pending(document, source, content, split))
         if sum(len(pending.passages) for pending in self._pending) >= BATCH_PASSAGES:
-            self.flush(progress)
+            self.flush(advance)
 
     def _split(self, document: Document) -> list[Passage]:
         encoder = self.encoder
         max_tokens = min(self.settings.passage_tokens - 2, encoder.max_tokens)  # passage_tokens includes [CLS] and [SEP]
         return split_passages(document, encoder.count_tokens, max_tokens, self.settings.language)
 
-    def flush(self, progress: Progress | None = None) -> None:
+    def flush(self, advance: Advance = ignore) -> None:
         """Encode the pending documents, commit their encodings to the memo, and write the documents to the draft."""
         if not self._pending:
             return
@@ -222,9 +221,8 @@ class IndexWriter:
             for digest, passage in zip(row, pending.passages, strict=True):
                 if digest not in self.encodings:
                     new.setdefault(digest, passage)
-        self._encode(new, progress)
-        if progress:
-            progress(sum(map(len, hashes)) - len(new))
+        self._encode(new, advance)
+        advance(sum(map(len, hashes)) - len(new))
         with transaction(self.draft):
             for row, pending in zip(hashes, self._pending, strict=True):
                 number = insert_document(
@@ -234,9 +232,9 @@ class IndexWriter:
         self._pending.clear()
         self._rebuild = True
 
-    def _encode(self, passages: Mapping[bytes, Passage], progress: Progress | None = None) -> None:
+    def _encode(self, passages: Mapping[bytes, Passage], advance: Advance = ignore) -> None:
         for batch in store.chunks(passages.items(), BATCH_PASSAGES):
-            self.encodings.encode(dict(batch), self.encoder, progress)
+            self.encodings.encode(dict(batch), self.encoder, advance)
             self.report.encoded += len(batch)
 
     def remove_unseen(self, within: Callable[[str], bool], prune: bool) -> None:

@@ -14,7 +14,7 @@ from oreqa.datasets.pairs import Candidate, Pair, pair_row
 from oreqa.errors import InputError
 from oreqa.files import write_jsonl
 from oreqa.index.search import Index
-from oreqa.progress import Advance, Progress, no_progress
+from oreqa.progress import Advance, Progress, no_progress, show
 
 KEPT = 0.1
 """Share of the pairs whose passage keeps the sentence, so that words in common are learned, too."""
@@ -52,7 +52,7 @@ def mine_cloze(
         if not written:
             raise InputError(f"{data or index}: no passage of two sentences")
 
-    with progress("drawing sentences", None) as advance:
+    with show(progress, "drawing sentences") as advance:
         write_jsonl(out, rows(advance))
     return written
 

@@ -20,7 +20,7 @@ from oreqa.index.passages import sentence_rows
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.mining.tasks import default_work, open_task
-from oreqa.progress import Advance, Progress, ignore, no_progress
+from oreqa.progress import Advance, Progress, ignore, no_progress, show
 
 DEPTH = 10
 """Negatives are drawn from so many of a retriever's best sentences."""
@@ -49,7 +49,7 @@ def mine_negatives(
     draw = None if draw is None else count(draw, "draw")
     folder = Path(work) if work else default_work(out)
     task, index = open_task(data, split, held_out, draw, seed, folder, model, device, progress)
-    with progress("drawing negatives", len(task.questions)) as advance:
+    with show(progress, "drawing negatives", len(task.questions)) as advance:
         pairs = draw_negatives(task, index, seed, advance)
     write_jsonl(out, map(pair_row, pairs))
     return pairs

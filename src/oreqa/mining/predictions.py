@@ -25,7 +25,7 @@ from oreqa.index.search import Index
 from oreqa.mining.passages import bm25_passages
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import CHUNK, Reader, Text
-from oreqa.progress import Progress, no_progress
+from oreqa.progress import Progress, no_progress, show
 from oreqa.provenance import fingerprint
 from oreqa.text.answers import match_pattern, normalize_answer
 
@@ -80,7 +80,7 @@ def mine_predictions(
         raise InputError(f"{lists[0]}: its questions have no paragraphs; name the index to search")
     fingerprints = [_fingerprint(file, loaded, opened if file in lists else None, passages, k, device) for file in files]
     done = _rows_done(out, fingerprints)
-    with progress("reading questions", None) as advance:
+    with show(progress, "reading questions") as advance:
         for file, of_file in zip(files, fingerprints, strict=True):
             drawn, paragraphs = _training_questions(file, file in lists)
             random.Random(seed).shuffle(drawn)

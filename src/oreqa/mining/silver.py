@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from oreqa.answering.reranking import hit_candidate, probability
 from oreqa.arguments import as_path, choice, count, share, text_list
 from oreqa.core import MODES, Mode
 from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, gold_pairs, pair_row
@@ -17,10 +18,9 @@ from oreqa.files import resume_rows, write_jsonl
 from oreqa.index.search import Index
 from oreqa.mining.tasks import default_work, open_task
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.reranking import hit_candidate, probability
 from oreqa.models.folders import CLASSIFIER
 from oreqa.models.graph.precision import used_precision
-from oreqa.progress import Advance, Progress, ignore, no_progress
+from oreqa.progress import Advance, Progress, ignore, no_progress, show
 from oreqa.provenance import fingerprint
 
 LIKELY = 0.5
@@ -92,7 +92,7 @@ def mine_silver(
     else:
         assert index is not None
         mined, opened = [MinedQuestion(text) for text in texts], Index.open(index, device)
-    with progress("scoring candidates", len(mined)) as advance:
+    with show(progress, "scoring candidates", len(mined)) as advance:
         rows = score_silver(mined, opened, scorer, out, k, mode, min_probability, advance, device)
     return SilverPairs(len(mined), rows)
 

@@ -25,8 +25,7 @@ def open_task(
 ) -> tuple[ReqaTask, Index]:
     """A task with ``draw`` of its questions, and the index of its passages, which is kept in ``work``."""
     task = load_task(data, split, held_out)
-    with progress("encoding passages", len(task.passages)) as advance:
-        index = index_passages(work, task.passages, Settings(model=str(model)), device, advance)
+    index = index_passages(work, task.passages, Settings(model=str(model)), device, progress)
     return draw_questions(task, draw, seed), index
 
 

@@ -21,7 +21,7 @@ SHIPPED_ENCODER = Path(__file__).parent / "pack" / BASE_ENCODER / FITTED
 COSINES = ("sentence_cosine", "passage_cosine")
 """The features of a calibration that depend on the encoder."""
 
-COMBINED = ("selection", "retrieval", "reranking", "reranked", "aggregate")
+COMBINED = ("selection", "retrieval", "reranking", "rerank_spans", "aggregate")
 """What a combination of the scores of answers may set: ``oreqa.answering.combining.Combination``."""
 
 
@@ -143,9 +143,9 @@ def _parse(settings: Any, path: Path) -> Fitted:
 
 def _combination(values: Mapping[str, Any]) -> dict[str, float]:
     combination = _numbers(values, COMBINED)
-    reranked = combination.get("reranked", 1)
-    if not isinstance(reranked, int) or isinstance(reranked, bool) or reranked < 1:
-        raise ValueError(f"reranked is {reranked}; it must be a whole number from 1")
+    number = combination.get("rerank_spans", 1)
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise ValueError(f"rerank_spans is {number}; it must be a whole number from 1")
     return combination
 
 

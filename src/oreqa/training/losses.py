@@ -17,11 +17,11 @@ from oreqa.losses.open_retrieval import early_loss, joint_loss, rerank_loss
 from oreqa.losses.reading import selection_loss, span_loss
 from oreqa.losses.reranking import listwise_softmax, weighted_cross_entropy
 from oreqa.losses.retrieval import soft_label_loss, weighted_softmax
-from oreqa.training.alignment_recipe import Alignment
-from oreqa.training.generation_recipes import ExtractorLoss, ExtractorRecipe
-from oreqa.training.openqa_recipe import OpenQALoss, OpenQARecipe
-from oreqa.training.recipes import CrossEncoderLoss, ReaderLoss, ReaderRecipe
-from oreqa.training.retriever_recipe import RetrieverLoss, RetrieverRecipe
+from oreqa.training.cross_encoder.recipe import CrossEncoderLoss
+from oreqa.training.extractor.recipe import ExtractorLoss, ExtractorRecipe
+from oreqa.training.openqa.recipe import OpenQALoss, OpenQARecipe
+from oreqa.training.reader.recipe import ReaderLoss, ReaderRecipe
+from oreqa.training.retriever.recipe import Alignment, RetrieverLoss, RetrieverRecipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

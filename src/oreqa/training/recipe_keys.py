@@ -11,8 +11,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from oreqa.arguments import with_article
-from oreqa.training.recipes import RECIPES
-from oreqa.training.sections import Optimiser, Section
+from oreqa.training.recipes import Optimiser, RecipeTable, table_of
+from oreqa.training.train import RECIPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Key:
     description: str
 
 
-def recipe_tables(kind: type[Section]) -> Iterator[tuple[str, list[Key]]]:
+def recipe_tables(kind: type[RecipeTable]) -> Iterator[tuple[str, list[Key]]]:
     """A recipe's keys, and those of its tables with their names in TOML, as ``[optimiser]`` and ``[[data]]``."""
     keys, tables = [], []
     inherited = [
@@ -35,7 +35,7 @@ def recipe_tables(kind: type[Section]) -> Iterator[tuple[str, list[Key]]]:
     names = [name for name in kind.model_fields if name not in inherited]
     for name in [*names, *(name for name in kind.model_fields if name in inherited)]:
         field = kind.model_fields[name]
-        section = _section(field)
+        section = table_of(field)
         if section is None:
             keys.append(
                 Key(
@@ -50,20 +50,6 @@ def recipe_tables(kind: type[Section]) -> Iterator[tuple[str, list[Key]]]:
     yield "", keys
     for name, section in tables:
         yield name, next(recipe_tables(section))[1]
-
-
-def section_at(kind: type[Section], place: Sequence[int | str]) -> type[Section]:
-    """The section of a recipe that stands at a place, as ``("optimiser",)`` or ``("data", 0)``."""
-    for name in place:
-        if isinstance(name, str):
-            kind = _section(kind.model_fields[name]) or kind
-    return kind
-
-
-def _section(field: FieldInfo) -> type[Section] | None:
-    """The section that a key holds, or holds a list of."""
-    kinds = [field.annotation, *get_args(field.annotation)]
-    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)
 
 
 _WORDS = {bool: "true, false", int: "integer", float: "number", str: "text", Path: "path"}

@@ -1,75 +1,77 @@
-"""Recipes: what a training run is made of. The one place of its defaults; ``oreqa train KIND --help`` lists the keys."""
+"""What recipes are made of, and how they are read from TOML; checked before anything starts."""
 
 from __future__ import annotations
 
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
-from oreqa.defaults import BASE_ENCODER
-from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
-from oreqa.training.generation_recipes import ExtractorRecipe, GeneratorRecipe
-from oreqa.training.openqa_recipe import OpenQARecipe
-from oreqa.training.retriever_recipe import RetrieverRecipe
-from oreqa.training.sections import Count, NonNegative, Optimiser, Section, Seed, Share, Tokens
+from oreqa.arguments import as_path, text_list
+from oreqa.errors import InputError
 
-ReaderLoss = Literal["dpr", "shared"]
-CrossEncoderLoss = Literal["cross_entropy", "listwise_softmax"]
-"""Names in ``training.losses``."""
-
-
-class DataPart(Section):
-    """A file to train a reader on."""
-
-    file: Path
-    """SQuAD or MRQA file, of which the held-out articles are passed over."""
-    epochs: Count = 1
-    """How often its questions are seen."""
-    questions: Count | None = None
-    """Questions drawn for each epoch; without it, all of them."""
-    asked: Literal["all", "answerable", "unanswerable"] = "all"
-    """Which questions are taken: all, those that their paragraph answers, or those that it does not."""
-    titles: bool = True
-    """Whether the paragraphs' titles mean anything to a reader."""
+Share = Annotated[float, Field(ge=0, le=1)]
+NonNegative = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+InputTokens = Annotated[int, Field(ge=16, le=512)]
 
 
-class ReaderRecipe(Section):
-    """How a reader is trained: which span answers, and which passage holds it."""
+class RecipeTable(BaseModel):
+    """A recipe, or a table of one: its keys are checked, and none but these are taken."""
 
-    kind: Literal["reader"]
-    """What is trained."""
-    backbone: str = BASE_ENCODER
-    """The model to begin with: a name or a folder."""
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+    def _refuse_ignored(self, key: str, used: bool, needs: str) -> None:
+        """Raise ValueError if the recipe sets a ``key``, even to its default, that is not ``used`` for want of ``needs``."""
+        if not used and key in self.model_fields_set:
+            raise ValueError(f"{key} = {getattr(self, key)} would be ignored: it needs {needs}")
+
+    @staticmethod
+    def _refuse_overlap(overlap: int, tokens: int) -> None:
+        """Raise ValueError if two windows of ``tokens`` tokens share more than half: windows have to move on."""
+        if overlap > tokens // 2:
+            raise ValueError(f"overlap = {overlap} is more than half of a window; set it to at most {tokens // 2}")
+
+
+class Optimiser(RecipeTable):
+    """AdamW, with warm-up and then linear decay or a constant rate."""
+
+    learning_rate: Annotated[float, Field(gt=0)]
+    """The highest rate."""
+    head_learning_rate: Annotated[float, Field(gt=0)] | None = None
+    """The rate of what lies on top of the encoder, or beside it; without it, the same. The layers of a new encoder have
+    learning_rate."""
+    batch: Count
+    """Examples that are computed together, on each device."""
+    accumulate: Count = 1
+    """Batches of a step, whose gradients are averaged."""
+    warmup: Share = 0.06
+    """Share of the steps over which the rate rises."""
+    weight_decay: NonNegative = 0.01
+    """Decay of matrices; biases and normalisation do not decay."""
+    schedule: Literal["linear", "constant"] = "linear"
+    """What the rate does after warm-up: fall to 0, or stay."""
+    clip: Annotated[float, Field(gt=0)] = 1.0
+    """The largest norm of a step's gradient."""
+    precision: Literal["auto", "bf16", "f32"] = "auto"
+    """What is computed in; auto is $OREQA_PRECISION, else bf16 where the hardware multiplies it, else f32."""
+    checkpoint_steps: Count = 200
+    """Steps between two checkpoints, from which an interrupted run resumes."""
+    tensorboard: bool = False
+    """Write TensorBoard's events (needs the package tensorboard)."""
+
+
+class Recipe(RecipeTable):
+    """What the recipes of all kinds of models hold."""
+
     data_root: Path = Path()
-    """Folder that the data files' paths begin at."""
-    data: Annotated[tuple[DataPart, ...], Field(min_length=1)]
-    """The files to learn from."""
-    loss: ReaderLoss = "shared"
-    """Spans are normalised inside each passage (dpr), or over all passages of a question (shared); both learn to select the
-    passage."""
-    supervision: Literal["given", "distant"] = "given"
-    """The annotated offsets (given), or every occurrence of an answer in the passages that BM25 retrieves (distant)."""
-    negatives: NonNegative = 0.2
-    """Mean number of retrieved passages without the answer beside the positive."""
-    unanswerable: Share = 0.1
-    """Share of the questions that are also asked of such passages alone."""
-    depth: Count = 20
-    """Passages retrieved for each question."""
-    max_tokens: Annotated[int, Field(ge=32, le=512)] = 256
-    """Tokens of a window in training."""
-    read_tokens: Annotated[int, Field(ge=32, le=512)] | None = None
-    """Tokens of a window that the trained reader reads; without it, max_tokens."""
-    overlap: Annotated[int, Field(ge=0)] = 64
-    """Tokens that two windows of a long passage share."""
-    answer_tokens: Count = MAX_ANSWER_TOKENS
-    """The longest answer of the trained reader."""
-    freeze_embeddings: bool = True
-    """Keep the backbone's embeddings as they are."""
-    dropout: Share | None = None
-    """Dropout; without it, the backbone's."""
-    attention_dropout: Share | None = None
-    """Dropout of attention weights, which costs a fifth of the speed on a processor; without it, dropout."""
+    """Folder that the paths of data files begin at."""
     seed: Seed = 0
     """What is random is drawn by it."""
     optimiser: Optimiser
@@ -77,117 +79,125 @@ class ReaderRecipe(Section):
 
     @property
     def files(self) -> list[Path]:
-        """What the run learns from."""
-        return [self.data_root / part.file for part in self.data]
-
-    @model_validator(mode="after")
-    def _windows_move_on(self) -> Self:
-        self._refuse_overlap(self.overlap, min(self.max_tokens, self.read_tokens or self.max_tokens))
-        return self
-
-    @model_validator(mode="after")
-    def _no_key_is_ignored(self) -> Self:
-        retrieves = self.negatives > 0 or self.unanswerable > 0 or self.supervision == "distant"
-        self._refuse_ignored("depth", retrieves, "negatives or unanswerable above 0, or supervision=distant")
-        return self
+        """The files that the run reads."""
+        raise NotImplementedError
 
 
-class CrossEncoderRecipe(Section):
-    """What the recipes of classifier and re-ranker share."""
-
-    data_root: Path = Path()
-    """Folder that the data files' paths begin at."""
-    epochs: Count = 1
-    """How often each question is seen."""
-    freeze_embeddings: bool = True
-    """Keep the embeddings of the model to begin with as they are."""
-    frozen_layers: Annotated[int, Field(ge=0)] = 0
-    """Its lowest layers that are kept as they are: less to learn from few examples, and faster steps."""
-    dropout: Share = 0.1
-    """Dropout."""
-    seed: Seed = 0
-    """What is random is drawn by it."""
-    optimiser: Optimiser
-    """The optimiser."""
-
-    @model_validator(mode="after")
-    def _frozen_layers_stand_on_frozen_embeddings(self) -> Self:
-        if self.frozen_layers and not self.freeze_embeddings:
-            raise ValueError(
-                "frozen layers need the embeddings they were trained with; set freeze_embeddings=true, or frozen_layers=0"
-            )
-        return self
+R = TypeVar("R", bound=Recipe)
 
 
-class RerankerRecipe(CrossEncoderRecipe):
-    """How a span re-ranker is trained, on what a reader predicted (oreqa mine predictions)."""
+def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] = ()) -> R:
+    """Read a recipe. ``settings`` are ``name=value`` or ``table.name=value``, the value in TOML or a plain word; without a
+    value, as in ``alignment=``, they leave a key or a table of the recipe out.
 
-    kind: Literal["reranker"]
-    """What is trained."""
-    reader: str
-    """The reader that made the predictions, a name or a folder; training begins with its weights and a new head."""
-    backbone: str | None = None
-    """A re-ranker to begin with instead, as the paper does for small sets."""
-    predictions: Path
-    """The file of predictions."""
-    loss: CrossEncoderLoss = "listwise_softmax"
-    """The right span against the wrong ones of its question (listwise_softmax), or each span by itself (cross_entropy)."""
-    candidates: Annotated[int, Field(ge=2)] = 30
-    """Spans of a question that are compared, the paper's M: one right, the others wrong."""
-    pool: Count = 100
-    """The reader's best wrong spans, from which the wrong ones are drawn."""
-    marking: Literal["marked", "unmarked", "appended"] = "marked"
-    """How a span is shown: marked in its passage, not marked, or appended to the question."""
-    max_tokens: Annotated[int, Field(ge=32, le=512)] = 240
-    """Tokens of an input."""
-
-    @property
-    def files(self) -> list[Path]:
-        """What the run learns from."""
-        return [self.data_root / self.predictions]
-
-
-class ClassifierRecipe(CrossEncoderRecipe):
-    """How a classifier is trained: does a sentence answer a question?"""
-
-    kind: Literal["classifier"]
-    """What is trained."""
-    backbone: str = BASE_ENCODER
-    """The model to begin with, a name or a folder: an encoder, a reader, or a classifier, which keeps its head."""
-    data: Annotated[tuple[Path, ...], Field(min_length=1)]
-    """Pair files with negatives (oreqa mine negatives)."""
-    plausible: tuple[Path, ...] = ()
-    """SQuAD 2.0 files of questions that their paragraph does not answer. The sentences of its plausible answers, which look
-    right and are not, are further negatives (cross_entropy)."""
-    loss: CrossEncoderLoss = "cross_entropy"
-    """Each sentence by itself (cross_entropy), or the answer against the negatives of its question (listwise_softmax)."""
-    marking: Literal["alone", "marked"] = "alone"
-    """How a sentence is shown: alone, as Yang et al. do, or marked in as much of its passage as max_tokens hold."""
-    max_tokens: Tokens = 128
-    """Tokens of an input."""
-
-    @property
-    def files(self) -> list[Path]:
-        """What the run learns from."""
-        return [self.data_root / part for part in (*self.data, *self.plausible)]
-
-    @model_validator(mode="after")
-    def _no_key_is_ignored(self) -> Self:
-        self._refuse_ignored("plausible", self.loss == "cross_entropy", "loss=cross_entropy")
-        return self
+    Raises InputError that names the file and the key.
+    """
+    path, changes = as_path(path, "a recipe"), text_list(settings, "settings")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such recipe") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: it cannot be read as TOML ({error})") from error
+    for setting in changes:
+        _set(content, setting)
+    named, wanted = content.get("kind"), get_args(kind.model_fields["kind"].annotation)
+    if named is not None and named not in wanted:
+        raise InputError(f"{path}: it is a recipe of kind {named!r}, not {wanted[0]!r}")
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        unknown = next((row["loc"] for row in error.errors() if row["type"] == "extra_forbidden"), None)
+        if unknown is not None:
+            place = _setting(unknown, changes) or str(path)
+            raise InputError(f"{place}: {_unknown_key(kind, unknown)}") from None
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "the recipe"
+        place = _setting(first["loc"], changes) or f"{path}: {key}"
+        raise InputError(f"{place}: {_plain(first['msg'])}{_hint(kind, first['loc'], first['type'])}") from None
 
 
-Recipe = (
-    ReaderRecipe | RerankerRecipe | ClassifierRecipe | RetrieverRecipe | OpenQARecipe | GeneratorRecipe | ExtractorRecipe
-)
+_SHOWN = 60
+"""Characters of a setting that an error shows."""
 
-RECIPES: dict[str, type[Recipe]] = {
-    "reader": ReaderRecipe,
-    "reranker": RerankerRecipe,
-    "classifier": ClassifierRecipe,
-    "retriever": RetrieverRecipe,
-    "openqa": OpenQARecipe,
-    "generator": GeneratorRecipe,
-    "extractor": ExtractorRecipe,
-}
-"""The recipe of each kind of model."""
+
+def _setting(key: Iterable[int | str], changes: Sequence[str]) -> str | None:
+    """The last of ``changes`` that set a key, a table that holds it, or something in it."""
+    parts = [str(part) for part in key]
+    for setting in reversed(changes):
+        name = setting.partition("=")[0].split(".")
+        if parts and all(a == b for a, b in zip(parts, name, strict=False)):
+            return f"the setting {setting if len(setting) <= _SHOWN else setting[:_SHOWN] + '…'}"
+    return None
+
+
+def _plain(message: str) -> str:
+    """What pydantic says of a value, in our words."""
+    for theirs, ours in (
+        ("Value error, ", ""),
+        ("Input should be", "it must be"),
+        ("Field required", "it is missing"),
+        ("a valid tuple", "a list"),
+        (", unable to parse string as a number", ""),
+        (", unable to parse string as an integer", ""),
+    ):
+        message = message.replace(theirs, ours)
+    message = re.sub(r"Tuple should have at least (\d+) items?.*", r"it must be a list of at least \1", message)
+    return re.sub(r"a valid dictionary or instance of \w+", "a table", message)
+
+
+def _hint(kind: type[RecipeTable], place: Sequence[int | str], error: str) -> str:
+    """How to write a list of texts, or leave out a table, where something else stands."""
+    if len(place) != 1:
+        return ""
+    name = str(place[0])
+    if error == "tuple_type":
+        is_of_tables = table_at(kind, place) is not kind
+        return f'; write {name}=[{{file="..."}}]' if is_of_tables else f'; write {name}=["..."]'
+    if error == "model_type" and not kind.model_fields[name].is_required():
+        return f"; to leave it out, write {name}="
+    return ""
+
+
+def _unknown_key(kind: type[RecipeTable], place: Sequence[int | str]) -> str:
+    """Suggest known keys for an unknown one: that of the same name elsewhere, or else one like it."""
+    last = str(place[-1])
+    keys = list(table_at(kind, place[:-1]).model_fields)
+    elsewhere = [last] if last in kind.model_fields else []
+    elsewhere += [f"{table}.{last}" for table in kind.model_fields if last in table_at(kind, (table,)).model_fields]
+    nearest = elsewhere or get_close_matches(last, keys, 1, cutoff=0.75)
+    guess = f"did you mean {nearest[0]}?" if nearest else f"the keys here are {', '.join(keys)}"
+    return f"there is no key {'.'.join(map(str, place))}; {guess}"
+
+
+def _set(content: dict[str, Any], setting: str) -> None:
+    name, sign, text = setting.partition("=")
+    if not sign or not name:
+        raise InputError(f"the setting {setting!r}: write it as name=value, as in optimiser.batch=16")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        value = text
+    *tables, last = name.split(".")
+    for table in tables:
+        content = content.setdefault(table, {})
+        if not isinstance(content, dict):
+            raise InputError(f"the setting {setting!r}: {table} is not a table of the recipe")
+    if text:
+        content[last] = value
+    else:
+        content.pop(last, None)
+
+
+def table_at(kind: type[RecipeTable], place: Sequence[int | str]) -> type[RecipeTable]:
+    """The section of a recipe that stands at a place, as ``("optimiser",)`` or ``("data", 0)``."""
+    for name in place:
+        if isinstance(name, str):
+            kind = table_of(kind.model_fields[name]) or kind
+    return kind
+
+
+def table_of(field: FieldInfo) -> type[RecipeTable] | None:
+    """The section that a key holds, or holds a list of."""
+    kinds = [field.annotation, *get_args(field.annotation)]
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, RecipeTable)), None)

@@ -18,7 +18,7 @@ from oreqa.training.trainer import checkpoints_of
 
 R = TypeVar("R", bound=Recipe)
 
-STARTED = "started.json"
+TRAINING_STARTED = "started.json"
 """What an unfinished run was started with, beside its checkpoints."""
 
 CONTENT = "the content of its files"
@@ -55,12 +55,12 @@ def train_recorded(
 def _kept_with_checkpoints(out: Path, started: dict[str, Any]) -> Iterator[None]:
     """Keep what a run was started with while it runs, and afterwards if it leaves checkpoints."""
     is_new = not out.exists()
-    write_json(out / STARTED, started)
+    write_json(out / TRAINING_STARTED, started)
     try:
         yield
     finally:
         if not _has_checkpoints(out):
-            (out / STARTED).unlink(missing_ok=True)
+            (out / TRAINING_STARTED).unlink(missing_ok=True)
             if is_new and not any(out.iterdir()):
                 out.rmdir()
 
@@ -71,9 +71,9 @@ def _has_checkpoints(out: Path) -> bool:
 
 def _check_same_run(out: Path, started: dict[str, Any]) -> None:
     """Raise InputError if checkpoints in ``out`` are of another recipe or of other data: their steps would be mixed."""
-    if not (out / STARTED).is_file() or not _has_checkpoints(out):
+    if not (out / TRAINING_STARTED).is_file() or not _has_checkpoints(out):
         return
-    before, now = _flat(read_json_file(out / STARTED)), _flat(started)
+    before, now = _flat(read_json_file(out / TRAINING_STARTED)), _flat(started)
     if changed := [key for key in {**before, **now} if before.get(key) != now.get(key)]:
         shown = (
             key if key == CONTENT else f"{key} (it has {before.get(key)!r}, not {now.get(key)!r})" for key in changed[:5]

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ctypes
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from oreqa.arguments import as_path, choice
 from oreqa.errors import InputError
 from oreqa.progress import Progress, no_progress
-from oreqa.training.recipe_files import load_recipe
-from oreqa.training.recipes import RECIPES
+from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe
+from oreqa.training.extractor.recipe import ExtractorRecipe
+from oreqa.training.generator.recipe import GeneratorRecipe
+from oreqa.training.openqa.recipe import OpenQARecipe
+from oreqa.training.reader.recipe import ReaderRecipe
+from oreqa.training.recipes import Recipe, load_recipe
+from oreqa.training.retriever.recipe import RetrieverRecipe
+
+RECIPES: Mapping[str, type[Recipe]] = {
+    "reader": ReaderRecipe,
+    "reranker": RerankerRecipe,
+    "classifier": ClassifierRecipe,
+    "retriever": RetrieverRecipe,
+    "openqa": OpenQARecipe,
+    "generator": GeneratorRecipe,
+    "extractor": ExtractorRecipe,
+}
+"""The recipe of each kind of model. ``train_KIND`` in the module ``train`` beside the recipe trains it."""
 
 
 def train_model(
@@ -26,7 +46,36 @@ def train_model(
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; name a folder for the model")
     content = load_recipe(RECIPES[kind], recipe, settings)
-    from oreqa.training.families import TRAINERS  # after the recipe's errors: torch takes seconds to import
-    from oreqa.training.records import train_recorded
+    from oreqa.training.records import train_recorded  # after the recipe's errors: torch takes seconds to import
 
-    return train_recorded(TRAINERS[kind], content, folder, progress)
+    return train_recorded(trainer_of(kind), content, folder, progress)
+
+
+def trainer_of(kind: str) -> Any:
+    """The function that trains a kind of model; torch is imported."""
+    package = RECIPES[kind].__module__.removesuffix(".recipe")
+    return resolve_name(f"{package}.train:train_{kind}")
+
+
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # malloc.h
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep what tensors leave behind, for the rest of the process.
+
+    glibc hands large blocks back to the kernel and gets them back zeroed at every step, which costs time in a training on a
+    processor. It is for commands: a library leaves its caller's allocator alone. Does nothing with another C library.
+    """
+    with suppress(OSError, AttributeError):
+        mallopt = ctypes.CDLL("libc.so.6").mallopt
+        for parameter, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, 2**31 - 1), (_M_TOP_PAD, 1 << 28)):
+            mallopt(parameter, value)
+
+
+def limit_kernel_cache() -> None:
+    """Let oneDNN keep the kernels of 32 shapes, not of 1,024, unless the user has set another number.
+
+    Batches of texts hardly ever have the same shape, so that its cache grows with every step, to many gigabytes in bf16, and
+    saves nothing. It reads the number when it computes for the first time.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")

@@ -30,12 +30,12 @@ from transformers.trainer_utils import get_last_checkpoint
 from oreqa.errors import InputError
 from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
-from oreqa.progress import Advance, Progress, no_progress
+from oreqa.progress import Advance, Progress, no_progress, show
 from oreqa.training.distributed import process_number
-from oreqa.training.sections import Optimiser
+from oreqa.training.recipes import Optimiser
 
-Batch = dict[str, Tensor]
-Loss = Callable[[Any, Batch], Tensor]
+Tensors = dict[str, Tensor]
+Loss = Callable[[Any, Tensors], Tensor]
 """The loss of a model on a batch, a number that can be differentiated."""
 
 
@@ -68,7 +68,7 @@ class EarlyStopping:
 def fit(
     model: PreTrainedModel,
     examples: Sequence[Any] | Rounds,
-    collate: Callable[[Sequence[Any]], Batch],
+    collate: Callable[[Sequence[Any]], Tensors],
     loss: Loss,
     *,
     optimiser: Optimiser,
@@ -135,7 +135,7 @@ def fit(
     )
     last = _last_whole_checkpoint(checkpoints)
     resumed = 0 if last is None else int(last.rpartition("-")[2])
-    with progress(f"training from step {resumed:,}" if resumed else "training", steps - resumed) as advance:
+    with show(progress, f"training from step {resumed:,}" if resumed else "training", steps - resumed) as advance:
         trainer.add_callback(_Advance(advance, resumed))
         trainer.add_callback(_SavesAsAsked())
         if last is None and trainer.is_world_process_zero():  # the rounds begin anew, too
@@ -357,7 +357,7 @@ class _OrderedTrainer(Trainer):  # type: ignore[misc]
         self.optimizer = torch.optim.AdamW(groups, weight_decay=self.args.weight_decay, fused=True)
         return self.optimizer
 
-    def compute_loss(self, model: Any, inputs: Batch, **_: Any) -> Tensor:
+    def compute_loss(self, model: Any, inputs: Tensors, **_: Any) -> Tensor:
         loss = self._loss(model, inputs)
         if not loss.isfinite():
             raise DivergedError(self.state.global_step + 1)

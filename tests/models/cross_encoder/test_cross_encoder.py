@@ -9,22 +9,23 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from oreqa.answering import Answerer
+from oreqa.answering.reranking import (
+    hit_candidate,
+    log_probability,
+    probability,
+    rerank_scores,
+    rerank_weight,
+    reranked_hits,
+)
 from oreqa.datasets.pairs import Candidate
 from oreqa.errors import InputError, ModelError
 from oreqa.index import Index
 from oreqa.index.ingest import index_files
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
-from oreqa.models.cross_encoder.reranking import (
-    hit_candidate,
-    log_probability,
-    probability,
-    rerank_hits,
-    rerank_scores,
-    rerank_weight,
-)
 from oreqa.models.fitted import write_fitted
 from oreqa.models.folders import CLASSIFIER, RERANKER
+from oreqa.progress import part_of
 
 TEXT = "the fox jumps. it sleeps in house 3. then it eats a bone"
 SENTENCES = ("the fox jumps.", "it sleeps in house 3.", "then it eats a bone")
@@ -44,7 +45,7 @@ def test_scores_of_many_are_those_of_each(tiny_classifier: Path) -> None:
     questions = [f"where sleeps fox {n}" for n in range(70)] + ["no candidate"]
     lists = [CANDIDATES[: 1 + n % 3] for n in range(70)] + [[]]
     done: list[int] = []
-    together = classifier.score(questions, lists, done.append)
+    together = classifier.score(questions, lists, part_of(done.append))
     assert sum(done) == len(questions)
     assert together[-1].shape == (0,)
     for number in (0, 1, 2, 63, 64, 69):
@@ -208,7 +209,7 @@ def test_search_and_ask_are_reranked(tiny: Path, tiny_classifier: Path, library:
     index, classifier = Index.open(tmp_path / "kb"), CrossEncoder.load(tiny_classifier)
     question = "how many hearts has an octopus"
     (before,) = index.search([question], 6)
-    (after,) = rerank_hits(classifier, [question], [before], 4)
+    (after,) = reranked_hits(classifier, [question], [before], 4)
     p = probability(classifier.score([question], [[hit_candidate(hit) for hit in before[:4]]])[0])
     assert {hit.sentence_id for hit in after[:4]} == {hit.sentence_id for hit in before[:4]}
     assert [hit.sentence_id for hit in after[4:]] == [hit.sentence_id for hit in before[4:]]
@@ -217,10 +218,10 @@ def test_search_and_ask_are_reranked(tiny: Path, tiny_classifier: Path, library:
     found = {hit.sentence_id: hit.parts["classifier"] for hit in after[:4]}
     assert [found[hit.sentence_id] for hit in before[:4]] == pytest.approx(p.tolist())
     assert all("classifier" not in hit.parts for hit in after[4:])
-    answerer = Answerer(index, classifier=classifier, rerank=6)
+    answerer = Answerer(index, hit_reranker=classifier, rerank_hits=6)
     (first, *_) = answerer.ask(question, 3, threshold=0)
     assert first.parts["classifier"] == pytest.approx(
-        next(hit.parts["classifier"] for hit in rerank_hits(classifier, [question], [index.search([question], 10)[0]], 6)[0]
+        next(hit.parts["classifier"] for hit in reranked_hits(classifier, [question], [index.search([question], 10)[0]], 6)[0]
              if hit.sentence.text == first.text)
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from oreqa.errors import InputError, ModelError
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.graph import session as module
+from oreqa.progress import part_of
 
 TEXTS = ["the fox", "a much longer text about a fox and the dog that it did not see", "", "éàü 😀", "fox"]
 
@@ -229,11 +230,11 @@ def test_order_and_batches_do_not_matter(tiny: Path, monkeypatch: pytest.MonkeyP
     expected = [encoder.encode([text])[0] for text in texts]
     monkeypatch.setattr(module, "BATCH_TOKENS", 40)
     done: list[int] = []
-    np.testing.assert_allclose(encoder.encode(texts, done.append), expected, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(texts, part_of(done.append)), expected, atol=1e-5)
     assert sum(done) == 50
     done.clear()
     passages = [("", text * 5, [(0, 2)]) for text in texts]
-    encoder.encode_passages(passages, done.append)
+    encoder.encode_passages(passages, part_of(done.append))
     assert sum(done) == 50
 
 
@@ -262,7 +263,7 @@ def test_an_error_in_a_callback_reaches_the_caller(tiny: Path) -> None:
         raise ValueError("from the callback")
 
     with pytest.raises(ValueError, match="from the callback"):
-        Encoder.load(tiny).encode(["a"], fail)
+        Encoder.load(tiny).encode(["a"], part_of(fail))
 
 
 def test_wrong_devices(tiny: Path) -> None:

@@ -19,9 +19,9 @@ torch = pytest.importorskip("torch")
 
 from oreqa.models.encoder.module import CELLS, QUERY_TOKEN_TYPE  # noqa: E402
 from oreqa.models.reader.module import BertReader  # noqa: E402
-from oreqa.training.encoder_save import save_encoder  # noqa: E402
-from oreqa.training.encoder_start import start_from  # noqa: E402
-from oreqa.training.initial import start_from as start_bert  # noqa: E402
+from oreqa.training.backbone import start_bert  # noqa: E402
+from oreqa.training.retriever.save import save_encoder  # noqa: E402
+from oreqa.training.retriever.start import start_encoder  # noqa: E402
 
 pytestmark = pytest.mark.train
 
@@ -33,7 +33,7 @@ def trained(backbone: Path, out: Path, encoder: NewEncoder | None, **settings: o
     """A folder of a dual encoder with random weights."""
     torch.manual_seed(1)
     base = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
-    model = start_from(backbone, {**base, **settings}, 0.1, encoder)
+    model = start_encoder(backbone, {**base, **settings}, 0.1, encoder)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if "LayerNorm" not in name:
@@ -87,7 +87,7 @@ def test_it_gives_the_same_in_openvino_torch_and_sentence_transformers(
 def test_a_trained_one_is_a_backbone_again(tiny: Path, tmp_path: Path, encoder: NewEncoder | None) -> None:
     folder = trained(tiny, tmp_path / "m", encoder, hops=2, joining="averaged")
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
-    again = start_from(folder, {**settings, "hops": 2, "joining": "averaged"}, 0.0)
+    again = start_encoder(folder, {**settings, "hops": 2, "joining": "averaged"}, 0.0)
     save_encoder(again.eval(), read_encoder_folder(folder), "attention", 64, tmp_path / "again")
     vectors = [Encoder.load(path, precision="f32").encode(TEXTS) for path in (folder, tmp_path / "again")]
     np.testing.assert_array_equal(*vectors)
@@ -96,7 +96,7 @@ def test_a_trained_one_is_a_backbone_again(tiny: Path, tmp_path: Path, encoder: 
 @pytest.mark.parametrize("encoder", ["gru", "transformer"])
 def test_a_new_encoder_has_two_layers_over_the_backbones_embeddings(tiny: Path, encoder: NewEncoder) -> None:
     settings = {"kind": "encoder", "context": "none", "query_token_type": QUERY_TOKEN_TYPE, "projection": None}
-    models = [start_from(tiny, settings, 0.0, encoder) for _ in range(2)]
+    models = [start_encoder(tiny, settings, 0.0, encoder) for _ in range(2)]
     words = load_file(tiny / "model.safetensors")["embeddings.word_embeddings.weight"]
     for model in models:
         np.testing.assert_array_equal(model.passages.bert.embeddings.word_embeddings.weight.detach(), words)
@@ -113,7 +113,7 @@ def test_attention_begins_as_nearly_a_mean(tiny: Path) -> None:
     settings = {"kind": "encoder", "context": "none", "query_token_type": 0, "projection": None}
     torch.manual_seed(0)
     mean, attention = (
-        start_from(tiny, {**settings, **more}, 0.0).eval() for more in ({}, {"hops": 4, "joining": "averaged"})
+        start_encoder(tiny, {**settings, **more}, 0.0).eval() for more in ({}, {"hops": 4, "joining": "averaged"})
     )
     ids = torch.randint(4, 40, (3, 9))
     inputs = (ids, torch.ones_like(ids), torch.zeros_like(ids), torch.full((3, 1, 9), 1 / 9))
@@ -166,7 +166,7 @@ def test_an_odd_width_is_refused_before_it_is_trained(tiny: Path, tmp_path: Path
     broken(tmp_path / "m", "config.json", {"hidden_size": 33})
     settings = {"kind": "encoder", "context": "none", "query_token_type": 0, "projection": None}
     with pytest.raises(ModelError, match="recurrent layers need an even hidden_size, not 33"):
-        start_from(tmp_path / "m", settings, 0.0, "lstm")
+        start_encoder(tmp_path / "m", settings, 0.0, "lstm")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_torch_names_what_a_damaged_folder_lacks(gru: Path, tmp_path: Path, file
     settings = {"kind": "encoder", "context": "none", "query_token_type": 0, "projection": None, "hops": 2}
     for load in (
         lambda: open_session(read_encoder_folder(folder), "f32", "cpu"),
-        lambda: start_from(folder, {**settings, "joining": "averaged"}, 0.0),
+        lambda: start_encoder(folder, {**settings, "joining": "averaged"}, 0.0),
     ):
         with pytest.raises(ModelError, match=reason):
             load()

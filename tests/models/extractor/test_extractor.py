@@ -30,7 +30,7 @@ def exact(extractor: Path) -> Extractor:
 
 
 def test_spans_slice_to_their_text_and_overlap_nowhere(tiny_extractor: Path) -> None:
-    results = exact(tiny_extractor).extract(PASSAGES, top=50)
+    results = exact(tiny_extractor).extract(PASSAGES, k=50)
     assert [bool(spans) for spans in results] == [True, True, True, False]
     for number, ((_, text), spans) in enumerate(zip(PASSAGES, results, strict=True)):
         assert all(text[span.start : span.end] == span.text != "" for span in spans)
@@ -42,7 +42,7 @@ def test_spans_slice_to_their_text_and_overlap_nowhere(tiny_extractor: Path) -> 
 
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
-@given(text=st.text(max_size=200), top=st.integers(1, 8))
+@given(text=st.text(max_size=200), k=st.integers(1, 8))
 def test_any_text_gives_spans_of_it(tiny_extractor: Path, text: str, top: int) -> None:
     (spans,) = exact(tiny_extractor).extract([text], top)
     assert len(spans) <= top
@@ -158,7 +158,7 @@ def test_numbers_that_are_none_are_refused(tiny_extractor: Path, tmp_path: Path)
 def test_wrong_folders_and_arguments(tiny_extractor: Path, tiny_reader: Path) -> None:
     with pytest.raises(ModelError, match="it is a reader, not an extractor"):
         Extractor.load(tiny_reader)
-    with pytest.raises(InputError, match="top is 0"):
+    with pytest.raises(InputError, match="the number of spans is 0"):
         exact(tiny_extractor).extract("a", 0)
     with pytest.raises(InputError, match=r"a passage is its text or its \(title, text\), not a list"):
         exact(tiny_extractor).extract([["a", "b"]])  # type: ignore[list-item]

@@ -14,6 +14,7 @@ from oreqa.models.generator.decoding import BeamSearch, Decoding, Greedy, Nucleu
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer
 from oreqa.models.graph.precision import offered_precisions
+from oreqa.progress import part_of
 
 CONTEXTS = (
     "the fox jumps over the dog",
@@ -105,7 +106,7 @@ def test_the_batch_does_not_matter(generator: QuestionGenerator, decoding: Decod
     styles = ["search" if number % 3 else "textbook" for number in range(len(rows))]
     done: list[int] = []
     count = 1 if isinstance(decoding, Greedy) else 3
-    together = generator.generate(rows, styles, decoding, count, done.append)
+    together = generator.generate(rows, styles, decoding, count, part_of(done.append))
     assert sum(done) == len(rows)
     for number in range(0, len(rows), 3):
         (alone,) = generator.generate([rows[number]], styles[number], decoding, count)
@@ -122,7 +123,7 @@ def test_answers_are_taken_in_chunks(generator: QuestionGenerator, monkeypatch: 
     together = generator.generate([*rows, blank], "search")
     monkeypatch.setattr("oreqa.models.generator.generator.CHUNK", 3)
     done: list[int] = []
-    in_chunks = generator.generate([*rows, blank], "search", progress=done.append)
+    in_chunks = generator.generate([*rows, blank], "search", progress=part_of(done.append))
     assert [[q.text for q in row] for row in in_chunks] == [[q.text for q in row] for row in together]
     assert sum(done) == len(rows) + 1
 
@@ -142,13 +143,13 @@ def test_questions_are_written_as_their_context_writes_them(generator: QuestionG
 def test_seeds_and_styles_change_questions(generator: QuestionGenerator) -> None:
     rows = answers()[:8]
 
-    def texts(decoding: Decoding, style: str = "textbook", questions: int = 1) -> list[list[str]]:
-        return [[q.text for q in row] for row in generator.generate(rows, style, decoding, questions)]
+    def texts(decoding: Decoding, style: str = "textbook", k: int = 1) -> list[list[str]]:
+        return [[q.text for q in row] for row in generator.generate(rows, style, decoding, k)]
 
     assert texts(Nucleus(seed=1)) == texts(Nucleus(seed=1))
     assert texts(Nucleus(seed=1)) != texts(Nucleus(seed=2))
     assert texts(Greedy()) != texts(Greedy(), "search")
-    several = texts(Nucleus(seed=1), questions=4)
+    several = texts(Nucleus(seed=1), k=4)
     assert all(first in more for (first,), more in zip(texts(Nucleus(seed=1)), several, strict=True))
     assert all(len(set(row)) == len(row) for row in several)
 
@@ -169,7 +170,7 @@ def test_no_answer_one_answer_and_an_answer_without_a_token(generator: QuestionG
     answer = MarkedAnswer("", "a   fox", 0, 1)
     blank = MarkedAnswer("", "a   fox", 2, 3)
     done: list[int] = []
-    assert generator.generate([blank, answer], "search", progress=done.append)[0] == []
+    assert generator.generate([blank, answer], "search", progress=part_of(done.append))[0] == []
     assert sum(done) == 2
     ((question,),) = generator.generate(answer, "search")
     assert question.text
@@ -208,7 +209,7 @@ def test_lower_precision_is_close(generator: QuestionGenerator, tiny_generator: 
         ((answers(), "search", Nucleus(1.1)), "top_p is 1.1"),
         ((answers(), "search", Nucleus(0.9, -1)), "seed is -1"),
         ((answers(), "search", "beam"), "decoding is Greedy"),
-        ((answers(), "search", Greedy(), 0), "questions is 0"),
+        ((answers(), "search", Greedy(), 0), "k is 0"),
     ],
 )
 def test_wrong_arguments(generator: QuestionGenerator, arguments: tuple[Any, ...], message: str) -> None:

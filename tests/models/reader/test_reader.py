@@ -29,7 +29,7 @@ def exact(reader: Path) -> Reader:
 
 
 def test_every_span_slices_to_its_text(tiny_reader: Path) -> None:
-    (spans,) = exact(tiny_reader).read(["what fox"], [PASSAGES], top=50)
+    (spans,) = exact(tiny_reader).read(["what fox"], [PASSAGES], k=50)
     assert {span.passage_number for span in spans} == {0, 1, 2}
     for span in spans:
         assert PASSAGES[span.passage_number][1][span.start : span.end] == span.text != ""
@@ -38,14 +38,14 @@ def test_every_span_slices_to_its_text(tiny_reader: Path) -> None:
 
 def test_no_span_runs_into_the_next_paragraph(tiny_reader: Path) -> None:
     text = "The fox jumps.\n\nThe dog sleeps.\n \nIt snores."
-    spans = Reader.load(tiny_reader).read("who sleeps", [text], top=1000)
+    spans = Reader.load(tiny_reader).read("who sleeps", [text], k=1000)
     assert {part for span in spans for part in ("fox", "dog", "snores") if part in span.text} == {"fox", "dog", "snores"}
     assert not any("\n" in span.text for span in spans)
 
 
 def test_no_span_runs_into_the_next_line_of_a_list(tiny_reader: Path) -> None:
     text = "Fox Street 4\nMon 9\nTue 8\n\n- the dog\n- the house"
-    spans = Reader.load(tiny_reader).read("fox", [text], top=1000)
+    spans = Reader.load(tiny_reader).read("fox", [text], k=1000)
     assert {part for span in spans for part in ("4", "Mon", "dog", "house") if part in span.text} == {
         "4",
         "Mon",
@@ -57,7 +57,7 @@ def test_no_span_runs_into_the_next_line_of_a_list(tiny_reader: Path) -> None:
 
 def test_section_numbers_are_no_answers(tiny_reader: Path) -> None:
     text = "8.2. Does the dog sleep\n8.3. Does the fox jump 4.5. times"
-    spans = Reader.load(tiny_reader).read("8.2", [text], top=1000)
+    spans = Reader.load(tiny_reader).read("8.2", [text], k=1000)
     texts = {span.text for span in spans}
     assert not any(text.startswith("8.") for text in texts)
     assert {"Does", "4.5"} <= texts
@@ -66,9 +66,9 @@ def test_section_numbers_are_no_answers(tiny_reader: Path) -> None:
 def test_batches_change_nothing(tiny_reader: Path) -> None:
     reader = exact(tiny_reader)
     questions = [f"q{i} fox" for i in range(70)]  # more than a chunk
-    together = reader.read(questions, [PASSAGES[: 1 + i % 3] for i in range(70)], top=3)
+    together = reader.read(questions, [PASSAGES[: 1 + i % 3] for i in range(70)], k=3)
     for number in (0, 34, 69):
-        (alone,) = reader.read([questions[number]], [PASSAGES[: 1 + number % 3]], top=3)
+        (alone,) = reader.read([questions[number]], [PASSAGES[: 1 + number % 3]], k=3)
         assert [(s.passage_number, s.start, s.end) for s in alone] == [
             (s.passage_number, s.start, s.end) for s in together[number]
         ]
@@ -100,7 +100,7 @@ def test_one_question_and_texts_without_titles(tiny_reader: Path) -> None:
         (("a", None), "a question's passages are a list of texts"),
         ((["a"], 7), "passages are a list, or a list for each question, not an int"),
         (([1], [["x"]]), "questions are a string or a list of strings: number 1 is an int"),
-        (("a", ["x"], 0), "top is 0; it must be a whole number from 1"),
+        (("a", ["x"], 0), "the number of spans is 0; it must be a whole number from 1"),
     ],
 )
 def test_wrong_arguments(tiny_reader: Path, arguments: tuple[object, ...], message: str) -> None:
@@ -114,8 +114,8 @@ def test_logits_equal_torch(tiny_reader: Path) -> None:
     from oreqa.models.reader.torch import open_session
 
     ours = exact(tiny_reader)
-    (spans,) = ours.read(["what fox"], [PASSAGES], top=4)
-    (theirs,) = Reader(open_session(ours.folder, "f32", "cpu"), ours.folder).read(["what fox"], [PASSAGES], top=4)
+    (spans,) = ours.read(["what fox"], [PASSAGES], k=4)
+    (theirs,) = Reader(open_session(ours.folder, "f32", "cpu"), ours.folder).read(["what fox"], [PASSAGES], k=4)
     assert [(s.passage_number, s.start, s.end) for s in spans] == [(s.passage_number, s.start, s.end) for s in theirs]
     assert [s.score for s in spans] == pytest.approx([s.score for s in theirs], abs=1e-3)
     assert [s.parts["selection"] for s in spans] == pytest.approx([s.parts["selection"] for s in theirs], abs=1e-3)
@@ -136,7 +136,7 @@ def test_our_folder_loads_as_transformers_question_answering(tiny_reader: Path) 
     types = torch.tensor([[int(i >= window.segment) for i in range(len(window.ids))]])
     with torch.no_grad():
         out = model(ids, token_type_ids=types)
-    (spans,) = reader.read(["fox"], [[("", "the dog")]], top=1)
+    (spans,) = reader.read(["fox"], [[("", "the dog")]], k=1)
     from oreqa.models.reader.spans import WindowLogits
 
     part = slice(window.first, window.last)
@@ -170,7 +170,7 @@ def test_other_layouts_read_the_same(tiny_reader: Path, tmp_path: Path, layout: 
     assert (folder.titles, folder.closing) == ((False, True) if layout == "hub" else (True, False))
     found, wanted = load_weights(folder.path), load_weights(tiny_reader)
     assert all(np.array_equal(found[name], wanted[name]) for name in found if name.startswith(("bert.", "qa_")))
-    (spans,) = exact(tmp_path / "m").read(["what fox"], [PASSAGES], top=2)
+    (spans,) = exact(tmp_path / "m").read(["what fox"], [PASSAGES], k=2)
     assert all(PASSAGES[s.passage_number][1][s.start : s.end] == s.text for s in spans)
     assert all((s.parts["selection"] == 0) == (layout == "hub") for s in spans)
 
@@ -189,7 +189,7 @@ def test_a_difference_reads_as_the_whole(tiny_reader: Path, tiny: Path, tmp_path
     (tmp_path / "m" / "config.json").write_text(json.dumps(config))
     packed = load_weights(tmp_path / "m")
     assert all(np.allclose(packed[name], value, atol=0.02) for name, value in whole.items())
-    assert len(exact(tmp_path / "m").read(["fox"], [PASSAGES], top=1)[0]) == 3
+    assert len(exact(tmp_path / "m").read(["fox"], [PASSAGES], k=1)[0]) == 3
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from urllib.parse import unquote
 
 from oreqa.core import MISSING, Document, PageWords
 from oreqa.corpus.builder import TextBuilder
-from oreqa.corpus.formats.html import read_page
-from oreqa.corpus.formats.html_source import as_html, decode_page, visible_words
-from oreqa.corpus.formats.packed import attribute, below, local, open_archive, packed_reader, parse_part
+from oreqa.corpus.formats.html.page import read_page
+from oreqa.corpus.formats.html.source import as_html, decode_page, visible_words
+from oreqa.corpus.formats.office.packed import attribute, below, local, open_archive, packed_reader, parse_part
 from oreqa.errors import DocumentError
 
 _CONTAINER = "META-INF/container.xml"

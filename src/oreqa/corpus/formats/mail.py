@@ -12,8 +12,8 @@ from pathlib import Path
 from oreqa.core import Document
 from oreqa.corpus import limits
 from oreqa.corpus.builder import TextBuilder, count_words
-from oreqa.corpus.formats.html import read_page
-from oreqa.corpus.formats.html_source import as_html, decode_page, visible_words
+from oreqa.corpus.formats.html.page import read_page
+from oreqa.corpus.formats.html.source import as_html, decode_page, visible_words
 from oreqa.errors import DocumentError
 
 _TEXTS = ("text/plain", "text/html")

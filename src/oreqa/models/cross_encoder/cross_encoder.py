@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import overload
 
@@ -17,6 +17,7 @@ from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
 from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, shown_name
 from oreqa.models.graph.session import Session, check_finite, load_session
 from oreqa.models.graph.windows import window_batches
+from oreqa.progress import Progress, no_progress, show
 
 CHUNK = 64
 """Questions scored together: enough to sort candidates by length, and few enough to keep their tokens in memory."""
@@ -70,7 +71,7 @@ class CrossEncoder:
 
     @overload
     def score(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
-        self, questions: str, candidates: Iterable[str | Candidate], progress: Callable[[int], None] | None = None
+        self, questions: str, candidates: Iterable[str | Candidate], progress: Progress = no_progress
     ) -> Floats: ...
 
     @overload
@@ -78,20 +79,20 @@ class CrossEncoder:
         self,
         questions: Iterable[str],
         candidates: Iterable[Iterable[str | Candidate]],
-        progress: Callable[[int], None] | None = None,
+        progress: Progress = no_progress,
     ) -> list[Floats]: ...
 
     def score(
         self,
         questions: str | Iterable[str],
         candidates: Iterable[str | Candidate] | Iterable[Iterable[str | Candidate]],
-        progress: Callable[[int], None] | None = None,
+        progress: Progress = no_progress,
     ) -> Floats | list[Floats]:
         """The score of each candidate of a question, ``[candidates]``; of a list of questions, a list of such arrays.
 
         One question takes a list of candidates, and a list of questions a list of such lists. A candidate is a sentence by
-        itself, or a ``Candidate`` that holds the passage around it. ``progress`` is called with the number of questions done
-        since its last call. Raises InputError for anything else.
+        itself, or a ``Candidate`` that holds the passage around it. ``progress`` shows how many questions are done.
+        Raises InputError for anything else.
         """
         texts = text_list(questions, "questions")
         lists = _candidate_lists([candidates] if isinstance(questions, str) else candidates)
@@ -100,17 +101,17 @@ class CrossEncoder:
                 f"a list of questions takes a list of candidates for each: {len(texts)} questions, {len(lists)} lists"
             )
         scores = [np.zeros(len(of_question), np.float32) for of_question in lists]
-        for begin in range(0, len(texts), CHUNK):
-            chunk = range(begin, min(begin + CHUNK, len(texts)))
-            owners = [(q, place) for q in chunk for place in range(len(lists[q]))]
-            windows = self._inputs.windows([(texts[q], lists[q][place]) for q, place in owners])
-            for batch, (batch_scores,) in self._session.run(window_batches(windows)):
-                check_finite(batch_scores, self.folder.path)
-                for row, number in enumerate(batch.numbers):
-                    q, place = owners[number]
-                    scores[q][place] = batch_scores[row]
-            if progress:
-                progress(len(chunk))
+        with show(progress, "scoring candidates", len(texts)) as advance:
+            for begin in range(0, len(texts), CHUNK):
+                chunk = range(begin, min(begin + CHUNK, len(texts)))
+                owners = [(q, place) for q in chunk for place in range(len(lists[q]))]
+                windows = self._inputs.windows([(texts[q], lists[q][place]) for q, place in owners])
+                for batch, (batch_scores,) in self._session.run(window_batches(windows)):
+                    check_finite(batch_scores, self.folder.path)
+                    for row, number in enumerate(batch.numbers):
+                        q, place = owners[number]
+                        scores[q][place] = batch_scores[row]
+                advance(len(chunk))
         return scores[0] if isinstance(questions, str) else scores
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.inputs import EncoderInputs, PassageText, input_batches
 from oreqa.models.folders import find_model, shown_name
 from oreqa.models.graph.session import Session, check_finite, load_session
+from oreqa.progress import Progress, no_progress, show
 
 Vectors = NDArray[np.float32]
 
@@ -72,44 +73,41 @@ class Encoder:
         """Tokens of each text, special ones left out."""
         return [len(e) for e in self._inputs.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
-    def encode(self, texts: str | Iterable[str], progress: Callable[[int], None] | None = None) -> Vectors:
+    def encode(self, texts: str | Iterable[str], progress: Progress = no_progress) -> Vectors:
         """The vector of a question (or of any whole text), ``[dim]``; of a list of them, ``[texts, dim]``.
 
-        Texts that are longer than the model takes are cut. ``progress`` is called with the number of texts done since its
-        last call. Raises InputError for anything but a string or a list of strings.
+        Texts that are longer than the model takes are cut. ``progress`` shows how many texts are done.
+        Raises InputError for anything but a string or a list of strings.
         """
         inputs = self._question_inputs.questions(text_list(texts, "texts"))
         out = np.zeros((len(inputs), self.dim), np.float32)
-        for batch, (vectors,) in self._question_session.run(input_batches(inputs)):
-            out[batch.numbers] = vectors[:, 0]
-            if progress:
-                progress(len(batch.numbers))
+        with show(progress, "encoding texts", len(inputs)) as advance:
+            for batch, (vectors,) in self._question_session.run(input_batches(inputs)):
+                out[batch.numbers] = vectors[:, 0]
+                advance(len(batch.numbers))
         check_finite(out, self.folder.path)
         return out[0] if isinstance(texts, str) else out
 
-    def encode_passages(
-        self,
-        passages: Sequence[PassageText],
-        progress: Callable[[int], None] | None = None,
-    ) -> list[Vectors]:
+    def encode_passages(self, passages: Sequence[PassageText], progress: Progress = no_progress) -> list[Vectors]:
         """A passage's vector and its sentences', ``[1 + sentences, dim]`` for each; ``EncoderInputs.passages`` tells how.
 
-        ``progress`` is called with the number of passages done since its last call.
+        ``progress`` shows how many passages are done.
         """
         inputs = self._inputs.passages(passages)
         out = [np.zeros((1 + len(spans), self.dim), np.float32) for _, _, spans in passages]
         waiting = np.bincount([part.passage for part in inputs], minlength=len(passages))
-        for batch, (vectors,) in self._session.run(input_batches([part.tokens for part in inputs])):
-            finished = 0
-            for row, number in enumerate(batch.numbers):
-                part = inputs[number]
-                count = len(part.tokens.ranges) - 1
-                out[part.passage][0] += part.share * vectors[row, 0]
-                out[part.passage][1 + part.first : 1 + part.first + count] = vectors[row, 1 : 1 + count]
-                waiting[part.passage] -= 1
-                finished += int(waiting[part.passage] == 0)
-            if progress and finished:
-                progress(finished)
+        with show(progress, "encoding passages", len(passages)) as advance:
+            for batch, (vectors,) in self._session.run(input_batches([part.tokens for part in inputs])):
+                finished = 0
+                for row, number in enumerate(batch.numbers):
+                    part = inputs[number]
+                    count = len(part.tokens.ranges) - 1
+                    out[part.passage][0] += part.share * vectors[row, 0]
+                    out[part.passage][1 + part.first : 1 + part.first + count] = vectors[row, 1 : 1 + count]
+                    waiting[part.passage] -= 1
+                    finished += int(waiting[part.passage] == 0)
+                if finished:
+                    advance(finished)
         for rows in out:
             check_finite(rows, self.folder.path)
             if self.folder.normalise:

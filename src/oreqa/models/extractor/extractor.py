@@ -28,7 +28,7 @@ class Extractor:
 
     Examples:
         >>> extractor = Extractor.load("runs/extractor")
-        >>> [spans] = extractor.extract(["An octopus has three hearts."], top=3)
+        >>> [spans] = extractor.extract(["An octopus has three hearts."], k=3)
         >>> all(span.text in "An octopus has three hearts." for span in spans)
         True
     """
@@ -59,20 +59,20 @@ class Extractor:
 
         return cached_fingerprint(self.folder.path)
 
-    def extract(self, passages: str | Iterable[str | Text], top: int = 10, overlapping: bool = False) -> list[list[Span]]:
-        """Up to ``top`` spans of each passage, best first; unless ``overlapping``, none that overlaps a better one.
+    def extract(self, passages: str | Iterable[str | Text], k: int = 10, overlapping: bool = False) -> list[list[Span]]:
+        """Up to ``k`` spans of each passage, best first; unless ``overlapping``, none that overlaps a better one.
 
         A passage is its text, or its ``(title, text)``. A span's ``score`` is its log-probability among all spans of its
         passage. Offsets are characters of the passage's text; spans hold whole words. Raises InputError for anything else.
         """
-        top = count(top, "top")
+        k = count(k, "the number of spans")
         texts = passage_list(passages)
         spans: list[list[Span]] = []
         for begin in range(0, len(texts), CHUNK):
-            spans += self._extract_chunk(texts[begin : begin + CHUNK], begin, top, overlapping)
+            spans += self._extract_chunk(texts[begin : begin + CHUNK], begin, k, overlapping)
         return spans
 
-    def _extract_chunk(self, passages: Sequence[Text], begin: int, top: int, overlapping: bool) -> list[list[Span]]:
+    def _extract_chunk(self, passages: Sequence[Text], begin: int, k: int, overlapping: bool) -> list[list[Span]]:
         tokens = self._inputs.tokenize(sorted({text for passage in passages for text in passage}))
         owners: list[int] = []
         windows: list[Window] = []
@@ -88,12 +88,12 @@ class Extractor:
                 inside = slice(window.first, window.last)
                 scores[owners[window_number]].append(WindowScores(window.begin, output[row, inside, inside].copy()))
         return [
-            self._best_spans(text, tokens[text], of_passage, begin + number, top, overlapping)
+            self._best_spans(text, tokens[text], of_passage, begin + number, k, overlapping)
             for number, ((_, text), of_passage) in enumerate(zip(passages, scores, strict=True))
         ]
 
     def _best_spans(
-        self, text: str, tokens: Tokens, windows: Sequence[WindowScores], passage_number: int, top: int, overlapping: bool
+        self, text: str, tokens: Tokens, windows: Sequence[WindowScores], passage_number: int, k: int, overlapping: bool
     ) -> list[Span]:
         words = long_words(text)
         candidates = PassageSpans(tokens, windows, self.folder.answer_tokens)
@@ -106,6 +106,6 @@ class Extractor:
                 spans[start, end] = Span(text[start:end], start, end, passage_number, score, {})
                 if not overlapping:
                     candidates.remove(*(token_span(tokens, start, end) or (first, last)))
-            if len(spans) == top:
+            if len(spans) == k:
                 break
         return list(spans.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -33,7 +33,7 @@ from oreqa.models.generator.folder import GeneratorFolder, read_generator_folder
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer
 from oreqa.models.generator.seq2seq import Seq2SeqInputs, is_seq2seq, read_seq2seq_folder
 from oreqa.models.graph.session import DEVICES, load_session
-from oreqa.progress import ignore
+from oreqa.progress import Advance, Progress, no_progress, show
 
 ROWS, TOKENS = 32, 4096
 """Most questions, and tokens of their prefixes, in a batch. A step reads all weights: more questions share them, until their
@@ -75,7 +75,7 @@ class QuestionGenerator:
         >>> (questions,) = generator.generate(answer, "textbook")
         >>> questions[0].style
         'textbook'
-        >>> (best, second) = generator.generate(answer, "search", BeamSearch(beams=4), questions=2)[0]
+        >>> (best, second) = generator.generate(answer, "search", BeamSearch(beams=4), k=2)[0]
         >>> len(generator.generate([answer, answer], ["textbook", "search"], Nucleus(top_p=0.9, seed=1)))
         2
     """
@@ -134,27 +134,26 @@ class QuestionGenerator:
         answers: MarkedAnswer | Iterable[MarkedAnswer],
         style: str | Sequence[str],
         decoding: Decoding = Greedy(),  # noqa: B008  # it is frozen
-        questions: int = 1,
-        progress: Callable[[int], None] | None = None,
+        k: int = 1,
+        progress: Progress = no_progress,
     ) -> list[list[GeneratedQuestion]]:
         """A list of questions for each answer, the highest score first (of a beam search: as ``BeamSearch`` ranks them).
 
-        ``style`` is one of ``styles``, or one for each answer. ``questions`` are generated for each answer; there are fewer
-        if some have the same text, and none for an answer without a token. Greedy decoding gives one question, and a beam
-        search at most one a beam. ``progress`` is called with the number of answers done since its last call.
-        Raises InputError for wrong arguments.
+        ``style`` is one of ``styles``, or one for each answer. ``k`` questions are generated for each answer; there are
+        fewer if some have the same text, and none for an answer without a token. Greedy decoding gives one question, and a
+        beam search at most one a beam. ``progress`` shows how many answers are done. Raises InputError for wrong arguments.
         """
         rows = _marked_answers(answers)
         styles = [style] * len(rows) if isinstance(style, str) else _one_for_each(style, rows)
         for name in dict.fromkeys(styles):
             choice(name, self.styles, "style")
-        questions, decoding = count(questions, "questions"), checked_decoding(decoding)
-        _check_number(decoding, questions)
+        k, decoding = count(k, "k"), checked_decoding(decoding)
+        _check_number(decoding, k)
         generated: list[list[GeneratedQuestion]] = []
-        with ThreadPoolExecutor(self._session.width) as pool:
+        with show(progress, "generating questions", len(rows)) as advance, ThreadPoolExecutor(self._session.width) as pool:
             for begin in range(0, len(rows), CHUNK):
                 chunk = slice(begin, begin + CHUNK)
-                generated += self._generate_chunk(pool, rows[chunk], styles[chunk], decoding, questions, progress or ignore)
+                generated += self._generate_chunk(pool, rows[chunk], styles[chunk], decoding, k, advance)
         return generated
 
     def _generate_chunk(
@@ -163,21 +162,21 @@ class QuestionGenerator:
         answers: Sequence[MarkedAnswer],
         styles: Sequence[str],
         decoding: Decoding,
-        questions: int,
-        progress: Callable[[int], None],
+        k: int,
+        advance: Advance,
     ) -> list[list[GeneratedQuestion]]:
         prefixes = self._inputs.prefixes(answers, styles)
-        batches = self._batches(prefixes, decoding.beams if isinstance(decoding, BeamSearch) else questions)
+        batches = self._batches(prefixes, decoding.beams if isinstance(decoding, BeamSearch) else k)
         inputs = [[(answers[n], styles[n], prefixes[n] or []) for n in batch] for batch in batches]
-        decoded = pool.map(lambda batch: self._decode(batch, decoding, questions), inputs)
+        decoded = pool.map(lambda batch: self._decode(batch, decoding, k), inputs)
         generated: list[list[GeneratedQuestion]] = [[] for _ in answers]
         for numbers, sequences in zip(batches, decoded, strict=True):
             for number, of_answer in zip(numbers, sequences, strict=True):
-                generated[number] = self._questions(of_answer[:questions], answers[number], styles[number])
+                generated[number] = self._questions(of_answer[:k], answers[number], styles[number])
                 if not isinstance(decoding, BeamSearch):
                     generated[number].sort(key=lambda question: -question.score)
-            progress(len(numbers))
-        progress(sum(prefix is None for prefix in prefixes))
+            advance(len(numbers))
+        advance(sum(prefix is None for prefix in prefixes))
         return generated
 
     def _batches(self, prefixes: Sequence[list[int] | None], rows_each: int) -> list[list[int]]:

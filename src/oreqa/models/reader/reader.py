@@ -70,16 +70,16 @@ class Reader:
 
     @overload
     def read(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
-        self, questions: str, passages: Iterable[str | Text], top: int = 5
+        self, questions: str, passages: Iterable[str | Text], k: int = 5
     ) -> list[Span]: ...
 
     @overload
-    def read(self, questions: Iterable[str], passages: Iterable[Iterable[str | Text]], top: int = 5) -> list[list[Span]]: ...
+    def read(self, questions: Iterable[str], passages: Iterable[Iterable[str | Text]], k: int = 5) -> list[list[Span]]: ...
 
     def read(
-        self, questions: str | Iterable[str], passages: Iterable[str | Text] | Iterable[Iterable[str | Text]], top: int = 5
+        self, questions: str | Iterable[str], passages: Iterable[str | Text] | Iterable[Iterable[str | Text]], k: int = 5
     ) -> list[Span] | list[list[Span]]:
-        """The ``top`` best spans of each passage, all of a question best first.
+        """The ``k`` best spans of each passage, all of a question best first.
 
         One question takes a list of passages, and a list of questions a list of such lists. A passage is its text, or its
         ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the
@@ -87,7 +87,7 @@ class Reader:
         and paths among them (``whole_words``), lie in one paragraph, list item or row, and begin with no section number;
         several may become the same. Raises InputError for anything else.
         """
-        top = count(top, "top")
+        k = count(k, "the number of spans")
         texts = text_list(questions, "questions")
         groups = _passage_lists([passages] if isinstance(questions, str) else passages)
         if len(groups) != len(texts):
@@ -96,10 +96,10 @@ class Reader:
             )
         spans: list[list[Span]] = []
         for begin in range(0, len(texts), CHUNK):
-            spans += self._read_chunk(texts[begin : begin + CHUNK], groups[begin : begin + CHUNK], top)
+            spans += self._read_chunk(texts[begin : begin + CHUNK], groups[begin : begin + CHUNK], k)
         return spans[0] if isinstance(questions, str) else spans
 
-    def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], top: int) -> list[list[Span]]:
+    def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], k: int) -> list[list[Span]]:
         texts = {text for group in passages for passage in group for text in passage}
         tokens = self._inputs.tokenize(sorted({*questions, *texts}))
         structure = {text: _structure(text, tokens[text]) for text in {text for group in passages for _, text in group}}
@@ -129,7 +129,7 @@ class Reader:
         spans = []
         for group, of_question in zip(passages, logits, strict=True):
             of_question.sort(key=lambda window: (window.passage_number, window.begin))
-            best = best_spans(of_question, top, self.folder.shared, self.folder.answer_tokens)
+            best = best_spans(of_question, k, self.folder.shared, self.folder.answer_tokens)
             spans.append(_in_characters(best, [text for _, text in group], tokens))
         return spans
 

@@ -47,9 +47,9 @@ class TokenSpan:
 
 
 def best_spans(
-    windows: Sequence[WindowLogits], top: int, shared: bool, max_tokens: int = MAX_ANSWER_TOKENS
+    windows: Sequence[WindowLogits], k: int, shared: bool, max_tokens: int = MAX_ANSWER_TOKENS
 ) -> list[TokenSpan]:
-    """Return the ``top`` best spans of each passage of one question; all passages' spans together, best first.
+    """Return the ``k`` best spans of each passage of one question; all passages' spans together, best first.
 
     A span consists of whole words of one paragraph, list item or row, and has at most ``max_tokens`` tokens. Its probability
     is the product of the softmax of its start and that of its end, normalised over all windows of the question (``shared``)
@@ -71,7 +71,7 @@ def best_spans(
         ends = np.minimum(np.arange(size)[:, None] + np.arange(width), size - 1)
         sums[window.units[ends] != window.units[:, None]] = -np.inf
         sums = sums.ravel()
-        count = min(top, sums.size)
+        count = min(k, sums.size)
         best = np.argpartition(-sums, count - 1)[:count]
         for place in best[np.isfinite(sums[best])]:
             first, length = divmod(int(place), width)
@@ -81,7 +81,7 @@ def best_spans(
             if key not in best_of or best_of[key].span < span.span:
                 best_of[key] = span
     ranked = sorted(best_of.values(), key=lambda s: (-s.span, s.passage_number, s.first, s.last))
-    remaining = dict.fromkeys(totals, top)
+    remaining = dict.fromkeys(totals, k)
     selected = []
     for span in ranked:
         if remaining[span.passage_number] > 0:

@@ -1,0 +1,91 @@
+"""Re-rank retrieved sentences by a classifier's probability that they answer the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from oreqa.arrays import Floats, Reals, Rows
+from oreqa.core import Hit
+from oreqa.datasets.pairs import Candidate, sentence_candidate
+from oreqa.defaults import DEFAULT_CLASSIFIER
+from oreqa.errors import InputError
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.folders import CLASSIFIER
+
+PLAIN_WEIGHT = 1.0
+"""Weight of the log-probability against the retrieval score, for a classifier without a fitted weight."""
+
+
+def load_hit_reranker(name: str | Path, rerank_hits: int, device: str = "cpu") -> CrossEncoder | None:
+    """Load the classifier that re-ranks the best ``rerank_hits`` hits; None if that is 0.
+
+    Raises InputError if ``rerank_hits`` is 0 but a classifier other than the default is named, which would be ignored.
+    """
+    if not rerank_hits and str(name) != DEFAULT_CLASSIFIER:
+        raise InputError(
+            f"the classifier {name} would not be used: set rerank_hits (--rerank) to the number of hits to re-rank"
+        )
+    return CrossEncoder.load(name, device, kind=CLASSIFIER) if rerank_hits else None
+
+
+def reranked_hits(
+    classifier: CrossEncoder,
+    questions: Sequence[str],
+    hits: Sequence[Sequence[Hit]],
+    depth: int,
+    weight: float | None = None,
+) -> list[list[Hit]]:
+    """Re-rank the first ``depth`` hits of each question by ``score + weight * log p``, which becomes their score.
+
+    The other hits follow in their order, with scores lowered by a constant. ``weight`` of None is the weight fitted for the
+    classifier. In ``Hit.parts``, ``classifier`` is the probability p and ``retrieved`` the score before.
+    """
+    weight = rerank_weight(classifier) if weight is None else weight
+    logits = classifier.score(questions, [[hit_candidate(hit) for hit in of_question[:depth]] for of_question in hits])
+    reranked = []
+    for retrieved, of_question in zip(hits, logits, strict=True):
+        scores = rerank_scores(np.array([hit.score for hit in retrieved]), np.arange(len(of_question)), of_question, weight)
+        rescored = [replace(hit, score=score) for hit, score in zip(retrieved, scores.tolist(), strict=True)]
+        for place, p in enumerate(probability(of_question).tolist()):
+            parts = {**retrieved[place].parts, "classifier": p, "retrieved": retrieved[place].score}
+            rescored[place] = replace(rescored[place], parts=parts)
+        reranked.append(sorted(rescored, key=lambda hit: -hit.score))
+    return reranked
+
+
+def rerank_weight(classifier: CrossEncoder) -> float:
+    """Return the weight of the log-probability against the retrieval score: fitted for the classifier, else 1."""
+    weight = classifier.folder.fitted.rerank_weight
+    return PLAIN_WEIGHT if weight is None else weight
+
+
+def rerank_scores(scores: Reals, best: Rows, logits: Floats, weight: float) -> Reals:
+    """Return ``scores`` with ``weight * log p`` added at the indices ``best``; the others are lowered to stay below them."""
+    combined = scores.copy()
+    combined[best] += weight * log_probability(logits)
+    others = np.ones(len(scores), bool)
+    others[best] = False
+    if len(best) and others.any():
+        lowest, highest = combined[best].min(), combined[others].max()
+        if highest >= lowest:
+            combined[others] -= highest - lowest + np.float32(1e-3)
+    return combined
+
+
+def hit_candidate(hit: Hit) -> Candidate:
+    """Return the candidate for a hit: its sentence, in its passage."""
+    return sentence_candidate(hit.passage, hit.sentence)
+
+
+def log_probability(logits: Floats) -> Floats:
+    """Return log p for log-odds (logits), without overflow: the log-sigmoid."""
+    return -np.logaddexp(np.float32(0), -logits)
+
+
+def probability(logits: Floats) -> Floats:
+    """Return p for log-odds (logits): the sigmoid."""
+    return np.exp(log_probability(logits))

@@ -1,0 +1,1 @@
+"""Web pages, which e-mail and e-books hold, too."""

@@ -1,0 +1,173 @@
+"""Excel workbooks."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import warnings
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from oreqa.core import Document
+from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.formats.office.packed import (
+    all_text,
+    below,
+    core_title,
+    local,
+    open_archive,
+    optional_part,
+    packed_reader,
+    relations,
+    tidy,
+)
+from oreqa.corpus.formats.office.sheets import Cell, Sheet
+from oreqa.errors import DocumentError
+
+_NO_RESULT = "formulas without a result"
+
+
+@packed_reader
+def read_xlsx(data: bytes, path: Path) -> Document:
+    """Read a workbook: a section per visible sheet, with its rows as blocks that name their columns.
+
+    A damaged sheet is reported as MISSING. Raises DocumentError if no sheet can be read.
+    """
+    archive = open_archive(data)
+    if b"http://purl.oclc.org/ooxml/" in archive.read(_main_part(archive))[:2000]:
+        raise DocumentError("it is saved as Strict Open XML: save it as an ordinary Excel workbook")
+    builder = TextBuilder(path)
+    words = _SourceWords(archive)
+    read = 0
+    errors: list[Exception] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns about styles, which do not affect the text
+        book = _Book(data)
+        for name, part in book.sheets():
+            sheet = Sheet(builder, name)
+            try:
+                for cells in book.rows(part):
+                    sheet.add_row(cells[0].row, [(cell.column, _cell(cell)) for cell in cells])
+                count, formulas = words.of(part)
+            except (DocumentError, MemoryError):
+                raise
+            except Exception as error:  # zipfile, lxml and openpyxl each raise errors of their own
+                errors.append(error)
+                sheet.end_damaged()
+                continue
+            read += 1
+            # The words of a result that is not stored are unknown: it counts as one word of the source.
+            sheet.end(count + formulas, {_NO_RESULT: formulas} if formulas else {})
+            for text in _drawn(archive, part):
+                builder.add_block(text, f"sheet {name}")
+    if errors and not read:
+        raise errors[0]
+    return builder.document(core_title(archive))
+
+
+class _Book:
+    """Reads a workbook sheet by sheet through openpyxl's parsers.
+
+    ``load_workbook`` fails if any sheet is damaged or a chart, and pads rows up to the last column.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        from openpyxl.reader.excel import ExcelReader
+        from openpyxl.styles.stylesheet import apply_stylesheet
+
+        self._reader = ExcelReader(io.BytesIO(data), read_only=True, data_only=True)
+        self._reader.read_manifest()
+        self._reader.read_strings()
+        self._reader.read_workbook()
+        apply_stylesheet(self._reader.archive, self._reader.wb)
+
+    def sheets(self) -> Iterator[tuple[str, str]]:
+        """Yield the names and parts of the visible sheets that are not charts."""
+        for sheet, relation in self._reader.parser.find_sheets():
+            if sheet.state == "visible" and "chartsheet" not in relation.Type:
+                yield sheet.name, relation.target
+
+    def rows(self, part: str) -> Iterator[list[Any]]:
+        """Yield the cells of each row of a sheet, without empty ones."""
+        from openpyxl.cell.read_only import ReadOnlyCell
+        from openpyxl.worksheet._reader import WorkSheetParser
+
+        book = self._reader.wb
+        sheet = SimpleNamespace(parent=book)  # where cells look up their styles
+        with self._reader.archive.open(part) as source:
+            parser = WorkSheetParser(
+                source,
+                self._reader.shared_strings,
+                data_only=True,
+                epoch=book.epoch,
+                date_formats=book._date_formats,
+                timedelta_formats=book._timedelta_formats,
+            )
+            for _, row in parser.parse():
+                cells = [ReadOnlyCell(sheet, **cell) for cell in row if cell["value"] is not None]
+                if cells:
+                    yield cells
+
+
+def _cell(cell: Any) -> Cell:
+    value = cell.value
+    if isinstance(value, str):
+        return Cell("" if cell.data_type == "e" else " ".join(value.split()))
+    if isinstance(value, bool):
+        return Cell(str(value).upper(), words=False)
+    if isinstance(value, int | float):
+        percent = isinstance(cell.number_format, str) and cell.number_format.endswith("%")
+        return Cell(f"{value * 100:.10g}%" if percent else f"{value:.15g}", words=False)
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        value = value.date()
+    return Cell(value.isoformat(" ") if isinstance(value, datetime.datetime) else str(value), words=False)
+
+
+def _main_part(archive: zipfile.ZipFile) -> str:
+    return next((part for _, kind, part in relations(archive, "") if kind == "officeDocument"), "xl/workbook.xml")
+
+
+def _drawn(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
+    """Yield the paragraphs of the text boxes and shapes on a sheet."""
+    for _, kind, part in relations(archive, sheet):
+        root = optional_part(archive, part) if kind == "drawing" else None
+        if root is not None:
+            yield from (tidy(all_text(paragraph)) for paragraph in below(root, "p"))
+
+
+class _SourceWords:
+    """Counts the words of text cells in the XML itself, independently of openpyxl."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        names = [part for _, kind, part in relations(archive, _main_part(archive)) if kind == "sharedStrings"]
+        shared = optional_part(archive, names[0]) if names else None
+        self._shared = [] if shared is None else [count_words(_plain(item)) for item in shared if local(item) == "si"]
+
+    def of(self, name: str) -> tuple[int, int]:
+        """Return the number of words in a sheet's text cells, and of formulas without a stored result."""
+        from lxml import etree
+
+        total = formulas = 0
+        with self._archive.open(name) as part:
+            for _, cell in etree.iterparse(part, tag="{*}c", resolve_entities=False, no_network=True):
+                text = "".join(piece.text or "" for piece in cell if local(piece) == "v")
+                kind = cell.get("t")
+                # a result that is an empty string has the type "str"
+                formulas += not text and kind != "str" and any(local(piece) == "f" for piece in cell)
+                if kind == "s" and text.strip().isdigit() and int(text) < len(self._shared):
+                    total += self._shared[int(text)]
+                elif kind == "str":
+                    total += count_words(text)
+                elif kind == "inlineStr":
+                    total += count_words(_plain(cell))
+                cell.clear()
+        return total, formulas
+
+
+def _plain(item: Any) -> str:
+    """Return the text below an element, without phonetic guides."""
+    return "".join(part.text or "" for part in item.iter("{*}t") if local(part.getparent()) != "rPh")

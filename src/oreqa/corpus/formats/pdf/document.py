@@ -1,0 +1,202 @@
+"""PDFs: text with headings and page numbers, without running heads and tables of contents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as pdfium_c
+
+from oreqa.core import Document, PageWords, Place
+from oreqa.corpus import limits
+from oreqa.corpus.builder import TextBuilder, count_words, real_title
+from oreqa.corpus.formats.pdf.furniture import HEADS, find_contents, find_heads
+from oreqa.corpus.formats.pdf.headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
+from oreqa.corpus.formats.pdf.lines import Line, read_lines
+from oreqa.corpus.formats.pdf.paragraphs import join, measure, split_blocks, words_of
+from oreqa.errors import DocumentError
+
+_UNREADABLE = "it is not a readable PDF; it is damaged, or of another type: save it again in its own program"
+_PICTURES = (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_FORM)
+_OBJECTS = 1000
+"""Most objects of a page that are examined for pictures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The part of a document's text, from ``start`` on, that is the first ``length`` characters of a page's line."""
+
+    start: int
+    page: int
+    line: int
+    length: int
+
+
+@dataclass(slots=True)
+class _Pages:
+    """A PDF's content, by page: lines, word counts, whether there are pictures, and heights in points."""
+
+    lines: list[list[Line]] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+    pictures: list[bool] = field(default_factory=list)
+    heights: list[float] = field(default_factory=list)
+
+
+def read_pdf(data: bytes, path: Path) -> Document:
+    """Read a PDF. Its places are "page 3" and so on, counted from 1 in the file.
+
+    Raises DocumentError if it is encrypted or damaged.
+    """
+    return trace_pdf(data, path)[0]
+
+
+def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
+    """Read a PDF as ``read_pdf`` does, and return with it the lines that its text is made of, in text order."""
+    try:
+        pdf = open_pdf(data)
+        try:
+            pages = _read_pages(pdf)
+            outline = read_outline(pdf)
+            title = real_title(pdf.get_metadata_value("Title"))
+        finally:
+            pdf.close()
+    except pdfium.PdfiumError as error:  # a damaged file can fail anywhere inside the library
+        raise DocumentError(_UNREADABLE) from error
+    left_out = _leave_out(pages.lines, pages.heights)
+    lines = [[line for line in page if (line.page, line.number) not in left_out] for page in pages.lines]
+    for page in lines:
+        measure(page)
+    _clear_mono(lines)
+    headings = outline_headings(outline, lines) if outline else numbered_headings(lines)
+    builder = TextBuilder(path)
+    read, stretches = _build(builder, lines, headings)
+    for number, page in enumerate(pages.lines):
+        if not pages.words[number] and not pages.pictures[number]:
+            continue
+        reasons: Counter[str] = Counter()
+        for line in page:
+            if reason := left_out.get((line.page, line.number)):
+                reasons[reason] += count_words(line.text)
+        builder.add_page(PageWords(_name(number), pages.words[number], read[number], dict(reasons)))
+    if title == path.stem:
+        title = ""
+    return builder.document(title or biggest_line(lines)), stretches
+
+
+def open_pdf(data: bytes) -> pdfium.PdfDocument:
+    """Open a PDF. Raises DocumentError if ``data`` is encrypted with a password or is not a PDF."""
+    try:
+        pdf = pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as error:
+        if error.err_code in (pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY):
+            raise DocumentError("it is encrypted: save a copy without its password") from error
+        raise DocumentError(_UNREADABLE) from error
+    if len(pdf) > limits.SECTIONS:
+        pdf.close()
+        raise DocumentError(f"it has more than {limits.SECTIONS:,} pages: split it")
+    return pdf
+
+
+def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
+    pages = _Pages()
+    characters = failed = 0
+    for number in range(len(pdf)):
+        lines: list[Line] = []
+        words, pictures, height = 0, True, 0.0
+        try:
+            page = pdf[number]
+        except pdfium.PdfiumError:
+            failed += 1
+        else:
+            text = page.get_textpage()
+            height = page.get_height()
+            lines = [line for line, _ in read_lines(page, text, number)]
+            # PDFium's own text of the page; its character for a hyphen at a line's end is not a word boundary
+            words = count_words(text.get_text_bounded().replace("\x02", ""))
+            pictures = bool(words) or _shows_pictures(page)
+            text.close()
+            page.close()
+        characters += sum(len(line.text) for line in lines)
+        if characters > limits.TEXT_CHARACTERS:
+            raise DocumentError(f"its text is longer than {limits.TEXT_CHARACTERS // 10**6} million characters: split it")
+        pages.lines.append(lines)
+        pages.words.append(words)
+        pages.pictures.append(pictures)
+        pages.heights.append(height)
+    if failed == len(pdf):
+        raise DocumentError("it is not a readable PDF (none of its pages can be read)")
+    return pages
+
+
+def _shows_pictures(page: pdfium.PdfPage) -> bool:
+    count = min(pdfium_c.FPDFPage_CountObjects(page), _OBJECTS)
+    kinds = (pdfium_c.FPDFPageObj_GetType(pdfium_c.FPDFPage_GetObject(page, i)) for i in range(count))
+    return any(kind in _PICTURES for kind in kinds)
+
+
+def _leave_out(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> dict[tuple[int, int], str]:
+    """Return the lines to leave out, each with the reason."""
+    reasons = dict.fromkeys(find_heads(pages, heights), HEADS)
+    for page in pages:
+        keys, reason = find_contents([line for line in page if (line.page, line.number) not in reasons], len(pages))
+        reasons.update(dict.fromkeys(keys, reason))
+    return reasons
+
+
+def _clear_mono(pages: Sequence[Sequence[Line]]) -> None:
+    """Mark no line as monospaced if most of the text is: then it is not code."""
+    letters = sum(len(line.text) for page in pages for line in page)
+    if 2 * sum(len(line.text) for page in pages for line in page if line.mono) > letters:
+        for page in pages:
+            for line in page:
+                line.mono = False
+
+
+def _build(
+    builder: TextBuilder, pages: Sequence[Sequence[Line]], headings: Sequence[Heading]
+) -> tuple[list[int], list[Stretch]]:
+    """Add headings and paragraphs. Returns the number of words read from each page, and the lines of the text."""
+    words = words_of(line for page in pages for line in page)
+    read = [0] * len(pages)
+    stretches: list[Stretch] = []
+    for heading, lines in _sections(pages, headings):
+        if heading is not None:
+            builder.add_heading(heading.level, heading.text, _name(heading.page))
+            if heading.lines:
+                read[heading.page] += count_words(heading.text)
+        for block in split_blocks(lines):
+            text, starts = join(block.lines, words)
+            firsts = [starts[0], *(b for a, b in pairwise(starts) if b[1].page != a[1].page)]
+            ends = [*(start for start, _, _ in firsts[1:]), len(text)]
+            for (start, line, _), end in zip(firsts, ends, strict=True):
+                read[line.page] += count_words(text[start:end])
+            builder.add_block(text, [Place(start, _name(line.page)) for start, line, _ in firsts], joined=block.joined)
+            begin = builder.length - len(text)
+            stretches += [Stretch(begin + start, line.page, line.number, length) for start, line, length in starts]
+    return read, stretches
+
+
+def _sections(pages: Sequence[Sequence[Line]], headings: Sequence[Heading]) -> Iterator[tuple[Heading | None, list[Line]]]:
+    """Yield each heading with the lines up to the next one, across pages."""
+    lines: list[Line] = []
+    heading: Heading | None = None
+    remaining = iter(headings)
+    next_heading = next(remaining, None)
+    for number, page in enumerate(pages):
+        at = 0
+        while next_heading is not None and next_heading.page == number:
+            lines += page[at : next_heading.before]
+            yield heading, lines
+            heading, lines = next_heading, []
+            at = next_heading.before + next_heading.lines
+            next_heading = next(remaining, None)
+        lines += page[at:]
+    yield heading, lines
+
+
+def _name(number: int) -> str:
+    return f"page {number + 1}"

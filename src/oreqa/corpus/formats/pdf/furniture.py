@@ -1,0 +1,201 @@
+"""Find the lines of a PDF's pages that are not its text: running heads and feet, tables of contents, indexes."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, takewhile
+
+from oreqa.corpus.formats.pdf.lines import Line, body_size
+
+HEADS, CONTENTS, INDEX = "running heads", "table of contents", "index"
+
+LineKey = tuple[int, int]
+"""A line's page and its number on that page."""
+
+_RowKey = tuple[str, int]
+"""A row's text and its height on the page, rounded."""
+
+_DEPTH = 8
+"""Most rows at each end of a page that can be running heads."""
+_ZONE = 0.2
+"""Share of a page's height, at each end, in which running heads stand."""
+_REPEATS = 3
+"""Pages on which a running head must occur."""
+_FEW = 10
+"""In files with fewer pages than this, two identical occurrences are enough."""
+_NEAR = 2
+"""Most pages between two occurrences, because left and right pages can have different heads."""
+_LARGER = 1.15
+"""Lines larger than the text by this factor must repeat with their numbers: "Example 2" and "Example 3" are headings."""
+_ROMAN = re.compile(r"[ivxlc]+", re.I)
+_ENTRY = re.compile(r"(?:^|[\s.…,])(\d{1,4}|[ivxlc]{1,7})[.,;]?$")
+_SLACK = 50
+"""Page numbers allowed beyond twice the number of pages: a chapter of a book keeps the book's numbers."""
+_LISTED = re.compile(r",\s\d{1,4}$")
+_CONTENTS_TITLE = re.compile(r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matières|índice|sommaire", re.I)
+
+
+@dataclass(slots=True)
+class _Repeats:
+    """Counts what repeats at the tops of a document's pages, or at their bottoms."""
+
+    pages: int
+    large: float
+    rows: dict[_RowKey, list[int]] = field(default_factory=dict)
+    """The pages, in order, that have a row, ignoring its numbers."""
+    texts: dict[_RowKey, list[int]] = field(default_factory=dict)
+    """The pages, in order, that have a row with exactly this text."""
+    shifts: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """How often a number at a height differs from the page's index by a shift."""
+
+    def add(self, page: int, rows: Sequence[Sequence[Line]]) -> None:
+        for row in rows:
+            text = _text(row)
+            for height in _heights(row):
+                for pages, key in ((self.rows, self.pattern(row)), (self.texts, text)):
+                    numbers = pages.setdefault((key, height), [])
+                    if not numbers or numbers[-1] != page:
+                        numbers.append(page)
+        self.shifts.update({shift for row in rows[:2] for shift in _shifts(row)})
+
+    def pattern(self, row: Sequence[Line]) -> str:
+        """Return a row's text without its numbers; "" if it is only a number. Large or bold rows keep their numbers."""
+        text = _text(row)
+        if len(row) == 1 and (row[0].size > self.large or row[0].bold):
+            return text
+        bare = re.sub(r"[\d\W_]+", " ", text.casefold()).strip()
+        return "" if _ROMAN.fullmatch(bare) else bare
+
+    def is_head(self, row: Sequence[Line]) -> bool:
+        """Return whether a row is a running head."""
+        page, text, pattern = row[0].page, _text(row), self.pattern(row)
+        if any(self.shifts[shift] >= max(_REPEATS, self.pages // 5) for shift in _shifts(row)):
+            return True
+        bare = text.strip(" -–—")
+        if not pattern and bare == str(page + 1):
+            return True
+        if not pattern and not bare.isdigit() and not _ROMAN.fullmatch(bare):
+            return False
+        needed = 2 if self.pages < _FEW else _REPEATS
+        return any(
+            _is_repeated(page, self.rows[pattern, height], _REPEATS) or _is_repeated(page, self.texts[text, height], needed)
+            for height in _heights(row)
+        )
+
+
+def find_heads(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> set[LineKey]:
+    """Find page numbers, and the lines at the tops and bottoms of pages that repeat at one height, ignoring numbers.
+
+    A page without other lines keeps all but its number. ``heights`` are those of the pages, in points.
+    """
+    keys: set[LineKey] = set()
+    large = _LARGER * body_size(pages)
+    for down in (True, False):
+        ends = [list(_rows(lines, height, down)) for lines, height in zip(pages, heights, strict=True)]
+        repeats = _Repeats(len(pages), large)
+        for number, rows in enumerate(ends):
+            repeats.add(number, rows)
+        for rows in ends:
+            heads = takewhile(repeats.is_head, rows)
+            keys.update((line.page, line.number) for row in heads for line in row)
+    for lines in pages:
+        if all((line.page, line.number) in keys for line in lines):
+            keys -= {(line.page, line.number) for line in lines if not line.text.strip(" -–—").isdigit()}
+    return keys
+
+
+def _rows(lines: Sequence[Line], height: float, down: bool) -> Iterator[list[Line]]:
+    """Yield the rows of a page from its top downwards, or from its bottom upwards if not ``down``."""
+    zone = [line for line in lines if (line.base > (1 - _ZONE) * height if down else line.base < _ZONE * height)]
+    ordered = sorted(zone, key=lambda line: -line.base if down else line.base)
+    row: list[Line] = []
+    rows = 0
+    for line in ordered:
+        if row and abs(line.base - row[0].base) > 2:
+            yield row
+            rows += 1
+            row = []
+            if rows == _DEPTH:
+                return
+        row.append(line)
+    if row:
+        yield row
+
+
+def _text(row: Sequence[Line]) -> str:
+    return " ".join(line.text for line in row)
+
+
+def _heights(row: Sequence[Line]) -> tuple[int, int]:
+    """Return a row's height rounded on two grids of 4 points, on one of which heights within 2 points are equal."""
+    return int(row[0].base // 4), int((row[0].base + 2) // 4) - 100_000
+
+
+def _shifts(row: Sequence[Line]) -> set[tuple[int, int]]:
+    """Return how far the numbers that a row's lines start and end with are from the page's index, with the height."""
+    words = {word for line in row for word in (line.text.split(" ", 1)[0], line.text.rsplit(" ", 1)[-1])}
+    height = round(row[0].base)
+    numbers = {int(word) for word in words if word.isascii() and word.isdigit() and len(word) <= 4}
+    return {(row[0].page - number, height + d) for number in numbers for d in (-1, 0, 1)}
+
+
+def _is_repeated(page: int, numbers: Sequence[int], needed: int) -> bool:
+    """Return whether there are at least ``needed`` pages, and the one before or after ``page`` among them is near it."""
+    at = bisect_left(numbers, page)
+    return len(numbers) >= needed and any(
+        0 <= i < len(numbers) and abs(numbers[i] - page) <= _NEAR for i in (at - 1, at + 1)
+    )
+
+
+def find_contents(lines: Sequence[Line], pages: int) -> tuple[set[LineKey], str]:
+    """Find the lines of a table of contents or an index on one page, given without its running heads.
+
+    Returns the lines and CONTENTS or INDEX, or "". Numbers too large for a file of ``pages`` pages, such as years and
+    prices, are not taken for page numbers.
+    """
+    last_page = 2 * pages + _SLACK
+    entries = [
+        (at, match[1])
+        for at, line in enumerate(lines)
+        if (match := _ENTRY.search(line.text)) and not (match[1].isdigit() and int(match[1]) > last_page)
+    ]
+    leaders = sum(lines[at].leaders for at, _ in entries)
+    titled = any(_CONTENTS_TITLE.fullmatch(line.text.strip()) for line in lines[:3])
+    if len(entries) < 4 or not (leaders >= 3 or (titled and 2 * len(entries) > len(lines))):
+        commas = sum(_LISTED.search(lines[at].text) is not None for at, _ in entries)
+        if commas >= 15 and 2 * commas > len(lines) and _alphabetical([lines[at] for at, _ in entries]):
+            return _between(lines, entries), INDEX
+        return set(), ""
+    numbers = [int(number) for _, number in entries if number.isdigit()]
+    if _share(a <= b for a, b in pairwise(numbers)) >= 0.9:
+        return _between(lines, entries), CONTENTS
+    if _alphabetical([lines[at] for at, _ in entries]):
+        return _between(lines, entries), INDEX
+    return set(), ""
+
+
+def _between(lines: Sequence[Line], entries: Sequence[tuple[int, str]]) -> set[LineKey]:
+    """Return the entries' lines, and the lines between entries that are close together."""
+    keys: set[LineKey] = set()
+    last: int | None = None
+    if 0 < entries[0][0] <= 2:  # the lines above are its title
+        keys.update((line.page, line.number) for line in lines[: entries[0][0]] if len(line.text.split()) <= 3)
+    for at, _ in entries:
+        first = at if last is None or at - last > 6 else last + 1
+        keys.update((line.page, line.number) for line in lines[first : at + 1])
+        last = at
+    return keys
+
+
+def _alphabetical(lines: Sequence[Line]) -> bool:
+    letters = [letter[0].casefold() for line in lines if (letter := re.search(r"[^\W\d_]", line.text))]
+    return len(letters) >= 4 and _share(a <= b for a, b in pairwise(letters)) >= 0.85
+
+
+def _share(tests: Iterator[bool]) -> float:
+    results = list(tests)
+    return sum(results) / len(results) if results else 1.0

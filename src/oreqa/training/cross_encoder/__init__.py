@@ -1,0 +1,1 @@
+"""Cross-encoders: the answer classifier and the span re-ranker."""

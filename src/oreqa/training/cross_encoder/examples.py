@@ -1,0 +1,128 @@
+"""Training examples of cross-encoders: the candidates of a question, its positive first, from pairs or from a reader's
+predictions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from oreqa.core import Document
+from oreqa.corpus.splitter import paragraph_passage, sentence_at
+from oreqa.datasets.pairs import Candidate, Pair, passage_candidates
+from oreqa.datasets.paragraphs import Paragraph, readable_title
+from oreqa.mining.predictions import ReaderPredictions
+from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
+from oreqa.models.graph.windows import Window, padded_windows
+from oreqa.progress import Advance, ignore
+from oreqa.training.batches import TOKENISED_TOGETHER, similar_length_batches
+from oreqa.training.trainer import Tensors
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledWindow:
+    """An input, its label (1 for a positive, 0 for a negative), and how much it counts."""
+
+    window: Window
+    label: float
+    weight: float
+
+
+CandidateList = Sequence[LabelledWindow]
+"""The candidates of a question that are compared: the positive, then negatives."""
+
+
+def pair_lists(pairs: Sequence[Pair], inputs: CrossEncoderInputs, advance: Advance = ignore) -> list[CandidateList]:
+    """The positive of every pair (label 1, the pair's weight) with its negatives (label 0, weight 1)."""
+    lists: list[CandidateList] = []
+    for begin in range(0, len(pairs), TOKENISED_TOGETHER):
+        block = pairs[begin : begin + TOKENISED_TOGETHER]
+        windows = iter(
+            inputs.windows([(pair.question, candidate) for pair in block for candidate in (pair.positive, *pair.negatives)])
+        )
+        for pair in block:
+            positive = LabelledWindow(next(windows), 1.0, pair.weight)
+            lists.append([positive, *(LabelledWindow(next(windows), 0.0, 1.0) for _ in pair.negatives)])
+        advance(len(block))
+    return lists
+
+
+def plausible_candidates(paragraphs: Sequence[Paragraph]) -> list[tuple[str, Candidate]]:
+    """Questions that their paragraph does not answer, each with the sentences that seem to: where its plausible answers
+    begin, in their paragraph."""
+    pairs = []
+    for number, paragraph in enumerate(paragraphs):
+        asked = [question for question in paragraph.questions if question.plausible]
+        if not asked:
+            continue
+        document = Document(str(number), readable_title(paragraph.title), paragraph.text)
+        passage = paragraph_passage(document)
+        candidates = passage_candidates(passage)
+        for question in asked:
+            places = sorted({sentence_at(passage, gold.start) for gold in question.plausible})
+            pairs += [(question.text, candidates[place]) for place in places if candidates]
+    return pairs
+
+
+def negative_lists(
+    pairs: Sequence[tuple[str, Candidate]], inputs: CrossEncoderInputs, advance: Advance = ignore
+) -> list[CandidateList]:
+    """Each question with its candidate, which does not answer it (label 0, weight 1), as a list by itself."""
+    windows = inputs.windows(pairs)
+    advance(len(pairs))
+    return [[LabelledWindow(window, 0.0, 1.0)] for window in windows]
+
+
+def prediction_lists(
+    rows: Sequence[ReaderPredictions],
+    inputs: CrossEncoderInputs,
+    *,
+    candidates: int,
+    pool: int,
+    rng: random.Random,
+    advance: Advance = ignore,
+) -> Iterator[CandidateList]:
+    """For each question one right span and up to ``candidates`` - 1 wrong ones, drawn from the reader's best ``pool`` wrong
+    ones. The questions are in random order."""
+    for row in rng.sample(rows, len(rows)):
+        right = [place for place, is_right in enumerate(row.right) if is_right]
+        wrong = [place for place, is_right in enumerate(row.right) if not is_right][:pool]
+        wrong = rng.sample(wrong, min(candidates - 1, len(wrong)))
+        spans = [row.spans[place] for place in (rng.choice(right), *wrong)]
+        shown = []
+        for span in spans:
+            title, text = row.passages[span.passage_number]
+            shown.append((row.question, Candidate(text[span.start : span.end], text, title, span.start)))
+        first, *others = inputs.windows(shown)
+        yield [LabelledWindow(first, 1.0, 1.0), *(LabelledWindow(window, 0.0, 1.0) for window in others)]
+        advance(1)
+
+
+def one_by_one(lists: Sequence[CandidateList], batch: int, rng: random.Random) -> list[list[CandidateList]]:
+    """Batches of similar length, at random, with every candidate as a list of its own."""
+    candidates = [candidate for candidates in lists for candidate in candidates]
+    rng.shuffle(candidates)
+    batches = similar_length_batches(candidates, lambda candidate: len(candidate.window.ids), batch, rng)
+    return [[[candidate] for candidate in rows] for rows in batches]
+
+
+def collate_candidates(lists: Sequence[CandidateList]) -> Tensors:
+    """Padded inputs ``[N, T]`` of all candidates, and their places: ``present`` (``[G, M]``), ``labels``, ``weights``."""
+    longest = max(len(candidates) for candidates in lists)
+    windows = [candidate.window for candidates in lists for candidate in candidates]
+    blanks = [[0.0] * (longest - len(candidates)) for candidates in lists]
+    return {
+        **window_tensors(windows),
+        "present": torch.tensor([[place < len(candidates) for place in range(longest)] for candidates in lists]),
+        "labels": torch.tensor([[c.label for c in row] + blank for row, blank in zip(lists, blanks, strict=True)]),
+        "weights": torch.tensor([[c.weight for c in row] + blank for row, blank in zip(lists, blanks, strict=True)]),
+    }
+
+
+def window_tensors(windows: Sequence[Window]) -> dict[str, Tensor]:
+    """The windows as BERT's inputs, padded, ``[N, T]``."""
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    return {name: torch.from_numpy(array) for name, array in zip(names, padded_windows(windows), strict=True)}

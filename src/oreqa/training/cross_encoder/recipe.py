@@ -1,0 +1,93 @@
+"""The recipes of the answer classifier and the span re-ranker, which are one model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from oreqa.defaults import BASE_ENCODER
+from oreqa.training.recipes import Count, InputTokens, Recipe, Share
+
+CrossEncoderLoss = Literal["cross_entropy", "listwise_softmax"]
+"""Names in ``training.losses``."""
+
+
+class CrossEncoderRecipe(Recipe):
+    """What the recipes of classifier and re-ranker share."""
+
+    epochs: Count = 1
+    """How often each question is seen."""
+    freeze_embeddings: bool = True
+    """Keep the embeddings of the model to begin with as they are."""
+    frozen_layers: Annotated[int, Field(ge=0)] = 0
+    """Its lowest layers that are kept as they are: less to learn from few examples, and faster steps."""
+    dropout: Share = 0.1
+    """Dropout."""
+
+    @model_validator(mode="after")
+    def _frozen_layers_stand_on_frozen_embeddings(self) -> Self:
+        if self.frozen_layers and not self.freeze_embeddings:
+            raise ValueError(
+                "frozen layers need the embeddings they were trained with; set freeze_embeddings=true, or frozen_layers=0"
+            )
+        return self
+
+
+class RerankerRecipe(CrossEncoderRecipe):
+    """How a span re-ranker is trained, on what a reader predicted (oreqa mine predictions)."""
+
+    kind: Literal["reranker"]
+    """What is trained."""
+    reader: str
+    """The reader that made the predictions, a name or a folder; training begins with its weights and a new head."""
+    backbone: str | None = None
+    """A re-ranker to begin with instead, as the paper does for small sets."""
+    predictions: Path
+    """The file of predictions."""
+    loss: CrossEncoderLoss = "listwise_softmax"
+    """The right span against the wrong ones of its question (listwise_softmax), or each span by itself (cross_entropy)."""
+    candidates: Annotated[int, Field(ge=2)] = 30
+    """Spans of a question that are compared, the paper's M: one right, the others wrong."""
+    pool: Count = 100
+    """The reader's best wrong spans, from which the wrong ones are drawn."""
+    marking: Literal["marked", "unmarked", "appended"] = "marked"
+    """How a span is shown: marked in its passage, not marked, or appended to the question."""
+    max_tokens: Annotated[int, Field(ge=32, le=512)] = 240
+    """Tokens of an input."""
+
+    @property
+    def files(self) -> list[Path]:
+        """What the run learns from."""
+        return [self.data_root / self.predictions]
+
+
+class ClassifierRecipe(CrossEncoderRecipe):
+    """How a classifier is trained: does a sentence answer a question?"""
+
+    kind: Literal["classifier"]
+    """What is trained."""
+    backbone: str = BASE_ENCODER
+    """The model to begin with, a name or a folder: an encoder, a reader, or a classifier, which keeps its head."""
+    data: Annotated[tuple[Path, ...], Field(min_length=1)]
+    """Pair files with negatives (oreqa mine negatives)."""
+    plausible: tuple[Path, ...] = ()
+    """SQuAD 2.0 files of questions that their paragraph does not answer. The sentences of its plausible answers, which look
+    right and are not, are further negatives (cross_entropy)."""
+    loss: CrossEncoderLoss = "cross_entropy"
+    """Each sentence by itself (cross_entropy), or the answer against the negatives of its question (listwise_softmax)."""
+    marking: Literal["alone", "marked"] = "alone"
+    """How a sentence is shown: alone, as Yang et al. do, or marked in as much of its passage as max_tokens hold."""
+    max_tokens: InputTokens = 128
+    """Tokens of an input."""
+
+    @property
+    def files(self) -> list[Path]:
+        """What the run learns from."""
+        return [self.data_root / part for part in (*self.data, *self.plausible)]
+
+    @model_validator(mode="after")
+    def _no_key_is_ignored(self) -> Self:
+        self._refuse_ignored("plausible", self.loss == "cross_entropy", "loss=cross_entropy")
+        return self

@@ -1,0 +1,165 @@
+"""Training of cross-encoders: the answer classifier and the span re-ranker.
+
+They are one model (``BertCrossEncoder``) with two sources of examples; either can have any loss of ``CROSS_ENCODER_LOSSES``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.pairs import GOLD, Candidate, load_pairs
+from oreqa.datasets.paragraphs import split_articles
+from oreqa.errors import InputError
+from oreqa.mining.predictions import load_predictions
+from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
+from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
+from oreqa.models.cross_encoder.module import BertCrossEncoder
+from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, read_config
+from oreqa.models.graph.weights import find_tokenizer
+from oreqa.models.reader.folder import read_reader_folder
+from oreqa.progress import Advance, Progress, no_progress, show
+from oreqa.training.backbone import start_bert
+from oreqa.training.batches import in_a_row
+from oreqa.training.cross_encoder.examples import (
+    CandidateList,
+    collate_candidates,
+    negative_lists,
+    one_by_one,
+    pair_lists,
+    plausible_candidates,
+    prediction_lists,
+)
+from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe
+from oreqa.training.losses import CROSS_ENCODER_LOSSES, CrossEncoderScores
+from oreqa.training.trainer import Tensors, copy_tokenizer, fit, silence_transformers
+
+EpochDraw = Callable[[CrossEncoderInputs, random.Random, Advance], Sequence[CandidateList]]
+"""The candidate lists of one epoch, in the order in which they are seen if they stay together."""
+
+
+def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
+    """Train a classifier, does a sentence answer a question? (Yang et al. 2021, section 4.1), and save it to ``out``.
+
+    Its negatives are those of the pairs, and sentences that only seem to answer questions (``recipe.plausible``).
+
+    Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be
+    learned from.
+    """
+    pairs = [pair for part in recipe.data for pair in load_pairs(recipe.data_root / part) if pair.source == GOLD]
+    if not any(pair.negatives for pair in pairs):
+        raise InputError("no pair of the data has negatives; make such pairs with: oreqa mine negatives")
+    rejected = [row for part in recipe.plausible for row in _rejected(recipe.data_root / part)]
+    settings = {"kind": CLASSIFIER, "base": recipe.backbone, "titles": recipe.marking != "alone", "closing": True}
+
+    def draw(inputs: CrossEncoderInputs, rng: random.Random, advance: Advance) -> Sequence[CandidateList]:
+        lists = pair_lists(pairs, inputs, advance) + negative_lists(rejected, inputs, advance)
+        if not CROSS_ENCODER_LOSSES[recipe.loss].pointwise:  # candidates one by one are shuffled later
+            rng.shuffle(lists)
+        return lists
+
+    base, count = find_model(recipe.backbone), len(pairs) + len(rejected)
+    keep_head = (read_config(base).get("oreqa") or {}).get("kind") == CLASSIFIER
+    record = _train(recipe, base, settings, draw, count=count, out=out, progress=progress, keep_head=keep_head)
+    return {"pairs": len(pairs), **({"rejected": len(rejected)} if recipe.plausible else {}), **record}
+
+
+def _rejected(path: Path) -> list[tuple[str, Candidate]]:
+    """The questions of a SQuAD 2.0 file's training articles with sentences that only seem to answer them."""
+    pairs = plausible_candidates(split_articles(load_paragraphs(path))[0])
+    if not pairs:
+        raise InputError(f"{path}: no question of its training articles has plausible answers, as in SQuAD 2.0")
+    return pairs
+
+
+def train_reranker(recipe: RerankerRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
+    """Train a span re-ranker, one right prediction of a reader against M - 1 wrong ones (RECONSIDER, section 3), from the
+    reader's weights or another re-ranker's, and save it to ``out``.
+
+    Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError if no question can be
+    learned from.
+    """
+    reader = read_reader_folder(find_model(recipe.reader))
+    base = reader if recipe.backbone is None else read_cross_encoder_folder(find_model(recipe.backbone), RERANKER)
+    rows = [row for row in load_predictions(recipe.data_root / recipe.predictions) if any(row.right) and not all(row.right)]
+    if not rows:
+        raise InputError(f"{recipe.predictions}: no question has both a right and a wrong prediction")
+    settings = {"kind": RERANKER, "base": recipe.reader, "titles": base.titles, "closing": base.closing, "pooler": False}
+
+    def draw(inputs: CrossEncoderInputs, rng: random.Random, advance: Advance) -> Sequence[CandidateList]:
+        return list(prediction_lists(rows, inputs, candidates=recipe.candidates, pool=recipe.pool, rng=rng, advance=advance))
+
+    keep_head = recipe.backbone is not None
+    record = _train(recipe, base.path, settings, draw, count=len(rows), out=out, progress=progress, keep_head=keep_head)
+    return {"questions": len(rows), **record}
+
+
+def _train(
+    recipe: ClassifierRecipe | RerankerRecipe,
+    base: Path,
+    settings: dict[str, Any],
+    draw: EpochDraw,
+    *,
+    count: int,
+    out: Path,
+    progress: Progress,
+    keep_head: bool = False,
+) -> dict[str, Any]:
+    """Train a cross-encoder that begins as the folder ``base``, on ``count`` questions an epoch.
+
+    ``settings`` are kept as ``config.oreqa``.
+    """
+    torch.manual_seed(recipe.seed)
+    settings = {**settings, "marking": recipe.marking, "max_tokens": recipe.max_tokens}
+    with silence_transformers():
+        model = start_bert(
+            BertCrossEncoder,
+            base,
+            freeze_embeddings=recipe.freeze_embeddings,
+            frozen_layers=recipe.frozen_layers,
+            dropout=recipe.dropout,
+            head=keep_head,
+            oreqa=settings,
+            num_labels=1,
+        )
+        tokenizer = find_tokenizer(base)
+        inputs = CrossEncoderInputs(tokenizer, recipe.max_tokens, recipe.marking, settings["titles"], settings["closing"])
+        objective = CROSS_ENCODER_LOSSES[recipe.loss]
+        rng = random.Random(recipe.seed)
+        batch_size = recipe.optimiser.batch
+        with show(progress, "preparing examples", recipe.epochs * count) as advance:
+            epochs = (draw(inputs, rng, advance) for _ in range(recipe.epochs))
+            if objective.pointwise:
+                examples = in_a_row((one_by_one(lists, batch_size, rng) for lists in epochs), batch_size)
+            else:
+                examples = [candidates for lists in epochs for candidates in lists]
+
+        def loss(model: BertCrossEncoder, batch: Tensors) -> Tensor:
+            return objective.loss(_scores(model, batch))
+
+        record = fit(
+            model,
+            examples,
+            collate_candidates,
+            loss,
+            optimiser=recipe.optimiser,
+            seed=recipe.seed,
+            out=out,
+            progress=progress,
+        )
+    copy_tokenizer(tokenizer.parent, out)
+    return record
+
+
+def _scores(model: BertCrossEncoder, batch: Tensors) -> CrossEncoderScores:
+    inputs = {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
+    present = batch["present"]
+    scores = torch.full(present.shape, -1e9, dtype=torch.float32, device=present.device)
+    scores[present] = model(**inputs).float()
+    return CrossEncoderScores(scores=scores, labels=batch["labels"], weights=batch["weights"], present=present)

@@ -1,0 +1,1 @@
+"""Answer extractors: which spans of a passage people ask about."""

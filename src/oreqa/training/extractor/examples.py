@@ -1,0 +1,122 @@
+"""Training examples of the answer extractor: windows of passages with all spans that were asked about."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import Paragraph, placed_answers, readable_title, split_articles
+from oreqa.models.extractor.inputs import ExtractorInputs
+from oreqa.models.graph.windows import Tokens, Window, padded_windows, token_span
+from oreqa.progress import Advance, ignore
+from oreqa.training.batches import TOKENISED_TOGETHER, in_a_row, similar_length_batches
+from oreqa.training.extractor.recipe import ExtractorData, ExtractorRecipe
+from oreqa.training.trainer import Tensors
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractorExample:
+    """A window, and for each of its tokens whether a span may begin (``opens``) or end (``closes``) there; ``spans`` are
+    first and last tokens of the spans that were asked about."""
+
+    window: Window
+    opens: list[bool]
+    closes: list[bool]
+    spans: list[tuple[int, int]]
+
+
+@dataclass(slots=True)
+class _Passage:
+    """A passage with the characters of all spans that were asked about, in whichever file."""
+
+    title: str
+    text: str
+    part: ExtractorData
+    answers: set[tuple[int, int]] = field(default_factory=set)
+
+
+def extractor_examples(
+    recipe: ExtractorRecipe, inputs: ExtractorInputs, advance: Advance = ignore
+) -> list[ExtractorExample]:
+    """All examples of a run in the order in which they are seen, in batches of similar length.
+
+    Each epoch shows one window of each passage, drawn from those that hold a span.
+    """
+    windows: dict[int, list[list[ExtractorExample]]] = {id(part): [] for part in recipe.data}
+    passages = load_passages(recipe)
+    for begin in range(0, len(passages), TOKENISED_TOGETHER):
+        block = passages[begin : begin + TOKENISED_TOGETHER]
+        tokens = inputs.tokenize(text for passage in block for text in (passage.title, passage.text))
+        for passage in block:
+            title = tokens[passage.title]
+            if of_passage := example_windows(inputs, title, tokens[passage.text], passage.answers, recipe.answer_tokens):
+                windows[id(passage.part)].append(of_passage)
+        advance(len(block))
+    epochs = []
+    for epoch in range(max(part.epochs for part in recipe.data)):
+        rng = random.Random(f"{recipe.seed} {epoch}")
+        drawn: list[ExtractorExample] = []
+        for part in recipe.data:
+            of_part = windows[id(part)] if epoch < part.epochs else []
+            sampled = rng.sample(of_part, min(part.passages or len(of_part), len(of_part)))
+            drawn += [rng.choice(of_passage) for of_passage in sampled]
+        rng.shuffle(drawn)
+        epochs.append(similar_length_batches(drawn, lambda example: len(example.window.ids), recipe.optimiser.batch, rng))
+    return in_a_row(epochs, recipe.optimiser.batch)
+
+
+def load_passages(recipe: ExtractorRecipe) -> list[_Passage]:
+    """The passages of all files, each text once, without those that are held out in any of them."""
+    held: set[str] = set()
+    passages: dict[str, _Passage] = {}
+    for part in recipe.data:
+        train, held_out = split_articles(load_paragraphs(recipe.data_root / part.file))
+        held.update(paragraph.text for paragraph in held_out)
+        for paragraph in train:
+            title = readable_title(paragraph.title) if part.titles else ""
+            passage = passages.setdefault(paragraph.text, _Passage(title, paragraph.text, part))
+            passage.answers |= _answers(paragraph)
+    return [passage for text, passage in passages.items() if passage.answers and text not in held]
+
+
+def _answers(paragraph: Paragraph) -> set[tuple[int, int]]:
+    return {place for question in paragraph.questions for place in placed_answers(paragraph.text, question)}
+
+
+def example_windows(
+    inputs: ExtractorInputs, title: Tokens, passage: Tokens, answers: set[tuple[int, int]], longest: int
+) -> list[ExtractorExample]:
+    """The windows of a passage that hold a span. Spans that cut a word, or have over ``longest`` tokens, are left out."""
+    opens, closes = passage.edges(0, len(passage.ids))
+    spans = {span for start, end in answers if (span := token_span(passage, start, end))}
+    fitting = [(a, b) for a, b in sorted(spans) if opens[a] and closes[b] and b - a < longest]
+    examples = []
+    for window in inputs.windows(title, passage):
+        size = window.last - window.first
+        shift = window.first - window.begin
+        inside = [(a + shift, b + shift) for a, b in fitting if a >= window.begin and b + shift < window.last]
+        if inside:
+            front, back = [False] * window.first, [False] * (len(window.ids) - window.last)
+            may_open, may_close = (mask[window.begin : window.begin + size].tolist() for mask in (opens, closes))
+            examples.append(ExtractorExample(window, [*front, *may_open, *back], [*front, *may_close, *back], inside))
+    return examples
+
+
+def collate_windows(examples: Sequence[ExtractorExample], answer_tokens: int) -> Tensors:
+    """Padded tensors of a batch: inputs ``[N, T]``, and ``allowed`` and ``asked`` ``[N, T, W]``, as the losses take them."""
+    ids, mask, types = map(torch.from_numpy, padded_windows([example.window for example in examples]))
+    length = ids.shape[1]
+    opens, closes = (torch.zeros((len(examples), length), dtype=torch.bool) for _ in range(2))
+    asked = torch.zeros((len(examples), length, answer_tokens), dtype=torch.bool)
+    for number, example in enumerate(examples):
+        opens[number, : len(example.opens)] = torch.tensor(example.opens)
+        closes[number, : len(example.closes)] = torch.tensor(example.closes)
+        for first, last in example.spans:
+            asked[number, first, last - first] = True
+    padded = torch.nn.functional.pad(closes, (0, answer_tokens - 1))
+    allowed = opens[:, :, None] & padded.unfold(1, answer_tokens, 1)
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "allowed": allowed, "asked": asked}

@@ -1,0 +1,1 @@
+"""Question generators: from an answer in its context to the question."""

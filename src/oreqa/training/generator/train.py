@@ -1,0 +1,82 @@
+"""Training of the question generator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from oreqa.errors import InputError
+from oreqa.losses.generation import token_loss
+from oreqa.models.folders import find_model, read_config
+from oreqa.models.generator.inputs import GeneratorInputs
+from oreqa.models.generator.module import BertGenerator, start_head
+from oreqa.models.generator.seq2seq import is_seq2seq
+from oreqa.models.graph.weights import find_tokenizer, load_weights
+from oreqa.progress import Progress, no_progress, show
+from oreqa.training.backbone import check_positions, start_bert
+from oreqa.training.generator.examples import Inputs, collate_questions, generator_examples
+from oreqa.training.generator.recipe import GeneratorRecipe
+from oreqa.training.generator.seq2seq import seq2seq_collate, seq2seq_loss, start_seq2seq
+from oreqa.training.trainer import Loss, Tensors, copy_tokenizer, fit, silence_transformers
+
+
+@silence_transformers()
+def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
+    """Train a question generator, with the answer marked in its context (UniLM, Dong et al. 2019), and save it to ``out``.
+
+    If the recipe's backbone is a BART or T5, it is fine-tuned as in ProQA (Xiong et al. 2021, section 2.2) instead.
+    Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be
+    learned from.
+    """
+    torch.manual_seed(recipe.seed)
+    backbone = find_model(recipe.backbone)
+    tokenizer = find_tokenizer(backbone)
+    inputs: Inputs
+    if is_seq2seq(read_config(backbone)):
+        model, inputs = start_seq2seq(recipe, backbone)
+        pad, loss = seq2seq_collate(model), seq2seq_loss(recipe.label_smoothing)
+    else:
+        settings = recipe.folder_settings(read_config(backbone).get("oreqa", {}))
+        model = _start(recipe, backbone, settings)
+        lengths = recipe.max_tokens, recipe.question_tokens
+        inputs = GeneratorInputs(tokenizer, *lengths, settings["styles"], settings["untitled"])
+        pad, loss = collate_questions, _loss(recipe.label_smoothing)
+    with show(progress, "preparing questions") as advance:
+        examples = generator_examples(recipe, inputs, advance)
+    if not examples:
+        raise InputError("there is nothing to learn from: no answer stands where the data says, or all pairs are silver")
+
+    record = fit(model, examples, pad, loss, optimiser=recipe.optimiser, seed=recipe.seed, out=out, progress=progress)
+    copy_tokenizer(tokenizer.parent, out)
+    return record
+
+
+def _loss(smoothing: float) -> Loss:
+    def loss(module: BertGenerator, batch: Tensors) -> Tensor:
+        targets = batch.pop("targets")
+        return token_loss(module(**batch), targets, smoothing)
+
+    return loss
+
+
+def _start(recipe: GeneratorRecipe, backbone: Path, settings: dict[str, Any]) -> BertGenerator:
+    """The backbone with its language model head, or with a new one if it has none."""
+    check_positions(backbone, max_tokens=recipe.max_tokens, question_tokens=recipe.question_tokens)
+    has_head = "cls.predictions.transform.dense.weight" in load_weights(backbone)
+    model = start_bert(
+        BertGenerator,
+        backbone,
+        dropout=recipe.dropout,
+        head=has_head,
+        attention_probs_dropout_prob=recipe.attention_dropout,
+        is_decoder=True,
+        oreqa=settings,
+    )
+    if not has_head:
+        start_head(model)
+    if not torch.cuda.is_available():  # the CPU's fused attention takes a sixth longer with a mask of its own for each row
+        model.set_attn_implementation("eager")
+    return model

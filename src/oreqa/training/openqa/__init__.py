@@ -1,0 +1,1 @@
+"""A question encoder and a reader, fine-tuned together on what the encoder retrieves."""

@@ -1,0 +1,125 @@
+"""Fine-tuning on retrieved passages, step by step: retrieve with the question encoder as it is, read, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from oreqa.datasets.questions import answer_ranges
+from oreqa.models.encoder.folder import EncoderFolder
+from oreqa.models.encoder.inputs import EncoderInputs, input_arrays
+from oreqa.models.encoder.module import DualEncoder
+from oreqa.models.graph.windows import Window, token_span
+from oreqa.models.reader.inputs import ReaderInputs
+from oreqa.models.reader.module import BertReader, read_groups
+from oreqa.training.distributed import summed
+from oreqa.training.losses import OPENQA_LOSSES, OpenQAScores
+from oreqa.training.openqa.data import Collection, MatchedQuestion
+from oreqa.training.openqa.recipe import OpenQARecipe
+from oreqa.training.reader.examples import Group
+from oreqa.training.reader.train import collate_groups
+from oreqa.training.retriever.collator import INPUTS
+from oreqa.training.trainer import Tensors
+
+
+class OpenQAModel(nn.Module):  # type: ignore[misc]
+    """The question encoder and the reader. ``skipped`` counts the steps' questions of which no passage that was read held an
+    answer, and those of which no retrieved one did; it is saved with every checkpoint."""
+
+    def __init__(self, encoder: DualEncoder, reader: BertReader) -> None:
+        super().__init__()
+        self.encoder, self.reader = encoder, reader
+        self.skipped: Tensor
+        self.register_buffer("skipped", torch.zeros(2, dtype=torch.long))
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, pool: Tensor | None = None) -> Any:
+        """With ``pool`` the vectors of questions, ``DualEncoder``'s; without the logits of windows, ``BertReader``'s."""
+        if pool is None:
+            return self.reader(input_ids, attention_mask, token_type_ids)
+        return self.encoder(input_ids, attention_mask, token_type_ids, pool, questions=True)
+
+
+class QuestionCollator:
+    """Turns numbers of questions into the question encoder's inputs; ``numbers`` keeps them."""
+
+    def __init__(self, folder: EncoderFolder, questions: Sequence[MatchedQuestion]) -> None:
+        self._inputs = EncoderInputs(folder.questions or folder).questions([row.question.text for row in questions])
+
+    def __call__(self, numbers: Sequence[int]) -> Tensors:
+        arrays = input_arrays([self._inputs[number] for number in numbers])
+        tensors = (torch.from_numpy(array) for array in arrays)
+        return {**dict(zip(INPUTS, tensors, strict=True)), "numbers": torch.tensor(numbers)}
+
+
+@dataclass
+class OpenQALossOfBatch:
+    """The recipe's loss of a batch of questions: what they retrieve now decides what is compared and read."""
+
+    recipe: OpenQARecipe
+    model: OpenQAModel
+    collection: Collection
+    questions: Sequence[MatchedQuestion]
+    inputs: ReaderInputs
+    _vectors: Tensor | None = None
+
+    def __call__(self, model: Any, batch: Tensors) -> Tensor:
+        """``model`` is ours, or what wraps it in several processes."""
+        vectors = model(**{name: batch[name] for name in INPUTS})[:, 0]
+        if self._vectors is None or self._vectors.device != vectors.device:
+            self._vectors = torch.from_numpy(self.collection.vectors).to(vectors.device)
+        with torch.autocast(vectors.device.type, enabled=False):
+            scores = vectors.float() @ self._vectors.T
+        retrieval, places = scores.topk(min(self.recipe.early_depth, scores.shape[1]), dim=-1)
+        rows = [self.questions[number] for number in batch["numbers"].tolist()]
+        matches = [torch.from_numpy(row.matches).to(places.device) for row in rows]
+        holds = torch.stack([torch.isin(of_row, match) for of_row, match in zip(places, matches, strict=True)])
+        groups, ranks = self._groups(rows, places[:, : self.recipe.passages].tolist())
+        reading = {name: value.to(vectors.device) for name, value in collate_groups(groups).items()}
+        start, end, selection = read_groups(model, reading)
+        unread = ~(reading["spans"][..., 0] >= 0).any(-1).any(-1)
+        if self.model.training:
+            self.model.skipped += summed(torch.stack([unread.sum(), (~holds.any(-1)).sum()]))
+        width = start.shape[1]
+        of_windows = torch.tensor([row + [0] * (width - len(row)) for row in ranks], device=vectors.device)
+        values = OpenQAScores(
+            retrieval=self.recipe.scale * retrieval,
+            holds=holds,
+            start=start,
+            end=end,
+            selection=selection,
+            tokens=reading["tokens"],
+            spans=reading["spans"],
+            present=reading["attention_mask"].any(-1),
+            ranks=of_windows,
+        )
+        return OPENQA_LOSSES[self.recipe.loss](self.recipe, values)
+
+    def _groups(
+        self, rows: Sequence[MatchedQuestion], places: Sequence[Sequence[int]]
+    ) -> tuple[list[Group], list[list[int]]]:
+        """The windows of the passages that each question reads, with the answers' tokens, and their passages' ranks."""
+        texts = self.collection.texts
+        read = {text for of_row in places for place in of_row for text in texts[place]}
+        tokens = self.inputs.tokenize(sorted({*read, *(row.question.text for row in rows)}))
+        groups, ranks = [], []
+        for row, of_row in zip(rows, places, strict=True):
+            windows: list[Window] = []
+            spans: list[list[tuple[int, int]]] = []
+            of_windows: list[int] = []
+            for rank, place in enumerate(of_row):
+                title, text = texts[place]
+                passage = tokens[text]
+                answers = [token_span(passage, first, last) for first, last in answer_ranges(text, row.question)]
+                for window in self.inputs.windows(tokens[row.question.text], tokens[title], passage):
+                    shift = window.first - window.begin
+                    inside = [span for span in answers if span and span[0] >= window.begin and span[1] + shift < window.last]
+                    windows.append(window)
+                    spans.append(sorted({(first + shift, last + shift) for first, last in inside}))
+                    of_windows.append(rank)
+            groups.append(Group(windows, spans))
+            ranks.append(of_windows)
+        return groups, ranks

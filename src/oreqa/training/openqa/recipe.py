@@ -1,0 +1,99 @@
+"""The recipe of fine-tuning a question encoder and a reader together; its defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from oreqa.defaults import BASE_ENCODER, DEFAULT_READER
+from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
+from oreqa.training.recipes import Count, Recipe, Share
+
+OpenQALoss = Literal["shared", "shared_joint", "shared_rerank", "joint", "separate"]
+"""Names in ``training.losses``."""
+
+
+class OpenQARecipe(Recipe):
+    """How a question encoder and a reader are fine-tuned together, on what the encoder retrieves (Xiong et al. 2021).
+
+    The passages' encoder, and so the passages' vectors, stay as they are.
+    """
+
+    kind: Literal["openqa"]
+    """What is trained."""
+    retriever: str = BASE_ENCODER
+    """The encoder to begin with, a name or a folder: one for questions and one for passages, or one for both, which is
+    copied for the questions."""
+    reader: str = DEFAULT_READER
+    """The reader to begin with, a name or a folder; another BERT folder gets new heads."""
+    index: Path | None = None
+    """The index of the passages, made with the retriever; needed unless corpus is set."""
+    corpus: Path | None = None
+    """A SQuAD or MRQA file or a BEIR folder instead, whose paragraphs or documents are the passages."""
+    data: Annotated[tuple[Path, ...], Field(min_length=1)]
+    """The questions to learn from: question lists with answers or patterns, or SQuAD or MRQA files, of which the held-out
+    articles are passed over."""
+    dev: Path
+    """Questions to choose lambda with: a question list, or the held-out articles of a SQuAD or MRQA file."""
+    work: Path | None = None
+    """Folder of what is prepared once: the vectors of corpus, and the questions' matches. Runs with the same corpus,
+    questions and retriever can share it; without it, the folder work in the model's."""
+    epochs: Count = 1
+    """How often each question is seen."""
+    loss: OpenQALoss = "shared"
+    """What the reader learns, beside the question encoder's early loss: spans normalised over all passages that are read
+    (shared), also times the passage's probability (shared_joint) or also with a head that re-ranks the passages
+    (shared_rerank); spans normalised inside each passage, times the passage's probability (joint) or without it
+    (separate)."""
+    passages: Count = 5
+    """Passages that are read for each question."""
+    early_depth: Count = 5000
+    """Retrieved passages that the early loss compares."""
+    match_depth: Count = 10000
+    """Passages, of those that the untuned retriever finds, that are searched for answers beforehand."""
+    scale: Annotated[float, Field(gt=0)] = 1.0
+    """Inner products are multiplied by it before the softmax; an encoder of unit vectors needs more than 1."""
+    skip_unread: bool = True
+    """Skip a question at steps where no passage that is read holds an answer, as the paper says; without, the early loss
+    still learns from it, as in the released code."""
+    max_tokens: Annotated[int, Field(ge=32, le=512)] = 256
+    """Tokens of a window in training."""
+    overlap: Annotated[int, Field(ge=0)] = 64
+    """Tokens that two windows of a long passage share."""
+    answer_tokens: Count = MAX_ANSWER_TOKENS
+    """The longest answer of the trained reader."""
+    freeze_embeddings: bool = True
+    """Keep the embeddings of both as they are."""
+    dropout: Share = 0.1
+    """Dropout; questions are retrieved with it, too."""
+    attention_dropout: Share | None = None
+    """Dropout of the reader's attention weights, which costs a third of the speed on a processor; without it, dropout."""
+
+    @property
+    def files(self) -> list[Path]:
+        """What the run learns from, and chooses lambda with."""
+        return [self.data_root / part for part in (*self.data, self.dev, *([self.corpus] if self.corpus else []))]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether spans are normalised over all passages."""
+        return self.loss.startswith("shared")
+
+    @model_validator(mode="after")
+    def _passages_are_named_once(self) -> Self:
+        if (self.index is None) == (self.corpus is None):
+            raise ValueError("name the passages by either index or corpus")
+        return self
+
+    @model_validator(mode="after")
+    def _windows_move_on(self) -> Self:
+        self._refuse_overlap(self.overlap, self.max_tokens)
+        return self
+
+    @model_validator(mode="after")
+    def _depths_follow_each_other(self) -> Self:
+        if not self.passages <= self.early_depth <= self.match_depth:
+            raise ValueError("passages may be at most early_depth, and that at most match_depth")
+        return self

@@ -1,0 +1,1 @@
+"""Readers: which span answers, and which passage holds it."""

@@ -1,0 +1,82 @@
+"""The recipe of a reader; ``oreqa train reader --help`` lists the keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from oreqa.defaults import BASE_ENCODER
+from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
+from oreqa.training.recipes import Count, NonNegative, Recipe, RecipeTable, Share
+
+ReaderLoss = Literal["dpr", "shared"]
+"""Names in ``training.losses``."""
+
+
+class DataPart(RecipeTable):
+    """A file to train a reader on."""
+
+    file: Path
+    """SQuAD or MRQA file, of which the held-out articles are passed over."""
+    epochs: Count = 1
+    """How often its questions are seen."""
+    questions: Count | None = None
+    """Questions drawn for each epoch; without it, all of them."""
+    asked: Literal["all", "answerable", "unanswerable"] = "all"
+    """Which questions are taken: all, those that their paragraph answers, or those that it does not."""
+    titles: bool = True
+    """Whether the paragraphs' titles mean anything to a reader."""
+
+
+class ReaderRecipe(Recipe):
+    """How a reader is trained: which span answers, and which passage holds it."""
+
+    kind: Literal["reader"]
+    """What is trained."""
+    backbone: str = BASE_ENCODER
+    """The model to begin with: a name or a folder."""
+    data: Annotated[tuple[DataPart, ...], Field(min_length=1)]
+    """The files to learn from."""
+    loss: ReaderLoss = "shared"
+    """Spans are normalised inside each passage (dpr), or over all passages of a question (shared); both learn to select the
+    passage."""
+    supervision: Literal["given", "distant"] = "given"
+    """The annotated offsets (given), or every occurrence of an answer in the passages that BM25 retrieves (distant)."""
+    negatives: NonNegative = 0.2
+    """Mean number of retrieved passages without the answer beside the positive."""
+    unanswerable: Share = 0.1
+    """Share of the questions that are also asked of such passages alone."""
+    depth: Count = 20
+    """Passages retrieved for each question."""
+    max_tokens: Annotated[int, Field(ge=32, le=512)] = 256
+    """Tokens of a window in training."""
+    read_tokens: Annotated[int, Field(ge=32, le=512)] | None = None
+    """Tokens of a window that the trained reader reads; without it, max_tokens."""
+    overlap: Annotated[int, Field(ge=0)] = 64
+    """Tokens that two windows of a long passage share."""
+    answer_tokens: Count = MAX_ANSWER_TOKENS
+    """The longest answer of the trained reader."""
+    freeze_embeddings: bool = True
+    """Keep the backbone's embeddings as they are."""
+    dropout: Share | None = None
+    """Dropout; without it, the backbone's."""
+    attention_dropout: Share | None = None
+    """Dropout of attention weights, which costs a fifth of the speed on a processor; without it, dropout."""
+
+    @property
+    def files(self) -> list[Path]:
+        """What the run learns from."""
+        return [self.data_root / part.file for part in self.data]
+
+    @model_validator(mode="after")
+    def _windows_move_on(self) -> Self:
+        self._refuse_overlap(self.overlap, min(self.max_tokens, self.read_tokens or self.max_tokens))
+        return self
+
+    @model_validator(mode="after")
+    def _no_key_is_ignored(self) -> Self:
+        retrieves = self.negatives > 0 or self.unanswerable > 0 or self.supervision == "distant"
+        self._refuse_ignored("depth", retrieves, "negatives or unanswerable above 0, or supervision=distant")
+        return self

@@ -1,0 +1,1 @@
+"""Dual encoders: questions and candidates as vectors."""

@@ -1,0 +1,62 @@
+"""A dual encoder in the middle of its training: its vectors, and its MRR on a dev set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from oreqa.core import Unit
+from oreqa.datasets.reqa import ReqaTask
+from oreqa.index.encodings import encoder_input
+from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.encoder.folder import EncoderFolder
+from oreqa.models.encoder.module import DualEncoder
+from oreqa.models.graph.torch import TorchSession
+from oreqa.text.sentences import split_sentences
+from oreqa.training.retriever.examples import PassageKey
+
+
+def current_encoder(folder: EncoderFolder, model: DualEncoder) -> Encoder:
+    """The model as it is, as an encoder with the settings of ``folder``; the model is put into its mode for evaluation."""
+    device = str(next(model.parameters()).device)
+    passages, questions = (TorchSession(partial(model.eval(), questions=mode), device) for mode in (False, True))
+    return Encoder(folder, passages, "", model.width, questions)
+
+
+def passage_vectors(
+    folder: EncoderFolder, model: DualEncoder, bf16: bool, passages: Sequence[PassageKey]
+) -> NDArray[np.float32]:
+    """The vectors of passages, ``[passages, D]``, as the model is; it is left in its mode for training."""
+    apart = folder.context == "cross_segment"  # a passage's vector then is the mean of its sentences'
+    texts = [(title, text, split_sentences(text) if apart else []) for text, title in passages]
+    with torch.autocast(next(model.parameters()).device.type, torch.bfloat16, enabled=bf16):
+        rows = current_encoder(folder, model).encode_passages(texts)
+    model.train()
+    return np.stack([row[0] for row in rows])
+
+
+def dev_mrr(
+    task: ReqaTask, folder: EncoderFolder, model: DualEncoder, bf16: bool, *, unit: Unit, passage_weight: float
+) -> float:
+    """MRR, in percent, of the task's questions over all its sentences, or passages; ``passage_weight`` as in
+    RetrieverRecipe. The layers compute in bfloat16 if the training does."""
+    encoder = current_encoder(folder, model)
+    passages = [encoder_input(passage) for passage in task.passages]
+    with torch.autocast(next(model.parameters()).device.type, torch.bfloat16, enabled=bf16):
+        encodings, questions = encoder.encode_passages(passages), encoder.encode(task.questions)
+    if unit == "passage":
+        vectors = np.stack([rows[0] for rows in encodings])
+        owners = np.repeat(np.arange(len(passages)), [len(sentences) for _, _, sentences in passages])
+        gold = [list({int(owners[sentence]) for sentence in sentences}) for sentences in task.gold]
+    else:
+        vectors = np.concatenate([rows[1:] + passage_weight * rows[:1] for rows in encodings])
+        gold = [list(sentences) for sentences in task.gold]
+    scores = questions @ vectors.T
+    best = np.array([row[right].max() for row, right in zip(scores, gold, strict=True)])
+    # Ties share their mean rank: vectors that have all become one gain nothing.
+    ranks = (scores > best[:, None]).sum(1) + ((scores == best[:, None]).sum(1) + 1) / 2
+    return round(100 * float(np.mean(1 / ranks)), 2)

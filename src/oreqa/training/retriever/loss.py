@@ -1,0 +1,227 @@
+"""The dual encoder's loss of a batch: encoding, in chunks if that is asked for, then the recipe's loss of the vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers.base.losses.gradcache import RandContext
+from torch import Tensor
+
+from oreqa.losses.alignment import PairVectors
+from oreqa.losses.variational import variational_loss
+from oreqa.training.distributed import gather_padded
+from oreqa.training.losses import RETRIEVER_LOSSES, AlignedVectors, RetrieverVectors, aligned_loss
+from oreqa.training.retriever.collator import INPUTS
+from oreqa.training.retriever.model import RetrieverModel
+from oreqa.training.retriever.recipe import Alignment, RetrieverRecipe, Variational
+from oreqa.training.trainer import Tensors
+
+SIMILAR, FEWEST = 0.6, 16
+"""Passages are encoded together if the shortest has at least so much of the longest's length, or if there are so few."""
+
+
+class RetrievalLoss:
+    """The recipe's loss of a batch (``RetrieverCollator``), over the candidates of all processes.
+
+    A batch of more than ``recipe.chunk`` questions or passages is encoded so many at a time and twice: first without
+    gradients, for the loss and its gradients at the vectors, then with them (gradient caching, Gao et al. 2021): memory is
+    that of one chunk.
+
+    The model is called as what wraps it in several processes; ``model`` is itself, and ``epoch_batches`` are the batches of
+    an epoch in each process, by which the weights of a companion's losses rise.
+    """
+
+    def __init__(self, recipe: RetrieverRecipe, model: RetrieverModel, epoch_batches: float) -> None:
+        self.recipe, self._model, self._epoch_batches = recipe, model, epoch_batches
+
+    def __call__(self, model: Any, batch: Tensors) -> Tensor:
+        size = self.recipe.chunk
+        sides = [_side(batch, "question"), _side(batch, "passage")]
+        if size is None or max(len(inputs["input_ids"]) for inputs in sides) <= size or not model.training:
+            calls = self._calls(batch, None)
+            vectors = {side: torch.cat([model(**inputs) for inputs in calls[side]]) for side in calls}
+            loss = self.of_vectors(vectors, batch)
+        else:
+            loss = self._cached(model, batch, self._calls(batch, size))
+        if model.training:
+            self._model.batches += 1
+        return loss
+
+    def _calls(self, batch: Tensors, size: int | None) -> dict[str, list[dict[str, Any]]]:
+        """The arguments of the model's calls that encode the questions, the passages, and the pairs of the two if a
+        cross-encoder reads them, ``size`` at a time."""
+        questions, passages = _side(batch, "question"), _side(batch, "passage")
+        parts = _of_similar_length(passages) if size is None else _chunks(passages, size)
+        calls = {
+            "questions": [{**part, "questions": True} for part in _chunks(questions, size or len(questions["input_ids"]))],
+            "passages": list(parts),
+        }
+        if self._model.cross is not None:
+            count = len(batch["positives"])
+            calls["pairs"] = [
+                pair_inputs(batch, slice(begin, begin + (size or count))) for begin in range(0, count, size or count)
+            ]
+        return calls
+
+    def _cached(self, model: Any, batch: Tensors, calls: dict[str, list[dict[str, Any]]]) -> Tensor:
+        """The loss of a batch that is encoded in chunks, whose gradients are computed already."""
+        replays, vectors = [], {}
+        with torch.no_grad():
+            for side, inputs in calls.items():
+                rows = []
+                for chunk in inputs:
+                    replays.append(RandContext(*_tensors(chunk)))
+                    rows.append(model(**chunk))
+                vectors[side] = torch.cat(rows).requires_grad_()
+        with torch.enable_grad():
+            loss = self.of_vectors(vectors, batch)
+        gradients = torch.autograd.grad(loss, list(vectors.values()))
+        again, last = [], []
+        for inputs, of_side in zip(calls.values(), gradients, strict=True):
+            ends = np.cumsum([_outputs(chunk) for chunk in inputs])[:-1].tolist()
+            chunks = list(zip(inputs, of_side.tensor_split(ends), strict=True))
+            again += chunks
+            last.append(len(again) - 1)
+        # Processes exchange the gradients in one backward pass, which has to reach every weight: that of the last chunk of
+        # each side.
+        with nullcontext() if not hasattr(model, "no_sync") else model.no_sync():
+            for number, (chunk, gradient) in enumerate(again):
+                if number not in last:
+                    _replayed(model, chunk, replays[number]).backward(gradient)
+        outputs = [_replayed(model, again[number][0], replays[number]) for number in last]
+        torch.autograd.backward(outputs, [again[number][1] for number in last])
+        return loss.detach().requires_grad_()
+
+    def of_vectors(self, vectors: Mapping[str, Tensor], batch: Tensors) -> Tensor:
+        """The loss from vectors of ``questions`` ``[Q, 1, D]``, of ``passages`` and their sentences ``[N, outputs, D]``, and
+        by a cross-encoder of ``pairs`` ``[Q, 2, D]``."""
+        recipe, passages = self.recipe, vectors["passages"]
+        candidates = passages[batch["rows"], batch["outputs"]]
+        if recipe.context == "late_chunking" and recipe.unit == "sentence":
+            candidates = candidates + recipe.passage_weight * passages[batch["rows"], 0]
+        positives = candidates[batch["positives"]]
+        candidates, texts, shift = gather_padded(candidates, batch["candidate_texts"])
+        dual = RetrieverVectors(
+            questions=vectors["questions"][:, 0],
+            candidates=candidates,
+            positives=batch["positives"] + shift,
+            weights=batch["weights"],
+            answering=_answering(texts, batch),
+            scored=torch.where(batch["scored"] >= 0, batch["scored"] + shift, -1),
+            teacher=batch["teacher"],
+        )
+        loss = RETRIEVER_LOSSES[recipe.loss](recipe, dual)
+        if recipe.alignment is not None:
+            joined = torch.cat([dual.questions, positives, vectors["pairs"].flatten(1)], 1)
+            return self._aligned(recipe.alignment, loss, joined, batch)
+        return loss if recipe.variational is None else loss + self._variational(recipe.variational, vectors, batch)
+
+    def _aligned(self, alignment: Alignment, loss: Tensor, joined: Tensor, batch: Tensors) -> Tensor:
+        """The loss with that of the cross-encoder and the alignment; ``joined`` ``[Q, 4 D]`` are the vectors of questions
+        and answers by the dual encoder, and by the cross-encoder."""
+        joined, texts, shift = gather_padded(joined, batch["candidate_texts"][batch["positives"]])
+        parts = joined.unflatten(1, (4, -1)).unbind(1)
+        vectors = AlignedVectors(
+            dual=PairVectors(parts[0], parts[1]),
+            cross=PairVectors(parts[2], parts[3]),
+            anchors=torch.arange(len(batch["positives"]), device=joined.device) + shift,
+            weights=batch["weights"],
+            answering=_answering(texts, batch),
+            blank=texts < 0,
+        )
+        return aligned_loss(alignment, self.recipe.scale, loss, vectors, self._ramp(alignment.ramp_epochs))
+
+    def _variational(self, variational: Variational, vectors: Mapping[str, Tensor], batch: Tensors) -> Tensor:
+        """The loss of generating the pairs' texts from their vectors."""
+        assert self._model.decoders is not None
+        rows, outputs = (batch[name][batch["positives"]] for name in ("rows", "outputs"))
+        texts = []
+        for side, places, of_place in (
+            ("question", torch.arange(len(rows), device=rows.device), torch.zeros_like(rows)),
+            ("passage", rows, outputs),
+        ):
+            ids, pool = batch[f"{side}_input_ids"][places], batch[f"{side}_pool"][places, of_place]
+            texts += [ids[:, 1:], pool[:, 1:] > 0]  # [CLS] is certain
+        words = self._model.encoder.passages.bert.embeddings.word_embeddings.weight
+        answers = vectors["passages"][rows, outputs]
+        terms = self._model.decoders(vectors["questions"][:, 0], answers, *texts, words)
+        kl_weight = variational.kl_weight * self._ramp(variational.ramp_epochs)
+        return variational_loss(
+            terms.reconstruction, terms.kl, batch["weights"], variational.reconstruction_weight, kl_weight
+        )
+
+    def _ramp(self, epochs: float) -> float:
+        """The share of its full value of a weight that rises linearly over so many epochs."""
+        return min(1.0, float(self._model.batches) / (self._epoch_batches * epochs)) if epochs else 1.0
+
+
+def _answering(texts: Tensor, batch: Tensors) -> Tensor:
+    """Which of the candidates with these numbers of their ``texts`` (``[C]``) answer each question, or are blank:
+    ``[Q, C]``."""
+    return (texts[None, :, None] == batch["answer_texts"][:, None, :]).any(-1) | (texts < 0)
+
+
+def _side(batch: Tensors, side: str) -> Tensors:
+    return {name: batch[f"{side}_{name}"] for name in INPUTS}
+
+
+def pair_inputs(batch: Tensors, part: slice) -> dict[str, Any]:
+    """The cross-encoder's arguments for a part of a batch's questions and their answers: each passage once, whose sentences
+    several of them may ask for."""
+    rows, outputs = (batch[name][batch["positives"]][part] for name in ("rows", "outputs"))
+    needed, places = rows.unique(return_inverse=True)
+    return {
+        "questions": _trimmed({name: value[part] for name, value in _side(batch, "question").items()}),
+        "passages": _trimmed({name: value[needed] for name, value in _side(batch, "passage").items()}),
+        "rows": places,
+        "outputs": outputs,
+    }
+
+
+def _tensors(inputs: Mapping[str, Any]) -> list[Tensor]:
+    """All tensors among a call's arguments."""
+    flat = [value.values() if isinstance(value, dict) else [value] for value in inputs.values()]
+    return [value for values in flat for value in values if isinstance(value, Tensor)]
+
+
+def _outputs(inputs: Mapping[str, Any]) -> int:
+    """Rows of what the model returns for a call's arguments."""
+    return len(inputs["rows"] if "rows" in inputs else inputs["input_ids"])
+
+
+def _replayed(model: Any, inputs: dict[str, Any], replay: RandContext) -> Tensor:
+    """The vectors of a chunk, with the random state of the first pass, on the GPU too: dropout is the same."""
+    with replay:
+        vectors: Tensor = model(**inputs)
+    return vectors
+
+
+def _of_similar_length(inputs: Tensors) -> list[Tensors]:
+    """Inputs that come sorted by length in parts, so that little is computed on padding."""
+    lengths = inputs["attention_mask"].sum(1).tolist()
+    cuts = [len(lengths)]
+    for row in range(len(lengths) - 1, 0, -1):
+        if cuts[0] - row >= FEWEST and lengths[row - 1] < SIMILAR * lengths[cuts[0] - 1]:
+            cuts.insert(0, row)
+    return [_rows(inputs, begin, end) for begin, end in pairwise([0, *cuts])]
+
+
+def _chunks(inputs: Tensors, size: int) -> Iterator[Tensors]:
+    for begin in range(0, len(inputs["input_ids"]), size):
+        yield _rows(inputs, begin, begin + size)
+
+
+def _rows(inputs: Tensors, begin: int, end: int) -> Tensors:
+    """Some of the inputs."""
+    return _trimmed({name: value[begin:end] for name, value in inputs.items()})
+
+
+def _trimmed(inputs: Tensors) -> Tensors:
+    """The inputs padded no further than their longest."""
+    longest = int(inputs["attention_mask"].sum(1).max())
+    return {name: value[..., :longest] for name, value in inputs.items()}

@@ -1,0 +1,182 @@
+"""Rounds of a retriever's training: each pair once, in batches that hold no passage twice.
+
+Batches are drawn from all pairs, or each from one cluster of similar passages (Xiong et al. 2021, Algorithm 1).
+"""
+
+from __future__ import annotations
+
+import io
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.files import write_bytes
+from oreqa.index.clusters import k_means
+from oreqa.training.distributed import from_first_process, process_number
+from oreqa.training.retriever.examples import PassageKey, RetrieverExample
+from oreqa.training.retriever.recipe import RoundOrder
+
+Batches: TypeAlias = list[list[RetrieverExample]]
+
+OfRound = Callable[[int], Mapping[PassageKey, int]]
+"""The cluster of each passage in a round, by the round's number."""
+
+
+def batches_in_a_round(examples: Sequence[RetrieverExample], batch: int) -> int:
+    """The fewest batches of at most ``batch`` examples that hold no passage twice."""
+    repeats = Counter(example.passage for example in examples)
+    return max(-(-len(examples) // batch), max(repeats.values(), default=0))
+
+
+def distinct_batches(examples: Sequence[RetrieverExample], batch: int, rng: random.Random) -> Batches:
+    """Pairs at random, in ``batches_in_a_round`` batches of about one size."""
+    return _shuffled(_deal(_by_passage(examples, rng), batches_in_a_round(examples, batch), rng), rng)
+
+
+def cluster_batches(
+    examples: Sequence[RetrieverExample], clusters: Mapping[PassageKey, int], batch: int, rng: random.Random
+) -> Batches:
+    """As many full batches of one cluster each as the pairs allow, in random order among batches of what is left.
+
+    These are ``batches_in_a_round`` batches in all, whatever the ``clusters``: full ones of one cluster are taken apart
+    where what is left needs more. Raises KeyError for a passage without a cluster.
+    """
+    members: dict[int, list[RetrieverExample]] = defaultdict(list)
+    for example in examples:
+        members[clusters[example.source]].append(example)
+    full: Batches = []
+    left: list[RetrieverExample] = []
+    for number in sorted(members):
+        passages = _by_passage(members[number], rng)
+        count = _full_batches([len(questions) for questions in passages], batch)
+        chosen, rest = _take(passages, count, batch)
+        full += _deal(chosen, count, rng)
+        left += rest
+    rng.shuffle(full)
+    total = batches_in_a_round(examples, batch)
+    while left:
+        passage, repeats = Counter(example.passage for example in left).most_common(1)[0]
+        if repeats <= total - len(full):
+            break
+        others = (place for place, rows in enumerate(full) if all(example.passage != passage for example in rows))
+        left += full.pop(next(others, -1))
+    return _shuffled(full + _deal(_by_passage(left, rng), total - len(full), rng), rng)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverRounds:
+    """The rounds of a training run. ``draw`` gives the pairs of a round; each passage has as many in every round."""
+
+    order: RoundOrder
+    count: int
+    batch: int
+    seed: int
+    draw: Callable[[random.Random], list[RetrieverExample]]
+    clusters: OfRound
+    """Asked for with the order ``clusters`` alone."""
+
+    @property
+    def batches(self) -> int:
+        """Batches of a round."""
+        return batches_in_a_round(self.draw(random.Random(self.seed)), self.batch)
+
+    def begin(self, number: int) -> Batches:
+        """The batches of a round; they do not depend on the rounds before it, except for its clusters."""
+        rng = random.Random(f"{self.seed} {number}")
+        examples = self.draw(rng)
+        if self.order == "clusters":
+            return cluster_batches(examples, self.clusters(number), self.batch, rng)
+        return distinct_batches(examples, self.batch, rng)
+
+
+def _by_passage(examples: Iterable[RetrieverExample], rng: random.Random) -> Batches:
+    """The pairs of each passage, in random order; passages in random order."""
+    groups: dict[str | PassageKey, list[RetrieverExample]] = defaultdict(list)
+    for example in examples:
+        groups[example.passage].append(example)
+    passages = [rng.sample(group, len(group)) for group in groups.values()]
+    return _shuffled(passages, rng)
+
+
+def _full_batches(repeats: Sequence[int], batch: int) -> int:
+    """How many batches of ``batch`` different passages there can be of passages that have so many pairs each."""
+    count = sum(repeats) // batch
+    while sum(min(count, pairs) for pairs in repeats) < count * batch:
+        count -= 1
+    return count
+
+
+def _take(passages: Batches, count: int, batch: int) -> tuple[Batches, list[RetrieverExample]]:
+    """``count * batch`` pairs, at most ``count`` of each passage, and the rest.
+
+    Passages with most pairs come first, so that the rest repeats few.
+    """
+    room, chosen, rest = count * batch, [], []
+    for questions in sorted(passages, key=len, reverse=True):
+        size = min(count, len(questions), room)
+        room -= size
+        chosen.append(questions[:size])
+        rest += questions[size:]
+    return chosen, rest
+
+
+def _deal(passages: Batches, count: int, rng: random.Random) -> Batches:
+    """``count`` batches whose sizes differ by one at most; no passage may have more pairs than there are batches."""
+    batches: Batches = [[] for _ in range(count)]
+    waiting: list[int] = []
+    for questions in passages:
+        taken: set[int] = set()
+        for question in questions:
+            if not waiting:
+                waiting = rng.sample(range(count), count)
+            place = next(place for place in range(len(waiting) - 1, -1, -1) if waiting[place] not in taken)
+            number = waiting.pop(place)
+            taken.add(number)
+            batches[number].append(question)
+    return batches
+
+
+def _shuffled(rows: Batches, rng: random.Random) -> Batches:
+    return rng.sample(rows, len(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class PassageClusters:
+    """The clusters of a run's ``passages``, made anew every ``interval`` rounds from what ``encode`` gives at that time.
+
+    ``encode`` returns vectors ``[passages, D]``. Clusters are kept in ``folder``, where a run that resumes in the middle of
+    a round reads them: its model has changed since they were made.
+    """
+
+    passages: Sequence[PassageKey]
+    encode: Callable[[Sequence[PassageKey]], NDArray[np.float32]]
+    number: int
+    points: int
+    interval: int
+    seed: int
+    folder: Path
+
+    def of_round(self, number: int) -> Mapping[PassageKey, int]:
+        """The cluster of each passage in a round."""
+        return dict(zip(self.passages, self._assignments(number // self.interval).tolist(), strict=True))
+
+    def _assignments(self, clustering: int) -> NDArray[np.int32]:
+        """Each passage's cluster, ``[passages]``, in the clustering of that number; the same in all processes."""
+        file, writes = self.folder / f"clusters-{clustering}.npy", process_number()[0] == 0
+        stored: NDArray[np.int32] | None = from_first_process(np.load(file) if writes and file.is_file() else None)
+        if stored is not None:
+            return stored
+        # All processes encode all passages: none has to wait for what another one sends.
+        numbers = from_first_process(k_means(self.encode(self.passages), self.number, self.points, self.seed + clustering))
+        if writes:
+            content = io.BytesIO()
+            np.save(content, numbers)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_bytes(file, content.getvalue())
+        return numbers

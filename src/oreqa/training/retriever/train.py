@@ -1,0 +1,162 @@
+"""Training of the dual encoder on gold and silver pairs (Yang et al. 2021)."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from oreqa.datasets.load import load_task, load_training_pairs
+from oreqa.datasets.pairs import passage_pairs
+from oreqa.errors import InputError
+from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
+from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder
+from oreqa.models.folders import find_model
+from oreqa.progress import Progress, no_progress, show
+from oreqa.training.backbone import check_positions
+from oreqa.training.batches import in_a_row
+from oreqa.training.retriever.collator import RetrieverCollator
+from oreqa.training.retriever.cross_side import save_cross
+from oreqa.training.retriever.dev import dev_mrr, passage_vectors
+from oreqa.training.retriever.examples import PairPool, RetrieverExample, by_passage
+from oreqa.training.retriever.loss import RetrievalLoss
+from oreqa.training.retriever.model import start_model
+from oreqa.training.retriever.recipe import RetrieverRecipe
+from oreqa.training.retriever.rounds import PassageClusters, RetrieverRounds
+from oreqa.training.retriever.save import save_encoder
+from oreqa.training.retriever.start import start_encoder
+from oreqa.training.trainer import EarlyStopping, checkpoints_of, epoch_batches, fit, silence_transformers, uses_bf16
+
+CLUSTER_BATCHES = 8
+"""Batches of questions for each cluster, if a recipe names no number of clusters; there are two at least."""
+
+
+@silence_transformers()
+def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
+    """Train a dual encoder and save it to ``out`` as a sentence-transformers folder; returns what run.json holds.
+
+    Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be learned from.
+    """
+    torch.manual_seed(recipe.seed)
+    backbone = read_encoder_folder(find_model(recipe.backbone))
+    check_positions(backbone.transformer, max_tokens=recipe.max_tokens)
+    folder = _with_recipe_settings(backbone, recipe)
+    model = _start(recipe, folder)
+    with show(progress, "preparing pairs") as advance:
+        pairs = []
+        for part in recipe.data:
+            loaded = load_training_pairs(recipe.data_root / part)
+            pairs += loaded
+            advance(len(loaded))
+        if recipe.unit == "passage":
+            pairs = passage_pairs(pairs)
+        pool = PairPool(recipe, pairs)
+        collate = RetrieverCollator(folder, pairs, pool.answers, recipe.unit)
+        examples, clusters = _examples(recipe, pool, folder, model, out)
+    training_model = start_model(model, recipe)
+
+    def save(path: Path) -> None:
+        save_encoder(model, backbone, recipe.pooling, recipe.max_tokens, path, new_layers=recipe.encoder != "backbone")
+        if training_model.cross is not None and recipe.alignment and recipe.alignment.keep_cross:
+            save_cross(training_model.cross, path)
+
+    record = fit(
+        training_model,
+        examples,
+        collate,
+        RetrievalLoss(recipe, training_model, epoch_batches(examples, recipe.epochs, recipe.optimiser.batch)),
+        optimiser=recipe.optimiser,
+        seed=recipe.seed,
+        out=out,
+        progress=progress,
+        save=save,
+        early_stopping=_early_stopping(recipe, folder, model),
+    )
+    return {"pairs": len(pairs), **({"clusters": clusters} if clusters else {}), **record}
+
+
+def _with_recipe_settings(folder: EncoderFolder, recipe: RetrieverRecipe) -> EncoderFolder:
+    """The backbone's settings, with those of the recipe."""
+    return replace(
+        folder,
+        pooling=recipe.pooling,
+        normalise=recipe.similarity == "cosine",
+        context=recipe.context,
+        query_token_type=QUERY_TOKEN_TYPE if recipe.input_types else 0,
+        max_tokens=recipe.max_tokens,
+        questions=_with_recipe_settings(folder.questions, recipe) if folder.questions else None,
+    )
+
+
+def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
+    settings = {
+        "kind": "encoder",
+        "context": folder.context,
+        "query_token_type": folder.query_token_type,
+        "projection": recipe.projection,
+    }
+    if recipe.towers == "separate":
+        settings["towers"] = recipe.towers
+    if recipe.similarity == "dot":
+        settings["similarity"] = recipe.similarity
+    if recipe.pooling == "attention":
+        settings |= {"hops": recipe.hops, "joining": recipe.joining}
+    model = start_encoder(folder.path, settings, recipe.dropout, None if recipe.encoder == "backbone" else recipe.encoder)
+    if recipe.freeze_embeddings:
+        for tower in model.towers:
+            tower.bert.embeddings.word_embeddings.requires_grad_(False)
+            tower.bert.embeddings.position_embeddings.requires_grad_(False)
+    return model
+
+
+def _examples(
+    recipe: RetrieverRecipe, pool: PairPool, folder: EncoderFolder, model: DualEncoder, out: Path
+) -> tuple[list[RetrieverExample] | RetrieverRounds, int]:
+    """All examples of a run in the order in which they are seen, or the rounds that make it; and the number of clusters."""
+    batch, rng = recipe.optimiser.batch, random.Random(recipe.seed)
+    examples = pool.draw(random.Random(recipe.seed))
+    if len(examples) == 1:
+        raise InputError("the data has one pair: its answer has no other to be told from; name data with more")
+    if not examples:
+        raise InputError(
+            f"no pair of the data can be learned from: none is gold, and silver = {recipe.silver} with min_probability = "
+            f"{recipe.min_probability} takes no silver one; lower min_probability, or set silver=positives"
+        )
+    if recipe.batches == "by_passage":
+        return in_a_row((by_passage(pool.draw(rng), batch, rng) for _ in range(recipe.epochs)), batch), 0
+    passages = list(dict.fromkeys(example.source for example in examples))
+    number = _cluster_count(recipe, len(examples), len(passages)) if recipe.batches == "clusters" else 0
+    clusters = PassageClusters(
+        passages=passages,
+        encode=partial(passage_vectors, folder, model, uses_bf16(recipe.optimiser.precision)),
+        number=number,
+        points=recipe.cluster_points,
+        interval=recipe.cluster_epochs,
+        seed=recipe.seed,
+        folder=checkpoints_of(out),
+    )
+    return RetrieverRounds(recipe.batches, recipe.epochs, batch, recipe.seed, pool.draw, clusters.of_round), number
+
+
+def _cluster_count(recipe: RetrieverRecipe, pairs: int, passages: int) -> int:
+    """The number of clusters. Raises InputError if there are no more passages: each would be a cluster of its own."""
+    number = recipe.clusters or max(2, -(-pairs // (CLUSTER_BATCHES * recipe.optimiser.batch)))
+    if number >= passages:
+        raise InputError(
+            f"the data has {passages:,} passages, too few for {number:,} clusters: set clusters lower, or batches=distinct"
+        )
+    return number
+
+
+def _early_stopping(recipe: RetrieverRecipe, folder: EncoderFolder, model: DualEncoder) -> EarlyStopping | None:
+    if recipe.dev is None:
+        return None
+    task = load_task(recipe.data_root / recipe.dev, "dev", held_out=True)
+    passage_weight = recipe.passage_weight if recipe.context == "late_chunking" else 0.0
+    bf16 = uses_bf16(recipe.optimiser.precision)
+    metric = partial(dev_mrr, task, folder, model, bf16, unit=recipe.unit, passage_weight=passage_weight)
+    return EarlyStopping(dev_metric=metric, patience=recipe.patience)
