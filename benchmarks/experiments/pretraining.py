@@ -35,12 +35,12 @@ from oreqa.defaults import BASE_ENCODER
 from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, write_json, write_text
-from oreqa.generation.sources import index_data
 from oreqa.index.encodings import encoder_input
+from oreqa.index.passages import index_data
+from oreqa.index.store import Settings
 from oreqa.mining import mine_cloze
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.mixing import mix_weights
-from oreqa.progress import no_progress
 from oreqa.provenance import data_hash
 from oreqa.training import train_model
 
@@ -68,7 +68,7 @@ def load_task(corpus: Path, index: Path, split: str, held_out: bool) -> Task:
     """
     gold = defaultdict[str, list[int]](list)
     if corpus.is_dir():
-        with index_data(corpus, index, BASE_ENCODER, "cpu", no_progress) as opened:
+        with index_data(index, corpus, Settings(model=BASE_ENCODER)) as opened:
             passages = list(opened.passages())
         places = defaultdict[str, list[int]](list)
         for place, passage in enumerate(passages):

@@ -25,9 +25,8 @@ from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.reqa import draw_questions
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
-from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.metrics import gold_ranks
-from oreqa.index.passages import index_passages, sentence_rows
+from oreqa.index.passages import index_corpus, index_passages, sentence_rows
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 
@@ -85,7 +84,7 @@ def document_rank(hits: Sequence[Hit], scores: Any, gold: set[str]) -> float:
 def document_ranks(folder: Path, work: Path, count: int, classifier: CrossEncoder) -> dict[str, Any]:
     """The MRR of documents by depth and weight."""
     task = small_task(load_beir(folder, SPLIT))
-    index = index_beir(work, task, Settings(model=DEFAULT_ENCODER))
+    index = index_corpus(work, task.corpus, Settings(model=DEFAULT_ENCODER))
     golds = {name: {d for d, grade in grades.items() if grade > 0} for name, grades in task.qrels.items()}
     asked = [name for name in task.queries if golds[name]]
     asked = random.Random(0).sample(asked, min(count, len(asked)))

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.datasets.load import answered_questions, data_kind, load_paragraphs, load_question_file, load_training_pairs
+from oreqa.datasets.load import (
+    answered_questions,
+    data_kind,
+    load_paragraphs,
+    load_question_file,
+    load_task,
+    load_training_pairs,
+)
 from oreqa.datasets.paragraphs import is_held_out
 from oreqa.errors import InputError
 
@@ -66,3 +73,28 @@ def test_training_pairs_of_a_pair_file_and_of_a_task(squad_file: Path, tmp_path:
     assert [pair.question for pair in load_training_pairs(tmp_path / "p.jsonl")] == ["a"]
     asked = {question.text for question in answered_questions(squad_file)}
     assert {pair.question for pair in load_training_pairs(squad_file)} == asked
+
+
+def test_beir_folders_are_tasks_of_their_supporting_documents(tmp_path: Path) -> None:
+    folder = tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    rows = [
+        ("d0", "T", "gold."),
+        ("d1", "T", "of the same title."),
+        ("d2", "", "alone"),
+        ("d3", "U", "of nobody"),
+        ("d4", "", " "),
+    ]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps({"_id": i, "title": t, "text": x}) + "\n" for i, t, x in rows))
+    (folder / "queries.jsonl").write_text(
+        '{"_id": "a", "text": "Q"}\n{"_id": "b", "text": "Q"}\n{"_id": "c", "text": "R"}\n'
+    )
+    (folder / "qrels" / "train.tsv").write_text("a\td0\t1\nb\td2\t1\nb\td3\t0\nc\td4\t1\n")
+    task = load_task(folder)
+    assert [p.text for p in task.passages] == ["gold.", "of the same title.", "alone"]
+    assert (task.questions, task.gold) == (("Q",), ((0, 2),))
+    with pytest.raises(InputError, match="there is no such file"):
+        load_task(tmp_path / "nothing.json")
+    (folder / "qrels" / "none.tsv").write_text("a\td0\t0\n")
+    with pytest.raises(InputError, match="split none: no question with an answer"):
+        load_task(folder, "none")

@@ -2,19 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from oreqa.core import Document, Passage
-from oreqa.corpus.splitter import split_passages
 from oreqa.datasets.beir import Beir, Entry
 from oreqa.datasets.paragraphs import Gold, Paragraph, Question
 from oreqa.datasets.reqa import build_reqa
-from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.ranking import rank_documents, rank_sentences
-from oreqa.index import writer
-from oreqa.index.passages import index_passages
+from oreqa.index.passages import index_corpus, index_passages
 from oreqa.index.store import Settings
 
 
@@ -57,27 +52,10 @@ def test_beir_ranks_documents_by_their_best_passage(tiny: Path, tmp_path: Path) 
     long = "Nothing of note is said here. " * 20
     corpus = (Entry("d1", "One", long + "Bees hum."), Entry("d2", "Two", "Owls hoot."), Entry("d3", "", "Rain."))
     task = Beir(corpus, {"q": "bees hum", "r": "owls"}, {"q": {"d1": 2, "d3": 0}, "r": {"d2": 1, "d1": 1}})
-    index = index_beir(tmp_path / "kb", task, Settings(str(tiny)))
+    index = index_corpus(tmp_path / "kb", task.corpus, Settings(str(tiny)))
     assert index.counts()["passages"] > 3
     rows = {row.id: row for row in rank_documents(task, index, "sparse")}
     assert rows["q"].metrics["mrr"] == 1
     assert rows["q"].metrics["ndcg@10"] == pytest.approx(1.0)
     assert rows["r"].top[0][0] == "d2"
     assert rows["q"].gold == ["d1"]
-
-
-def test_a_kept_beir_index_cuts_only_what_is_new(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = [Entry(f"d{i}", "", f"Bee number {i} hums.") for i in range(3)]
-    settings = Settings(str(tiny))
-    index_beir(tmp_path / "kb", Beir(tuple(corpus), {}, {}), settings)
-    cut: list[str] = []
-
-    def note(document: Document, *arguments: Any) -> list[Passage]:
-        cut.append(document.key)
-        return split_passages(document, *arguments)
-
-    monkeypatch.setattr(writer, "split_passages", note)
-    again = Beir((*corpus[1:], Entry("d3", "", "Owls hoot.")), {}, {})
-    index = index_beir(tmp_path / "kb", again, settings)
-    assert cut == ["d3"]
-    assert index.counts()["documents"] == 3

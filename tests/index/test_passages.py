@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from oreqa.core import Document, Passage, Sentence
-from oreqa.corpus.splitter import paragraph_passage
+from oreqa.corpus.splitter import paragraph_passage, split_passages
+from oreqa.datasets.beir import Entry
+from oreqa.datasets.load import load_passages
 from oreqa.errors import InputError
+from oreqa.index import writer
 from oreqa.index.ingest import index_files
-from oreqa.index.passages import index_passages, sentence_rows
+from oreqa.index.passages import index_corpus, index_data, index_passages, sentence_rows
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 
@@ -75,3 +80,33 @@ def test_an_index_of_files_is_refused(tmp_path: Path, tiny: Path, library: Path)
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     with pytest.raises(InputError, match="was not made from the task's passages"):
         sentence_rows(Index.open(tmp_path / "kb"), passages(*TEXTS))
+
+
+def test_a_kept_index_of_a_corpus_cuts_only_what_is_new(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = [Entry(f"d{i}", "", f"Bee number {i} hums.") for i in range(3)]
+    settings = Settings(str(tiny))
+    index_corpus(tmp_path / "kb", corpus, settings)
+    cut: list[str] = []
+
+    def note(document: Document, *arguments: Any) -> list[Passage]:
+        cut.append(document.key)
+        return split_passages(document, *arguments)
+
+    monkeypatch.setattr(writer, "split_passages", note)
+    index = index_corpus(tmp_path / "kb", [*corpus[1:], Entry("d3", "", "Owls hoot.")], settings)
+    assert cut == ["d3"]
+    assert index.counts()["documents"] == 3
+
+
+def test_data_files_are_indexed_whatever_they_ask(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    with index_data(tmp_path / "kb", squad_file, Settings(str(tiny))) as index:
+        assert [passage.text for passage in index.passages()] == [passage.text for passage in load_passages(squad_file)]
+    rows = [{"_id": "a", "title": "Owls", "text": "They hoot. " * 40}, {"_id": "b", "title": "A title \ud800", "text": ""}]
+    (tmp_path / "beir").mkdir()
+    (tmp_path / "beir" / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with index_data(tmp_path / "kb2", tmp_path / "beir", Settings(str(tiny))) as index:
+        assert [passage.document_key for passage in index.passages()][-2:] == ["a", "b"]
+        assert [passage.text for passage in index.passages()][-1] == "A title \ufffd"
+    (tmp_path / "e.json").write_text('{"data": [{"paragraphs": [{"context": " "}]}]}')
+    with pytest.raises(InputError, match="it holds no paragraph with text"):
+        index_data(tmp_path / "kb3", tmp_path / "e.json", Settings(str(tiny)))

@@ -62,9 +62,9 @@ def silver(mined: SilverPairs, min_probability: float, out: Path, as_json: bool)
 
 
 def _print_silver(mined: SilverPairs, min_probability: float, out: Path) -> None:
-    from oreqa.mining.silver import LIKELY
+    from oreqa.mining.silver import MIN_PROBABILITY
 
-    bar, gold = max(min_probability, LIKELY), len(mined.of_source("gold"))
+    bar, gold = max(min_probability, MIN_PROBABILITY), len(mined.of_source("gold"))
     likely = [row for row in mined.of_source("silver") if row["score"] >= bar]
     gain = f", {len(likely) / gold:.0%} more than the {gold:,} gold ones" if gold else ""
     counts = f"{len(likely):,} silver pairs of p >= {bar:g} for {mined.questions:,} questions{gain}"

@@ -15,10 +15,9 @@ from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import split_articles
 from oreqa.datasets.reqa import build_reqa, draw_questions, load_boundaries, need_questions, often_asked
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
-from oreqa.evaluation.corpora import index_beir
 from oreqa.evaluation.ranking import rank_documents, rank_sentences
 from oreqa.evaluation.write import EvalRun, run_folder, write_run
-from oreqa.index.passages import index_passages
+from oreqa.index.passages import index_corpus, index_passages
 from oreqa.index.store import Settings
 from oreqa.models.graph.precision import used_precision
 from oreqa.progress import Progress, no_progress, show
@@ -119,7 +118,7 @@ def evaluate_beir(
     settings, scorer = Settings(model=str(model)), load_hit_reranker(hit_reranker, rerank_hits, device)
     task = load_beir(data, split)
     begin = time.monotonic()
-    opened = index_beir(Path(index) if index else out / "index", task, settings, device, progress)
+    opened = index_corpus(Path(index) if index else out / "index", task.corpus, settings, device, progress)
     with show(progress, "ranking questions", len(task.queries)) as advance:
         results = rank_documents(task, opened, mode, advance, scorer, rerank_hits)
     run = EvalRun(

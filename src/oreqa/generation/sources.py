@@ -10,17 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oreqa.arguments import as_path
-from oreqa.core import Document, Passage
-from oreqa.datasets.beir import load_corpus
-from oreqa.datasets.load import load_paragraphs, load_passages
-from oreqa.datasets.paragraphs import whole_passages
+from oreqa.core import Passage
+from oreqa.datasets.load import load_passages
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.errors import InputError
-from oreqa.index.in_memory import index_documents
-from oreqa.index.passages import index_passages
+from oreqa.index.passages import index_data, work_folder
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
-from oreqa.mining.tasks import default_work
 from oreqa.progress import Progress
 
 
@@ -69,21 +65,7 @@ def open_source(
         yield PassageSource(passages, hashlib.sha256(texts.encode()).hexdigest())
         return
     else:
-        place = default_work(out) if work is None else as_path(work, "work")
-        opened = index_data(Path(data), place, model or DEFAULT_ENCODER, device, progress)
+        settings = Settings(model=str(model or DEFAULT_ENCODER))
+        opened = index_data(work_folder(work, out), Path(data), settings, device, progress)
     with opened:
         yield PassageSource(list(opened.passages()), f"{opened.content_stamp} {opened.fingerprint}", opened)
-
-
-def index_data(data: Path, work: Path, model: str | Path, device: str, progress: Progress) -> Index:
-    """Index the paragraphs of a SQuAD or MRQA file, or the documents of a BEIR folder, in the folder ``work``.
-
-    Questions that the data holds are not looked at. Raises InputError for data that cannot be read.
-    """
-    if not data.is_dir() and not any(paragraph.text.strip() for paragraph in load_paragraphs(data)):
-        raise InputError(f"{data}: it holds no paragraph with text")
-    if data.is_dir():
-        documents = [Document(entry.id, entry.title, entry.text) for entry in load_corpus(data) if entry.text.strip()]
-        index_documents(work, documents, model=model, prune=True, device=device, progress=progress)
-        return Index.open(work, device)
-    return index_passages(work, whole_passages(load_paragraphs(data)), Settings(model=str(model)), device, progress)

@@ -1,9 +1,9 @@
-"""Passages that were cut elsewhere as an index, and where their sentences stand in it."""
+"""Index ready-made passages and data files; map the passages' sentences to rows of scores."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import groupby
 from pathlib import Path
 
@@ -12,6 +12,9 @@ import numpy as np
 from oreqa.arguments import as_path
 from oreqa.arrays import Rows
 from oreqa.core import Document, Passage
+from oreqa.corpus.readers import clean_document
+from oreqa.datasets.beir import Entry, load_corpus
+from oreqa.datasets.load import load_passages
 from oreqa.errors import InputError
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -29,17 +32,72 @@ def index_passages(
     """An index in ``folder`` whose passages are these and no others, with their sentences.
 
     Passages of one document follow each other. What the folder has of them already is not encoded again, and stays where
-    it is: ``passage_rows`` says where.
+    it is: ``sentence_rows`` says where.
     """
-    folder, total = as_path(folder, "an index's folder"), len(passages) if isinstance(passages, Sized) else None
+
+    def documents() -> Iterator[tuple[Document, list[Passage]]]:
+        for key, group in groupby(passages, key=lambda passage: passage.document_key):
+            cut = list(group)
+            yield Document(key, cut[0].title, "\n".join(passage.text for passage in cut)), cut
+
+    return _index(folder, documents(), len(passages) if isinstance(passages, Sized) else None, settings, device, progress)
+
+
+def index_corpus(
+    folder: str | Path,
+    corpus: Iterable[Entry],
+    settings: Settings | None = None,
+    device: str = "cpu",
+    progress: Progress = no_progress,
+) -> Index:
+    """An index of a BEIR corpus and of nothing else, its documents named by their ids and split as a user's are.
+
+    A document without a text has its title as one. What the folder has already is neither split nor encoded again.
+    """
+    documents = (Document(entry.id, entry.title, entry.text if entry.text.strip() else entry.title) for entry in corpus)
+    return _index(folder, ((clean_document(document), None) for document in documents), None, settings, device, progress)
+
+
+def index_data(
+    folder: str | Path,
+    data: Path,
+    settings: Settings | None = None,
+    device: str = "cpu",
+    progress: Progress = no_progress,
+) -> Index:
+    """An index of the paragraphs of a SQuAD or MRQA file, a passage each, or of a BEIR folder's documents (index_corpus).
+
+    Questions that the data holds are not looked at. Raises InputError for data that cannot be read or hold no text.
+    """
+    if data.is_dir():
+        return index_corpus(folder, load_corpus(data), settings, device, progress)
+    passages = load_passages(data)
+    if not any(passage.text.strip() for passage in passages):
+        raise InputError(f"{data}: it holds no paragraph with text")
+    return index_passages(folder, passages, settings, device, progress)
+
+
+def work_folder(work: str | Path | None, out: Path) -> Path:
+    """Where the index of data is kept: in ``work``, or beside the file ``out`` that is made with it."""
+    return out.with_name(f"{out.name}.index") if work is None else as_path(work, "work")
+
+
+def _index(
+    folder: str | Path,
+    documents: Iterable[tuple[Document, list[Passage] | None]],
+    total: int | None,
+    settings: Settings | None,
+    device: str,
+    progress: Progress,
+) -> Index:
+    """Index documents, as the passages that they were cut into or else split here, in place of what the folder holds."""
+    folder = as_path(folder, "an index's folder")
     with (
         show(progress, "encoding passages", total) as advance,
         open_writer(folder, settings or Settings(), device, "a task's passages") as writer,
     ):
-        for name, group in groupby(passages, key=lambda passage: passage.document_key):
-            cut = list(group)
-            document = Document(name, cut[0].title, "\n".join(passage.text for passage in cut))
-            writer.add(document, name, cut, advance)
+        for document, cut in documents:
+            writer.add(document, document.key, cut, advance)
         writer.flush(advance)
         writer.remove_unseen(lambda _: True, prune=True)
         writer.publish()

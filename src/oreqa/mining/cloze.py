@@ -16,7 +16,7 @@ from oreqa.files import write_jsonl
 from oreqa.index.search import Index
 from oreqa.progress import Advance, Progress, no_progress, show
 
-KEPT = 0.1
+KEPT_SHARE = 0.1
 """Share of the pairs whose passage keeps the sentence, so that words in common are learned, too."""
 
 
@@ -26,7 +26,7 @@ def mine_cloze(
     data: str | Path | None = None,
     index: str | Path | None = None,
     draws: int = 1,
-    kept: float = KEPT,
+    kept: float = KEPT_SHARE,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> int:

@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 
 from oreqa.arguments import as_path, count
 from oreqa.core import Mode
+from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
-from oreqa.datasets.reqa import ReqaTask
+from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.files import write_jsonl
-from oreqa.index.passages import sentence_rows
+from oreqa.index.passages import index_passages, sentence_rows, work_folder
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
-from oreqa.mining.tasks import default_work, open_task
+from oreqa.index.store import Settings
 from oreqa.progress import Advance, Progress, ignore, no_progress, show
 
-DEPTH = 10
+NEGATIVES_TOP_K = 10
 """Negatives are drawn from so many of a retriever's best sentences."""
 
 
@@ -47,8 +48,9 @@ def mine_negatives(
     """
     data, out, seed = as_path(data, "data"), as_path(out, "out"), count(seed, "seed", 0)
     draw = None if draw is None else count(draw, "draw")
-    folder = Path(work) if work else default_work(out)
-    task, index = open_task(data, split, held_out, draw, seed, folder, model, device, progress)
+    task = load_task(data, split, held_out)
+    index = index_passages(work_folder(work, out), task.passages, Settings(model=str(model)), device, progress)
+    task = draw_questions(task, draw, seed)
     with show(progress, "drawing negatives", len(task.questions)) as advance:
         pairs = draw_negatives(task, index, seed, advance)
     write_jsonl(out, map(pair_row, pairs))
@@ -69,7 +71,7 @@ def draw_negatives(task: ReqaTask, index: Index, seed: int = 0, advance: Advance
     for place in range(len(candidates)):
         same_passage[passages[place]].append(place)
         same_document[documents[place]].append(place)
-    lists = [best_candidates(task, index, mode, DEPTH) for mode in ("sparse", "dense")]
+    lists = [best_candidates(task, index, mode, NEGATIVES_TOP_K) for mode in ("sparse", "dense")]
     rng = random.Random(seed)
     pairs = []
     for question, golds, sparse, dense in zip(task.questions, task.gold, *lists, strict=True):

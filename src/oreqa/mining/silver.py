@@ -10,22 +10,25 @@ from typing import Any
 from oreqa.answering.reranking import hit_candidate, probability
 from oreqa.arguments import as_path, choice, count, share, text_list
 from oreqa.core import MODES, Mode
-from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, gold_pairs, pair_row
-from oreqa.datasets.reqa import ReqaTask
+from oreqa.datasets.load import load_task
+from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, pair_row, task_candidates
+from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.errors import InputError
 from oreqa.files import resume_rows, write_jsonl
+from oreqa.index.passages import index_passages, work_folder
 from oreqa.index.search import Index
-from oreqa.mining.tasks import default_work, open_task
+from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.folders import CLASSIFIER
 from oreqa.models.graph.precision import used_precision
 from oreqa.progress import Advance, Progress, ignore, no_progress, show
 from oreqa.provenance import fingerprint
 
-LIKELY = 0.5
+MIN_PROBABILITY = 0.5
 """Sentences of at least this probability count as answers."""
-CHUNK = 64
+SCORED_TOGETHER = 64
+"""Questions that are searched and scored together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ def mine_silver(
     classifier: str | Path = DEFAULT_CLASSIFIER,
     k: int = 10,
     mode: Mode = "hybrid",
-    min_probability: float = LIKELY,
+    min_probability: float = MIN_PROBABILITY,
     split: str = "train",
     held_out: bool = False,
     draw: int | None = None,
@@ -86,9 +89,9 @@ def mine_silver(
     out, texts = as_path(out, "out"), [] if questions is None else text_list(questions, "questions")
     scorer = CrossEncoder.load(classifier, device, kind=CLASSIFIER)
     if data is not None:
-        folder = Path(work) if work else default_work(out)
-        task, opened = open_task(as_path(data, "data"), split, held_out, draw, seed, folder, model, device, progress)
-        mined = task_questions(task)
+        task = load_task(as_path(data, "data"), split, held_out)
+        opened = index_passages(work_folder(work, out), task.passages, Settings(model=str(model)), device, progress)
+        mined = task_questions(draw_questions(task, draw, seed))
     else:
         assert index is not None
         mined, opened = [MinedQuestion(text) for text in texts], Index.open(index, device)
@@ -99,10 +102,11 @@ def mine_silver(
 
 def task_questions(task: ReqaTask) -> list[MinedQuestion]:
     """A task's questions with their gold candidates."""
-    golds: dict[str, list[Candidate]] = {}
-    for pair in gold_pairs(task):
-        golds.setdefault(pair.question, []).append(pair.positive)
-    return [MinedQuestion(question, tuple(gold)) for question, gold in golds.items()]
+    candidates = task_candidates(task)
+    return [
+        MinedQuestion(question, tuple(candidates[gold] for gold in golds))
+        for question, golds in zip(task.questions, task.gold, strict=True)
+    ]
 
 
 def score_silver(
@@ -112,7 +116,7 @@ def score_silver(
     out: Path,
     k: int = 10,
     mode: Mode = "hybrid",
-    min_probability: float = LIKELY,
+    min_probability: float = MIN_PROBABILITY,
     advance: Advance = ignore,
     device: str = "cpu",
 ) -> list[dict[str, Any]]:
@@ -146,7 +150,7 @@ def score_silver(
             rows.append({"pairs": [pair_row(pair) for pair in kept]})
         return rows
 
-    rows = resume_rows(partial, fingerprint(decisive), len(questions), CHUNK, score, advance)
+    rows = resume_rows(partial, fingerprint(decisive), len(questions), SCORED_TOGETHER, score, advance)
     pairs = [pair for row in rows for pair in row["pairs"]]
     write_jsonl(out, pairs)
     partial.unlink(missing_ok=True)

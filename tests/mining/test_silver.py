@@ -2,26 +2,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from oreqa.core import Passage, Sentence
 from oreqa.datasets.load import load_task
-from oreqa.datasets.pairs import gold_pairs, load_pairs, task_candidates
-from oreqa.datasets.reqa import ReqaTask
-from oreqa.errors import InputError
+from oreqa.datasets.pairs import load_pairs
 from oreqa.index.ingest import index_files
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
-from oreqa.mining import negatives
 from oreqa.mining import silver as mining
-from oreqa.mining.negatives import DEPTH, best_candidates, draw_negatives
 from oreqa.mining.silver import MinedQuestion, score_silver, task_questions
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.text.sentences import split_sentences
 
 
 @pytest.fixture
@@ -29,77 +22,10 @@ def mined_index(squad_file: Path, tiny: Path, tmp_path: Path) -> Index:
     return index_passages(tmp_path / "index", load_task(squad_file).passages, Settings(model=str(tiny)))
 
 
-def test_negatives_come_from_both_retrievers_and_the_passage_and_are_never_gold(
-    squad_file: Path, mined_index: Index
-) -> None:
-    task = load_task(squad_file)
-    candidates = task_candidates(task)
-    done: list[int] = []
-    pairs = draw_negatives(task, mined_index, 3, done.append)
-    assert [(p.question, p.positive) for p in pairs] == [(p.question, p.positive) for p in gold_pairs(task)]
-    assert sum(done) == len(task.questions)
-    lists = {mode: list(best_candidates(task, mined_index, mode, DEPTH)) for mode in ("sparse", "dense")}
-    golds: dict[str, set[str]] = {}
-    for pair in pairs:
-        golds.setdefault(pair.question, set()).add(pair.positive.answer)
-    for pair in pairs:
-        number = task.questions.index(pair.question)
-        near = {candidates[place].answer for own in lists.values() for place in own[number]}
-        assert pair.negatives
-        assert not {negative.answer for negative in pair.negatives} & golds[pair.question]
-        strangers = [n for n in pair.negatives if n.answer not in near]
-        assert all(negative.context == pair.positive.context for negative in strangers)
-        assert any(negative.context == pair.positive.context for negative in pair.negatives)
-    assert pairs == draw_negatives(task, mined_index, 3)
-    assert pairs != draw_negatives(task, mined_index, 4)
-
-
-def test_negatives_of_a_kept_index_of_changed_data(squad_file: Path, mined_index: Index, tiny: Path, tmp_path: Path) -> None:
-    squad_file.write_text(squad_file.read_text().replace("then it sleeps in house 3", "then it slept in house 3"))
-    task = load_task(squad_file)
-    kept = index_passages(mined_index.folder, task.passages, Settings(model=str(tiny)))
-    new = index_passages(tmp_path / "new", task.passages, Settings(model=str(tiny)))
-    assert [p.text for p in kept.passages()] != [p.text for p in new.passages()]
-    for mode in ("sparse", "dense"):
-        for a, b in zip(*(best_candidates(task, index, mode, DEPTH) for index in (kept, new)), strict=True):
-            assert a[:1].tolist() == b[:1].tolist()
-    with pytest.raises(InputError, match="was not made from the task's passages"):
-        draw_negatives(load_task(squad_file, held_out=True), kept)
-
-
-def test_each_source_gives_a_negative(monkeypatch: pytest.MonkeyPatch) -> None:
-    """BM25's, the nearest vector's, and one of the gold's document, as its passage has no other sentence."""
-    titles = {"the gold": "a", "by words": "b", "by vectors": "c", "of the document": "a", "of nobody": "d"}
-    passages = tuple(Passage(t, title, "", t, 0, len(t), (Sentence(t, 0, len(t)),)) for t, title in titles.items())
-    best = {"sparse": [0, 1], "dense": [0, 2]}
-    monkeypatch.setattr(negatives, "best_candidates", lambda _task, _index, mode, _depth: [np.array(best[mode])])
-    index: Any = None
-    (pair,) = draw_negatives(ReqaTask(passages, ("who",), ((0,),)), index)
-    assert [negative.answer for negative in pair.negatives] == ["by words", "by vectors", "of the document"]
-
-
-def test_an_answer_is_never_its_questions_negative(tiny: Path, tmp_path: Path) -> None:
-    """Even where other passages, or other sentences of its own, read like it."""
-    gold = "the fox jumps."
-    texts = [f"{gold} {gold} it sleeps.", f"then it eats. {gold}", f"{gold} a bone.", gold, "the dog jumps."]
-    passages, numbers = [], []
-    for number, text in enumerate(texts):
-        cut = [Sentence(text[a:b], a, b) for a, b in split_sentences(text)]
-        numbers += [number for _ in cut]
-        passages.append(Passage(f"d{number}", f"t{number}", "", text, 0, len(text), tuple(cut)))
-    task = ReqaTask(tuple(passages), ("fox jumps",), ((0,),))
-    index = index_passages(tmp_path / "index", passages, Settings(model=str(tiny)))
-    drawn = set()
-    for seed in range(20):
-        (pair,) = draw_negatives(task, index, seed)
-        drawn |= {negative.answer for negative in pair.negatives}
-    assert drawn == {"it sleeps.", "then it eats.", "a bone.", "the dog jumps."}
-
-
 def test_silver_goes_on_after_an_interruption(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mining, "CHUNK", 8)
+    monkeypatch.setattr(mining, "SCORED_TOGETHER", 8)
     asked, classifier = task_questions(load_task(squad_file)), CrossEncoder.load(tiny_classifier)
     whole = score_silver(asked, mined_index, classifier, tmp_path / "whole.jsonl", 5, min_probability=0)
     scored: list[int] = []
@@ -162,7 +88,7 @@ def test_a_probability_of_exactly_the_bar_is_kept(
 def test_silver_begins_anew_when_the_index_has_changed(
     library: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mining, "CHUNK", 1)
+    monkeypatch.setattr(mining, "SCORED_TOGETHER", 1)
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     asked, out, classifier = (
         [MinedQuestion("boots"), MinedQuestion("tents")],
@@ -227,28 +153,3 @@ def test_questions_without_answers(mined_index: Index, tiny_classifier: Path, tm
     )
     assert [row["rank"] for row in rows] == [1, 2, 3, 4]
     assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == rows
-
-
-def test_beir_folders_are_tasks_of_their_supporting_documents(tmp_path: Path) -> None:
-    folder = tmp_path / "beir"
-    (folder / "qrels").mkdir(parents=True)
-    rows = [
-        ("d0", "T", "gold."),
-        ("d1", "T", "of the same title."),
-        ("d2", "", "alone"),
-        ("d3", "U", "of nobody"),
-        ("d4", "", " "),
-    ]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps({"_id": i, "title": t, "text": x}) + "\n" for i, t, x in rows))
-    (folder / "queries.jsonl").write_text(
-        '{"_id": "a", "text": "Q"}\n{"_id": "b", "text": "Q"}\n{"_id": "c", "text": "R"}\n'
-    )
-    (folder / "qrels" / "train.tsv").write_text("a\td0\t1\nb\td2\t1\nb\td3\t0\nc\td4\t1\n")
-    task = load_task(folder)
-    assert [p.text for p in task.passages] == ["gold.", "of the same title.", "alone"]
-    assert (task.questions, task.gold) == (("Q",), ((0, 2),))
-    with pytest.raises(InputError, match="there is no such file"):
-        load_task(tmp_path / "nothing.json")
-    (folder / "qrels" / "none.tsv").write_text("a\td0\t0\n")
-    with pytest.raises(InputError, match="split none: no question with an answer"):
-        load_task(folder, "none")
