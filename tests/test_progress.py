@@ -20,7 +20,7 @@ from oreqa.progress import Advance, ignore, no_progress, part_of, show
 
 @pytest.mark.parametrize("wrong", [ignore, [].append, print, None, 3, lambda: None, lambda name, total: ignore])
 def test_a_wrong_kind_is_refused(tmp_path: Path, tiny: Path, wrong: Any) -> None:
-    folder, encoder = tmp_path / "kb", Encoder.load(tiny)
+    folder, encoder = tmp_path / "kb", Encoder(tiny)
     (tmp_path / "a.txt").write_text("Bees dance.")
     calls: list[Callable[[], object]] = [
         lambda: index_documents(folder, "Bees dance.", model=tiny, progress=wrong),
@@ -47,7 +47,7 @@ def test_a_stage_has_a_name_a_total_and_steps(tmp_path: Path, tiny: Path) -> Non
     index_documents(
         tmp_path / "kb", [Document("a", "", "Bees dance."), Document("b", "", "Wasps sting.")], model=tiny, progress=progress
     )
-    Encoder.load(tiny).encode(["bees", "wasps"], progress)
+    Encoder(tiny).encode(["bees", "wasps"], progress=progress)
     change_encoder(tmp_path / "kb", tiny, progress=progress)
     assert stages == [("encoding passages", None), ("encoding texts", 2), ("encoding passages", 2)]
     assert sum(steps) == 6

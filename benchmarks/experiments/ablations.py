@@ -77,7 +77,7 @@ def main() -> None:
     paragraphs = load_paragraphs(file)
     chosen = random.Random(0).sample([(p, q) for p in paragraphs for q in p.questions], options.asked)
     index = index_passages(options.work / "index", whole_passages(paragraphs), Settings(model=BASE_ENCODER))
-    reader = Reader.load(DEFAULT_READER)
+    reader = Reader(DEFAULT_READER)
     right: dict[str, dict[str, list[float]]] = {}
     for name, settings in VARIANTS.items():
         if options.variant and name not in (BASE, *options.variant):
@@ -86,7 +86,7 @@ def main() -> None:
         train((*options.set, *settings), learned, options.miner, folder)
         saved = folder / "rows.json"
         if not saved.is_file():
-            write_json(saved, answer_all(index, reader, CrossEncoder.load(folder), chosen, apart=False))
+            write_json(saved, answer_all(index, reader, CrossEncoder(folder), chosen, apart=False))
         rows: list[dict[str, Any]] = read_json(saved)
         right[name] = {order: [is_right(row, ranked(row, w, True)) for row in rows] for order, w in ORDERS.items()}
         print(name, {order: round(100 * float(np.mean(values)), 1) for order, values in right[name].items()}, flush=True)

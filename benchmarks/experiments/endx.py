@@ -167,7 +167,7 @@ def ranks_of(task: ReqaTask, encoder: Encoder) -> list[list[float]]:
 def backbone() -> Encoder:
     """MiniLM before any training, which reads sentences alone, as the trained encoders do."""
     folder = replace(read_encoder_folder(find_model(BASE_ENCODER)), context="none")
-    return Encoder(folder, load_session("encoder", folder, "cpu", "f32"), "", folder.width)
+    return Encoder.of(folder, load_session("encoder", folder, "cpu", "f32"))
 
 
 def ensure_measured(
@@ -188,7 +188,7 @@ def ensure_measured(
         raise SystemExit(f"{out}: it was trained with other settings or pairs; name another --work, or remove it")
     of_step = record["seconds"] / (record["steps"] - record.get("seconds_since_step", 0))
     facts |= {"steps": record["steps"], "seconds_a_step": round(of_step, 3), "commit": commit(ROOT / "src")}
-    ranks = ranks_of(task, Encoder.load(out, precision="f32"))
+    ranks = ranks_of(task, Encoder(out, precision="f32"))
     write_jsonl(file, [facts, *({"ranks": of_question} for of_question in ranks)])
 
 

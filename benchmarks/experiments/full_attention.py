@@ -53,13 +53,13 @@ def draw_task(task: ReqaTask, passages: int, seed: int) -> ReqaTask:
 
 
 def by_vectors(task: ReqaTask, model: str) -> Score:
-    encoder = Encoder.load(model, precision="f32")
+    encoder = Encoder(model, precision="f32")
     vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
     return lambda question: vectors @ encoder.encode(question)
 
 
 def by_attention(task: ReqaTask, classifier: str) -> Score:
-    model = CrossEncoder.load(classifier, precision="f32")
+    model = CrossEncoder(classifier, precision="f32")
     sentences = [
         Candidate(sentence.text, passage.text, passage.title, sentence.start - passage.start)
         for passage in task.passages

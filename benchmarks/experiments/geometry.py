@@ -38,7 +38,7 @@ def embedders(models: Sequence[tuple[str, str]]) -> dict[str, Embed]:
         folder = find_model(place)
         if (folder / CROSS).is_dir():
             embed[f"{name}, cross"] = partial(cross_vectors, read_encoder_folder(folder), load_cross(folder))
-        embed[name] = partial(encoder_vectors, Encoder.load(folder, precision="f32"))
+        embed[name] = partial(encoder_vectors, Encoder(folder, precision="f32"))
     return embed
 
 

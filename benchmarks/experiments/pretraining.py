@@ -87,7 +87,7 @@ def load_task(corpus: Path, index: Path, split: str, held_out: bool) -> Task:
 
 def passage_ranks(task: Task, model: str | Path) -> list[float]:
     """For each question the rank of the first passage that answers it, by the model's vectors of whole passages."""
-    encoder = Encoder.load(model)
+    encoder = Encoder(model)
     vectors = np.stack([rows[0] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
     ranks = []
     for begin in range(0, len(task.questions), 512):

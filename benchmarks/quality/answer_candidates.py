@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--paragraphs", type=int, default=150, help="held-out paragraphs of each file")
     parser.add_argument("--dev", action="store_true", help="SQuAD dev's paragraphs, too")
     options = parser.parse_args()
-    extractor = None if options.extractor is None else Extractor.load(options.extractor)
+    extractor = None if options.extractor is None else Extractor(options.extractor)
     entities = None if options.entities is None else Entities.load(options.entities)
     sets = held_out(options.data, options.paragraphs)
     if options.dev:

@@ -94,7 +94,7 @@ def main() -> None:
     }
     wrong, right = plausible_and_gold(files[PLAUSIBLE], options.questions)
     models = {
-        Path(name).name: measure(CrossEncoder.load(name, kind=CLASSIFIER), mined, wrong, right)
+        Path(name).name: measure(CrossEncoder(name, kind=CLASSIFIER), mined, wrong, right)
         for name in options.model or [DEFAULT_CLASSIFIER]
     }
     counts = {**{name: len(pairs) for name, pairs in mined.items()}, PLAUSIBLE: len(wrong) + len(right)}

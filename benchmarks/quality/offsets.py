@@ -28,7 +28,7 @@ def main() -> None:
     write_paragraph_files(paragraphs, folder)
     index_files(options.work / "index", [folder])
     # One passage a question: what is checked is where answers stand, not whether they are right.
-    answerer = Answerer(Index.open(options.work / "index"), Reader.load(DEFAULT_READER), passages=1)
+    answerer = Answerer(Index.open(options.work / "index"), Reader(DEFAULT_READER), passages=1)
     questions = [question.text for paragraph in paragraphs for question in paragraph.questions]
     counts = {"questions": len(questions), "answers": 0, "wrong": 0, "not in their sentence": 0}
     for answers in answerer.ask(questions, 3, threshold=0):

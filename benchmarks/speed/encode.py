@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     paragraphs = squad(options.data)
-    ours = Encoder.load("all-minilm-l6-v2")
+    ours = Encoder("all-minilm-l6-v2")
     theirs = SentenceTransformer(str(ours.folder.path), device="cpu")
     sentences = [s.text for p in build_reqa(paragraphs).passages for s in p.sentences]
     result: dict[str, dict[str, float]] = {}
@@ -48,7 +48,7 @@ def main() -> None:
         theirs.encode(texts[:64])
         figures = paired(run_ours, run_theirs, options.rounds)
         cosine = (vectors["ours"] * vectors["theirs"]).sum(1)
-        exact = Encoder.load("all-minilm-l6-v2", precision="f32")
+        exact = Encoder("all-minilm-l6-v2", precision="f32")
         same = (exact.encode(texts[:200]) * vectors["theirs"][:200]).sum(1)
         result[name] = {
             "texts": len(texts),

@@ -100,7 +100,7 @@ def main() -> None:
     options = parser.parse_args()
     answers = _answers(options.data, options.questions)
     precisions = dict.fromkeys((heads_precision("auto"), "f32"))
-    generators = {name: QuestionGenerator.load(options.generator, precision=name) for name in precisions}
+    generators = {name: QuestionGenerator(options.generator, precision=name) for name in precisions}
     exact = generators["f32"]
     prefixes = [p for p in exact._inputs.prefixes(answers, [options.style] * len(answers)) if p]
     theirs = PrefixGenerator.from_pretrained(options.generator).eval()

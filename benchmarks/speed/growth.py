@@ -177,7 +177,7 @@ def script_alone(data: Path, index: Path) -> None:
     questions = [p.questions[0].text for p in squad(data) if p.questions][:10]
     texts = [json.loads(line)["text"] for file in sorted((index.parent / "texts").glob("*.jsonl")) for line in file.open()]
     script = Script(texts, np.load(max(index.glob("search-*")) / "passages.npy").astype(np.float32))
-    encoder = Encoder.load(DEFAULT_ENCODER)
+    encoder = Encoder(DEFAULT_ENCODER)
     for question in questions:
         script.search(question, encoder.encode([question]))
     print(json.dumps({"script": _peak_mb()}))

@@ -109,14 +109,14 @@ def main() -> None:
     pipeline = [str(options.other), "-c", COLD, str(one), str(options.reader)]
     of_one = cold(ours, pipeline, options.rounds, ANSWER)
 
-    loaded = Reader.load(options.reader)
+    loaded = Reader(options.reader)
     texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in own] for own in hits[1:]]
     loaded.read([text for text, _ in asked[:2]], texts[:2])
     golds = [gold for _, gold in asked]
     seconds = []
     for _ in range(3):
         begun = time.perf_counter()
-        spans = loaded.read([text for text, _ in asked], texts, 1)
+        spans = loaded.read([text for text, _ in asked], texts, k=1)
         seconds.append(time.perf_counter() - begun)
     answers = [max(own, key=lambda span: span.score).text for own in spans]
     rate = len(asked) / statistics.median(seconds)

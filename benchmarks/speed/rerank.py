@@ -58,7 +58,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
         save_whole(find_model(options.classifier), folder)
-        ours = CrossEncoder.load(folder)
+        ours = CrossEncoder(folder)
         theirs = sentence_transformers.CrossEncoder(str(folder), device="cpu")
         found: dict[str, list[float]] = {}
 

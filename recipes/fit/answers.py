@@ -216,8 +216,8 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--write", action="store_true", help="keep the calibrations with the models, in their fitted.json")
     options = parser.parse_args()
-    reader = Reader.load(options.reader, options.device)
-    reranker = CrossEncoder.load(options.reranker, options.device)
+    reader = Reader(options.reader, device=options.device)
+    reranker = CrossEncoder(options.reranker, device=options.device)
     options.work = kept_folder(options.work, DEFAULT_ENCODER, options.reader, options.reranker)
     sets, tests = {}, {}
     for name in TUNED:

@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--classifier", default=DEFAULT_CLASSIFIER)
     parser.add_argument("--questions", type=int, default=200)
     options = parser.parse_args()
-    classifier = CrossEncoder.load(options.classifier)
+    classifier = CrossEncoder(options.classifier)
     result: dict[str, Any] = {"questions": options.questions}
     for name in SETS:
         file = options.data / "extractive" / f"{name}.json.gz"

@@ -56,7 +56,7 @@ def test_a_classifier_re_ranks_before_the_ranks_are_counted(
     monkeypatch.setattr(measuring, "RERANKED", 9)
     folder = make_head(tmp_path / "classifier", "classifier", marking="marked")
     write_fitted(folder / "fitted.json", rerank_weight=1000.0)  # or else the retriever's score would decide
-    classifier = CrossEncoder.load(folder)
+    classifier = CrossEncoder(folder)
     with Index.open(kb) as index:
         passages = list(index.passages())
         owners = [passage for passage in passages for _ in passage.sentences]
@@ -80,7 +80,7 @@ def test_what_a_classifier_gains_is_told_from_what_it_was_before(kb: Path, tmp_p
         task = ReqaTask(tuple(passages), tuple(sentences), tuple((place,) for place in range(len(sentences))))
         plain, first, second = (
             measuring.reciprocal_ranks(task, index, "", no_progress, classifier)
-            for classifier in (None, *map(CrossEncoder.load, folders))
+            for classifier in (None, *map(CrossEncoder, folders))
         )
         gains = measuring.classifier_gains(task, index, (folders[0], folders[1]), plain, 0, "cpu", no_progress)
     assert len({sum(plain), sum(first), sum(second)}) == 3

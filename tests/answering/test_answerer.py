@@ -98,7 +98,7 @@ def test_a_list_of_questions_gives_what_each_gives(answerer: Answerer) -> None:
 
 
 def test_only_what_load_has_opened_is_closed(answerer: Answerer, tiny_reader: Path) -> None:
-    with Answerer(answerer.index, Reader.load(tiny_reader)) as other:
+    with Answerer(answerer.index, Reader(tiny_reader)) as other:
         assert repr(other) == f"Answerer({answerer.index!r}, Reader('reader', max_tokens=48))"
     assert other.ask("boots", threshold=0)
     with answerer:
@@ -140,7 +140,7 @@ def test_what_only_a_reader_uses_is_refused_without_one(answerer: Answerer) -> N
         with pytest.raises(InputError, match="without one, answers are sentences"):
             Answerer(answerer.index, **arguments)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="a model is named by a string or a path, not by a Reader"):
-        Answerer.load(answerer.index.folder, reader=Reader.load("minilm-reader"))  # type: ignore[arg-type]
+        Answerer.load(answerer.index.folder, reader=Reader("minilm-reader"))  # type: ignore[arg-type]
 
 
 def test_bad_questions(answerer: Answerer) -> None:
@@ -198,8 +198,8 @@ def test_spans_that_overlap_are_one_answer(answerer: Answerer) -> None:
 def test_re_ranked_answers_have_no_confidence_and_the_others_decide_whether_there_are_any(
     answerer: Answerer, fitted_reader: Path, tiny_classifier: Path, read: bool
 ) -> None:
-    reader = Reader.load(fitted_reader) if read else None
-    classifier = CrossEncoder.load(tiny_classifier)
+    reader = Reader(fitted_reader) if read else None
+    classifier = CrossEncoder(tiny_classifier)
     passages = 2 if read else None
     plain = Answerer(answerer.index, reader, passages=passages)
     again = Answerer(answerer.index, reader, passages=passages, hit_reranker=classifier, rerank_hits=6)
@@ -253,8 +253,8 @@ def test_models_that_were_not_fitted_together_are_not_calibrated(
     index = answerer.index
     index_files(tmp_path / "plain", [library], Settings(str(tiny)))
     plain = Index.open(tmp_path / "plain")
-    reader, reranker = Reader.load(fitted_reader), CrossEncoder.load(fitted_reranker)
-    unfitted, other = Reader.load(tiny_reader), CrossEncoder.load(tiny_reranker)
+    reader, reranker = Reader(fitted_reader), CrossEncoder(fitted_reranker)
+    unfitted, other = Reader(tiny_reader), CrossEncoder(tiny_reranker)
     weighted = Index.open(index.folder, weights={"passage": {"passage_cosine": 1.0}, "sentence": {"sentence_cosine": 1.0}})
     for calibrated, models in (
         (True, (index,)), (True, (index, reader)), (True, (index, reader, reranker)),
@@ -268,7 +268,7 @@ def test_models_that_were_not_fitted_together_are_not_calibrated(
         assert [answer.confidence is not None for answer in reply.answers] == [calibrated] * 3
     elsewhere = shutil.copytree(fitted_reader, tmp_path / "elsewhere")
     write_fitted(elsewhere / "fitted.json", encoder="another one")
-    assert Answerer(index, Reader.load(elsewhere)).calibration is None
+    assert Answerer(index, Reader(elsewhere)).calibration is None
 
 
 def test_without_a_calibration_nothing_is_refused(tmp_path: Path, library: Path, tiny: Path) -> None:
@@ -293,7 +293,7 @@ def test_the_hits_of_a_reply_are_those_that_it_was_answered_from(
     answerer: Answerer, tiny_reader: Path, tiny_classifier: Path
 ) -> None:
     again = Answerer(
-        answerer.index, Reader.load(tiny_reader), passages=1, hit_reranker=CrossEncoder.load(tiny_classifier), rerank_hits=6
+        answerer.index, Reader(tiny_reader), passages=1, hit_reranker=CrossEncoder(tiny_classifier), rerank_hits=6
     )
     for reply in again.reply(["leather boots", "where are flowers", "eight arms", "how long do bees live"], k=9):
         read = {hit.passage_id for hit in reply.hits}

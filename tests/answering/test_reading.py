@@ -29,7 +29,7 @@ def span(passage: Passage, number: int, text: str) -> Span:
 
 def test_a_re_ranker_is_shown_the_span_and_a_classifier_its_sentence(tiny_reranker: Path, tiny_classifier: Path) -> None:
     spans = [span(FOX, 0, "bone"), span(FOX, 0, "it eats"), span(BEE, 1, "they")]
-    reranker, classifier = CrossEncoder.load(tiny_reranker), CrossEncoder.load(tiny_classifier)
+    reranker, classifier = CrossEncoder(tiny_reranker), CrossEncoder(tiny_classifier)
     (compared,) = span_scores(reranker, ["what does it eat"], [[FOX, BEE]], [spans])
     shown = [Candidate(s.text, (FOX, BEE)[s.passage_number].text, ("the fox", "")[s.passage_number], s.start) for s in spans]
     assert np.allclose(compared, reranker.score("what does it eat", shown), atol=1e-3)
@@ -40,7 +40,7 @@ def test_a_re_ranker_is_shown_the_span_and_a_classifier_its_sentence(tiny_rerank
 
 @pytest.mark.parametrize("aggregate", [False, True])
 def test_a_classifier_reconsiders_the_best_answers(tiny_reader: Path, tiny_classifier: Path, aggregate: bool) -> None:
-    reader, classifier = Reader.load(tiny_reader), CrossEncoder.load(tiny_classifier)
+    reader, classifier = Reader(tiny_reader), CrossEncoder(tiny_classifier)
     weights = Combination(reranking=2.0, rerank_spans=3, aggregate=aggregate)
     asked = ["who eats a bone"], [[FOX, BEE]], [[0.5, 0.2]]
     (plain,) = read_answers(reader, None, *asked, weights)
@@ -59,9 +59,9 @@ class Spans:
     def __init__(self, *texts: str) -> None:
         self.texts = texts
 
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[tuple[str, str]]], top: int) -> list[list[Span]]:
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[tuple[str, str]]], *, k: int) -> list[list[Span]]:
         (((_, text), *_),) = passages
-        return [[Span(t, text.index(t), text.index(t) + len(t), 0, 0.0, {"span": 0.0}) for t in self.texts[:top]]]
+        return [[Span(t, text.index(t), text.index(t) + len(t), 0, 0.0, {"span": 0.0}) for t in self.texts[:k]]]
 
 
 def test_an_answer_from_the_row_of_a_table_is_a_whole_cell() -> None:

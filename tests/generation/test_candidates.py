@@ -50,20 +50,20 @@ class FakeExtractor:
     def __init__(self, *spans: tuple[str, float]) -> None:
         self._spans = spans
 
-    def extract(self, passages: list[tuple[str, str]], top: int, overlapping: bool) -> list[list[Span]]:
+    def extract(self, passages: list[tuple[str, str]], *, k: int, overlapping: bool) -> list[list[Span]]:
         assert overlapping
         return [
-            [Span(t, text.index(t), text.index(t) + len(t), 0, score, {}) for t, score in self._spans if t in text][:top]
+            [Span(t, text.index(t), text.index(t) + len(t), 0, score, {}) for t, score in self._spans if t in text][:k]
             for _, text in passages
         ]
 
 
 def test_the_extractor_comes_first_and_others_fill(tiny_extractor: Path) -> None:
-    extractor = Extractor.load(tiny_extractor, precision="f32")
+    extractor = Extractor(tiny_extractor, precision="f32")
     passages = [("Turing", TEXT), "the fox"]
     lone = answer_candidates(passages, 3, extractor=extractor, rules=False)
     for (_, text), spans, candidates in zip(
-        (("", TEXT), ("", "the fox")), extractor.extract(passages, 6), lone, strict=True
+        (("", TEXT), ("", "the fox")), extractor.extract(passages, k=6), lone, strict=True
     ):
         distinct = {normalize_answer(span.text): span for span in reversed(spans) if normalize_answer(span.text)}
         assert [(c.start, c.end) for c in candidates] == [
@@ -103,7 +103,7 @@ def test_entities_come_before_rules() -> None:
 )
 def test_candidates_are_distinct_spans_of_their_passage(tiny_extractor: Path, text: str | list[str], k: int) -> None:
     passage = text if isinstance(text, str) else " ".join(text)
-    for extractor in (None, Extractor.load(tiny_extractor, precision="f32")):
+    for extractor in (None, Extractor(tiny_extractor, precision="f32")):
         (candidates,) = answer_candidates([passage], k, extractor=extractor)
         assert len(candidates) <= k
         assert all(passage[c.start : c.end] == c.text != "" for c in candidates)

@@ -67,7 +67,7 @@ def bees(tmp_path_factory: pytest.TempPathFactory) -> Index:
 def test_the_round_trip_keeps_questions_that_lead_back_to_their_answer(bees: Index) -> None:
     passages = list(bees.passages())
     (bee,) = (n for n, passage in enumerate(passages) if passage.document_key == "bees")
-    filters = Filters(bees, Reader.load("minilm-reader"), 0.8, None, 0.0)
+    filters = Filters(bees, Reader("minilm-reader"), 0.8, None, 0.0)
     text = passages[bee].text
     drafts = [
         Draft(bee, "five", text.index("five"), "s", "How many eyes does a honey bee have?"),

@@ -43,7 +43,7 @@ def test_searches_of_many_threads_are_those_of_one(folder: Path) -> None:
 
 @pytest.mark.parametrize("read", [False, True])
 def test_answers_of_many_threads_are_those_of_one(folder: Path, tiny_reader: Path, read: bool) -> None:
-    answerer = Answerer(Index.open(folder), Reader.load(tiny_reader) if read else None)
+    answerer = Answerer(Index.open(folder), Reader(tiny_reader) if read else None)
     questions = [f"Where does the {word} stand?" for word in WORDS]
 
     def answers(question: str) -> list[tuple[str, str]]:

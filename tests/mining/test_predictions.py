@@ -31,7 +31,7 @@ def question_list(path: Path, *questions: str) -> Path:
 def test_files_of_one_name_are_all_read_when_a_run_goes_on(searched: Index, tiny_reader: Path, tmp_path: Path) -> None:
     a = question_list(tmp_path / "a" / "q.jsonl", "who jumps", "who eats", "who sleeps")
     b = question_list(tmp_path / "b" / "q.jsonl", "where jumps", "where eats", "where sleeps")
-    reader = Reader.load(tiny_reader)
+    reader = Reader(tiny_reader)
     assert mine_predictions([a, b], tmp_path / "whole.jsonl", reader=reader, index=searched, passages=1, k=2) == 6
     out = tmp_path / "p.jsonl"
     assert mine_predictions(a, out, reader=reader, index=searched, passages=1, k=2) == 3
@@ -44,7 +44,7 @@ def test_files_of_one_name_are_all_read_when_a_run_goes_on(searched: Index, tiny
 def test_a_run_does_not_go_on_from_rows_of_anything_else(
     searched: Index, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
-    file, out, reader = question_list(tmp_path / "q.jsonl", "who jumps"), tmp_path / "p.jsonl", Reader.load(tiny_reader)
+    file, out, reader = question_list(tmp_path / "q.jsonl", "who jumps"), tmp_path / "p.jsonl", Reader(tiny_reader)
     mine_predictions(file, out, reader=reader, index=searched, passages=1, k=2)
     if changed == "data":
         question_list(file, "who eats")
@@ -59,7 +59,7 @@ def test_a_run_does_not_go_on_from_rows_of_anything_else(
 
 
 def test_a_row_without_an_id_is_refused(searched: Index, tiny_reader: Path, tmp_path: Path) -> None:
-    file, out, reader = question_list(tmp_path / "q.jsonl", "who jumps"), tmp_path / "p.jsonl", Reader.load(tiny_reader)
+    file, out, reader = question_list(tmp_path / "q.jsonl", "who jumps"), tmp_path / "p.jsonl", Reader(tiny_reader)
     mine_predictions(file, out, reader=reader, index=searched, passages=1, k=2)
     row = json.loads(out.read_text())
     del row["id"]

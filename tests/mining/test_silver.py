@@ -26,7 +26,7 @@ def test_silver_goes_on_after_an_interruption(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mining, "SCORED_TOGETHER", 8)
-    asked, classifier = task_questions(load_task(squad_file)), CrossEncoder.load(tiny_classifier)
+    asked, classifier = task_questions(load_task(squad_file)), CrossEncoder(tiny_classifier)
     whole = score_silver(asked, mined_index, classifier, tmp_path / "whole.jsonl", 5, min_probability=0)
     scored: list[int] = []
     score = CrossEncoder.score
@@ -60,7 +60,7 @@ def test_silver_goes_on_after_an_interruption(
 def test_only_probable_pairs_are_kept_and_none_that_is_gold(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path
 ) -> None:
-    asked, classifier = task_questions(load_task(squad_file)), CrossEncoder.load(tiny_classifier)
+    asked, classifier = task_questions(load_task(squad_file)), CrossEncoder(tiny_classifier)
     every = score_silver(asked, mined_index, classifier, tmp_path / "every.jsonl", 10, min_probability=0)
     scores = sorted({row["score"] for row in every if row["source"] == "silver"})
     middle = (scores[len(scores) // 2 - 1] + scores[len(scores) // 2]) / 2  # files hold rounded probabilities
@@ -75,11 +75,11 @@ def test_a_probability_of_exactly_the_bar_is_kept(
 ) -> None:
     logits = np.array([0.0, -1e-3, 1e-3, 0.0], np.float32)  # p of a half, less, more, a half
     monkeypatch.setattr(CrossEncoder, "score", lambda *_: [logits])
-    rows = score_silver([MinedQuestion("who")], mined_index, CrossEncoder.load(tiny_classifier), tmp_path / "s.jsonl", 4)
+    rows = score_silver([MinedQuestion("who")], mined_index, CrossEncoder(tiny_classifier), tmp_path / "s.jsonl", 4)
     assert [row["rank"] for row in rows] == [1, 3, 4]
     monkeypatch.setattr(CrossEncoder, "score", lambda *_: [np.full(4, 1000, np.float32)])
     sure = score_silver(
-        [MinedQuestion("who")], mined_index, CrossEncoder.load(tiny_classifier), tmp_path / "t.jsonl", 4, min_probability=1
+        [MinedQuestion("who")], mined_index, CrossEncoder(tiny_classifier), tmp_path / "t.jsonl", 4, min_probability=1
     )
     assert [row["weight"] for row in sure] == [1.0] * 4
 
@@ -93,7 +93,7 @@ def test_silver_begins_anew_when_the_index_has_changed(
     asked, out, classifier = (
         [MinedQuestion("boots"), MinedQuestion("tents")],
         tmp_path / "s.jsonl",
-        CrossEncoder.load(tiny_classifier),
+        CrossEncoder(tiny_classifier),
     )
     stamps, score = [], CrossEncoder.score
 
@@ -131,7 +131,7 @@ def test_silver_begins_anew_with_other_weights_and_in_another_precision(
         return []
 
     monkeypatch.setattr(mining, "resume_rows", keep)
-    classifier = CrossEncoder.load(tiny_classifier)
+    classifier = CrossEncoder(tiny_classifier)
     weights = dict(mined_index.weights("sentence"))
     others = {name: weight + 1 for name, weight in weights.items()}
     precision = {"encoder": "f32", "classifier": "f32"}
@@ -146,7 +146,7 @@ def test_questions_without_answers(mined_index: Index, tiny_classifier: Path, tm
     rows = score_silver(
         [MinedQuestion("who eats the bone")],
         mined_index,
-        CrossEncoder.load(tiny_classifier),
+        CrossEncoder(tiny_classifier),
         tmp_path / "s.jsonl",
         4,
         min_probability=0,

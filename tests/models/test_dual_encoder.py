@@ -45,7 +45,7 @@ def test_a_folder_that_names_the_former_module_loads_in_sentence_transformers(ti
     # sentence-transformers imports modules other than its own only with trust_remote_code.
     loaded = SentenceTransformer(str(folder), device="cpu", trust_remote_code=True)
     questions = loaded.encode_query(TEXTS)
-    np.testing.assert_allclose(questions, Encoder.load(folder, precision="f32").encode(TEXTS), atol=2e-5)
+    np.testing.assert_allclose(questions, Encoder(folder, precision="f32").encode(TEXTS), atol=2e-5)
     assert not np.allclose(questions, loaded.encode_document(TEXTS), atol=1e-2)
 
 
@@ -82,7 +82,7 @@ def test_two_encoders_give_the_same_in_openvino_torch_and_sentence_transformers(
     from oreqa.models.encoder.torch import open_session
 
     folder = two_encoders(tiny, tmp_path / "m", projection)
-    encoder = Encoder.load(folder, precision="f32")
+    encoder = Encoder(folder, precision="f32")
     assert encoder.dim == (projection or 32)
     questions = encoder.encode(TEXTS)
     passages = np.stack([rows[0] for rows in encoder.encode_passages([("", text, []) for text in TEXTS])])
@@ -96,7 +96,7 @@ def test_two_encoders_give_the_same_in_openvino_torch_and_sentence_transformers(
     settings = read_encoder_folder(folder)
     assert settings.questions is not None
     sessions = [open_session(part, "f32", "cpu") for part in (settings, settings.questions)]
-    on_torch = Encoder(settings, sessions[0], encoder.fingerprint, encoder.dim, sessions[1])
+    on_torch = Encoder.of(settings, *sessions)
     np.testing.assert_allclose(on_torch.encode(TEXTS), questions, atol=2e-5)
     np.testing.assert_allclose(on_torch.encode_passages([("", TEXTS[0], [])])[0][0], passages[0], atol=2e-5)
 
@@ -106,7 +106,7 @@ def test_a_router_that_sentence_transformers_saves_is_read(pair: Path, tmp_path:
     from sentence_transformers import SentenceTransformer
 
     SentenceTransformer(str(pair), device="cpu").save(str(tmp_path / "again"))
-    ours, again = (Encoder.load(folder, precision="f32") for folder in (pair, tmp_path / "again"))
+    ours, again = (Encoder(folder, precision="f32") for folder in (pair, tmp_path / "again"))
     np.testing.assert_allclose(ours.encode(TEXTS), again.encode(TEXTS), atol=1e-6)
 
 
@@ -114,7 +114,7 @@ def test_a_router_that_sentence_transformers_saves_is_read(pair: Path, tmp_path:
 def test_an_index_is_searched_with_the_questions_encoder(pair: Path, tmp_path: Path) -> None:
     texts = ["the fox jumps", "seven dogs sleep", "it is raining", "a bird sang", "who knows"]
     index_documents(tmp_path / "kb", [Document(text, "", text) for text in texts], settings=Settings(model=str(pair)))
-    encoder = Encoder.load(pair)
+    encoder = Encoder(pair)
     sentences = np.stack([rows[1] for rows in encoder.encode_passages([("", text, [(0, len(text))]) for text in texts])])
     with Index.open(tmp_path / "kb") as index:
         hits = index.search("seven", k=5, mode="dense", unit="sentence")
@@ -137,7 +137,7 @@ def test_the_fingerprint_covers_both_encoders(pair: Path, tmp_path: Path, route:
     name = sorted(tensors)[0]
     save_file({**tensors, name: tensors[name] + 1}, weights)
     assert model_fingerprint(copy) != model_fingerprint(pair)
-    before, after = Encoder.load(pair, precision="f32"), Encoder.load(copy, precision="f32")
+    before, after = Encoder(pair, precision="f32"), Encoder(copy, precision="f32")
     assert np.allclose(before.encode(TEXTS), after.encode(TEXTS), atol=1e-4) == (route == "document")
 
 
@@ -186,7 +186,7 @@ def test_two_encoders_go_on_as_two_and_keep_their_projections(tiny: Path, pair: 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": 8}
     model = start_encoder(pair, {**settings, "towers": "separate"}, 0.0)
     save_encoder(model, read_encoder_folder(pair), "mean", 64, tmp_path / "m")
-    before, after = (Encoder.load(folder, precision="f32") for folder in (pair, tmp_path / "m"))
+    before, after = (Encoder(folder, precision="f32") for folder in (pair, tmp_path / "m"))
     np.testing.assert_allclose(before.encode(TEXTS), after.encode(TEXTS), atol=1e-6)
     np.testing.assert_allclose(*(e.encode_passages([("", TEXTS[0], [])])[0] for e in (before, after)), atol=1e-6)
     with pytest.raises(ModelError, match="an encoder of questions and one of passages; set towers=separate"):

@@ -23,9 +23,9 @@ def test_shares_of_both_weights(tmp_path: Path, fitted: Path) -> None:
         for name, value in load_file(out / "model.safetensors").items():
             np.testing.assert_allclose(value, before[name] + share, rtol=1e-6, atol=1e-6)
         assert not (out / "fitted.json").exists()
-        assert Encoder.load(out, precision="f32").encode("text").shape == Encoder.load(fitted).encode("text").shape
-    same = Encoder.load(tmp_path / "0.0", precision="f32").encode("a text")
-    np.testing.assert_allclose(same, Encoder.load(fitted, precision="f32").encode("a text"), atol=1e-6)
+        assert Encoder(out, precision="f32").encode("text").shape == Encoder(fitted).encode("text").shape
+    same = Encoder(tmp_path / "0.0", precision="f32").encode("a text")
+    np.testing.assert_allclose(same, Encoder(fitted, precision="f32").encode("a text"), atol=1e-6)
 
 
 def test_a_difference_is_a_model_to_begin_with(tmp_path: Path, tiny_reader: Path, tiny: Path) -> None:

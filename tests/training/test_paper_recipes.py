@@ -57,7 +57,7 @@ def test_proqas_pretraining_takes_two_steps(bert_base: Path, tmp_path: Path) -> 
     record = train_recorded(train_retriever, recipe, tmp_path / "m")
     assert record["steps"] == 2
     assert all(0 < loss < 100 for _, loss in record["losses"])
-    encoder = Encoder.load(tmp_path / "m", precision="f32")
+    encoder = Encoder(tmp_path / "m", precision="f32")
     question = encoder.encode("q a b")
     assert question.shape == encoder.encode_passages([("", "a b", [])])[0][0].shape == (128,)
     assert (encoder.folder.config["num_hidden_layers"], encoder.folder.config["hidden_size"]) == (12, 768)
@@ -76,7 +76,7 @@ def test_endx_takes_two_steps(bert_base: Path, tmp_path: Path, encoder: str) -> 
     record = train_recorded(train_retriever, recipe, tmp_path / "m")
     assert record["steps"] == 2
     assert all(0 < loss < 1000 for _, loss in record["losses"])
-    model = Encoder.load(tmp_path / "m", precision="f32")
+    model = Encoder(tmp_path / "m", precision="f32")
     settings = model.folder.config
     assert (settings["num_hidden_layers"], settings["hidden_size"]) == (12 if encoder == "bert" else 2, 768)
     assert model.folder.cell == (encoder if encoder in ("rnn", "gru", "lstm") else None)
@@ -91,7 +91,7 @@ def torch_encoder(folder: Path) -> Encoder:
     from oreqa.models.encoder.torch import open_session
 
     read = read_encoder_folder(folder)
-    return Encoder(read, open_session(read, "f32", "cpu"), "", read.width)
+    return Encoder.of(read, open_session(read, "f32", "cpu"))
 
 
 def test_endx_recipes_differ_only_where_the_paper_differs() -> None:
@@ -115,7 +115,7 @@ def test_the_small_recipes_of_endx_train(tiny: Path, squad_file: Path, tmp_path:
     record = train_recorded(train_retriever, recipe, tmp_path / "m")
     assert record["steps"] == recipe.epochs * -(-record["pairs"] // 8)
     assert all(0 < loss < 1e5 for _, loss in record["losses"])
-    assert Encoder.load(tmp_path / "m", precision="f32").encode(["who"]).shape == (1, 32)
+    assert Encoder(tmp_path / "m", precision="f32").encode(["who"]).shape == (1, 32)
 
 
 def test_the_small_recipe_of_pretraining_trains(tiny: Path, squad_file: Path, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_proqas_finetuning_takes_two_steps(bert_base: Path, squad_file: Path, tm
     record = train_recorded(train_openqa, recipe, tmp_path / "m")
     assert (record["steps"], record["questions"]) == (2, 2)
     assert all(0 < loss < 100 for _, loss in record["losses"])
-    question = Encoder.load(tmp_path / "m" / "retriever", precision="f32").folder.questions
+    question = Encoder(tmp_path / "m" / "retriever", precision="f32").folder.questions
     assert question is not None
     assert question.config["num_hidden_layers"] == 12
 

@@ -172,7 +172,7 @@ def test_a_reader_learns_and_its_folder_reads(squad_file: Path, tiny: Path, tmp_
     before, after = load_file(tiny / "model.safetensors"), load_file(tmp_path / "r" / "model.safetensors")
     name = "embeddings.word_embeddings.weight"
     assert (before[name] == after[f"bert.{name}"]).all()
-    loaded = Reader.load(tmp_path / "r")
+    loaded = Reader(tmp_path / "r")
     assert loaded.folder.shared == (loss == "shared")
     assert loaded.read(["who jumps over dog 3"], [[("", "fox 3 jumps over dog 3")]])[0]
     with pytest.raises(InputError, match="holds a trained model already"):
@@ -223,7 +223,7 @@ def test_an_interrupted_training_ends_as_an_uninterrupted_one(
 
 
 def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> None:
-    reader = Reader.load(tiny_reader)
+    reader = Reader(tiny_reader)
     out = tmp_path / "predictions.jsonl"
     count = mine_predictions(squad_file, out, reader=reader, passages=2, k=60)
     rows = list(load_predictions(out))
@@ -255,12 +255,12 @@ def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path:
     train_reranker(small, tmp_path / "s")  # begins as the re-ranker, with its head
     with pytest.raises(ModelError, match="it is a reader, not a reranker"):
         train_reranker(recipe.model_copy(update={"backbone": str(tiny_reader)}), tmp_path / "u")
-    scores = CrossEncoder.load(tmp_path / "k").score(["who"], [[Candidate("fox", "fox 3"), Candidate("3", "fox 3")]])
+    scores = CrossEncoder(tmp_path / "k").score(["who"], [[Candidate("fox", "fox 3"), Candidate("3", "fox 3")]])
     assert scores[0].shape == (2,)
 
 
 def test_predictions_are_the_best_of_all_passages(squad_file: Path, tmp_path: Path) -> None:
-    loaded = Reader.load(make_head(tmp_path / "dpr", "reader", shared=False))
+    loaded = Reader(make_head(tmp_path / "dpr", "reader", shared=False))
     mine_predictions([squad_file], tmp_path / "p.jsonl", reader=loaded, passages=3, k=40, questions=6)
     crowded = 0
     for row in load_predictions(tmp_path / "p.jsonl"):
@@ -287,7 +287,7 @@ def test_patterns_label_the_predictions_of_a_question_list(
     rows = [{"question": "who jumps", "pattern": "DOG|fox|then it"}, {"question": "who sleeps", "answers": ["the bone"]}]
     rows.append({"question": "who flies", "answers": []})  # nothing answers it: there is nothing to label
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    reader, out = Reader.load(tiny_reader), tmp_path / "p.jsonl"
+    reader, out = Reader(tiny_reader), tmp_path / "p.jsonl"
     assert mine_predictions(tmp_path / "q.jsonl", out, reader=reader, passages=2, k=300, index=index) == 2
     patterned, named = sorted(load_predictions(out), key=lambda row: row.id)
     assert (patterned.id, named.id) == ("q.jsonl#1", "q.jsonl#2")
@@ -331,7 +331,7 @@ def test_a_reader_of_the_pack_learns_on(tmp_path: Path) -> None:
     began, ended = load_weights(find_model(DEFAULT_READER)), load_weights(tmp_path / "out")
     assert {"qa_outputs.weight", "qa_classifier.weight", "bert.encoder.layer.5.output.dense.weight"} <= set(ended)
     assert all(np.allclose(began[name], value, atol=1e-6) for name, value in ended.items())
-    assert Reader.load(tmp_path / "out").read("Who runs?", ["The brown fox runs home."])[0].text == "The brown fox"
+    assert Reader(tmp_path / "out").read("Who runs?", ["The brown fox runs home."])[0].text == "The brown fox"
 
 
 @pytest.mark.parametrize("head", [False, True])
@@ -380,7 +380,7 @@ def test_a_reader_reads_as_its_recipe_says(squad_file: Path, tiny: Path, tmp_pat
         ({}, (48, 16)), ({"max_tokens": 40, "read_tokens": 56, "answer_tokens": 2}, (56, 2)),
     )):  # fmt: skip
         train_reader(reader_recipe(squad_file, tiny, **changes), tmp_path / str(number))
-        loaded = Reader.load(tmp_path / str(number))
+        loaded = Reader(tmp_path / str(number))
         assert (loaded.folder.max_tokens, loaded.folder.answer_tokens) == wanted
     text = " ".join("abcdef")
     (spans,) = loaded.read(["a"], [[("", text)]], k=100)

@@ -55,7 +55,7 @@ def classifier_gains(
     """What re-ranking by the second classifier gains over no re-ranking, which has the reciprocal ranks ``plain``, and over
     re-ranking by the first."""
     before, after = (
-        reciprocal_ranks(task, index, f"measuring the classifier {when}", progress, CrossEncoder.load(name, device))
+        reciprocal_ranks(task, index, f"measuring the classifier {when}", progress, CrossEncoder(name, device=device))
         for when, name in zip(("before", "after"), classifiers, strict=True)
     )
     return {

@@ -145,9 +145,9 @@ class Answerer:
         try:
             # The models are compiled side by side: a question asked alone waits for little else.
             with ThreadPoolExecutor(max_workers=2) as pool:
-                loading = None if reader is None else pool.submit(Reader.load, reader, device)
-                comparing = None if span_reranker is None else pool.submit(CrossEncoder.load, span_reranker, device)
-                scorer = None if hit_reranker is None else CrossEncoder.load(hit_reranker, device, kind=CLASSIFIER)
+                loading = None if reader is None else pool.submit(Reader, reader, device=device)
+                comparing = None if span_reranker is None else pool.submit(CrossEncoder, span_reranker, device=device)
+                scorer = None if hit_reranker is None else CrossEncoder(hit_reranker, device=device, kind=CLASSIFIER)
                 _ = index.encoder
             answerer = cls(
                 index,

@@ -65,7 +65,7 @@ def read_spans(reader: Reader, questions: Sequence[str], passages: Sequence[Sequ
     Spans of one cell are the same answer in the same place: the best of them stays.
     """
     texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
-    spans = reader.read(questions, texts, SPANS_TOP_K)
+    spans = reader.read(questions, texts, k=SPANS_TOP_K)
     return [
         _in_cells(of_question, [passage.text for passage in read], question)
         for of_question, read, question in zip(spans, passages, questions, strict=True)

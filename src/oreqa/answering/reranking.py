@@ -29,7 +29,7 @@ def load_hit_reranker(name: str | Path, rerank_hits: int, device: str = "cpu") -
         raise InputError(
             f"the classifier {name} would not be used: set rerank_hits (--rerank) to the number of hits to re-rank"
         )
-    return CrossEncoder.load(name, device, kind=CLASSIFIER) if rerank_hits else None
+    return CrossEncoder(name, device=device, kind=CLASSIFIER) if rerank_hits else None
 
 
 def reranked_hits(

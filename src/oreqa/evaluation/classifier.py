@@ -63,13 +63,13 @@ def evaluate_classifier(
     that cannot be loaded.
     """
     data, out = Path(data), run_folder(out)
-    settings, scorer = Settings(model=str(model)), CrossEncoder.load(classifier, device, kind=CLASSIFIER)
+    settings, scorer = Settings(model=str(model)), CrossEncoder(classifier, device=device, kind=CLASSIFIER)
     rows = labelled_questions(list(load_pairs(data)))
     begin = time.monotonic()
-    logits = scorer.score([row.question for row in rows], [row.candidates for row in rows], progress)
+    logits = scorer.score([row.question for row in rows], [row.candidates for row in rows], progress=progress)
     results = question_results(rows, logits)
     probabilities = probability(np.concatenate(logits))
-    metrics = classification_metrics(rows, probabilities, cosines(Encoder.load(settings.model, device), rows))
+    metrics = classification_metrics(rows, probabilities, cosines(Encoder(settings.model, device=device), rows))
     labels = np.array([label for row in rows for label in row.labels])
     run = EvalRun(
         task="classifier",

@@ -56,7 +56,7 @@ def evaluate_generator(
     model that cannot be loaded.
     """
     data, out = as_path(data, "data"), run_folder(out)
-    question_generator, decoding = QuestionGenerator.load(generator, device), as_decoding(decoding, seed)
+    question_generator, decoding = QuestionGenerator(generator, device=device), as_decoding(decoding, seed)
     style = question_generator.styles[0] if style is None else style
     choice(style, question_generator.styles, "style")
     rows = _asked(data, held_out, question_generator.reads_passages)

@@ -135,8 +135,8 @@ def evaluate_openqa(
     passages_of_data = whole_passages(source.paragraphs, settings.language)
     own_passages = [passages_of_data[place] for place in places]
     check_weights_are_used(changes, gold_passages, span_reranker is None)
-    loaded = Reader.load(reader, device)
-    loaded_reranker = None if span_reranker is None else CrossEncoder.load(span_reranker, device)
+    loaded = Reader(reader, device=device)
+    loaded_reranker = None if span_reranker is None else CrossEncoder(span_reranker, device=device)
     weights = replace(combination_of(loaded, loaded_reranker), **changes)
     scorer = load_hit_reranker(hit_reranker, rerank_hits, device)
     models = _Models(loaded, loaded_reranker, scorer, rerank_hits, passages, weights)

@@ -114,7 +114,7 @@ def answer_candidates(
         raise InputError("name an extractor or entities: an extractor leaves no places for entities")
     if extractor is None and entities is None and not rules:
         raise InputError("answer candidates need an extractor, entities or rules")
-    extracted = [] if extractor is None else extractor.extract(texts, POOL * k, overlapping=True)
+    extracted = [] if extractor is None else extractor.extract(texts, k=POOL * k, overlapping=True)
     named = [] if entities is None else list(entities.find(text for _, text in texts))
     candidates = []
     for number, (_, text) in enumerate(texts):

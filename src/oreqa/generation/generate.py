@@ -116,15 +116,15 @@ def generate_questions(
         raise InputError(f"classifier = {classifier} would be ignored: set min_probability above 0")
     if entities is not None and extractor is not None:
         raise InputError("name an extractor or entities: an extractor leaves no places for entities")
-    question_generator = QuestionGenerator.load(generator, device)
+    question_generator = QuestionGenerator(generator, device=device)
     styles = _styles(styles, question_generator)
     span_models = (
-        None if extractor is None else Extractor.load(extractor, device),
+        None if extractor is None else Extractor(extractor, device=device),
         None if entities is None else Entities.load(entities),
     )
     judges = (
-        Reader.load(reader or DEFAULT_READER, device) if round_trip else None,
-        CrossEncoder.load(classifier or DEFAULT_CLASSIFIER, device, kind=CLASSIFIER) if min_probability else None,
+        Reader(reader or DEFAULT_READER, device=device) if round_trip else None,
+        CrossEncoder(classifier or DEFAULT_CLASSIFIER, device=device, kind=CLASSIFIER) if min_probability else None,
     )
     with open_source(out, index, data, work, model, round_trip > 0, device, progress) as source:
         passages = [passage for passage in source.passages if is_askable(passage)]

@@ -40,7 +40,7 @@ def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", p
     folder = as_path(folder, "an index's folder")
     choice(device, DEVICES, "device")
     require_generation(folder)
-    encoder = Encoder.load(store.model_place(folder, str(model)), device)
+    encoder = Encoder(store.model_place(folder, str(model)), device=device)
     with write_lock(folder), name_write_errors(folder):
         generation, draft = require_generation(folder), folder / DRAFT
         if DOCUMENTS in damaged_files(generation):

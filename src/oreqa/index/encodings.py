@@ -119,7 +119,9 @@ class Encodings:
 
     def encode(self, passages: Mapping[bytes, Passage], encoder: Encoder, advance: Advance) -> None:
         """Encode passages, whose keys are their hashes, and commit the result."""
-        matrices = encoder.encode_passages([encoder_input(passage) for passage in passages.values()], part_of(advance))
+        matrices = encoder.encode_passages(
+            [encoder_input(passage) for passage in passages.values()], progress=part_of(advance)
+        )
         rows = []
         for (digest, passage), matrix in zip(passages.items(), matrices, strict=True):
             # The passage's words include its head's; a sentence's do not.

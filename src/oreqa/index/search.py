@@ -129,7 +129,7 @@ class Index:
     def _encoder_of(self, snapshot: Snapshot) -> Encoder:
         with self._lock:
             if self._encoder is None or self._encoder.fingerprint != snapshot.fingerprint:
-                self._encoder = Encoder.load(model_place(self.folder, snapshot.settings.model), self._device)
+                self._encoder = Encoder(model_place(self.folder, snapshot.settings.model), device=self._device)
             encoder = self._encoder
         if encoder.fingerprint != snapshot.fingerprint:
             raise IndexStateError(

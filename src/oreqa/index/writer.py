@@ -349,12 +349,12 @@ def open_writer(
     encoder = None
     if newest_generation(folder) is None:
         check_empty(folder)
-        encoder = Encoder.load(place, device)  # before the folder is created: a model that fails leaves none behind
+        encoder = Encoder(place, device=device)  # before the folder is created: a model that fails leaves none behind
         encoder.encode("a damaged model gives no numbers")
     with write_lock(folder), name_write_errors(folder):
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
         current = read_current_state(folder, settings, holds)
-        writer = IndexWriter(folder, settings, holds, current, lambda: encoder or Encoder.load(place, device))
+        writer = IndexWriter(folder, settings, holds, current, lambda: encoder or Encoder(place, device=device))
         try:
             yield writer
         finally:

@@ -72,7 +72,7 @@ def mine_predictions(
     passages, k, seed = count(passages, "passages"), count(k, "k"), count(seed, "seed", 0)
     questions = None if questions is None else count(questions, "questions")
     opened = index if isinstance(index, Index) or index is None else Index.open(index, device)
-    loaded = reader if isinstance(reader, Reader) else Reader.load(reader, device)
+    loaded = reader if isinstance(reader, Reader) else Reader(reader, device=device)
     lists = [file for file in files if data_kind(file) in ("questions", "pairs")]
     if opened is not None and not lists:
         raise InputError(f"{files[0]}: it has paragraphs of its own, which are searched; leave index out")
@@ -129,7 +129,7 @@ def _read(
 ) -> list[dict[str, Any]]:
     """The rows of questions, with the ``k`` best spans of their passages."""
     rows = []
-    spans_by_question = reader.read([question.text for question in questions], texts, k)
+    spans_by_question = reader.read([question.text for question in questions], texts, k=k)
     for question, passages, spans in zip(questions, texts, spans_by_question, strict=True):
         best = (spans if reader.folder.shared else _by_selection(spans))[:k]
         rows.append(

@@ -87,7 +87,7 @@ def mine_silver(
     draw = None if draw is None else count(draw, "draw")
     choice(mode, MODES, "mode")
     out, texts = as_path(out, "out"), [] if questions is None else text_list(questions, "questions")
-    scorer = CrossEncoder.load(classifier, device, kind=CLASSIFIER)
+    scorer = CrossEncoder(classifier, device=device, kind=CLASSIFIER)
     if data is not None:
         task = load_task(as_path(data, "data"), split, held_out)
         opened = index_passages(work_folder(work, out), task.passages, Settings(model=str(model)), device, progress)

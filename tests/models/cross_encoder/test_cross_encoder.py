@@ -41,11 +41,11 @@ def with_settings(folder: Path, out: Path, **settings: object) -> Path:
 
 
 def test_scores_of_many_are_those_of_each(tiny_classifier: Path) -> None:
-    classifier = CrossEncoder.load(tiny_classifier, precision="f32")
+    classifier = CrossEncoder(tiny_classifier, precision="f32")
     questions = [f"where sleeps fox {n}" for n in range(70)] + ["no candidate"]
     lists = [CANDIDATES[: 1 + n % 3] for n in range(70)] + [[]]
     done: list[int] = []
-    together = classifier.score(questions, lists, part_of(done.append))
+    together = classifier.score(questions, lists, progress=part_of(done.append))
     assert sum(done) == len(questions)
     assert together[-1].shape == (0,)
     for number in (0, 1, 2, 63, 64, 69):
@@ -55,7 +55,7 @@ def test_scores_of_many_are_those_of_each(tiny_classifier: Path) -> None:
 
 
 def test_a_sentence_alone_is_read_without_its_passage(tiny_classifier: Path, tmp_path: Path) -> None:
-    classifier = CrossEncoder.load(with_settings(tiny_classifier, tmp_path / "alone", marking="alone"))
+    classifier = CrossEncoder(with_settings(tiny_classifier, tmp_path / "alone", marking="alone"))
     elsewhere = [Candidate(sentence, f"before. {sentence} after", "dog") for sentence in SENTENCES]
     here, there = (classifier.score(["where sleeps it"], [own])[0] for own in (CANDIDATES, elsewhere))
     assert np.array_equal(here, there)
@@ -77,7 +77,7 @@ def test_a_cross_encoder_of_the_hub_scores_as_in_torch(tiny_classifier: Path, tm
         weights["classifier.weight"] = np.concatenate([weights["classifier.weight"] * 0.3, weights["classifier.weight"]])
         weights["classifier.bias"] = np.array([0.2, -0.1], np.float32)
     save_file(weights, folder / "model.safetensors")
-    classifier = CrossEncoder.load(folder, precision="f32")
+    classifier = CrossEncoder(folder, precision="f32")
     model = BertForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = classifier._inputs._tokenizer
     for sentence, ours in zip(SENTENCES, classifier.score(["who jumps"], [CANDIDATES])[0], strict=True):
@@ -92,8 +92,8 @@ def test_torch_scores_the_same(request: pytest.FixtureRequest, kind: str) -> Non
     pytest.importorskip("torch")
     from oreqa.models.cross_encoder.torch import open_session
 
-    ours = CrossEncoder.load(request.getfixturevalue(kind), precision="f32")
-    theirs = CrossEncoder(open_session(ours.folder, "f32", "cpu"), ours.folder)
+    ours = CrossEncoder(request.getfixturevalue(kind), precision="f32")
+    theirs = CrossEncoder.of(ours.folder, open_session(ours.folder, "f32", "cpu"))
     scores = [classifier.score(["where sleeps it"], [CANDIDATES])[0] for classifier in (ours, theirs)]
     assert np.allclose(*scores, atol=1e-3)
 
@@ -120,14 +120,14 @@ def test_torch_refuses_what_openvino_refuses(tiny_classifier: Path, tiny_reranke
 
 
 def test_the_weight_of_re_ranking_is_the_fitted_one(tiny_classifier: Path, tmp_path: Path) -> None:
-    assert rerank_weight(CrossEncoder.load(tiny_classifier)) == 1
+    assert rerank_weight(CrossEncoder(tiny_classifier)) == 1
     folder = with_settings(tiny_classifier, tmp_path / "fitted")
     write_fitted(folder / "fitted.json", rerank_weight=0.25)
-    assert rerank_weight(CrossEncoder.load(folder)) == 0.25
+    assert rerank_weight(CrossEncoder(folder)) == 0.25
 
 
 def test_one_question_and_sentences_alone(tiny_classifier: Path) -> None:
-    classifier = CrossEncoder.load(tiny_classifier, precision="f32")
+    classifier = CrossEncoder(tiny_classifier, precision="f32")
     alone = [Candidate(sentence, sentence) for sentence in SENTENCES]
     expected = classifier.score(["who jumps"], [alone])[0]
     assert np.array_equal(classifier.score("who jumps", SENTENCES), expected)
@@ -148,11 +148,28 @@ def test_one_question_and_sentences_alone(tiny_classifier: Path) -> None:
 )
 def test_wrong_arguments(tiny_classifier: Path, arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        CrossEncoder.load(tiny_classifier).score(*arguments)  # type: ignore[call-overload]
+        CrossEncoder(tiny_classifier).score(*arguments)  # type: ignore[call-overload]
+
+
+def test_documents_are_ranked_by_their_scores(tiny_classifier: Path) -> None:
+    classifier = CrossEncoder(tiny_classifier, precision="f32")
+    documents = ["the fox", "seven dogs sleep", Candidate("the fox", "see the fox there"), "it rains"]
+    scores = classifier.score("who jumps", documents)
+    ranked = classifier.rank("who jumps", documents)
+    assert [(row.number, row.score) for row in ranked] == sorted(enumerate(scores), key=lambda row: -row[1])
+    assert [row.text for row in ranked] == [
+        ("the fox", "seven dogs sleep", "the fox", "it rains")[row.number] for row in ranked
+    ]
+    assert classifier.rank("who jumps", documents, k=2) == ranked[:2]
+    assert classifier.rank("who jumps", []) == []
+    with pytest.raises(InputError, match="a query is a string, not a list"):
+        classifier.rank(["who jumps"], documents)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="k is 0"):
+        classifier.rank("who jumps", documents, k=0)
 
 
 def test_a_reranker_sees_the_span(tiny_reranker: Path) -> None:
-    reranker = CrossEncoder.load(tiny_reranker, precision="f32")
+    reranker = CrossEncoder(tiny_reranker, precision="f32")
     spans = [Candidate("the", TEXT, "fox"), Candidate("fox", TEXT, "fox"), Candidate("fox", TEXT, "fox", 4)]
     (scores,) = reranker.score(["what"], [spans])
     assert scores[0] != pytest.approx(scores[1])
@@ -164,7 +181,7 @@ def test_a_reranker_sees_the_span(tiny_reranker: Path) -> None:
 @pytest.mark.parametrize("setting", [{"max_tokens": 0}, {"max_tokens": "x"}, {"marking": "bold"}])
 def test_damaged_settings_are_refused(tiny_classifier: Path, tmp_path: Path, setting: dict[str, object]) -> None:
     with pytest.raises(ModelError, match=f"m: its setting {next(iter(setting))} is"):
-        CrossEncoder.load(with_settings(tiny_classifier, tmp_path / "m", **setting))
+        CrossEncoder(with_settings(tiny_classifier, tmp_path / "m", **setting))
 
 
 def test_numbers_that_are_none_are_refused(tiny_classifier: Path, tmp_path: Path) -> None:
@@ -173,7 +190,7 @@ def test_numbers_that_are_none_are_refused(tiny_classifier: Path, tmp_path: Path
     weights["classifier.bias"][0] = np.inf
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(ModelError, match="m: the model gives NaN or infinite numbers"):
-        CrossEncoder.load(folder).score(["fox"], [CANDIDATES])
+        CrossEncoder(folder).score(["fox"], [CANDIDATES])
 
 
 def test_reranked_scores_stay_above_the_rest() -> None:
@@ -206,7 +223,7 @@ def test_search_and_ask_are_reranked(tiny: Path, tiny_classifier: Path, library:
     from oreqa.index.store import Settings
 
     index_files(tmp_path / "kb", [library], Settings(model=str(tiny)))
-    index, classifier = Index.open(tmp_path / "kb"), CrossEncoder.load(tiny_classifier)
+    index, classifier = Index.open(tmp_path / "kb"), CrossEncoder(tiny_classifier)
     question = "how many hearts has an octopus"
     (before,) = index.search([question], 6)
     (after,) = reranked_hits(classifier, [question], [before], 4)
@@ -228,19 +245,19 @@ def test_search_and_ask_are_reranked(tiny: Path, tiny_classifier: Path, library:
 
 def test_wrong_models_and_requests_are_refused(tiny_reader: Path, tiny_classifier: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="it is a reader, not a classifier"):
-        CrossEncoder.load(tiny_reader, kind=CLASSIFIER)
+        CrossEncoder(tiny_reader, kind=CLASSIFIER)
     with pytest.raises(ModelError, match="it is a reader, not a classifier or reranker"):
-        CrossEncoder.load(tiny_reader)
+        CrossEncoder(tiny_reader)
     with pytest.raises(ModelError, match="it is a classifier, not a reranker"):
-        CrossEncoder.load(tiny_classifier, kind=RERANKER)
+        CrossEncoder(tiny_classifier, kind=RERANKER)
     folder = with_settings(tiny_classifier, tmp_path / "three")
     weights = load_file(folder / "model.safetensors")
     weights |= {name: np.repeat(weights[name], 3, 0) for name in ("classifier.weight", "classifier.bias")}
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(ModelError, match="3 classes"):
-        CrossEncoder.load(folder)
+        CrossEncoder(folder)
     with pytest.raises(InputError, match="no device"):
-        CrossEncoder.load(tiny_classifier, "tpu")
+        CrossEncoder(tiny_classifier, device="tpu")
     with pytest.raises(InputError, match="no kind of cross-encoder 'reader': choose classifier, reranker"):
-        CrossEncoder.load(tiny_classifier, kind="reader")
+        CrossEncoder(tiny_classifier, kind="reader")
     assert read_cross_encoder_folder(tiny_classifier, CLASSIFIER).marking == "marked"

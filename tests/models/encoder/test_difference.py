@@ -38,12 +38,12 @@ def packed(tuned: Path, tiny: Path, tmp_path: Path) -> Path:
 
 
 def test_it_gives_nearly_the_same_vectors(packed: Path, tuned: Path, tiny: Path) -> None:
-    before, after, whole = (Encoder.load(path, precision="f32").encode(TEXTS) for path in (tiny, packed, tuned))
+    before, after, whole = (Encoder(path, precision="f32").encode(TEXTS) for path in (tiny, packed, tuned))
     assert np.abs(after - whole).max() < 0.2 * np.abs(whole - before).max()
     folder = read_encoder_folder(packed)
     assert (folder.tokenizer, folder.width) == (tiny / "tokenizer.json", read_encoder_folder(tiny).width)
     assert (folder.max_tokens, folder.context) == (read_encoder_folder(tiny).max_tokens, read_encoder_folder(tiny).context)
-    assert Encoder.load(packed).fingerprint not in {Encoder.load(tiny).fingerprint, Encoder.load(tuned).fingerprint}
+    assert Encoder(packed).fingerprint not in {Encoder(tiny).fingerprint, Encoder(tuned).fingerprint}
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_torch_gives_the_same_and_trains_it(packed: Path) -> None:
     from oreqa.models.encoder.torch import open_session
 
     folder = read_encoder_folder(packed)
-    encoder = Encoder(folder, open_session(folder, "f32", "cpu"), "", folder.width)
-    np.testing.assert_allclose(encoder.encode(TEXTS), Encoder.load(packed, precision="f32").encode(TEXTS), atol=1e-5)
+    encoder = Encoder.of(folder, open_session(folder, "f32", "cpu"))
+    np.testing.assert_allclose(encoder.encode(TEXTS), Encoder(packed, precision="f32").encode(TEXTS), atol=1e-5)
     assert load_tokens(folder, dtype=torch.bfloat16).dtype == torch.bfloat16
 
 
@@ -89,4 +89,4 @@ def test_one_that_lacks_weights_is_refused(packed: Path, tmp_path: Path) -> None
         load_tokens(folder)
     (packed / DIFFERENCE).write_bytes(b"no")
     with pytest.raises(ModelError, match="packed"):
-        Encoder.load(packed)
+        Encoder(packed)

@@ -20,7 +20,7 @@ TEXTS = ["the fox", "a much longer text about a fox and the dog that it did not 
 
 def exact(folder: Path) -> Encoder:
     """The encoder in float32, whatever the processor and the precision that the tests run in."""
-    return Encoder.load(folder, precision="f32")
+    return Encoder(folder, precision="f32")
 
 
 def slow_bert(folder: Path, ids: list[int]) -> np.ndarray:
@@ -103,7 +103,7 @@ def test_torch_session_gives_the_same(tmp_path: Path) -> None:
 
     folder = make_model(tmp_path / "m", dense=True)
     encoder = exact(folder)
-    torch_encoder = Encoder(encoder.folder, open_session(encoder.folder, "f32", "cpu"), encoder.fingerprint, encoder.dim)
+    torch_encoder = Encoder.of(encoder.folder, open_session(encoder.folder, "f32", "cpu"))
     np.testing.assert_allclose(torch_encoder.encode(TEXTS), encoder.encode(TEXTS), atol=2e-5)
 
 
@@ -217,7 +217,7 @@ def test_numbers_that_are_none_are_refused(tiny: Path, tmp_path: Path, number: f
     weights = load_file(folder / "model.safetensors")
     weights["encoder.layer.1.output.LayerNorm.bias"][3] = number
     save_file(weights, folder / "model.safetensors")
-    encoder = Encoder.load(folder, precision="f32")
+    encoder = Encoder(folder, precision="f32")
     with pytest.raises(ModelError, match="m: the model gives NaN or infinite numbers"):
         encoder.encode(["fox"])
     with pytest.raises(ModelError, match="NaN or infinite"):
@@ -230,16 +230,16 @@ def test_order_and_batches_do_not_matter(tiny: Path, monkeypatch: pytest.MonkeyP
     expected = [encoder.encode([text])[0] for text in texts]
     monkeypatch.setattr(module, "BATCH_TOKENS", 40)
     done: list[int] = []
-    np.testing.assert_allclose(encoder.encode(texts, part_of(done.append)), expected, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(texts, progress=part_of(done.append)), expected, atol=1e-5)
     assert sum(done) == 50
     done.clear()
     passages = [("", text * 5, [(0, 2)]) for text in texts]
-    encoder.encode_passages(passages, part_of(done.append))
+    encoder.encode_passages(passages, progress=part_of(done.append))
     assert sum(done) == 50
 
 
 def test_nothing_and_wrong_types(tiny: Path) -> None:
-    encoder = Encoder.load(tiny)
+    encoder = Encoder(tiny)
     assert encoder.encode([]).shape == (0, 32)
     assert encoder.encode_passages([]) == []
     assert encoder.encode_passages([("", "", [])])[0].shape == (1, 32)
@@ -250,7 +250,7 @@ def test_nothing_and_wrong_types(tiny: Path) -> None:
 
 
 def test_one_text_and_every_kind_of_list(tiny: Path) -> None:
-    encoder = Encoder.load(tiny)
+    encoder = Encoder(tiny)
     vectors = encoder.encode(["a fox", "the dog"])
     assert encoder.encode("the dog").shape == (32,)
     assert np.allclose(encoder.encode("the dog"), vectors[1], atol=1e-6)
@@ -263,12 +263,12 @@ def test_an_error_in_a_callback_reaches_the_caller(tiny: Path) -> None:
         raise ValueError("from the callback")
 
     with pytest.raises(ValueError, match="from the callback"):
-        Encoder.load(tiny).encode(["a"], part_of(fail))
+        Encoder(tiny).encode(["a"], progress=part_of(fail))
 
 
 def test_wrong_devices(tiny: Path) -> None:
     with pytest.raises(InputError, match="no device 'tpu'"):
-        Encoder.load(tiny, "tpu")
+        Encoder(tiny, device="tpu")
     try:
         import torch
     except ImportError:
@@ -278,7 +278,7 @@ def test_wrong_devices(tiny: Path) -> None:
             pytest.skip("there is a GPU")
         reason = "torch finds no GPU"
     with pytest.raises(ModelError, match=reason):
-        Encoder.load(tiny, "cuda")
+        Encoder(tiny, device="cuda")
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_other_and_damaged_architectures_are_refused(
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, **change}))
     with pytest.raises(ModelError, match=reason):
-        Encoder.load(folder)
+        Encoder(folder)
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors", "2_Dense/model.safetensors"])
@@ -316,7 +316,7 @@ def test_damaged_files_are_named_in_one_line(tmp_path: Path, name: str, content:
     whole = (folder / name).read_bytes()
     (folder / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
     with pytest.raises(ModelError) as caught:
-        Encoder.load(folder)
+        Encoder(folder)
     assert str(folder / Path(name).parent) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -327,7 +327,7 @@ def test_incomplete_weights_are_refused(tiny: Path, tmp_path: Path) -> None:
     del weights["encoder.layer.1.output.dense.bias"]
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(ModelError, match=r"lack encoder.layer.1.output.dense.bias"):
-        Encoder.load(folder)
+        Encoder(folder)
 
 
 @pytest.mark.train

@@ -64,14 +64,14 @@ def test_it_gives_the_same_in_openvino_torch_and_sentence_transformers(
     from oreqa.models.encoder.torch import open_session
 
     folder = trained(tiny, tmp_path / "m", encoder, **settings)
-    model = Encoder.load(folder, precision="f32")
+    model = Encoder(folder, precision="f32")
     assert model.dim == settings.get("projection", 96 if settings == {"hops": 3, "joining": "concatenated"} else 32)
     questions = model.encode(TEXTS)
     np.testing.assert_allclose(np.stack([model.encode(text) for text in TEXTS]), questions, atol=1e-4)  # no padding
 
     read = read_encoder_folder(folder)
     sessions = [open_session(part, "f32", "cpu") for part in (read, read.questions or read)]
-    on_torch = Encoder(read, sessions[0], model.fingerprint, model.dim, sessions[1])
+    on_torch = Encoder.of(read, *sessions)
     np.testing.assert_allclose(on_torch.encode(TEXTS), questions, atol=1e-4)
     text = "The fox jumps. Seven dogs sleep well. It rains."
     passages = [("title", text, [(0, 14), (15, 37), (38, 47)]), ("", "fox", [])]
@@ -89,7 +89,7 @@ def test_a_trained_one_is_a_backbone_again(tiny: Path, tmp_path: Path, encoder: 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     again = start_encoder(folder, {**settings, "hops": 2, "joining": "averaged"}, 0.0)
     save_encoder(again.eval(), read_encoder_folder(folder), "attention", 64, tmp_path / "again")
-    vectors = [Encoder.load(path, precision="f32").encode(TEXTS) for path in (folder, tmp_path / "again")]
+    vectors = [Encoder(path, precision="f32").encode(TEXTS) for path in (folder, tmp_path / "again")]
     np.testing.assert_array_equal(*vectors)
 
 
@@ -148,7 +148,7 @@ def test_damaged_folders_are_named(gru: Path, tmp_path: Path, file: str, change:
     shutil.copytree(gru, folder)
     broken(folder, file, change)
     with pytest.raises(ModelError, match=reason):
-        Encoder.load(folder, precision="f32")
+        Encoder(folder, precision="f32")
 
 
 @pytest.fixture(scope="module")

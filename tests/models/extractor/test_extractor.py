@@ -26,7 +26,7 @@ PASSAGES = [
 
 def exact(extractor: Path) -> Extractor:
     """The extractor in float32, whatever the processor and the precision that the tests run in."""
-    return Extractor.load(extractor, precision="f32")
+    return Extractor(extractor, precision="f32")
 
 
 def test_spans_slice_to_their_text_and_overlap_nowhere(tiny_extractor: Path) -> None:
@@ -43,9 +43,9 @@ def test_spans_slice_to_their_text_and_overlap_nowhere(tiny_extractor: Path) -> 
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(text=st.text(max_size=200), k=st.integers(1, 8))
-def test_any_text_gives_spans_of_it(tiny_extractor: Path, text: str, top: int) -> None:
-    (spans,) = exact(tiny_extractor).extract([text], top)
-    assert len(spans) <= top
+def test_any_text_gives_spans_of_it(tiny_extractor: Path, text: str, k: int) -> None:
+    (spans,) = exact(tiny_extractor).extract([text], k=k)
+    assert len(spans) <= k
     places = sorted((span.start, span.end) for span in spans)
     assert all(0 <= start < end <= len(text) for start, end in places)
     assert all(a[1] <= b[0] for a, b in pairwise(places))
@@ -54,9 +54,9 @@ def test_any_text_gives_spans_of_it(tiny_extractor: Path, text: str, top: int) -
 def test_batches_change_nothing(tiny_extractor: Path) -> None:
     extractor = exact(tiny_extractor)
     passages = [("", f"fox {i} jumps over dog {'and sleeps ' * (i % 7)}") for i in range(300)]  # more than a chunk
-    together = extractor.extract(passages, 3)
+    together = extractor.extract(passages, k=3)
     for number in (0, 34, 299):
-        (alone,) = extractor.extract([passages[number]], 3)
+        (alone,) = extractor.extract([passages[number]], k=3)
         assert [(s.start, s.end) for s in alone] == [(s.start, s.end) for s in together[number]]
         assert [s.score for s in alone] == pytest.approx([s.score for s in together[number]], abs=1e-4)
         assert {s.passage_number for s in together[number]} == {number}
@@ -64,16 +64,18 @@ def test_batches_change_nothing(tiny_extractor: Path) -> None:
 
 def test_fewer_spans_are_the_first_of_more(tiny_extractor: Path) -> None:
     extractor = exact(tiny_extractor)
-    assert extractor.extract(PASSAGES, 2) == [spans[:2] for spans in extractor.extract(PASSAGES, 9)]
+    assert extractor.extract(PASSAGES, k=2) == [spans[:2] for spans in extractor.extract(PASSAGES, k=9)]
 
 
 def test_overlapping_spans_begin_with_the_same_and_none_comes_twice(tiny_extractor: Path) -> None:
     extractor = exact(tiny_extractor)
-    for apart, spans in zip(extractor.extract(PASSAGES, 9), extractor.extract(PASSAGES, 90, overlapping=True), strict=True):
+    for apart, spans in zip(
+        extractor.extract(PASSAGES, k=9), extractor.extract(PASSAGES, k=90, overlapping=True), strict=True
+    ):
         assert spans[:1] == apart[:1]
         assert len({(span.start, span.end) for span in spans}) == len(spans)
         assert {(span.start, span.end) for span in apart[:2]} <= {(span.start, span.end) for span in spans}
-    assert len(extractor.extract("a b c", 90, overlapping=True)[0]) == 6
+    assert len(extractor.extract("a b c", k=90, overlapping=True)[0]) == 6
 
 
 def test_probabilities_of_single_words_add_up(tiny_extractor: Path, tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_probabilities_of_single_words_add_up(tiny_extractor: Path, tmp_path: Pa
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     config["oreqa"]["answer_tokens"] = 1
     (tmp_path / "m" / "config.json").write_text(json.dumps(config))
-    (spans,) = exact(tmp_path / "m").extract("a b c d", 9)
+    (spans,) = exact(tmp_path / "m").extract("a b c d", k=9)
     assert sorted(span.text for span in spans) == ["a", "b", "c", "d"]
     assert sum(np.exp(span.score) for span in spans) == pytest.approx(1, abs=1e-5)
 
@@ -92,8 +94,8 @@ def test_scores_equal_torch(tiny_extractor: Path) -> None:
     from oreqa.models.extractor.torch import open_session
 
     ours = exact(tiny_extractor)
-    theirs = Extractor(open_session(ours.folder, "f32", "cpu"), ours.folder)
-    for a, b in zip(ours.extract(PASSAGES, 9), theirs.extract(PASSAGES, 9), strict=True):
+    theirs = Extractor.of(ours.folder, open_session(ours.folder, "f32", "cpu"))
+    for a, b in zip(ours.extract(PASSAGES, k=9), theirs.extract(PASSAGES, k=9), strict=True):
         assert [(s.start, s.end) for s in a] == [(s.start, s.end) for s in b]
         assert [s.score for s in a] == pytest.approx([s.score for s in b], abs=1e-3)
 
@@ -102,8 +104,8 @@ def test_scores_equal_torch(tiny_extractor: Path) -> None:
 def test_other_precisions_are_near(tiny_extractor: Path, precision: str) -> None:
     if precision not in offered_precisions():
         pytest.skip(f"this processor does not compute in {precision}")
-    best = exact(tiny_extractor).extract(PASSAGES, 1)
-    for a, b in zip(best, Extractor.load(tiny_extractor, precision=precision).extract(PASSAGES, 1), strict=True):
+    best = exact(tiny_extractor).extract(PASSAGES, k=1)
+    for a, b in zip(best, Extractor(tiny_extractor, precision=precision).extract(PASSAGES, k=1), strict=True):
         assert [s.score for s in a] == pytest.approx([s.score for s in b], abs=1.0)
 
 
@@ -117,7 +119,7 @@ def test_a_difference_extracts_as_the_whole(tiny_extractor: Path, tiny_reader: P
         moved = np.abs(value - before[name]).max() if name in before and before[name].shape == value.shape else 0.0
         assert np.allclose(packed[name], value, atol=moved / 14 + 1e-6)
     assert not (tmp_path / "packed" / "tokenizer.json").exists()
-    assert [len(spans) for spans in exact(tmp_path / "packed").extract(PASSAGES, 1)] == [1, 1, 1, 0]
+    assert [len(spans) for spans in exact(tmp_path / "packed").extract(PASSAGES, k=1)] == [1, 1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_damaged_settings_are_refused(tiny_extractor: Path, tmp_path: Path, sett
     config["oreqa"] |= setting
     (tmp_path / "m" / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=f"m: its setting {next(iter(setting))} is"):
-        Extractor.load(tmp_path / "m")
+        Extractor(tmp_path / "m")
 
 
 def test_numbers_that_are_none_are_refused(tiny_extractor: Path, tmp_path: Path) -> None:
@@ -157,9 +159,9 @@ def test_numbers_that_are_none_are_refused(tiny_extractor: Path, tmp_path: Path)
 
 def test_wrong_folders_and_arguments(tiny_extractor: Path, tiny_reader: Path) -> None:
     with pytest.raises(ModelError, match="it is a reader, not an extractor"):
-        Extractor.load(tiny_reader)
+        Extractor(tiny_reader)
     with pytest.raises(InputError, match="the number of spans is 0"):
-        exact(tiny_extractor).extract("a", 0)
+        exact(tiny_extractor).extract("a", k=0)
     with pytest.raises(InputError, match=r"a passage is its text or its \(title, text\), not a list"):
         exact(tiny_extractor).extract([["a", "b"]])  # type: ignore[list-item]
     with pytest.raises(InputError, match="passages are a list"):

@@ -38,13 +38,13 @@ def answers() -> list[MarkedAnswer]:
 
 @pytest.fixture(scope="module")
 def generator(tiny_generator: Path) -> QuestionGenerator:
-    return QuestionGenerator.load(tiny_generator, precision="f32")
+    return QuestionGenerator(tiny_generator, precision="f32")
 
 
 def torch_generator(generator: QuestionGenerator) -> QuestionGenerator:
     from oreqa.models.generator.torch import open_session
 
-    return QuestionGenerator(open_session(generator.folder, "f32", "cpu"), generator.folder)
+    return QuestionGenerator.of(generator.folder, open_session(generator.folder, "f32", "cpu"))
 
 
 def prefixes_of(generator: QuestionGenerator, rows: list[MarkedAnswer]) -> list[list[int]]:
@@ -106,14 +106,14 @@ def test_the_batch_does_not_matter(generator: QuestionGenerator, decoding: Decod
     styles = ["search" if number % 3 else "textbook" for number in range(len(rows))]
     done: list[int] = []
     count = 1 if isinstance(decoding, Greedy) else 3
-    together = generator.generate(rows, styles, decoding, count, part_of(done.append))
+    together = generator.generate(rows, styles, decoding, k=count, progress=part_of(done.append))
     assert sum(done) == len(rows)
     for number in range(0, len(rows), 3):
-        (alone,) = generator.generate([rows[number]], styles[number], decoding, count)
+        (alone,) = generator.generate([rows[number]], styles[number], decoding, k=count)
         assert [question.text for question in alone] == [question.text for question in together[number]]
         assert [q.score for q in alone] == pytest.approx([q.score for q in together[number]], abs=1e-4)
         assert {question.style for question in alone} == {styles[number]}
-    backwards = generator.generate(rows[::-1], styles[::-1], decoding, count)[::-1]
+    backwards = generator.generate(rows[::-1], styles[::-1], decoding, k=count)[::-1]
     assert [[q.text for q in row] for row in backwards] == [[q.text for q in row] for row in together]
 
 
@@ -144,7 +144,7 @@ def test_seeds_and_styles_change_questions(generator: QuestionGenerator) -> None
     rows = answers()[:8]
 
     def texts(decoding: Decoding, style: str = "textbook", k: int = 1) -> list[list[str]]:
-        return [[q.text for q in row] for row in generator.generate(rows, style, decoding, k)]
+        return [[q.text for q in row] for row in generator.generate(rows, style, decoding, k=k)]
 
     assert texts(Nucleus(seed=1)) == texts(Nucleus(seed=1))
     assert texts(Nucleus(seed=1)) != texts(Nucleus(seed=2))
@@ -157,7 +157,7 @@ def test_seeds_and_styles_change_questions(generator: QuestionGenerator) -> None
 def test_questions_come_best_first(generator: QuestionGenerator) -> None:
     rows = answers()[:8]
     for decoding in (BeamSearch(4), Nucleus(seed=1)):
-        for row in generator.generate(rows, "search", decoding, 4):
+        for row in generator.generate(rows, "search", decoding, k=4):
             scores = [question.score for question in row]
             assert scores == sorted(scores, reverse=True)
     beams, greedy = (generator.generate(rows, "search", decoding) for decoding in (BeamSearch(4), Greedy()))
@@ -182,7 +182,7 @@ def test_lower_precision_is_close(generator: QuestionGenerator, tiny_generator: 
     prefixes = prefixes_of(generator, answers())
     exact, lower = (
         generator._session.decoder(),
-        QuestionGenerator.load(tiny_generator, precision=precision)._session.decoder(),
+        QuestionGenerator(tiny_generator, precision=precision)._session.decoder(),
     )
     tokens = list(range(10, 10 + len(prefixes)))
     for calculate in (lambda d: d.start(prefixes).copy(), lambda d: d.step(list(range(len(prefixes))), tokens).copy()):
@@ -201,15 +201,12 @@ def test_lower_precision_is_close(generator: QuestionGenerator, tiny_generator: 
         ((answers(), "novel"), "there is no style 'novel': choose textbook, search"),
         ((answers(), ["search"]), "a list of styles has one for each answer: 1 styles, 20 answers"),
         ((answers(), None), "a style is a string, or a list of one for each answer, not None"),
-        ((answers(), "search", Greedy(), 2), "greedy decoding gives one question an answer"),
-        ((answers(), "search", BeamSearch(2), 3), "2 beams give 2 questions an answer, not 3"),
         ((answers(), "search", BeamSearch(0)), "beams is 0"),
         ((answers(), "search", BeamSearch(2, "long")), "length_penalty is 'long'; it must be a number"),  # type: ignore[arg-type]
         ((answers(), "search", Nucleus(0.0)), "top_p is 0.0; it must be a probability above 0"),
         ((answers(), "search", Nucleus(1.1)), "top_p is 1.1"),
         ((answers(), "search", Nucleus(0.9, -1)), "seed is -1"),
         ((answers(), "search", "beam"), "decoding is Greedy"),
-        ((answers(), "search", Greedy(), 0), "k is 0"),
     ],
 )
 def test_wrong_arguments(generator: QuestionGenerator, arguments: tuple[Any, ...], message: str) -> None:
@@ -217,24 +214,36 @@ def test_wrong_arguments(generator: QuestionGenerator, arguments: tuple[Any, ...
         generator.generate(*arguments)
 
 
+@pytest.mark.parametrize(("decoding", "k", "message"), [
+    (Greedy(), 2, "greedy decoding gives one question an answer"),
+    (BeamSearch(2), 3, "2 beams give 2 questions an answer, not 3"),
+    (Greedy(), 0, "k is 0"),
+])  # fmt: skip
+def test_numbers_of_questions_that_a_decoding_does_not_give(
+    generator: QuestionGenerator, decoding: Decoding, k: int, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        generator.generate(answers(), "search", decoding, k=k)
+
+
 def test_wrong_folders(tiny_generator: Path, tiny_reader: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="it is a reader, not a generator"):
-        QuestionGenerator.load(tiny_reader)
+        QuestionGenerator(tiny_reader)
     with pytest.raises(ModelError, match="its setting styles is"):
-        QuestionGenerator.load(with_settings(tiny_generator, tmp_path / "styles", styles=[]))
+        QuestionGenerator(with_settings(tiny_generator, tmp_path / "styles", styles=[]))
     with pytest.raises(ModelError, match=r"has no \[unused4\]"):
-        QuestionGenerator.load(with_settings(tiny_generator, tmp_path / "many", styles=["a", "b", "c"]))
+        QuestionGenerator(with_settings(tiny_generator, tmp_path / "many", styles=["a", "b", "c"]))
     with pytest.raises(ModelError, match="its setting untitled is"):
-        QuestionGenerator.load(with_settings(tiny_generator, tmp_path / "untitled", untitled=["poem"]))
+        QuestionGenerator(with_settings(tiny_generator, tmp_path / "untitled", untitled=["poem"]))
     folder = with_settings(tiny_generator, tmp_path / "headless")
     weights = load_file(folder / "model.safetensors")
     bias = weights.pop("cls.predictions.bias")
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(ModelError, match=r"headless: its weights lack cls\.predictions\.bias"):
-        QuestionGenerator.load(folder)
+        QuestionGenerator(folder)
     save_file({**weights, "cls.predictions.bias": bias[1:]}, folder / "model.safetensors")
     with pytest.raises(ModelError, match="headless: its language model head does not fit"):
-        QuestionGenerator.load(folder)
+        QuestionGenerator(folder)
     save_file({**weights, "cls.predictions.bias": bias * np.nan}, folder / "model.safetensors")
     with pytest.raises(ModelError, match="headless: the model gives NaN or infinite numbers"):
-        QuestionGenerator.load(folder).generate(answers(), "search")
+        QuestionGenerator(folder).generate(answers(), "search")

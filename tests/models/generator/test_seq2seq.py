@@ -40,7 +40,7 @@ def generator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     folder = make_seq2seq(
         tmp_path_factory.mktemp("models") / request.param, request.param, max_tokens=60, question_tokens=12
     )
-    return QuestionGenerator.load(folder)
+    return QuestionGenerator(folder)
 
 
 def prefixes_of(generator: QuestionGenerator) -> list[list[int]]:
@@ -143,7 +143,7 @@ def test_what_it_says_of_itself(generator: QuestionGenerator) -> None:
 def test_wrong_folders(tmp_path: Path) -> None:
     folder = make_seq2seq(tmp_path / "bart", "bart")
     with pytest.raises(ModelError, match="it is a generator, not a reader"):
-        Reader.load(folder)
+        Reader(folder)
     config = json.loads((folder / "config.json").read_text())
     for change, message in (
         ({"oreqa": {"styles": ["a", "b"]}}, "its setting styles is"),
@@ -152,11 +152,11 @@ def test_wrong_folders(tmp_path: Path) -> None:
     ):
         (folder / "config.json").write_text(json.dumps({**config, **change}))
         with pytest.raises(ModelError, match=message):
-            QuestionGenerator.load(folder)
+            QuestionGenerator(folder)
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer.json").write_text("{}")
     with pytest.raises(ModelError, match="it is not a valid tokenizer"):
-        QuestionGenerator.load(folder)
+        QuestionGenerator(folder)
     (folder / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match=r"tokenizer\.json is missing"):
-        QuestionGenerator.load(folder)
+        QuestionGenerator(folder)

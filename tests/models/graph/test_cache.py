@@ -45,27 +45,27 @@ DAMAGES = {"flipped": flip_a_bit, "cut": cut, "empty": lambda file: file.write_b
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("name", ["graph.bin", "graph.xml", "checksums.json"])
 def test_a_damaged_graph_is_built_again(cache: Path, tiny: Path, name: str, damage: Callable[[Path], object]) -> None:
-    expected = Encoder.load(tiny).encode(TEXTS)
+    expected = Encoder(tiny).encode(TEXTS)
     damage(entry(cache) / name)
     assert not is_intact(entry(cache))
-    assert np.array_equal(Encoder.load(tiny).encode(TEXTS), expected)
+    assert np.array_equal(Encoder(tiny).encode(TEXTS), expected)
     assert is_intact(entry(cache))
     assert not list(cache.glob(".*"))
 
 
 def test_a_graph_in_the_cache_is_not_built_again(cache: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = Encoder.load(tiny).encode(TEXTS)
+    expected = Encoder(tiny).encode(TEXTS)
     monkeypatch.setattr(module, "save_entry", None)  # an error, if it were called
-    assert np.array_equal(Encoder.load(tiny).encode(TEXTS), expected)
+    assert np.array_equal(Encoder(tiny).encode(TEXTS), expected)
 
 
 @pytest.mark.parametrize(
     "content", ["", "[1]", "{}", '{"graph.bin": 1}', '{"graph.bin": [0, 0]}', "\x00\xff", "null", "[" * 100_000]
 )
 def test_checksums_of_any_content_are_harmless(cache: Path, tiny: Path, content: str) -> None:
-    expected = Encoder.load(tiny).encode(TEXTS)
+    expected = Encoder(tiny).encode(TEXTS)
     (entry(cache) / "checksums.json").write_text(content)
-    assert np.array_equal(Encoder.load(tiny).encode(TEXTS), expected)
+    assert np.array_equal(Encoder(tiny).encode(TEXTS), expected)
     assert is_intact(entry(cache))
 
 
@@ -82,14 +82,14 @@ def test_fingerprints_of_any_content_are_harmless(cache: Path, tiny: Path, conte
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(cache: Path, tiny: Path) -> None:
-    expected = Encoder.load(tiny).encode(TEXTS)
+    expected = Encoder(tiny).encode(TEXTS)
     for file in entry(cache).iterdir():
         file.unlink()
     entry(cache).rmdir()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))  # as a disk that fills up while the graph is written
     try:
-        vectors = Encoder.load(tiny).encode(TEXTS)
+        vectors = Encoder(tiny).encode(TEXTS)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     np.testing.assert_allclose(vectors, expected, atol=0.02)  # in bf16 a kept graph's weights are rounded once more
@@ -98,7 +98,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(cache: Path, tiny: Path)
 
 def test_a_cache_that_is_a_file_is_done_without(cache: Path, tiny: Path) -> None:
     cache.write_text("")
-    assert Encoder.load(tiny).encode(TEXTS).shape == (2, 32)
+    assert Encoder(tiny).encode(TEXTS).shape == (2, 32)
 
 
 def test_a_failing_write_leaves_nothing_and_keeps_the_entry(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_drafts_of_killed_processes_are_removed(tmp_path: Path) -> None:
 def test_the_umask_decides_who_may_read(cache: Path, tiny: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        Encoder.load(tiny)
+        Encoder(tiny)
     finally:
         os.umask(before)
     for path in (cache, *cache.rglob("*")):
@@ -135,7 +135,7 @@ def test_the_umask_decides_who_may_read(cache: Path, tiny: Path, umask: int) -> 
 
 
 def test_an_entry_that_may_not_be_read_is_done_without(cache: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = Encoder.load(tiny).encode(TEXTS)
+    expected = Encoder(tiny).encode(TEXTS)
 
     def refuse(self: Path, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(self))
@@ -148,4 +148,4 @@ def test_an_entry_that_may_not_be_read_is_done_without(cache: Path, tiny: Path, 
     with monkeypatch.context() as patched:
         patched.setattr(module, "is_intact", lambda folder: False)
         patched.setattr(module, "save_entry", lambda folder, write: False)
-        np.testing.assert_allclose(Encoder.load(tiny).encode(TEXTS), expected, atol=0.02)
+        np.testing.assert_allclose(Encoder(tiny).encode(TEXTS), expected, atol=0.02)

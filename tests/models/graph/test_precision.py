@@ -66,23 +66,23 @@ def test_the_argument_comes_before_the_variable(monkeypatch: pytest.MonkeyPatch)
 def test_what_the_processor_lacks_is_refused(monkeypatch: pytest.MonkeyPatch, tiny: Path, tiny_reader: Path) -> None:
     pretend(monkeypatch, "f32")
     with pytest.raises(InputError, match=r"does not compute in bf16: choose one of auto, f32$"):
-        Encoder.load(tiny, precision="bf16")
+        Encoder(tiny, precision="bf16")
     for choose in (encoder_precision, heads_precision):
         with pytest.raises(InputError, match="does not compute in i8"):
             choose("i8")
     monkeypatch.setenv("OREQA_PRECISION", "bf16")
     with pytest.raises(InputError, match="does not compute in bf16"):
-        Reader.load(tiny_reader)
+        Reader(tiny_reader)
     with pytest.raises(InputError, match="i8 runs only on the CPU"):
         gpu_precision("i8")
 
 
 def test_wrong_words_are_refused(monkeypatch: pytest.MonkeyPatch, tiny: Path) -> None:
     with pytest.raises(InputError, match=r"^there is no precision 'f16': choose auto, f32, bf16 or i8$"):
-        Encoder.load(tiny, precision="f16")
+        Encoder(tiny, precision="f16")
     monkeypatch.setenv("OREQA_PRECISION", "float32")
     with pytest.raises(InputError, match=r"^OREQA_PRECISION: there is no precision 'float32'"):
-        Encoder.load(tiny)
+        Encoder(tiny)
 
 
 @pytest.mark.parametrize("command", [("search", "x", "--index", "kb"), ("index", ".", "--index", "kb")])
@@ -106,8 +106,8 @@ def test_the_option_decides_for_every_model_of_a_command(tiny: Path, library: Pa
 @pytest.mark.numeric
 @pytest.mark.parametrize(("precision", "bound"), [("f32", 1e-6), ("bf16", 0.015), ("i8", 1e-6)])
 def test_vectors_are_near_those_of_f32(tiny: Path, precision: str, bound: float) -> None:
-    exact = Encoder.load(tiny, precision="f32").encode(TEXTS)
-    rounded = Encoder.load(tiny, precision=offered(precision)).encode(TEXTS)
+    exact = Encoder(tiny, precision="f32").encode(TEXTS)
+    rounded = Encoder(tiny, precision=offered(precision)).encode(TEXTS)
     np.testing.assert_allclose(rounded, exact, atol=bound)
     assert (rounded * exact).sum(1).min() > 0.999
     assert np.array_equal(rounded, exact) == (precision != "bf16")  # i8 too: an encoder's vectors are kept and compared
@@ -117,7 +117,7 @@ def test_vectors_are_near_those_of_f32(tiny: Path, precision: str, bound: float)
 @pytest.mark.parametrize(("precision", "bound"), [("bf16", 0.15), ("i8", 0.2)])
 def test_a_classifiers_scores_are_near_those_of_f32(tiny_classifier: Path, precision: str, bound: float) -> None:
     exact, rounded = (
-        np.concatenate(CrossEncoder.load(tiny_classifier, precision=name).score([QUESTION] * 20, [CANDIDATES] * 20))
+        np.concatenate(CrossEncoder(tiny_classifier, precision=name).score([QUESTION] * 20, [CANDIDATES] * 20))
         for name in ("f32", offered(precision))
     )
     assert not np.array_equal(exact, rounded)
@@ -132,10 +132,10 @@ def test_a_classifiers_scores_are_near_those_of_f32(tiny_classifier: Path, preci
 )
 def test_the_packaged_models_are_near_their_f32(precision: str, vectors: float, reader: float, classifier: float) -> None:
     pair = "f32", offered(precision)
-    exact, rounded = (Encoder.load("all-minilm-l6-v2", precision=name).encode(TEXTS) for name in pair)
+    exact, rounded = (Encoder("all-minilm-l6-v2", precision=name).encode(TEXTS) for name in pair)
     np.testing.assert_allclose(rounded, exact, atol=vectors)
     assert (rounded * exact).sum(1).min() > 0.9995
-    readers = [Reader.load("minilm-reader", precision=name) for name in pair]
+    readers = [Reader("minilm-reader", precision=name) for name in pair]
     exact_spans, rounded_spans = (
         {(s.passage_number, s.start, s.end): s.parts for s in loaded.read([QUESTION], [PASSAGES], k=5)[0]}
         for loaded in readers
@@ -144,6 +144,6 @@ def test_the_packaged_models_are_near_their_f32(precision: str, vectors: float, 
     assert len(exact_spans.keys() & rounded_spans.keys()) >= 5
     for span in exact_spans.keys() & rounded_spans.keys():
         assert rounded_spans[span] == pytest.approx(exact_spans[span], abs=reader)
-    scores = [CrossEncoder.load("minilm-classifier", precision=name).score([QUESTION], [CANDIDATES])[0] for name in pair]
+    scores = [CrossEncoder("minilm-classifier", precision=name).score([QUESTION], [CANDIDATES])[0] for name in pair]
     np.testing.assert_allclose(*(1 / (1 + np.exp(-logits)) for logits in scores), atol=classifier)
     assert np.array_equal(*(np.argsort(logits) for logits in scores))

@@ -25,7 +25,7 @@ PASSAGES = [
 
 def exact(reader: Path) -> Reader:
     """The reader in float32, whatever the processor and the precision that the tests run in."""
-    return Reader.load(reader, precision="f32")
+    return Reader(reader, precision="f32")
 
 
 def test_every_span_slices_to_its_text(tiny_reader: Path) -> None:
@@ -38,14 +38,14 @@ def test_every_span_slices_to_its_text(tiny_reader: Path) -> None:
 
 def test_no_span_runs_into_the_next_paragraph(tiny_reader: Path) -> None:
     text = "The fox jumps.\n\nThe dog sleeps.\n \nIt snores."
-    spans = Reader.load(tiny_reader).read("who sleeps", [text], k=1000)
+    spans = Reader(tiny_reader).read("who sleeps", [text], k=1000)
     assert {part for span in spans for part in ("fox", "dog", "snores") if part in span.text} == {"fox", "dog", "snores"}
     assert not any("\n" in span.text for span in spans)
 
 
 def test_no_span_runs_into_the_next_line_of_a_list(tiny_reader: Path) -> None:
     text = "Fox Street 4\nMon 9\nTue 8\n\n- the dog\n- the house"
-    spans = Reader.load(tiny_reader).read("fox", [text], k=1000)
+    spans = Reader(tiny_reader).read("fox", [text], k=1000)
     assert {part for span in spans for part in ("4", "Mon", "dog", "house") if part in span.text} == {
         "4",
         "Mon",
@@ -57,7 +57,7 @@ def test_no_span_runs_into_the_next_line_of_a_list(tiny_reader: Path) -> None:
 
 def test_section_numbers_are_no_answers(tiny_reader: Path) -> None:
     text = "8.2. Does the dog sleep\n8.3. Does the fox jump 4.5. times"
-    spans = Reader.load(tiny_reader).read("8.2", [text], k=1000)
+    spans = Reader(tiny_reader).read("8.2", [text], k=1000)
     texts = {span.text for span in spans}
     assert not any(text.startswith("8.") for text in texts)
     assert {"Does", "4.5"} <= texts
@@ -100,12 +100,16 @@ def test_one_question_and_texts_without_titles(tiny_reader: Path) -> None:
         (("a", None), "a question's passages are a list of texts"),
         ((["a"], 7), "passages are a list, or a list for each question, not an int"),
         (([1], [["x"]]), "questions are a string or a list of strings: number 1 is an int"),
-        (("a", ["x"], 0), "the number of spans is 0; it must be a whole number from 1"),
     ],
 )
 def test_wrong_arguments(tiny_reader: Path, arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         exact(tiny_reader).read(*arguments)  # type: ignore[call-overload]
+
+
+def test_a_number_of_spans_below_one_is_refused(tiny_reader: Path) -> None:
+    with pytest.raises(InputError, match="the number of spans is 0; it must be a whole number from 1"):
+        exact(tiny_reader).read("a", ["x"], k=0)
 
 
 @pytest.mark.train
@@ -115,7 +119,7 @@ def test_logits_equal_torch(tiny_reader: Path) -> None:
 
     ours = exact(tiny_reader)
     (spans,) = ours.read(["what fox"], [PASSAGES], k=4)
-    (theirs,) = Reader(open_session(ours.folder, "f32", "cpu"), ours.folder).read(["what fox"], [PASSAGES], k=4)
+    (theirs,) = Reader.of(ours.folder, open_session(ours.folder, "f32", "cpu")).read(["what fox"], [PASSAGES], k=4)
     assert [(s.passage_number, s.start, s.end) for s in spans] == [(s.passage_number, s.start, s.end) for s in theirs]
     assert [s.score for s in spans] == pytest.approx([s.score for s in theirs], abs=1e-3)
     assert [s.parts["selection"] for s in spans] == pytest.approx([s.parts["selection"] for s in theirs], abs=1e-3)
@@ -211,7 +215,7 @@ def test_heads_that_do_not_fit_are_refused(
     change(weights)
     save_file(weights, tmp_path / "m" / "model.safetensors")
     with pytest.raises(ModelError, match=reason):
-        Reader.load(tmp_path / "m")
+        Reader(tmp_path / "m")
 
 
 @pytest.mark.parametrize("setting", [{"max_tokens": 0}, {"max_tokens": "x"}, {"overlap": -1}, {"answer_tokens": 1.5}])
@@ -221,7 +225,7 @@ def test_damaged_settings_are_refused(tiny_reader: Path, tmp_path: Path, setting
     config["oreqa"] |= setting
     (tmp_path / "m" / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=f"m: its setting {next(iter(setting))} is"):
-        Reader.load(tmp_path / "m")
+        Reader(tmp_path / "m")
 
 
 def test_numbers_that_are_none_are_refused(tiny_reader: Path, tmp_path: Path) -> None:
@@ -230,22 +234,22 @@ def test_numbers_that_are_none_are_refused(tiny_reader: Path, tmp_path: Path) ->
     weights["qa_classifier.bias"][0] = np.nan
     save_file(weights, broken / "model.safetensors")
     with pytest.raises(ModelError, match="reader: the model gives NaN"):
-        Reader.load(broken).read(["fox"], [PASSAGES])
+        Reader(broken).read(["fox"], [PASSAGES])
 
 
 def test_wrong_folders(tiny: Path, tiny_reader: Path, tiny_reranker: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="not a reader"):
-        Reader.load(tiny)
+        Reader(tiny)
     with pytest.raises(ModelError, match="it is a reranker, not a reader"):
-        Reader.load(tiny_reranker)
+        Reader(tiny_reranker)
     with pytest.raises(ModelError, match="there is no model 'nowhere'"):
-        Reader.load("nowhere")
+        Reader("nowhere")
     with pytest.raises(InputError, match="choose cpu or cuda"):
-        Reader.load(tiny_reader, device="tpu")
+        Reader(tiny_reader, device="tpu")
     shutil.copytree(tiny_reader, tmp_path / "m")
     (tmp_path / "m" / "model.safetensors").rename(tmp_path / "m" / "pytorch_model.bin")
     with pytest.raises(ModelError, match="pickled weights"):
-        Reader.load(tmp_path / "m")
+        Reader(tmp_path / "m")
     (tmp_path / "m" / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match=r"tokenizer\.json is missing"):
-        Reader.load(tmp_path / "m")
+        Reader(tmp_path / "m")

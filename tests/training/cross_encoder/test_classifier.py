@@ -66,7 +66,7 @@ def test_a_classifier_learns_and_loads_everywhere(pairs_file: Path, tiny_reader:
     losses = [loss for _, loss in record["losses"]]
     assert losses[-1] < losses[0]
     pairs = list(load_pairs(pairs_file))
-    classifier = CrossEncoder.load(tmp_path / "m", precision="f32")
+    classifier = CrossEncoder(tmp_path / "m", precision="f32")
     assert classifier.folder.marking == marking
     logits = classifier.score([p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs])
     assert np.mean([row[0] > row[1:].mean() for row in logits]) > 0.7
@@ -87,7 +87,7 @@ def test_a_classifier_learns_from_the_candidates_of_a_question_together(
     assert losses[-1] < losses[0]
     assert record["steps"] == -(-12 * record["pairs"] // 3)  # a batch is three questions
     pairs = list(load_pairs(pairs_file))
-    logits = CrossEncoder.load(tmp_path / "m", precision="f32").score(
+    logits = CrossEncoder(tmp_path / "m", precision="f32").score(
         [p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs]
     )
     assert np.mean([row[0] > row[1:].mean() for row in logits]) > 0.7
@@ -107,7 +107,7 @@ def test_frozen_layers_are_the_backbones_and_the_pack_holds_the_rest(
     pack_model(tmp_path / "m", "classifier", str(tiny_reader), tmp_path / "packed", "MIT")
     pairs = list(load_pairs(pairs_file))[:9]
     asked = [p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs]
-    whole, packed = (CrossEncoder.load(tmp_path / name).score(*asked) for name in ("m", "packed"))
+    whole, packed = (CrossEncoder(tmp_path / name).score(*asked) for name in ("m", "packed"))
     assert all(np.allclose(a, b, atol=0.1) for a, b in zip(whole, packed, strict=True))
     kept = json.loads((tmp_path / "packed" / "config.json").read_text())["oreqa"]
     assert (kept["kind"], kept["marking"], kept["difference_from"]) == ("classifier", "marked", str(tiny_reader))

@@ -131,7 +131,7 @@ def test_a_generator_that_learns_on_keeps_the_tokens_of_its_styles(
     data = [{"file": str(squad_file), "style": style, "questions": 2, "titles": False} for style in ("poem", "textbook")]
     data[1]["titles"] = True
     train_generator(generator_recipe(squad_file, tiny_generator, data=data), tmp_path / "out")
-    generator = QuestionGenerator.load(tmp_path / "out")
+    generator = QuestionGenerator(tmp_path / "out")
     assert (generator.styles, generator.folder.untitled) == (("textbook", "poem"), ("poem",))
 
 
@@ -177,7 +177,7 @@ def test_a_generator_learns_and_its_folder_generates(squad_file: Path, tiny_gene
         "max_tokens": 40,
         "question_tokens": 20,
     }
-    generator = QuestionGenerator.load(tmp_path / "g")
+    generator = QuestionGenerator(tmp_path / "g")
     text = "fox 3 jumps over dog 3 and sleeps in house 3"
     questions = generator.generate([MarkedAnswer("", text, 0, 5), MarkedAnswer("", text, 37, 44)], "story")
     assert all(question.text.lower().startswith("wh") for (question,) in questions)  # as every question that it learned from

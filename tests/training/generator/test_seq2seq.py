@@ -51,7 +51,7 @@ def test_a_bart_learns_by_the_papers_recipe_and_its_folder_generates(squad_file:
     record = train_generator(paper_recipe(squad_file, folder, "label_smoothing=0.0"), tmp_path / "out")
     losses = [loss for _, loss in record["losses"]]
     assert losses[-1] < 0.7 * losses[0]
-    generator = QuestionGenerator.load(tmp_path / "out")
+    generator = QuestionGenerator(tmp_path / "out")
     assert (generator.styles, generator.folder.max_tokens, generator.folder.question_tokens) == (("search",), 60, 40)
     text = "fox 3 jumps over dog 3 and eats the bone of dog 3. then it sleeps in house 3"
     ((question,),) = generator.generate([MarkedAnswer("", text, 0, 5)], "search")

@@ -65,11 +65,11 @@ def test_the_question_encoder_and_the_reader_are_tuned_and_evaluated(
     assert record["steps"] == -(-(record["questions"] - record["unmatched"]) // 4)
     assert 0 <= record["skipped"]["unretrieved"] <= record["skipped"]["unread"] <= record["questions"]
     assert record["lambda"] in LAMBDAS
-    before, after = Encoder.load(tiny), Encoder.load(out / "retriever")
+    before, after = Encoder(tiny), Encoder(out / "retriever")
     passages = [("title", "fox 3 jumps over dog 3", [])]
     assert np.array_equal(before.encode_passages(passages)[0], after.encode_passages(passages)[0])
     assert not np.allclose(before.encode("who jumps over dog 3"), after.encode("who jumps over dog 3"), atol=1e-3)
-    reader = Reader.load(out / "reader")
+    reader = Reader(out / "reader")
     assert reader.folder.fitted.combination["retrieval"] == record["lambda"]
     assert not (out / "checkpoints").exists()
     summary = evaluate_openqa(
@@ -89,7 +89,7 @@ def test_every_objective_trains_what_it_names(
     began = load_file(tiny_reader / "model.safetensors")
     assert not np.array_equal(heads["qa_outputs.weight"], began["qa_outputs.weight"])
     assert np.array_equal(heads["qa_classifier.weight"], began["qa_classifier.weight"]) == (loss != "shared_rerank")
-    reader = Reader.load(tmp_path / "m" / "reader")
+    reader = Reader(tmp_path / "m" / "reader")
     assert reader.folder.shared == loss.startswith("shared")
     unused = "retrieval" if loss == "shared_rerank" else "selection"
     assert reader.folder.fitted.combination[unused] == 0
@@ -99,10 +99,10 @@ def test_matches_are_those_of_a_slow_search_and_resume(
     squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = openqa_recipe(tiny, tiny_reader, squad_file, early_depth=5, match_depth=7)
-    folder = Encoder.load(tiny).folder
+    folder = Encoder(tiny).folder
     collection = openqa_data.open_collection(recipe, folder, tmp_path / "work", "cpu", no_progress)
     questions = answered_questions(squad_file)
-    vectors = Encoder.load(tiny).encode([question.text for question in questions])
+    vectors = Encoder(tiny).encode([question.text for question in questions])
     monkeypatch.setattr(openqa_data, "TOGETHER", 4)
     file = tmp_path / "matches.jsonl"
     rows = openqa_data.match_questions(recipe, collection, vectors, questions, file, lambda _: None)
@@ -227,10 +227,10 @@ def test_a_batch_is_what_a_slow_retrieval_and_reading_give(
 ) -> None:
     """Scores, matches, windows, their spans and their passages' ranks, question by question, against loops."""
     recipe = openqa_recipe(tiny, tiny_reader, squad_file, early_depth=6, match_depth=9, passages=3, max_tokens=32, overlap=8)
-    folder = Encoder.load(tiny).folder
+    folder = Encoder(tiny).folder
     collection = openqa_data.open_collection(recipe, folder, tmp_path / "work", "cpu", no_progress)
     asked = answered_questions(squad_file)[:5]
-    vectors = Encoder.load(tiny, precision="f32").encode([question.text for question in asked])
+    vectors = Encoder(tiny, precision="f32").encode([question.text for question in asked])
     rows = openqa_data.match_questions(recipe, collection, vectors, asked, tmp_path / "m.jsonl", lambda _: None)
     inputs = ReaderInputs(tiny_reader / "tokenizer.json", 32, titles=True, closing=True)
     model = OpenQAModel(openqa._start_encoder(recipe, folder), openqa._start_reader(recipe, tiny_reader)).eval()
@@ -367,7 +367,7 @@ def test_lambda_is_the_smallest_of_those_that_answer_most(
 ) -> None:
     """The wrong span of the second passage reads better by 3, the right one of the first has half a point on its passage."""
     recipe = openqa_recipe(tiny, tiny_reader, squad_file, loss=loss, passages=2)
-    folder = Encoder.load(tiny).folder
+    folder = Encoder(tiny).folder
     vectors = np.zeros((4, folder.width), np.float32)
     vectors[0, 0], vectors[1, 0] = 1.0, 0.5
     collection = openqa_data.Collection([("", "right"), ("", "wrong"), ("", ""), ("", "")], vectors, "")
@@ -375,7 +375,7 @@ def test_lambda_is_the_smallest_of_those_that_answer_most(
     wrong = Span("wrong", 0, 5, 1, 0.0, {"span": -1.0, "selection": 0.0})
 
     class FakeReader:
-        def read(self, questions: list[str], texts: object, top_k: int) -> list[list[Span]]:
+        def read(self, questions: list[str], texts: object, k: int) -> list[list[Span]]:
             return [[wrong, right] for _ in questions]
 
     class FakeEncoder:
@@ -384,7 +384,7 @@ def test_lambda_is_the_smallest_of_those_that_answer_most(
             question[:, 0] = 1.0
             return question
 
-    monkeypatch.setattr(openqa.Reader, "load", lambda *_: FakeReader())
+    monkeypatch.setattr(openqa, "Reader", lambda *_, **__: FakeReader())
     monkeypatch.setattr(openqa, "current_encoder", lambda *_: FakeEncoder())
     save_encoder(openqa._start_encoder(recipe, folder), folder, folder.pooling, folder.max_tokens, tmp_path / "retriever")
     (tmp_path / "reader").mkdir()

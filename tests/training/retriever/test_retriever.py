@@ -72,7 +72,7 @@ def test_a_retriever_learns_and_its_folder_encodes(
     record = train_recorded(train_retriever, recipe, tmp_path / "m")
     losses = [loss for _, loss in record["losses"]]
     assert losses[-1] < losses[0]
-    encoder = Encoder.load(tmp_path / "m", precision="f32")
+    encoder = Encoder(tmp_path / "m", precision="f32")
     # sentence-transformers asks for trust before it imports our own module, which models with input types need.
     theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu", trust_remote_code=recipe.input_types)
     questions = ["who jumps over dog 3", "where sleeps fox 11"]
@@ -117,7 +117,7 @@ def test_whole_passages_are_learned_by_inner_products(squad_file: Path, tiny: Pa
     record = train_recorded(train_retriever, exact, tmp_path / "m")
     losses = [loss for _, loss in record["losses"]]
     assert losses[-1] < losses[0]
-    encoder = Encoder.load(tmp_path / "m", precision="f32")
+    encoder = Encoder(tmp_path / "m", precision="f32")
     theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu")
     questions, texts = ["who jumps over dog 3", "where sleeps fox 11"], ["fox 3 jumps", "it sleeps. it jumps"]
     vectors = encoder.encode(questions)
@@ -148,7 +148,7 @@ def test_a_projection_is_trained_on_with_or_without_a_bias(squad_file: Path, tmp
         (folder / "2_Dense" / "config.json").write_text(json.dumps(linear))
         recipe = retriever_recipe(squad_file, folder, projection=8, optimiser=still)
         train_retriever(recipe, tmp_path / f"out-{bias}")
-        before, after = (Encoder.load(f, precision="f32").encode("who jumps") for f in (folder, tmp_path / f"out-{bias}"))
+        before, after = (Encoder(f, precision="f32").encode("who jumps") for f in (folder, tmp_path / f"out-{bias}"))
         assert np.allclose(before, after, atol=1e-5)
 
 
@@ -494,7 +494,7 @@ def test_clusters_are_of_the_model_as_it_is(
     assert len(vectors) == 3
     positives = (pair.positive for pair in load_training_pairs(squad_file))
     passages = [(title, text, []) for text, title in dict.fromkeys((c.context, c.head) for c in positives)]
-    encodings = Encoder.load(tiny, precision="f32").encode_passages(passages)
+    encodings = Encoder(tiny, precision="f32").encode_passages(passages)
     assert np.allclose(vectors[0], [rows[0] for rows in encodings], atol=2e-5)
     assert not np.allclose(vectors[0], vectors[1], atol=1e-3)
     assert not np.allclose(vectors[1], vectors[2], atol=1e-3)
@@ -545,7 +545,7 @@ def test_the_measure_is_what_the_saved_model_gets(squad_file: Path, tiny: Path, 
     recipe = retriever_recipe(squad_file, tiny, epochs=2, dev=str(squad_file))
     record = train_retriever(recipe, tmp_path / "m")
     task = load_task(squad_file, held_out=True)
-    encoder = Encoder.load(tmp_path / "m")
+    encoder = Encoder(tmp_path / "m")
     found = encoder.encode_passages([(p.title, p.text, [(s.start, s.end) for s in p.sentences]) for p in task.passages])
     vectors = np.concatenate([rows[1:] + recipe.passage_weight * rows[:1] for rows in found])
     scores = encoder.encode(task.questions) @ vectors.T
@@ -645,7 +645,7 @@ def test_the_command_trains_under_torchrun(
     record = json.loads((tmp_path / "m" / "run.json").read_text())
     assert record["steps"] == -(-record["pairs"] // 12)  # both learn from six at a time
     assert not (tmp_path / "m" / "checkpoints").exists()
-    assert Encoder.load(tmp_path / "m").encode(["who"]).shape == (1, 32)
+    assert Encoder(tmp_path / "m").encode(["who"]).shape == (1, 32)
 
 
 @pytest.mark.system

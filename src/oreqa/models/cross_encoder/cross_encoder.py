@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arguments import choice, is_list, kind_of, text_list
+from oreqa.arguments import choice, count, is_list, kind_of, text_list
 from oreqa.datasets.pairs import Candidate
 from oreqa.errors import InputError
 from oreqa.models.cross_encoder.folder import CrossEncoderFolder, read_cross_encoder_folder
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
-from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, shown_name
-from oreqa.models.graph.session import Session, check_finite, load_session
-from oreqa.models.graph.windows import window_batches
+from oreqa.models.folders import CLASSIFIER, RERANKER, find_model
+from oreqa.models.graph.session import Session
+from oreqa.models.model import LoadedModel
 from oreqa.progress import Progress, no_progress, show
 
 CHUNK = 64
@@ -25,53 +26,54 @@ CHUNK = 64
 Floats = NDArray[np.float32]
 
 
-class CrossEncoder:
+@dataclass(frozen=True, slots=True)
+class RankedDocument:
+    """A document that was ranked: its number in the list, from 0, its text, and its score."""
+
+    number: int
+    text: str
+    score: float
+
+
+class CrossEncoder(LoadedModel[CrossEncoderFolder]):
     """A loaded cross-encoder. Its folder says what its score means and how it is shown a candidate.
 
     A ``classifier``'s score is the log-odds that the candidate answers the question (Yang et al. 2021, section 4.1); a
     ``reranker``'s compares spans of one question (RECONSIDER, Iyer et al. 2021, Eq. 1). Threads may share it.
 
     Examples:
-        >>> classifier = CrossEncoder.load("minilm-classifier")
+        >>> classifier = CrossEncoder("minilm-classifier")
         >>> scores = classifier.score("How many hearts does it have?", ["An octopus has three hearts.", "Bees dance."])
         >>> bool(scores[0] > scores[1])
         True
+        >>> classifier.rank("How many hearts does it have?", ["Bees dance.", "An octopus has three hearts."])[0].number
+        1
     """
 
-    def __init__(self, session: Session, folder: CrossEncoderFolder) -> None:
-        self.folder = folder
-        self._session = session
-        self._inputs = CrossEncoderInputs(folder.tokenizer, folder.max_tokens, folder.marking, folder.titles, folder.closing)
+    family = "cross_encoder"
 
-    def __repr__(self) -> str:
-        return (
-            f"CrossEncoder({shown_name(self.folder.path)!r}, kind={self.folder.kind!r}, max_tokens={self.folder.max_tokens})"
-        )
-
-    @classmethod
-    def load(
-        cls, name: str | Path, device: str = "cpu", precision: str | None = None, kind: str | None = None
-    ) -> CrossEncoder:
+    def __init__(
+        self, name: str | Path, *, device: str = "cpu", precision: str | None = None, kind: str | None = None
+    ) -> None:
         """Load a model by name or folder; sentence-transformers' CrossEncoders of one output, or two, load as they are.
 
-        ``precision`` as in ``Reader.load``. Raises ModelError for a folder that is missing, damaged or not of the ``kind``,
-        InputError for a precision that the processor does not offer.
+        ``device`` and ``precision`` as in ``LoadedModel``. Raises ModelError for a folder that is missing, damaged or not
+        of the ``kind`` (classifier or reranker), InputError for a device or a precision that is not offered.
         """
         if kind is not None:
             choice(kind, (CLASSIFIER, RERANKER), "kind of cross-encoder")
-        folder = read_cross_encoder_folder(find_model(name), kind)
-        return cls(load_session("cross_encoder", folder, device, precision), folder)
+        self._load(read_cross_encoder_folder(find_model(name), kind), device, precision)
 
-    @property
-    def fingerprint(self) -> str:
-        """A hash of the model's files: the same scores come from the same fingerprint in the same precision."""
-        from oreqa.models.graph.cache import cached_fingerprint
+    def _begin(self, folder: CrossEncoderFolder, session: Session, fingerprint: str) -> None:
+        super()._begin(folder, session, fingerprint)
+        self._inputs = CrossEncoderInputs(folder.tokenizer, folder.max_tokens, folder.marking, folder.titles, folder.closing)
 
-        return cached_fingerprint(self.folder.path)
+    def _shown(self) -> dict[str, Any]:
+        return {"kind": self.folder.kind, "max_tokens": self.folder.max_tokens}
 
     @overload
     def score(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
-        self, questions: str, candidates: Iterable[str | Candidate], progress: Progress = no_progress
+        self, questions: str, candidates: Iterable[str | Candidate], *, progress: Progress = no_progress
     ) -> Floats: ...
 
     @overload
@@ -79,6 +81,7 @@ class CrossEncoder:
         self,
         questions: Iterable[str],
         candidates: Iterable[Iterable[str | Candidate]],
+        *,
         progress: Progress = no_progress,
     ) -> list[Floats]: ...
 
@@ -86,6 +89,7 @@ class CrossEncoder:
         self,
         questions: str | Iterable[str],
         candidates: Iterable[str | Candidate] | Iterable[Iterable[str | Candidate]],
+        *,
         progress: Progress = no_progress,
     ) -> Floats | list[Floats]:
         """The score of each candidate of a question, ``[candidates]``; of a list of questions, a list of such arrays.
@@ -106,13 +110,23 @@ class CrossEncoder:
                 chunk = range(begin, min(begin + CHUNK, len(texts)))
                 owners = [(q, place) for q in chunk for place in range(len(lists[q]))]
                 windows = self._inputs.windows([(texts[q], lists[q][place]) for q, place in owners])
-                for batch, (batch_scores,) in self._session.run(window_batches(windows)):
-                    check_finite(batch_scores, self.folder.path)
-                    for row, number in enumerate(batch.numbers):
-                        q, place = owners[number]
-                        scores[q][place] = batch_scores[row]
+                for number, (score,) in self._run(windows):
+                    q, place = owners[number]
+                    scores[q][place] = score
                 advance(len(chunk))
         return scores[0] if isinstance(questions, str) else scores
+
+    def rank(self, query: str, documents: Iterable[str | Candidate], k: int | None = None) -> list[RankedDocument]:
+        """The ``k`` documents with the highest scores, the best first; all if ``k`` is left out.
+
+        Raises InputError as ``score`` does, and for a query that is no string.
+        """
+        if not isinstance(query, str):
+            raise InputError(f"a query is a string, not {kind_of(query)}")
+        candidates = _candidate_lists([documents])[0]
+        scores = self.score(query, candidates)
+        best = np.argsort(-scores, kind="stable")[: None if k is None else count(k, "k")]
+        return [RankedDocument(int(number), candidates[number].answer, float(scores[number])) for number in best]
 
 
 def _candidate_lists(groups: object) -> list[list[Candidate]]:

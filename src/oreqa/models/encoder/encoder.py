@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,69 +11,63 @@ from numpy.typing import NDArray
 from oreqa.arguments import text_list
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.inputs import EncoderInputs, PassageText, input_batches
-from oreqa.models.folders import find_model, shown_name
 from oreqa.models.graph.session import Session, check_finite, load_session
+from oreqa.models.model import LoadedModel
 from oreqa.progress import Progress, no_progress, show
 
 Vectors = NDArray[np.float32]
 
 
-class Encoder:
+class Encoder(LoadedModel[EncoderFolder]):
     """A loaded encoder.
 
-    ``dim`` is the width of its vectors, ``max_tokens`` its longest input without special tokens, ``fingerprint`` a hash
-    of all that decides its numbers. Threads may share it. A folder of two encoders has one for questions (``encode``) and
-    one for passages (``encode_passages``); ``max_tokens`` is then the passages'.
+    ``dim`` is the width of its vectors, ``max_tokens`` its longest input without special tokens. Threads may share
+    it. A folder of two encoders has one for questions (``encode``) and one for passages (``encode_passages``);
+    ``max_tokens`` is then the passages'.
 
     Examples:
-        >>> encoder = Encoder.load("all-minilm-l6-v2")
+        >>> encoder = Encoder("all-minilm-l6-v2")
         >>> encoder.encode("How many hearts does an octopus have?").shape
         (384,)
         >>> encoder.encode(["An octopus has three hearts.", "Bees dance."]).shape
         (2, 384)
     """
 
-    def __init__(
-        self,
-        folder: EncoderFolder,
-        session: Session,
-        fingerprint: str,
-        dim: int,
-        question_session: Session | None = None,
-    ) -> None:
-        """``question_session`` runs the questions' own encoder, if ``folder`` has one."""
-        self.folder = folder
-        self.fingerprint = fingerprint
-        self.dim = dim
-        self._session, self._question_session = session, question_session or session
+    family = "encoder"
+    _read_folder = staticmethod(read_encoder_folder)
+
+    @classmethod
+    def of(
+        cls, folder: EncoderFolder, session: Session, question_session: Session | None = None, dim: int | None = None
+    ) -> Encoder:
+        """An encoder that sessions run; ``question_session`` is for questions alone, ``dim`` the width of the vectors, if
+        it is not the folder's."""
+        encoder = super().of(folder, session)
+        encoder.dim = dim or folder.width
+        encoder._question_session = question_session or session
+        return encoder
+
+    def _load(self, folder: EncoderFolder, device: str, precision: str | None) -> None:
+        super()._load(folder, device, precision)
+        self.dim = folder.width
+        if folder.questions:
+            self._question_session = load_session(self.family, folder.questions, device, precision)
+
+    def _begin(self, folder: EncoderFolder, session: Session, fingerprint: str) -> None:
+        super()._begin(folder, session, fingerprint)
+        self._question_session = session
         self._inputs = EncoderInputs(folder)
         self._question_inputs = EncoderInputs(folder.questions) if folder.questions else self._inputs
         self.max_tokens = self._inputs.max_tokens
 
-    def __repr__(self) -> str:
-        return f"Encoder({shown_name(self.folder.path)!r}, dim={self.dim}, max_tokens={self.max_tokens})"
-
-    @classmethod
-    def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> Encoder:
-        """Load a model folder, or a packaged model by its name.
-
-        ``device`` is ``cpu`` (OpenVINO) or ``cuda`` (torch; needs the train extra); ``precision`` one of f32, bf16, i8 (f32
-        for an encoder) and auto (bf16 where the processor has it); left out, it is $OREQA_PRECISION, else auto.
-        Raises ModelError for a folder that is missing, damaged or of an architecture that does not run here, InputError for
-        a precision that the processor does not offer.
-        """
-        from oreqa.models.graph.cache import cached_fingerprint
-
-        folder = read_encoder_folder(find_model(name))
-        session = load_session("encoder", folder, device, precision)
-        question_session = load_session("encoder", folder.questions, device, precision) if folder.questions else None
-        return cls(folder, session, cached_fingerprint(folder.path), folder.width, question_session)
+    def _shown(self) -> dict[str, Any]:
+        return {"dim": self.dim, "max_tokens": self.max_tokens}
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, special ones left out."""
         return [len(e) for e in self._inputs.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
-    def encode(self, texts: str | Iterable[str], progress: Progress = no_progress) -> Vectors:
+    def encode(self, texts: str | Iterable[str], *, progress: Progress = no_progress) -> Vectors:
         """The vector of a question (or of any whole text), ``[dim]``; of a list of them, ``[texts, dim]``.
 
         Texts that are longer than the model takes are cut. ``progress`` shows how many texts are done.
@@ -88,7 +82,12 @@ class Encoder:
         check_finite(out, self.folder.path)
         return out[0] if isinstance(texts, str) else out
 
-    def encode_passages(self, passages: Sequence[PassageText], progress: Progress = no_progress) -> list[Vectors]:
+    def encode_passages(
+        self,
+        passages: Sequence[PassageText],
+        *,
+        progress: Progress = no_progress,
+    ) -> list[Vectors]:
         """A passage's vector and its sentences', ``[1 + sentences, dim]`` for each; ``EncoderInputs.passages`` tells how.
 
         ``progress`` shows how many passages are done.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from typing import Any
 
 from oreqa.arguments import count, passage_list
 from oreqa.core import Span
 from oreqa.models.extractor.folder import ExtractorFolder, read_extractor_folder
 from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.extractor.spans import PassageSpans, WindowScores
-from oreqa.models.folders import find_model, shown_name
-from oreqa.models.graph.session import Session, check_finite, load_session
-from oreqa.models.graph.windows import Tokens, Window, token_span, window_batches
+from oreqa.models.graph.session import Session
+from oreqa.models.graph.windows import Tokens, Window, token_span
+from oreqa.models.model import LoadedModel
 from oreqa.text.whole_words import long_words, whole_words
 
 CHUNK = 256
@@ -23,43 +23,27 @@ Text = tuple[str, str]
 """A passage's title and text."""
 
 
-class Extractor:
-    """A loaded extractor: it finds the spans of passages that people ask about. Threads may share it.
+class Extractor(LoadedModel[ExtractorFolder]):
+    """A loaded extractor finds the spans of passages that people ask about. Threads may share it.
 
     Examples:
-        >>> extractor = Extractor.load("runs/extractor")
+        >>> extractor = Extractor("runs/extractor")
         >>> [spans] = extractor.extract(["An octopus has three hearts."], k=3)
         >>> all(span.text in "An octopus has three hearts." for span in spans)
         True
     """
 
-    def __init__(self, session: Session, folder: ExtractorFolder) -> None:
-        self.folder = folder
-        self._session = session
+    family = "extractor"
+    _read_folder = staticmethod(read_extractor_folder)
+
+    def _begin(self, folder: ExtractorFolder, session: Session, fingerprint: str) -> None:
+        super()._begin(folder, session, fingerprint)
         self._inputs = ExtractorInputs(folder.tokenizer, folder.max_tokens, folder.overlap)
 
-    def __repr__(self) -> str:
-        return f"Extractor({shown_name(self.folder.path)!r}, max_tokens={self.folder.max_tokens})"
+    def _shown(self) -> dict[str, Any]:
+        return {"max_tokens": self.folder.max_tokens}
 
-    @classmethod
-    def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> Extractor:
-        """Load a model by name or folder.
-
-        ``precision`` is one of f32, bf16, i8 and auto (the first offered of bf16, i8 and f32); left out, it is
-        $OREQA_PRECISION, else auto. Raises ModelError for a folder that is missing, damaged or of another kind, InputError
-        for a precision that the processor does not offer.
-        """
-        folder = read_extractor_folder(find_model(name))
-        return cls(load_session("extractor", folder, device, precision), folder)
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of the model's files: extractors with the same fingerprint, in the same precision, give the same output."""
-        from oreqa.models.graph.cache import cached_fingerprint
-
-        return cached_fingerprint(self.folder.path)
-
-    def extract(self, passages: str | Iterable[str | Text], k: int = 10, overlapping: bool = False) -> list[list[Span]]:
+    def extract(self, passages: str | Iterable[str | Text], *, k: int = 10, overlapping: bool = False) -> list[list[Span]]:
         """Up to ``k`` spans of each passage, best first; unless ``overlapping``, none that overlaps a better one.
 
         A passage is its text, or its ``(title, text)``. A span's ``score`` is its log-probability among all spans of its
@@ -81,12 +65,10 @@ class Extractor:
             windows += of_passage
             owners += [number] * len(of_passage)
         scores: list[list[WindowScores]] = [[] for _ in passages]
-        for batch, (output,) in self._session.run(window_batches(windows)):
-            check_finite(output, self.folder.path)
-            for row, window_number in enumerate(batch.numbers):
-                window = windows[window_number]
-                inside = slice(window.first, window.last)
-                scores[owners[window_number]].append(WindowScores(window.begin, output[row, inside, inside].copy()))
+        for window_number, (output,) in self._run(windows):
+            window = windows[window_number]
+            inside = slice(window.first, window.last)
+            scores[owners[window_number]].append(WindowScores(window.begin, output[inside, inside].copy()))
         return [
             self._best_spans(text, tokens[text], of_passage, begin + number, k, overlapping)
             for number, ((_, text), of_passage) in enumerate(zip(passages, scores, strict=True))

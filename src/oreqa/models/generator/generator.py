@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arguments import choice, count, is_list, kind_of
 from oreqa.errors import InputError
-from oreqa.models.folders import find_model, read_config, shown_name
+from oreqa.models.folders import read_config
 from oreqa.models.generator.decoding import (
     BeamSearch,
     Decoder,
@@ -32,7 +32,8 @@ from oreqa.models.generator.decoding import (
 from oreqa.models.generator.folder import GeneratorFolder, read_generator_folder
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer
 from oreqa.models.generator.seq2seq import Seq2SeqInputs, is_seq2seq, read_seq2seq_folder
-from oreqa.models.graph.session import DEVICES, load_session
+from oreqa.models.graph.session import DEVICES
+from oreqa.models.model import LoadedModel
 from oreqa.progress import Advance, Progress, no_progress, show
 
 ROWS, TOKENS = 32, 4096
@@ -63,12 +64,14 @@ class GeneratedQuestion:
     score: float
 
 
-class QuestionGenerator:
-    """A loaded question generator. Threads may share it.
+class QuestionGenerator(LoadedModel[GeneratorFolder]):
+    """A loaded question generator: one that oreqa trained, or a BART or T5, which runs on torch (on a CPU in f32).
+
+    Threads may share it.
 
     Examples:
         >>> from oreqa import BeamSearch, MarkedAnswer, Nucleus
-        >>> generator = QuestionGenerator.load("runs/generator")
+        >>> generator = QuestionGenerator("runs/generator")
         >>> answer = MarkedAnswer("Octopus", "An octopus has three hearts.", 15, 20)
         >>> answer.text
         'three'
@@ -80,9 +83,25 @@ class QuestionGenerator:
         2
     """
 
-    def __init__(self, session: Decoders, folder: GeneratorFolder) -> None:
-        self.folder = folder
-        self._session = session
+    family = "generator"
+
+    @staticmethod
+    def _read_folder(path: Path) -> GeneratorFolder:
+        config = read_config(path)
+        return read_seq2seq_folder(path, config) if is_seq2seq(config) else read_generator_folder(path)
+
+    def _load(self, folder: GeneratorFolder, device: str, precision: str | None) -> None:
+        if not is_seq2seq(folder.config):
+            super()._load(folder, device, precision)
+            return
+        choice(device, DEVICES, "device")
+        from oreqa.models.generator.torch import open_seq2seq
+        from oreqa.models.graph.cache import cached_fingerprint
+
+        self._begin(folder, open_seq2seq(folder, precision, device), cached_fingerprint(folder.path))
+
+    def _begin(self, folder: GeneratorFolder, session: Decoders, fingerprint: str) -> None:
+        super()._begin(folder, session, fingerprint)
         self._idle: deque[Decoder] = deque()  # they keep their memory, which is slow to allocate
         self._inputs: GeneratorInputs | Seq2SeqInputs
         if is_seq2seq(folder.config):
@@ -92,25 +111,8 @@ class QuestionGenerator:
             self._inputs = GeneratorInputs(folder.tokenizer, *lengths, folder.styles, folder.untitled)
         self._ending = self._inputs.ending(folder.path)
 
-    def __repr__(self) -> str:
-        return f"QuestionGenerator({shown_name(self.folder.path)!r}, styles={self.folder.styles!r})"
-
-    @classmethod
-    def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> QuestionGenerator:
-        """Load a model by folder: one that oreqa trained, or a BART or T5, which runs on torch (on a CPU always in f32).
-
-        ``precision`` as in ``Reader.load``. Raises ModelError for a folder that is missing, damaged or of another kind,
-        InputError for a precision that the processor does not offer.
-        """
-        path = find_model(name)
-        if is_seq2seq(config := read_config(path)):
-            folder = read_seq2seq_folder(path, config)
-            choice(device, DEVICES, "device")
-            from oreqa.models.generator.torch import open_seq2seq
-
-            return cls(open_seq2seq(folder, precision, device), folder)
-        folder = read_generator_folder(path)
-        return cls(load_session("generator", folder, device, precision), folder)
+    def _shown(self) -> dict[str, Any]:
+        return {"styles": self.folder.styles}
 
     @property
     def styles(self) -> tuple[str, ...]:
@@ -122,26 +124,20 @@ class QuestionGenerator:
         """Whether the model learned from whole passages: an answer's context is then all of its passage."""
         return self._inputs.reads_passages
 
-    @property
-    def fingerprint(self) -> str:
-        """A hash of the model's files: the same questions come from the same fingerprint in the same precision."""
-        from oreqa.models.graph.cache import cached_fingerprint
-
-        return cached_fingerprint(self.folder.path)
-
     def generate(
         self,
         answers: MarkedAnswer | Iterable[MarkedAnswer],
         style: str | Sequence[str],
         decoding: Decoding = Greedy(),  # noqa: B008  # it is frozen
+        *,
         k: int = 1,
         progress: Progress = no_progress,
     ) -> list[list[GeneratedQuestion]]:
-        """A list of questions for each answer, the highest score first (of a beam search: as ``BeamSearch`` ranks them).
+        """Up to ``k`` questions for each answer, the highest score first (of a beam search: as ``BeamSearch`` ranks them).
 
-        ``style`` is one of ``styles``, or one for each answer. ``k`` questions are generated for each answer; there are
-        fewer if some have the same text, and none for an answer without a token. Greedy decoding gives one question, and a
-        beam search at most one a beam. ``progress`` shows how many answers are done. Raises InputError for wrong arguments.
+        ``style`` is one of ``styles``, or one for each answer. There are fewer than ``k`` questions if some have the same
+        text, and none for an answer without a token. Greedy decoding gives one question, and a beam search at most one a
+        beam. ``progress`` shows how many answers are done. Raises InputError for wrong arguments.
         """
         rows = _marked_answers(answers)
         styles = [style] * len(rows) if isinstance(style, str) else _one_for_each(style, rows)
@@ -193,19 +189,19 @@ class QuestionGenerator:
         return batches
 
     def _decode(
-        self, batch: Sequence[tuple[MarkedAnswer, str, list[int]]], decoding: Decoding, questions: int
+        self, batch: Sequence[tuple[MarkedAnswer, str, list[int]]], decoding: Decoding, k: int
     ) -> list[list[TokenSequence]]:
         try:
             decoder = self._idle.pop()
         except IndexError:
             decoder = self._session.decoder()
         try:
-            return self._decode_on(decoder, batch, decoding, questions)
+            return self._decode_on(decoder, batch, decoding, k)
         finally:
             self._idle.append(decoder)
 
     def _decode_on(
-        self, decoder: Decoder, batch: Sequence[tuple[MarkedAnswer, str, list[int]]], decoding: Decoding, questions: int
+        self, decoder: Decoder, batch: Sequence[tuple[MarkedAnswer, str, list[int]]], decoding: Decoding, k: int
     ) -> list[list[TokenSequence]]:
         prefixes = [prefix for _, _, prefix in batch]
         match decoding:
@@ -214,9 +210,9 @@ class QuestionGenerator:
             case BeamSearch(beams, length_penalty):
                 return decode_beams(decoder, prefixes, self._ending, beams, length_penalty)
             case Nucleus(top_p, seed):
-                chances = [_chances(seed, answer, style, questions, self._ending.limit) for answer, style, _ in batch]
+                chances = [_chances(seed, answer, style, k, self._ending.limit) for answer, style, _ in batch]
                 choose = draw_from_nucleus(top_p, np.concatenate(chances))
-                return decode_one_by_one(decoder, prefixes, self._ending, questions, choose)
+                return decode_one_by_one(decoder, prefixes, self._ending, k, choose)
 
     def _questions(self, sequences: Sequence[TokenSequence], answer: MarkedAnswer, style: str) -> list[GeneratedQuestion]:
         """The questions of an answer, each text once."""
@@ -261,10 +257,10 @@ def _one_for_each(styles: object, rows: Sequence[MarkedAnswer]) -> list[str]:
     return names
 
 
-def _check_number(decoding: Decoding, questions: int) -> None:
-    """Raise InputError for a decoding that gives fewer ``questions`` than are asked for."""
+def _check_number(decoding: Decoding, k: int) -> None:
+    """Raise InputError for a decoding that gives fewer than ``k`` questions."""
     match decoding:
-        case Greedy() if questions > 1:
+        case Greedy() if k > 1:
             raise InputError("greedy decoding gives one question an answer: take Nucleus or BeamSearch for more")
-        case BeamSearch(beams) if beams < questions:
-            raise InputError(f"{beams} beams give {beams} questions an answer, not {questions}: take more beams")
+        case BeamSearch(beams) if beams < k:
+            raise InputError(f"{beams} beams give {beams} questions an answer, not {k}: take more beams")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +12,9 @@ from numpy.typing import NDArray
 from oreqa.arguments import count, is_list, kind_of, text_list, title_and_text
 from oreqa.core import Span
 from oreqa.errors import InputError
-from oreqa.models.folders import find_model, shown_name
-from oreqa.models.graph.session import Session, check_finite, load_session
-from oreqa.models.graph.windows import Tokens, Window, window_batches
+from oreqa.models.graph.session import Session
+from oreqa.models.graph.windows import Tokens, Window
+from oreqa.models.model import LoadedModel
 from oreqa.models.reader.folder import ReaderFolder, read_reader_folder
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.spans import TokenSpan, WindowLogits, best_spans
@@ -32,52 +31,38 @@ Text = tuple[str, str]
 """A passage's title and text."""
 
 
-class Reader:
-    """A loaded reader: it finds the spans of passages that answer a question. Threads may share it.
+class Reader(LoadedModel[ReaderFolder]):
+    """A loaded reader finds the spans of passages that answer a question. Threads may share it.
 
     Examples:
-        >>> reader = Reader.load("minilm-reader")
+        >>> reader = Reader("minilm-reader")
         >>> spans = reader.read("How many hearts does an octopus have?", ["An octopus has three hearts.", "Bees dance."])
         >>> spans[0].text, spans[0].passage_number
         ('three', 0)
     """
 
-    def __init__(self, session: Session, folder: ReaderFolder) -> None:
-        self.folder = folder
-        self._session = session
+    family = "reader"
+    _read_folder = staticmethod(read_reader_folder)
+
+    def _begin(self, folder: ReaderFolder, session: Session, fingerprint: str) -> None:
+        super()._begin(folder, session, fingerprint)
         self._inputs = ReaderInputs(folder.tokenizer, folder.max_tokens, folder.overlap, folder.titles, folder.closing)
 
-    def __repr__(self) -> str:
-        return f"Reader({shown_name(self.folder.path)!r}, max_tokens={self.folder.max_tokens})"
-
-    @classmethod
-    def load(cls, name: str | Path, device: str = "cpu", precision: str | None = None) -> Reader:
-        """Load a model by name or folder.
-
-        ``precision`` is one of f32, bf16, i8 and auto (the first offered of bf16, i8 and f32); left out, it is
-        $OREQA_PRECISION, else auto. Raises ModelError for a folder that is missing, damaged or of another kind, InputError
-        for a precision that the processor does not offer.
-        """
-        folder = read_reader_folder(find_model(name))
-        return cls(load_session("reader", folder, device, precision), folder)
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of the model's files: readers with the same fingerprint, in the same precision, give the same output."""
-        from oreqa.models.graph.cache import cached_fingerprint
-
-        return cached_fingerprint(self.folder.path)
+    def _shown(self) -> dict[str, Any]:
+        return {"max_tokens": self.folder.max_tokens}
 
     @overload
     def read(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
-        self, questions: str, passages: Iterable[str | Text], k: int = 5
+        self, questions: str, passages: Iterable[str | Text], *, k: int = 5
     ) -> list[Span]: ...
 
     @overload
-    def read(self, questions: Iterable[str], passages: Iterable[Iterable[str | Text]], k: int = 5) -> list[list[Span]]: ...
+    def read(
+        self, questions: Iterable[str], passages: Iterable[Iterable[str | Text]], *, k: int = 5
+    ) -> list[list[Span]]: ...
 
     def read(
-        self, questions: str | Iterable[str], passages: Iterable[str | Text] | Iterable[Iterable[str | Text]], k: int = 5
+        self, questions: str | Iterable[str], passages: Iterable[str | Text] | Iterable[Iterable[str | Text]], *, k: int = 5
     ) -> list[Span] | list[list[Span]]:
         """The ``k`` best spans of each passage, all of a question best first.
 
@@ -111,21 +96,17 @@ class Reader:
                 windows += of_passage
                 owners += [(number, place)] * len(of_passage)
         logits: list[list[WindowLogits]] = [[] for _ in questions]
-        for batch, outputs in self._session.run(window_batches(windows)):
-            for output in outputs:
-                check_finite(output, self.folder.path)
-            start, end, selection = outputs
-            for row, window_number in enumerate(batch.numbers):
-                window, (number, place) = windows[window_number], owners[window_number]
-                inside = slice(window.first, window.last)
-                text, until = passages[number][place][1], window.begin + window.last - window.first
-                edges = tokens[text].edges(window.begin, until)
-                units, numbering = structure[text]
-                edges = edges[0] & ~numbering[window.begin : until], edges[1]
-                ends = start[row, inside].copy(), end[row, inside].copy()
-                logits[number].append(
-                    WindowLogits(place, window.begin, *ends, float(selection[row]), *edges, units[window.begin : until])
-                )
+        for window_number, (start, end, selection) in self._run(windows):
+            window, (number, place) = windows[window_number], owners[window_number]
+            inside = slice(window.first, window.last)
+            text, until = passages[number][place][1], window.begin + window.last - window.first
+            edges = tokens[text].edges(window.begin, until)
+            units, numbering = structure[text]
+            edges = edges[0] & ~numbering[window.begin : until], edges[1]
+            ends = start[inside].copy(), end[inside].copy()
+            logits[number].append(
+                WindowLogits(place, window.begin, *ends, float(selection), *edges, units[window.begin : until])
+            )
         spans = []
         for group, of_question in zip(passages, logits, strict=True):
             of_question.sort(key=lambda window: (window.passage_number, window.begin))

@@ -65,7 +65,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     with in_turn():
         collection = open_collection(recipe, folder, work, device, progress)
         with show(progress, "matching questions", len(asked)) as advance:
-            vectors = Encoder.load(folder.path, device).encode([question.text for question in asked])
+            vectors = Encoder(folder.path, device=device).encode([question.text for question in asked])
             rows = match_questions(recipe, collection, vectors, asked, work / "matches.jsonl", advance)
     matched = [row for row in rows if len(row.matches)]
     if not matched:
@@ -181,9 +181,9 @@ def _fit_lambda(
         nearest = best_sentences(scores, recipe.passages)
         places.append(nearest.tolist())
         retrieval.append(scores[nearest].tolist())
-    reader = Reader.load(out / "reader", device)
+    reader = Reader(out / "reader", device=device)
     texts = [[collection.texts[place] for place in of_question] for of_question in places]
-    spans = reader.read([question.text for question in dev], texts, SPANS_TOP_K)
+    spans = reader.read([question.text for question in dev], texts, k=SPANS_TOP_K)
     reranks = recipe.loss == "shared_rerank"  # then the reader's logits of passages take the place of the retriever's scores
     combinations = [
         Combination(selection=value * reranks, retrieval=value * (not reranks), aggregate=False) for value in LAMBDAS

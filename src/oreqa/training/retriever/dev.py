@@ -24,7 +24,7 @@ def current_encoder(folder: EncoderFolder, model: DualEncoder) -> Encoder:
     """The model as it is, as an encoder with the settings of ``folder``; the model is put into its mode for evaluation."""
     device = str(next(model.parameters()).device)
     passages, questions = (TorchSession(partial(model.eval(), questions=mode), device) for mode in (False, True))
-    return Encoder(folder, passages, "", model.width, questions)
+    return Encoder.of(folder, passages, questions, model.width)
 
 
 def passage_vectors(

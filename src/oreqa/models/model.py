@@ -1,0 +1,95 @@
+"""What all loaded models share: they are named by a name or folder, run on a device and have a fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from numpy.typing import NDArray
+
+from oreqa.models.folders import find_model, shown_name
+from oreqa.models.graph.session import check_finite, load_session
+from oreqa.models.graph.windows import Window, window_batches
+
+
+class ModelFolder(Protocol):
+    """The settings of a model's folder."""
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        ...
+
+
+Folder = TypeVar("Folder", bound=ModelFolder)
+
+
+class LoadedModel(Generic[Folder]):
+    """A model in memory. Threads may share it.
+
+    ``folder`` has its settings. ``fingerprint`` is a hash of all files that decide its output: models with the same
+    fingerprint give the same output in the same precision. It is empty for a model in training.
+    """
+
+    family: ClassVar[str]
+    """The folder of ``oreqa.models`` that runs it."""
+
+    folder: Folder
+    fingerprint: str
+
+    def __init__(self, name: str | Path, *, device: str = "cpu", precision: str | None = None) -> None:
+        """Load a model by name or folder.
+
+        ``device`` is ``cpu`` (OpenVINO) or ``cuda`` (torch; needs the train extra). ``precision`` is one of f32, bf16, i8
+        and auto, the first of bf16, i8 and f32 that the processor offers; left out, it is $OREQA_PRECISION, else auto. An
+        encoder computes in f32 where others take i8. Raises ModelError for a folder that is missing, damaged or of another
+        kind, InputError for a device or a precision that is not offered.
+        """
+        self._load(self._read_folder(find_model(name)), device, precision)
+
+    @classmethod
+    def load(cls, name: str | Path, **options: Any) -> Self:
+        """The same as the class called with these arguments."""
+        return cls(name, **options)
+
+    @classmethod
+    def of(cls, folder: Folder, session: Any) -> Self:
+        """A model that a ``session`` runs, for example in the middle of a training."""
+        model = cls.__new__(cls)
+        model._begin(folder, session, "")
+        return model
+
+    def __repr__(self) -> str:
+        settings = "".join(f", {name}={value!r}" for name, value in self._shown().items())
+        return f"{type(self).__name__}({shown_name(self.folder.path)!r}{settings})"
+
+    @staticmethod
+    def _read_folder(path: Path) -> Folder:
+        """The settings of the family's folder. Raises ModelError if they are damaged, or another family's."""
+        raise NotImplementedError
+
+    def _load(self, folder: Folder, device: str, precision: str | None) -> None:
+        from oreqa.models.graph.cache import cached_fingerprint
+
+        session = load_session(self.family, folder, device, precision)
+        self._begin(folder, session, cached_fingerprint(folder.path))
+
+    def _begin(self, folder: Folder, session: Any, fingerprint: str) -> None:
+        """Take what was loaded; families add their inputs."""
+        self.folder, self._session, self.fingerprint = folder, session, fingerprint
+
+    def _shown(self) -> dict[str, Any]:
+        """Settings that the representation shows."""
+        return {}
+
+    def _run(self, windows: Sequence[Window]) -> Iterator[tuple[int, list[NDArray[Any]]]]:
+        """Yield the number of each window with its row of every output, valid until the next one is drawn.
+
+        Raises ModelError for NaN and infinite outputs.
+        """
+        for batch, outputs in self._session.run(window_batches(windows)):
+            for output in outputs:
+                check_finite(output, self.folder.path)
+            for row, number in enumerate(batch.numbers.tolist()):
+                yield number, [output[row] for output in outputs]

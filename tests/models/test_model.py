@@ -1,0 +1,29 @@
+"""What all loaded models share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oreqa import CrossEncoder, Encoder, Extractor, QuestionGenerator, Reader
+from oreqa.errors import ModelError
+
+MODELS = [
+    (Encoder, "tiny"), (Reader, "tiny_reader"), (CrossEncoder, "tiny_classifier"), (Extractor, "tiny_extractor"),
+    (QuestionGenerator, "tiny_generator"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "fixture"), MODELS)
+def test_a_model_is_opened_by_its_name_or_folder(kind: type, fixture: str, request: pytest.FixtureRequest) -> None:
+    folder: Path = request.getfixturevalue(fixture)
+    model, same = kind(folder), kind.load(str(folder), device="cpu")
+    assert model.fingerprint == same.fingerprint
+    assert len(model.fingerprint) == 64
+    assert repr(model) == repr(same)
+    assert repr(model).startswith(f"{kind.__name__}({folder.name!r}, ")
+    with pytest.raises(ModelError, match="there is no model 'minilm'"):
+        kind("minilm")
+    with pytest.raises(TypeError):
+        kind(folder, "cpu")
