@@ -18,16 +18,16 @@ import oreqa
 ROOT = Path(oreqa.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
+OPTIONS = "oreqa.cli.options"
+
 CRUMB_LINES, FUNCTION_LINES, PARAMETERS, FILE_LINES = 40, 60, 10, 300
 
 ALLOWED: dict[str, dict[str, str]] = {
     "names": {
-        "collate": "each family of models makes its own batches of its own examples",
         "open_session": "one for each family and runtime, called by its module's name",
         "Reader": "a model, and the protocol of a format's reader",
     },
     "crumbs": {
-        "oreqa.corpus.formats.text": "a format a file",
         "oreqa.index.scores.bm25": "a score a file",
         "oreqa.losses.extraction": "an objective a file",
         "oreqa.losses.reranking": "an objective a file",
@@ -39,24 +39,20 @@ ALLOWED: dict[str, dict[str, str]] = {
 
 TO_PUT_RIGHT: dict[str, str] = {
     "names": """
-        BLOCK Batch CANDIDATES CHUNK CUTOFFS Cell DEPTH DOCUMENTS Entry Example FEWEST Floats HEADS INPUTS Ids
-        InlineReader KEPT LIKELY LONGEST MAX_ANSWER_TOKENS MIN_TOKENS OutOption PASSAGES PLAIN_WEIGHT QUESTIONS Range
-        SAMPLE STARTED STYLE Section Source Span Text Tokens Vectors Weights batches_by_length epoch_batches
-        load_passages openqa ordered_examples read_lines share show start_from train_classifier
+        CANDIDATES CHUNK CUTOFFS Cell DEPTH DOCUMENTS Entry FEWEST Floats Group HEADS INDEX Ids InlineReader LONGEST
+        MAX_ANSWER_TOKENS MIN_TOKENS MODELS PASSAGES PLAIN_WEIGHT QUESTIONS Range SAMPLE STYLE Source Tensors Text
+        Vectors Weights load_passages read_lines share train_classifier
     """,
     "crumbs": """
-        oreqa.adaptation.cosines oreqa.cli.check oreqa.cli.recipe_table oreqa.corpus.formats.pdf_boxes
-        oreqa.evaluation.corpora oreqa.evaluation.papers oreqa.index.check oreqa.models.dual_encoder
-        oreqa.models.mixing oreqa.training.dev_score oreqa.training.families oreqa.training.memory
-        oreqa.training.train
+        oreqa.adaptation.cosines oreqa.cli.check oreqa.evaluation.papers oreqa.index.check oreqa.models.mixing
     """,
     "functions": """
         oreqa.adaptation.adapt._adapt oreqa.evaluation.openqa.evaluate_openqa
         oreqa.generation.generate.generate_questions oreqa.models.graph.bert.bert_graph
-        oreqa.training.openqa.train_openqa oreqa.training.trainer.fit
+        oreqa.training.openqa.train.train_openqa oreqa.training.trainer.fit
     """,
     "files": """
-        oreqa.answering.answerer oreqa.corpus.formats.pdf_lines oreqa.corpus.formats.tables oreqa.evaluation.openqa
+        oreqa.answering.answerer oreqa.corpus.formats.pdf.lines oreqa.corpus.formats.tables oreqa.evaluation.openqa
         oreqa.index.search oreqa.index.writer oreqa.training.trainer
     """,
 }
@@ -71,10 +67,10 @@ def module_name(file: Path, root: Path) -> str:
 
 
 def public_definitions(tree: ast.Module) -> Iterator[str]:
-    """The public classes, functions and constants at the top of a module."""
+    """The public classes, functions and constants at the top of a module; commands are named for their users."""
     for node in tree.body:
         names: list[str] = []
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, ast.ClassDef) or (isinstance(node, Function) and not is_command(node)):
             names = [node.name]
         elif isinstance(node, ast.Assign) and not _is_type_variable(node.value):
             names = [part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)]
@@ -92,7 +88,8 @@ def repeated_names(trees: dict[str, ast.Module]) -> dict[str, str]:
     homes = defaultdict(list)
     for module, tree in trees.items():
         for name in set(public_definitions(tree)):
-            homes[name].append(module)
+            if module != OPTIONS or name.isupper():  # an option has the name of the argument that it fills
+                homes[name].append(module)
     return {name: ", ".join(sorted(modules)) for name, modules in sorted(homes.items()) if len(modules) > 1}
 
 
@@ -111,13 +108,14 @@ def named_modules(tree: ast.Module, module: str, modules: set[str]) -> set[str]:
 
 
 def computed_modules(tree: ast.Module, modules: set[str]) -> set[str]:
-    """The modules that may be meant by a name with blanks, as in ``import_module(f"oreqa.models.{family}.{runtime}")``."""
+    """The modules that a name with blanks may mean, as ``import_module(f"oreqa.models.{family}.{runtime}")``."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            texts = (part.value if isinstance(part, ast.Constant) else None for part in node.values)
-            pattern = "".join(r"\w+" if text is None else re.escape(str(text)) for text in texts)
-            names |= {module for module in modules if pattern.startswith("oreqa") and re.fullmatch(pattern, module)}
+            texts = [part.value if isinstance(part, ast.Constant) else None for part in node.values]
+            pattern = "".join(r"[\w.]+" if text is None else re.escape(str(text)) for text in texts).partition(":")[0]
+            if re.search(r"\w{4}", "".join(str(text) for text in texts if text)):
+                names |= {module for module in modules if re.fullmatch(pattern, module)}
     return names
 
 
@@ -166,8 +164,8 @@ def run_by_commands(trees: dict[str, ast.Module]) -> set[str]:
             for node in ast.walk(tree):
                 if isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith("oreqa.cli"):
                     names |= {alias.name for alias in node.names}
-                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    names.add(node.value.rpartition(".")[2])
+                elif isinstance(node, ast.Attribute):
+                    names.add(node.attr)
     faces = {"oreqa.adaptation", "oreqa.evaluation", "oreqa.generation", "oreqa.mining", "oreqa.training", "oreqa"}
     listed = {
         node.value
