@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
-from oreqa.core import Answer, Document, Hit, Passage, Place, Sentence, Span
+from oreqa.core import SCORE_MEANINGS, Answer, Document, Hit, Passage, Place, Sentence, Span
 
 SENTENCE = Sentence("An octopus has three hearts.", 40, 68)
 PASSAGE = Passage("octopus.md", "Octopus", "", SENTENCE.text * 50, 40, 40 + 28 * 50, (SENTENCE,), {}, (Place(40, line=3),))
@@ -69,3 +72,9 @@ def test_no_more_is_printed_than_a_few_lines() -> None:
 def test_addresses(place: Place | None, address: str) -> None:
     passage = Passage("k", "", "", "a\nb", 0, 3, (), places=(place,) if place else ())
     assert passage.address(2) == address
+
+
+def test_the_reference_explains_every_score_in_the_same_words() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "reference.md").read_text()
+    section = re.split(r"^## ", page[page.index("## Scores\n") + 3 :], maxsplit=1, flags=re.MULTILINE)[0]
+    assert re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE) == list(SCORE_MEANINGS.items())

@@ -67,7 +67,7 @@ def answer(ended: Ended) -> Hits | None:
     hits = json.loads(ended.out)["hits"]
     return {
         f"{hit['document']} {hit['title']} {hit['passage']['text']} {hit['sentence']}": [
-            score for _, score in sorted(hit["parts"].items())
+            score for _, score in sorted(hit["scores"].items())
         ]
         for hit in hits
     }

@@ -31,6 +31,8 @@ RERANKED = 8
 SELECTION, RETRIEVAL = (0, 0.25, 0.5, 0.75, 1.0, 1.5), (0, 1, 2, 4, 8, 12)
 """Weights that are tried: whatever they put among the ``RERANKED`` best is scored by the re-ranker."""
 
+READ_SCORES = ("span", "passage_logit")
+
 
 def answer_all(
     index: Index, reader: Reader, reranker: CrossEncoder | None, chosen: list[tuple[Paragraph, Any]], apart: bool
@@ -61,9 +63,11 @@ def answer_all(
                 "answerable": bool(golds),
                 "right": [exact_match(s.text, golds) for s in row],
                 "f1": [max((f1_score(s.text, gold) for gold in golds), default=0.0) for s in row],
-                "spans": [[s.text, s.start, s.end, s.passage_number, s.parts["span"], s.parts["selection"]] for s in row],
+                "spans": [
+                    [s.text, s.start, s.end, s.passage_number, s.scores["span"], s.scores["passage_logit"]] for s in row
+                ],
                 "holds": [bool(golds) and has_answer(h.passage.text, OpenQuestion("", "", tuple(golds))) for h in hits],
-                "hits": [[h.score, dict(h.parts)] for h in hits],
+                "hits": [[h.score, dict(h.scores)] for h in hits],
                 "rescored": scores_by_span,
                 "kind": reranker.folder.kind if reranker else RERANKER,
             }
@@ -85,7 +89,7 @@ def _key(span: Span) -> str:
 
 def ranked(row: dict[str, Any], weights: Combination, again: bool) -> list[ScoredSpan]:
     """The answers of a row under other weights."""
-    spans = [Span(t, a, b, p, v, {"span": v, "selection": s}) for t, a, b, p, v, s in row["spans"]]
+    spans = [Span(t, a, b, p, v, {"span": v, "passage_logit": s}) for t, a, b, p, v, s in row["spans"]]
     candidates = merge_equal_spans(spans, [score for score, _ in row["hits"]], weights)
     if not again:
         return candidates

@@ -52,10 +52,10 @@ ADVERSARIAL_WEIGHT = 4
 RIGHT = 0.5
 """The F1 from which an answer counts as right: at most its ends differ from an annotator's."""
 FEATURES = (
-    "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "reading", "passage", "margin",
+    "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "span", "passage_logit", "margin",
     "agreement",
 )  # fmt: skip
-RERANKER_FEATURES = {RERANKER: ("reranking",), CLASSIFIER: ("odds",)}
+RERANKER_FEATURES = {RERANKER: ("reranking",), CLASSIFIER: ("reranking_logit",)}
 """What a re-ranker, and a classifier, adds to the features."""
 
 

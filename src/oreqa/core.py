@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, get_args
 
 Mode = Literal["hybrid", "dense", "sparse"]
@@ -55,6 +56,28 @@ def place_after(place: Place, text: str) -> Place:
         None if place.source is None else place.source + len(text),
     )
 
+
+SCORE_MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "sentence_cosine": "search: similarity of question and sentence",
+        "passage_cosine": "search: similarity of question and passage",
+        "sentence_bm25": "search: words shared with the sentence",
+        "passage_bm25": "search: words shared with the passage",
+        "bm25_bound": "search: the most that BM25 could give the question's words",
+        "hit_probability": "classifier: probability that the sentence answers",
+        "before_hit_reranker": "search: the score before the classifier",
+        "retrieval": "search: the passage's score",
+        "span": "reader: log-probability of the span",
+        "selection": "reader: log-probability of the passage among those read",
+        "passage_logit": "reader: log-odds that the passage answers",
+        "agreement": "added by equal answers elsewhere",
+        "occurrences": "spans with this answer",
+        "before_span_reranker": "score before re-ranking",
+        "reranking": "re-ranker: log-probability of the answer's sentence, or of the span among the best",
+        "reranking_logit": "classifier: log-odds that the answer's sentence answers",
+    }
+)
+"""Every score of a hit, a span or an answer: its name, and what gives it and what it means."""
 
 MISSING = "missing"
 """The reason in ``PageWords.left_out`` for a page, chapter or sheet that the file lists but that could not be read, or only
@@ -149,7 +172,7 @@ class Passage:
 class Hit:
     """A retrieved sentence in its passage, or a passage with its best sentence.
 
-    ``parts`` holds the raw retrieval scores by their names, and ``bm25_bound``, what a passage's BM25 could reach.
+    ``scores`` holds the scores of the search by their names; ``SCORE_MEANINGS`` explains them.
     """
 
     score: float
@@ -157,7 +180,7 @@ class Hit:
     sentence: Sentence
     passage_id: int
     sentence_id: int
-    parts: Mapping[str, float]
+    scores: Mapping[str, float]
 
     def __str__(self) -> str:
         return f"{self.score:.3f}  {_shown(self.sentence.text)}\n  {self.passage.address(self.sentence.start)}"
@@ -170,8 +193,8 @@ class Hit:
 class Span:
     """A stretch of a passage that a reader takes for an answer: ``text == passage_text[start:end]``.
 
-    ``passage_number`` counts the passages that were read for the question, from 0; ``parts`` holds the scores that ``score``
-    is made of.
+    ``passage_number`` counts the passages that were read for the question, from 0; ``scores`` holds the scores that
+    ``score`` is made of.
     """
 
     text: str
@@ -179,7 +202,7 @@ class Span:
     end: int
     passage_number: int
     score: float
-    parts: Mapping[str, float]
+    scores: Mapping[str, float]
 
     def __repr__(self) -> str:
         place = f"{self.start}, {self.end}, passage_number={self.passage_number}"
@@ -195,13 +218,14 @@ class Answer:
     """An answer and its evidence. ``confidence`` is the probability, in 0..1, that it answers the question; None where the
     models that found it are not calibrated.
 
-    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``parts`` holds the score of each
-    stage that took part. Printed, it is the text, how sure it is, the sentence and the place.
+    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``scores`` holds those of the search
+    and of the models, by names that ``SCORE_MEANINGS`` explains. Printed, it is the text, how sure it is, the sentence and
+    the place.
 
     Examples:
         >>> sentence = Sentence("An octopus has three hearts.", 0, 28)
         >>> passage = Passage("octopus.md", "Octopus", "", sentence.text, 0, 28, (sentence,), places=(Place(0, line=3),))
-        >>> print(Answer("three", 15, 20, 0.934, sentence, passage, score=2.1, parts={}))
+        >>> print(Answer("three", 15, 20, 0.934, sentence, passage, score=2.1, scores={}))
         three (sure, 93%)
           An octopus has three hearts.
           octopus.md:3
@@ -214,7 +238,7 @@ class Answer:
     sentence: Sentence
     passage: Passage
     score: float
-    parts: Mapping[str, float]
+    scores: Mapping[str, float]
 
     def __str__(self) -> str:
         sentence = [] if self.text == self.sentence.text else [_shown(self.sentence.text)]

@@ -35,7 +35,7 @@ def adapted(fitted: Path, tmp_path: Path) -> Path:
 
 def cosines(index: Index) -> list[list[float]]:
     hits = [hit for question in QUESTIONS for hit in index.search(question, PASSAGES_TOP_K, "hybrid", "passage")]
-    return [[hit.parts[name] for hit in hits] for name in COSINES]
+    return [[hit.scores[name] for hit in hits] for name in COSINES]
 
 
 def test_cosines_are_matched_by_mean_and_deviation(fitted: Path, adapted: Path, tmp_path: Path) -> None:

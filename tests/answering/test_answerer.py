@@ -12,7 +12,7 @@ from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import MAX_MARGIN, sentence_features, span_features
 from oreqa.answering.reading import read_answers
 from oreqa.answering.reranking import reranked_hits
-from oreqa.core import UNITS, Document, Span
+from oreqa.core import SCORE_MEANINGS, UNITS, Document, Span
 from oreqa.errors import IndexStateError, InputError, ModelError
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
@@ -161,17 +161,21 @@ def test_bad_questions(answerer: Answerer) -> None:
 def test_the_confidence_of_a_span_is_computed_from_every_stage(answerer: Answerer, fitted_reader: Path) -> None:
     hits = answerer.index.search(["leather boots"], 2, unit="passage")[0]
 
-    def candidate(score: float, passage: int, **parts: float) -> ScoredSpan:
-        whole = {"reading": -1.0, "passage": 2.0, "agreement": 0.5, "reranking": -0.7, **parts}
+    def candidate(score: float, passage: int, **scores: float) -> ScoredSpan:
+        whole = {"span": -1.0, "passage_logit": 2.0, "agreement": 0.5, "reranking": -0.7, **scores}
         return ScoredSpan(Span("x", 0, 1, passage, 0.0, {}), score, whole)
 
-    candidates = [candidate(3.0, 1), candidate(1.5, 0, reading=-40.0), candidate(-20.0, 0, reranking=-40.0, odds=40.0)]
+    candidates = [
+        candidate(3.0, 1),
+        candidate(1.5, 0, span=-40.0),
+        candidate(-20.0, 0, reranking=-40.0, reranking_logit=40.0),
+    ]
     first, second, third = (span_features(candidates, place, hits) for place in range(3))
     of_search = sentence_features(hits[1], hits[1].score)
-    assert first == {**of_search, "reading": -1.0, "passage": 2.0, "margin": 1.5, "agreement": 0.5, "reranking": -0.7,
-                     "odds": 0.0}  # fmt: skip
-    assert (second["margin"], second["reading"]) == (-1.5, -MAX_MARGIN)
-    assert (third["margin"], third["reranking"], third["odds"]) == (-MAX_MARGIN, -MAX_MARGIN, MAX_MARGIN)
+    assert first == {**of_search, "span": -1.0, "passage_logit": 2.0, "margin": 1.5, "agreement": 0.5, "reranking": -0.7,
+                     "reranking_logit": 0.0}  # fmt: skip
+    assert (second["margin"], second["span"]) == (-1.5, -MAX_MARGIN)
+    assert (third["margin"], third["reranking"], third["reranking_logit"]) == (-MAX_MARGIN, -MAX_MARGIN, MAX_MARGIN)
     assert span_features(candidates[:1], 0, hits)["margin"] == MAX_MARGIN
     spans = read_fitted(fitted_reader).calibration
     assert spans is not None
@@ -187,9 +191,9 @@ def test_spans_that_overlap_are_one_answer(answerer: Answerer) -> None:
     for rank, words in enumerate(("three hearts", "hearts", "An octopus has three", "blood", "octopus has three hearts")):
         start = text.index(words)
         span = Span(words, start, start + len(words), octopus, 0.0, {})
-        ranked.append(ScoredSpan(span, -float(rank), {"reading": 0.0, "passage": 0.0, "agreement": 0.0}))
+        ranked.append(ScoredSpan(span, -float(rank), {"span": 0.0, "passage_logit": 0.0, "agreement": 0.0}))
     elsewhere = Span(hits[other].passage.text[:3], 0, 3, other, 0.0, {})
-    ranked.append(ScoredSpan(elsewhere, -9.0, ranked[0].parts))
+    ranked.append(ScoredSpan(elsewhere, -9.0, ranked[0].scores))
     assert [answer.text for answer in answerer._spans(ranked, hits, 9)] == ["three hearts", "blood", elsewhere.text]
     assert [answer.text for answer in answerer._spans(ranked, hits, 1)] == ["three hearts"]
 
@@ -305,3 +309,14 @@ def test_an_answerer_of_a_folder_is_told_how_to_open_it(answerer: Answerer) -> N
     with pytest.raises(InputError, match=r"not a str: open a folder with Answerer\.load\(folder\)"):
         Answerer("kb")  # type: ignore[arg-type]
     assert Index(answerer.index.folder).search("bees") == answerer.index.search("bees")
+
+
+@pytest.mark.parametrize("kind", ["classifier", "reranker"])
+def test_every_score_of_an_answer_is_explained(
+    answerer: Answerer, tiny_reader: Path, tiny_classifier: Path, tiny_reranker: Path, kind: str
+) -> None:
+    classifier = CrossEncoder.load(tiny_classifier)
+    span_reranker = classifier if kind == "classifier" else CrossEncoder.load(tiny_reranker)
+    again = Answerer(answerer.index, Reader.load(tiny_reader), span_reranker, hit_reranker=classifier, rerank_hits=6)
+    names = {name for answer in again.ask("Which beetle has horns?", 5) for name in answer.scores}
+    assert names == SCORE_MEANINGS.keys() - ({"reranking_logit"} if kind == "reranker" else set())

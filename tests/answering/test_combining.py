@@ -16,21 +16,21 @@ WEIGHTS = Combination(selection=0.3, retrieval=2.0, reranking=0.7)
 
 
 def span(text: str, passage: int, reading: float, selection: float, start: int = 0) -> Span:
-    parts = {"span": reading, "selection": selection}
-    return Span(text, start, start + len(text), passage, reading, parts)
+    scores = {"span": reading, "passage_logit": selection}
+    return Span(text, start, start + len(text), passage, reading, scores)
 
 
 def slow_scores(spans: list[Span], retrieval: list[float], weights: Combination) -> dict[str, float]:
     """The score of every answer, lower-cased, from probabilities instead of their logarithms."""
     logits = {
-        p: max(s.parts["selection"] for s in spans if s.passage_number == p) for p in {s.passage_number for s in spans}
+        p: max(s.scores["passage_logit"] for s in spans if s.passage_number == p) for p in {s.passage_number for s in spans}
     }
     total = sum(math.exp(logit) for logit in logits.values())
     sums: dict[str, float] = {}
     for s in spans:
         selected = math.exp(logits[s.passage_number]) / total
         p = (
-            math.exp(s.parts["span"])
+            math.exp(s.scores["span"])
             * selected**weights.selection
             * math.exp(weights.retrieval * retrieval[s.passage_number])
         )
@@ -68,9 +68,9 @@ def test_equal_answers_add_up_and_the_best_span_stands_for_them() -> None:
     fox, dog = merge_equal_spans(spans, [0.0, 0.0], weights)
     assert (fox.span, fox.others) == (spans[2], (spans[0],))
     assert fox.score == pytest.approx(math.log(math.exp(-1.0) + math.exp(-0.9)))
-    assert fox.parts["agreement"] == pytest.approx(fox.score + 0.9)
-    assert (fox.parts["occurrences"], dog.parts["occurrences"]) == (2, 1)
-    assert dog.parts["agreement"] == 0
+    assert fox.scores["agreement"] == pytest.approx(fox.score + 0.9)
+    assert (fox.scores["occurrences"], dog.scores["occurrences"]) == (2, 1)
+    assert dog.scores["agreement"] == 0
     first, second = merge_equal_spans(spans, [0.0, 0.0], replace(weights, aggregate=False))
     assert (first.span, first.score) == (spans[1], -0.8)
     assert (second.span, second.score) == (spans[2], -0.9)
@@ -80,8 +80,8 @@ def test_the_selection_is_a_probability_among_the_passages_read() -> None:
     merged = merge_equal_spans(
         [span("fox", 0, 0.0, 2.0), span("dog", 1, 0.0, -1.0), span("cat", 2, 0.0, 0.5)], [0.0] * 3, WEIGHTS
     )
-    assert sum(math.exp(candidate.parts["selection"]) for candidate in merged) == pytest.approx(1)
-    assert {c.span.text: c.parts["passage"] for c in merged} == {"fox": 2.0, "dog": -1.0, "cat": 0.5}
+    assert sum(math.exp(candidate.scores["selection"]) for candidate in merged) == pytest.approx(1)
+    assert {c.span.text: c.scores["passage_logit"] for c in merged} == {"fox": 2.0, "dog": -1.0, "cat": 0.5}
 
 
 def test_what_the_retriever_prefers_gains() -> None:
@@ -94,9 +94,9 @@ def test_what_the_retriever_prefers_gains() -> None:
 def test_a_passage_read_in_several_windows_has_the_logit_of_its_best(order: tuple[int, int, int]) -> None:
     spans = [span("fox", 0, -1.0, 6.0), span("dog", 0, -2.0, -6.0, 9), span("cat", 1, -1.0, 0.0)]
     merged = merge_equal_spans([spans[place] for place in order], [0.0, 0.0], WEIGHTS)
-    assert {c.span.text: c.parts["passage"] for c in merged} == {"fox": 6.0, "dog": 6.0, "cat": 0.0}
+    assert {c.span.text: c.scores["passage_logit"] for c in merged} == {"fox": 6.0, "dog": 6.0, "cat": 0.0}
     selected = 6.0 - math.log(math.exp(6) + 1)
-    assert [c.parts["selection"] for c in merged if c.span.passage_number == 0] == pytest.approx([selected] * 2)
+    assert [c.scores["selection"] for c in merged if c.span.passage_number == 0] == pytest.approx([selected] * 2)
 
 
 def candidates(*scores: float) -> list[ScoredSpan]:
@@ -113,7 +113,7 @@ def test_reranked_scores_are_those_of_the_slow_sum() -> None:
         wanted = {text: a + 0.7 * math.log(math.exp(b) / total) for text, a, b in zip("abcd", own, scores, strict=False)}
         assert {c.span.text: c.score for c in again[:4]} == pytest.approx(wanted)
         assert [c.span.text for c in again] == [*sorted(wanted, key=lambda text: -wanted[text]), "e", "f"]
-        assert [c.parts["merged"] for c in again[:4]] == [own["abcd".index(c.span.text)] for c in again[:4]]
+        assert [c.scores["before_span_reranker"] for c in again[:4]] == [own["abcd".index(c.span.text)] for c in again[:4]]
         assert [c.score for c in again[4:]] == own[4:]
 
 
@@ -123,13 +123,13 @@ def test_a_classifier_judges_each_answer_by_itself() -> None:
     log_p = [-math.log1p(math.exp(-logit)) for logit in logits]
     wanted = {text: own + 0.7 * log for text, own, log in zip("abc", (4.0, 3.0, 2.0), log_p, strict=True)}
     assert {answer.span.text: answer.score for answer in again[:3]} == pytest.approx(wanted)
-    assert [(answer.span.text, answer.parts["odds"]) for answer in again] == [
+    assert [(answer.span.text, answer.scores["reranking_logit"]) for answer in again] == [
         ("a", 2.0),
         ("c", 40.0),
         ("b", -3.0),
         ("d", -3.0),
     ]
-    assert again[3].parts["reranking"] == pytest.approx(log_p[1])  # no better than the worst that was judged
+    assert again[3].scores["reranking"] == pytest.approx(log_p[1])  # no better than the worst that was judged
 
 
 def test_the_re_ranker_alone_decides_by_its_highest_score() -> None:

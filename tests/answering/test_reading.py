@@ -50,7 +50,9 @@ def test_a_classifier_reconsiders_the_best_answers(tiny_reader: Path, tiny_class
     wanted = {str(answer.span): answer.score + 2 * log for answer, log in zip(plain, log_p, strict=False)}
     assert {str(answer.span): answer.score for answer in ranked[:3]} == pytest.approx(wanted, abs=2e-2)
     assert [answer.span for answer in ranked[3:]] == [answer.span for answer in plain[3:]]
-    assert {answer.parts["odds"] for answer in ranked[3:]} <= {min(answer.parts["odds"] for answer in ranked[:3])}
+    assert {answer.scores["reranking_logit"] for answer in ranked[3:]} <= {
+        min(answer.scores["reranking_logit"] for answer in ranked[:3])
+    }
 
 
 class Spans:

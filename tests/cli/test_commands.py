@@ -296,7 +296,7 @@ def test_mining_judging_and_re_ranking(
     hits = json.loads(
         run("search", "hearts", "--index", kb, "--rerank", 4, "--classifier", tiny_classifier, "--json").stdout
     )
-    assert ["classifier" in hit["parts"] for hit in hits["hits"]][:5] == [True] * 4 + [False]
+    assert ["hit_probability" in hit["scores"] for hit in hits["hits"]][:5] == [True] * 4 + [False]
     rerank = ("--rerank", 5, "--classifier", tiny_classifier)
     for task in ("reqa", "openqa"):
         found = run(

@@ -197,7 +197,7 @@ def test_a_word_that_an_update_brings_is_unknown_until_it_is_published(
 
     def search_and_stop(*_: object) -> None:
         for opened in (index, Index.open(folder)):
-            assert [hit.parts["sentence_bm25"] for hit in opened.search(["zebrafinch"], 2)[0]] == [0.0, 0.0]
+            assert [hit.scores["sentence_bm25"] for hit in opened.search(["zebrafinch"], 2)[0]] == [0.0, 0.0]
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

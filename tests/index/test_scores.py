@@ -51,19 +51,19 @@ def test_a_new_score_ranks_with_the_others(folder: Path) -> None:
     weights = {"named_title": 1.0, "sentence_bm25": 0.1, "sentence_cosine": 0.001}
     index = Index.open(folder, scores=WITH_TITLE, weights={"sentence": weights})
     best, second, *others = index.search(["the fox of Title 2", "the fox of Title 0"], 9)[0]
-    assert (best.passage.title, best.parts["named_title"]) == ("Title 2", 1.0)
-    assert second.parts["named_title"] == 0.0
+    assert (best.passage.title, best.scores["named_title"]) == ("Title 2", 1.0)
+    assert second.scores["named_title"] == 0.0
     assert len(others) == 5
     for hit in (best, second, *others):
-        assert hit.parts.keys() == weights.keys()
-        assert hit.score == pytest.approx(sum(weight * hit.parts[name] for name, weight in weights.items()), abs=1e-5)
+        assert hit.scores.keys() == weights.keys()
+        assert hit.score == pytest.approx(sum(weight * hit.scores[name] for name, weight in weights.items()), abs=1e-5)
     scores = list(index.score_all(["the fox of Title 2", "the fox of Title 0"]))
     assert [int(np.argmax(of_question)) for of_question in scores] == [4, 0]
 
 
 def test_modes_choose_among_the_names(folder: Path) -> None:
     index = Index.open(folder, scores=WITH_TITLE)
-    names = {mode: set(index.search(["fox"], 1, mode)[0][0].parts) for mode in ("hybrid", "dense", "sparse")}
+    names = {mode: set(index.search(["fox"], 1, mode)[0][0].scores) for mode in ("hybrid", "dense", "sparse")}
     assert names["dense"] == {"sentence_cosine", "passage_cosine"}
     assert names["sparse"] == {"sentence_bm25", "passage_bm25", "named_title", "bm25_bound"}
     assert names["hybrid"] == names["dense"] | names["sparse"]
@@ -110,8 +110,8 @@ def test_weights_come_with_the_encoder_and_do_not_change_its_fingerprint(tmp_pat
     assert fitted.weights("sentence") == fusion["sentence"]
     assert fitted.weights("passage") == fusion["passage"]
     hit = fitted.search(["fox"], 1)[0][0]
-    assert hit.score == pytest.approx(hit.parts["sentence_bm25"] + 0.5 * hit.parts["passage_bm25"])
-    assert fitted.search(["fox"], 1, unit="passage")[0][0].parts.keys() == {"sentence_cosine"}
+    assert hit.score == pytest.approx(hit.scores["sentence_bm25"] + 0.5 * hit.scores["passage_bm25"])
+    assert fitted.search(["fox"], 1, unit="passage")[0][0].scores.keys() == {"sentence_cosine"}
     assert not Index.open(tmp_path / "kb", weights={"sentence": {"sentence_cosine": 1.0}}).fitted.fusion
 
 

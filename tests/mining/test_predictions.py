@@ -71,7 +71,8 @@ def test_a_row_without_an_id_is_refused(searched: Index, tiny_reader: Path, tmp_
 def test_a_passage_has_the_logit_of_the_window_that_selects_it_most() -> None:
     logits = ((0, 2.0), (1, 0.5), (0, -1.0))
     spans = [
-        Span("x", n, n + 1, passage, -1.0, {"span": -1.0, "selection": logit}) for n, (passage, logit) in enumerate(logits)
+        Span("x", n, n + 1, passage, -1.0, {"span": -1.0, "passage_logit": logit})
+        for n, (passage, logit) in enumerate(logits)
     ]
     total = math.log(math.exp(2.0) + math.exp(0.5))
     scored = {span.start: span.score for span in mining._by_selection(spans)}

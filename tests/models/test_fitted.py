@@ -56,12 +56,12 @@ def test_a_model_without_the_file_has_nothing_fitted(tiny_reader: Path, tiny_cla
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "fitted.json"
-    calibration = {"weights": {"reading": 0.5}, "bias": -1.0, "threshold": 0.25}
+    calibration = {"weights": {"span": 0.5}, "bias": -1.0, "threshold": 0.25}
     write_fitted(path, combination={"rerank_spans": 3, "aggregate": False}, rerank_weight=0.1)
     write_fitted(path, calibration=calibration, rerank_weight=0.2)
     fitted = read_fitted(tmp_path)
     assert fitted.combination == {"rerank_spans": 3, "aggregate": False}
-    assert (fitted.calibration, fitted.rerank_weight) == (Calibration({"reading": 0.5}, -1.0, 0.25), 0.2)
+    assert (fitted.calibration, fitted.rerank_weight) == (Calibration({"span": 0.5}, -1.0, 0.25), 0.2)
     write_fitted(path, fusion={"sentence": {"a": 1}, "passage": {"b": 2.5}}, encoder="f00")
     assert read_fitted(tmp_path).fusion == {"sentence": {"a": 1}, "passage": {"b": 2.5}}
     assert read_fitted(tmp_path).encoder == "f00"

@@ -174,20 +174,20 @@ def state_of(index: Path, files: Mapping[str, Path]) -> State:
         return {"error": str(error), "hits": {}}
     with closing(reader):
         hits: dict[str, list[list[float]]] = {}
-        parts: set[str] = set()
+        names: set[str] = set()
         for number, found in enumerate(reader.search(_questions(), 1_000_000)):
             for hit in found:
                 passage, sentence = hit.passage, hit.sentence
                 place = (passage.document_key, passage.title, passage.heading, dict(passage.fields), passage.text,
                          passage.start, sentence.text, sentence.start, sentence.end)  # fmt: skip
-                parts |= hit.parts.keys()
-                scores = [round(hit.parts[part], 5) for part in sorted(hit.parts)]
+                names |= hit.scores.keys()
+                scores = [round(hit.scores[name], 5) for name in sorted(hit.scores)]
                 hits.setdefault(json.dumps(place, sort_keys=True), []).append([number, *scores])
         paths = {
             name: reader.search(["a"], 1_000_000, "sparse", where=[("path", str(file))])[0] for name, file in files.items()
         }
         documents = {name: sorted({hit.passage.document_key for hit in found}) for name, found in paths.items()}
-        return {"hits": hits, "parts": sorted(parts), "counts": reader.counts(), "paths": documents}
+        return {"hits": hits, "scores": sorted(names), "counts": reader.counts(), "paths": documents}
 
 
 def forked_state(index: Path, files: Mapping[str, Path]) -> State:
@@ -218,12 +218,12 @@ def differences(expected: State, state: State) -> list[str]:
     """What two states differ in, a line each."""
     if "error" in expected or "error" in state:
         return [] if "error" in expected and "error" in state else [f"search: {state.get('error', 'it has an answer')}"]
-    lines = [f"{what}: {expected[what]} expected, {state[what]} here" for what in ("parts", "counts")
+    lines = [f"{what}: {expected[what]} expected, {state[what]} here" for what in ("scores", "counts")
              if expected[what] != state[what]]  # fmt: skip
     lines += [f"documents of {name}: {theirs} expected, {state['paths'][name]} here"
               for name, theirs in expected["paths"].items() if theirs != state["paths"][name]]  # fmt: skip
     # Vectors depend a little on what was in a batch together; all else is exact.
-    tolerance = np.array([0, *(1e-2 if part.endswith("cosine") else 1e-4 for part in expected["parts"])])
+    tolerance = np.array([0, *(1e-2 if name.endswith("cosine") else 1e-4 for name in expected["scores"])])
     for place in sorted(expected["hits"].keys() | state["hits"].keys()):
         name = " ".join(str(json.loads(place)[i]) for i in (0, 6))
         if place not in state["hits"]:

@@ -265,11 +265,11 @@ def test_predictions_are_the_best_of_all_passages(squad_file: Path, tmp_path: Pa
     crowded = 0
     for row in load_predictions(tmp_path / "p.jsonl"):
         (spans,) = loaded.read([row.question], [row.passages], k=1000)
-        logits = {span.passage_number: span.parts["selection"] for span in spans}
+        logits = {span.passage_number: span.scores["passage_logit"] for span in spans}
         total = sum(math.exp(logit) for logit in logits.values())
         slow = {
             (s.passage_number, s.start, s.end): math.log(
-                math.exp(s.parts["span"]) * math.exp(logits[s.passage_number]) / total
+                math.exp(s.scores["span"]) * math.exp(logits[s.passage_number]) / total
             )
             for s in spans
         }

@@ -276,7 +276,7 @@ class Answerer:
             confidence = self.calibration.probability(sentence_features(hit, rival)) if self.calibration else None
             sentence = hit.sentence
             answers.append(
-                Answer(sentence.text, sentence.start, sentence.end, confidence, sentence, hit.passage, hit.score, hit.parts)
+                Answer(sentence.text, sentence.start, sentence.end, confidence, sentence, hit.passage, hit.score, hit.scores)
             )
         return answers
 
@@ -290,8 +290,8 @@ class Answerer:
                 continue
             confidence = self.calibration.probability(span_features(candidates, place, hits)) if self.calibration else None
             sentence = hit.passage.sentences[sentence_at(hit.passage, span.start)]
-            parts = {**hit.parts, **candidate.parts}
-            answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, candidate.score, parts))
+            scores = {**hit.scores, **candidate.scores}
+            answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, candidate.score, scores))
             if len(answers) == k:
                 break
         return answers

@@ -42,11 +42,11 @@ def fitted_combination(reader: Fitted, span_reranker: Fitted | None = None) -> C
 @dataclass(frozen=True, slots=True)
 class ScoredSpan:
     """An answer: its best span, and the ``others`` of the same normalised text, elsewhere or there with one article more.
-    ``score`` is made of ``parts``."""
+    ``score`` is made of ``scores``."""
 
     span: Span
     score: float
-    parts: Mapping[str, float]
+    scores: Mapping[str, float]
     others: tuple[Span, ...] = ()
 
 
@@ -59,51 +59,51 @@ def merge_equal_spans(spans: Sequence[Span], retrieval: Sequence[float], weights
         return []
     logits: dict[int, float] = {}
     for span in spans:
-        logits[span.passage_number] = max(span.parts["selection"], logits.get(span.passage_number, -math.inf))
+        logits[span.passage_number] = max(span.scores["passage_logit"], logits.get(span.passage_number, -math.inf))
     log_total = float(np.logaddexp.reduce(list(logits.values())))
     groups: dict[str, list[ScoredSpan]] = {}
     for span in spans:
-        parts = {
-            "reading": span.parts["span"],
+        scores = {
+            "span": span.scores["span"],
             "selection": logits[span.passage_number] - log_total,
-            "passage": logits[span.passage_number],
+            "passage_logit": logits[span.passage_number],
             "retrieval": retrieval[span.passage_number],
         }
-        score = parts["reading"] + weights.selection * parts["selection"] + weights.retrieval * parts["retrieval"]
+        score = scores["span"] + weights.selection * scores["selection"] + weights.retrieval * scores["retrieval"]
         name = normalize_answer(span.text) or span.text.lower()
-        groups.setdefault(name, []).append(ScoredSpan(span, score, parts))
+        groups.setdefault(name, []).append(ScoredSpan(span, score, scores))
     merged = []
     for equal in groups.values():
         equal.sort(key=lambda scored: -scored.score)
         log_sum = float(np.logaddexp.reduce([scored.score for scored in equal]))
         best = equal[0]
-        parts = {**best.parts, "agreement": log_sum - best.score, "occurrences": float(len(equal))}
+        scores = {**best.scores, "agreement": log_sum - best.score, "occurrences": float(len(equal))}
         score = log_sum if weights.aggregate else best.score
-        merged.append(ScoredSpan(best.span, score, parts, tuple(scored.span for scored in equal[1:])))
+        merged.append(ScoredSpan(best.span, score, scores, tuple(scored.span for scored in equal[1:])))
     return sorted(merged, key=lambda scored: -scored.score)
 
 
 def add_reranking(
-    answers: Sequence[ScoredSpan], scores: Sequence[float], weights: Combination, kind: str = RERANKER
+    answers: Sequence[ScoredSpan], logits: Sequence[float], weights: Combination, kind: str = RERANKER
 ) -> list[ScoredSpan]:
-    """The answers, the first ``len(scores)`` of them in the order that the cross-encoder's ``scores`` and their own give.
+    """The answers, the first ``len(logits)`` of them in the order that the cross-encoder's ``logits`` and their own give.
 
-    A re-ranker's scores are compared among these answers (the log of their softmax); a classifier's are log-odds, each by
-    itself, of which log p counts. The other answers follow, as if they had the lowest of the scores.
+    A re-ranker's logits are compared among these answers (the log of their softmax); a classifier's are log-odds, each by
+    itself, of which log p counts. The other answers follow, as if they had the lowest of the logits.
     """
-    if not len(scores):
+    if not len(logits):
         return list(answers)
-    values = np.asarray(scores, float)
+    values = np.asarray(logits, float)
     total = float(np.logaddexp.reduce(values)) if kind == RERANKER else np.logaddexp(0, values)
     reranked = []
-    for answer, score, log in zip(answers, values.tolist(), (values - total).tolist(), strict=False):
+    for answer, logit, log in zip(answers, values.tolist(), (values - total).tolist(), strict=False):
         before = 0.0 if weights.alone else answer.score
         weight = 1.0 if weights.alone else weights.reranking
-        parts = {**answer.parts, "merged": answer.score, "reranking": log}
+        scores = {**answer.scores, "before_span_reranker": answer.score, "reranking": log}
         if kind == CLASSIFIER:
-            parts["odds"] = score
-        reranked.append(replace(answer, score=before + weight * log, parts=parts))
-    names = [name for name in ("reranking", "odds") if name in reranked[0].parts]
-    lowest = {name: min(answer.parts[name] for answer in reranked) for name in names}
-    others = [replace(answer, parts={**answer.parts, **lowest}) for answer in answers[len(reranked) :]]
+            scores["reranking_logit"] = logit
+        reranked.append(replace(answer, score=before + weight * log, scores=scores))
+    names = [name for name in ("reranking", "reranking_logit") if name in reranked[0].scores]
+    lowest = {name: min(answer.scores[name] for answer in reranked) for name in names}
+    others = [replace(answer, scores={**answer.scores, **lowest}) for answer in answers[len(reranked) :]]
     return sorted(reranked, key=lambda scored: -scored.score) + others

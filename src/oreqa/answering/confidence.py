@@ -21,15 +21,15 @@ def sentence_features(hit: Hit, rival_score: float) -> dict[str, float]:
     passage; and the margin of the score over the best other sentence's, ``rival_score`` (0 where there is none). Raises
     InputError if a score is missing because the search gives it no weight.
     """
-    parts = hit.parts
-    if missing := [name for name in _SCORES if name not in parts]:
+    scores = hit.scores
+    if missing := [name for name in _SCORES if name not in scores]:
         raise InputError(f"the confidence needs the retrieval score {missing[0]}: give it a weight, or use no calibration")
-    bound = max(parts["bm25_bound"], 1e-6)
+    bound = max(scores["bm25_bound"], 1e-6)
     return {
-        "sentence_cosine": parts["sentence_cosine"],
-        "passage_cosine": parts["passage_cosine"],
-        "sentence_coverage": parts["sentence_bm25"] / bound,
-        "passage_coverage": parts["passage_bm25"] / bound,
+        "sentence_cosine": scores["sentence_cosine"],
+        "passage_cosine": scores["passage_cosine"],
+        "sentence_coverage": scores["sentence_bm25"] / bound,
+        "passage_coverage": scores["passage_bm25"] / bound,
         "margin": hit.score - rival_score,
     }
 
@@ -47,10 +47,10 @@ def span_features(answers: Sequence[ScoredSpan], place: int, hits: Sequence[Hit]
     hit = hits[answer.span.passage_number]
     return {
         **sentence_features(hit, hit.score),
-        "reading": max(answer.parts["reading"], -MAX_MARGIN),
-        "passage": answer.parts["passage"],
+        "span": max(answer.scores["span"], -MAX_MARGIN),
+        "passage_logit": answer.scores["passage_logit"],
         "margin": min(max(answer.score - rival_score, -MAX_MARGIN), MAX_MARGIN),
-        "agreement": answer.parts["agreement"],
-        "reranking": max(answer.parts.get("reranking", 0.0), -MAX_MARGIN),
-        "odds": min(max(answer.parts.get("odds", 0.0), -MAX_MARGIN), MAX_MARGIN),
+        "agreement": answer.scores["agreement"],
+        "reranking": max(answer.scores.get("reranking", 0.0), -MAX_MARGIN),
+        "reranking_logit": min(max(answer.scores.get("reranking_logit", 0.0), -MAX_MARGIN), MAX_MARGIN),
     }

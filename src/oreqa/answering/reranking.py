@@ -42,7 +42,7 @@ def reranked_hits(
     """Re-rank the first ``depth`` hits of each question by ``score + weight * log p``, which becomes their score.
 
     The other hits follow in their order, with scores lowered by a constant. ``weight`` of None is the weight fitted for the
-    classifier. In ``Hit.parts``, ``classifier`` is the probability p and ``retrieved`` the score before.
+    classifier. ``Hit.scores`` then hold p as ``hit_probability``, and the score before as ``before_hit_reranker``.
     """
     weight = rerank_weight(classifier) if weight is None else weight
     logits = classifier.score(questions, [[hit_candidate(hit) for hit in of_question[:depth]] for of_question in hits])
@@ -51,8 +51,9 @@ def reranked_hits(
         scores = rerank_scores(np.array([hit.score for hit in retrieved]), np.arange(len(of_question)), of_question, weight)
         rescored = [replace(hit, score=score) for hit, score in zip(retrieved, scores.tolist(), strict=True)]
         for place, p in enumerate(probability(of_question).tolist()):
-            parts = {**retrieved[place].parts, "classifier": p, "retrieved": retrieved[place].score}
-            rescored[place] = replace(rescored[place], parts=parts)
+            hit = retrieved[place]
+            by_name = {**hit.scores, "hit_probability": p, "before_hit_reranker": hit.score}
+            rescored[place] = replace(rescored[place], scores=by_name)
         reranked.append(sorted(rescored, key=lambda hit: -hit.score))
     return reranked
 

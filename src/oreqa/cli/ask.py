@@ -22,6 +22,7 @@ from oreqa.cli.output import (
 )
 from oreqa.cli.places import SourceLine, names_of, place_json, place_text
 from oreqa.cli.progress import progress_bar
+from oreqa.core import SCORE_MEANINGS
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "sentence": {"text": answer.sentence.text, "start": answer.sentence.start, "end": answer.sentence.end},
         "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
         "fields": dict(passage.fields),
-        "parts": {name: round(value, 4) for name, value in answer.parts.items()},
+        "scores": {name: round(value, 4) for name, value in answer.scores.items()},
     }
 
 
@@ -185,29 +186,11 @@ def render_stages(answer: Answer) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("stage", "score", "meaning"):
         table.add_column(column, style="dim", justify="right" if column == "score" else "left", overflow="fold")
-    for name, meaning in _STAGES.items():
-        if name in answer.parts:
-            table.add_row(name, f"{answer.parts[name]:.3f}", meaning)
+    for name, meaning in SCORE_MEANINGS.items():
+        if name in answer.scores:
+            table.add_row(name, f"{answer.scores[name]:.3f}", meaning)
     table.add_row("score", f"{answer.score:.3f}", "the answers' order")
     return Padding(table, (0, 0, 1, 5))
 
 
 _STYLES = {"sure": "bold green", "likely": "bold yellow", "weak": "bold red", "not calibrated": "dim"}
-
-_STAGES = {
-    "sentence_cosine": "search: similarity of question and sentence",
-    "passage_cosine": "search: similarity of question and passage",
-    "sentence_bm25": "search: words shared with the sentence",
-    "passage_bm25": "search: words shared with the passage",
-    "classifier": "classifier: probability that the sentence answers",
-    "retrieved": "search: the score before the classifier",
-    "retrieval": "search: the passage's score",
-    "reading": "reader: log-probability of the span",
-    "selection": "reader: log-probability of the passage among those read",
-    "passage": "reader: log-odds that the passage answers",
-    "agreement": "added by equal answers elsewhere",
-    "occurrences": "spans with this answer",
-    "merged": "score before re-ranking",
-    "reranking": "re-ranker: log-probability of the answer's sentence, or of the span among the best",
-    "odds": "classifier: log-odds that the answer's sentence answers",
-}

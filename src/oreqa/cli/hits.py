@@ -22,7 +22,7 @@ def hit_json(rank: int, hit: Hit) -> dict[str, Any]:
     return {
         "rank": rank,
         "score": round(hit.score, 4),
-        "parts": {name: round(value, 4) for name, value in hit.parts.items()},
+        "scores": {name: round(value, 4) for name, value in hit.scores.items()},
         "document": passage.document_key,
         "title": passage.title,
         "heading": passage.heading,

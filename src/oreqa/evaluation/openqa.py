@@ -294,7 +294,7 @@ def _read(
     ]
     rows = resume_rows(partial, fingerprint(decisive), len(questions), CHUNK, read, advance)
     if null is not None:
-        rows = [row if row["answers"] and row["passage"] >= null else {**row, **_NOTHING} for row in rows]
+        rows = [row if row["answers"] and row["passage_logit"] >= null else {**row, **_NOTHING} for row in rows]
     predictions = []
     for row, passages, scores in zip(rows, evidence.passages, evidence.scores, strict=True):
         retrieved = [(passage.document_key, passage.text, score) for passage, score in zip(passages, scores, strict=True)]
@@ -305,10 +305,10 @@ def _read(
 def _answer_row(ranked: Sequence[ScoredSpan]) -> dict[str, Any]:
     """What is kept of a question: the best answers, the first one before re-ranking, and the best one's passage logit."""
     if not ranked:
-        return {**_NOTHING, "passage": None}
-    before = max(ranked, key=lambda candidate: candidate.parts.get("merged", candidate.score))
+        return {**_NOTHING, "passage_logit": None}
+    before = max(ranked, key=lambda candidate: candidate.scores.get("before_span_reranker", candidate.score))
     best = [[candidate.span.text, candidate.score] for candidate in ranked[:_ANSWERS_KEPT]]
-    return {"answers": best, "before": before.span.text, "passage": ranked[0].parts["passage"]}
+    return {"answers": best, "before": before.span.text, "passage_logit": ranked[0].scores["passage_logit"]}
 
 
 def _ask(

@@ -47,11 +47,11 @@ class QuestionScores:
         """The score ``name`` of every sentence; that of its passage, if it is a score of passages."""
         return self.scores[name] if self.units[name] == "sentence" else self.scores[name][self.owner]
 
-    def parts(self, place: int) -> dict[str, float]:
+    def at(self, place: int) -> dict[str, float]:
         """The raw scores of the sentence at ``place``."""
         owner = self.owner[place]
-        parts = {name: float(s[place if self.units[name] == "sentence" else owner]) for name, s in self.scores.items()}
-        return {**parts, **self.bounds}
+        scores = {name: float(s[place if self.units[name] == "sentence" else owner]) for name, s in self.scores.items()}
+        return {**scores, **self.bounds}
 
 
 def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[QuestionScores]:

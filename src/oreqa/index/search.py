@@ -227,7 +227,7 @@ class Index:
                 if mode == "sparse":
                     total[total == 0] = -np.inf
                 places = best_passages(total, of_question.owner, k) if unit == "passage" else best_sentences(total, k)
-                rankings.append([(int(of_question.rows[i]), float(total[i]), of_question.parts(i)) for i in places])
+                rankings.append([(int(of_question.rows[i]), float(total[i]), of_question.at(i)) for i in places])
             return _hits(snapshot, rankings)
 
     def weights(self, unit: Unit = "sentence", mode: Mode = "hybrid") -> Weights:
@@ -308,15 +308,15 @@ class Index:
 
 
 def _hits(snapshot: Snapshot, chosen: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:
-    """The hits of each question, given as rows of sentences, scores and their parts."""
+    """The hits of each question, given as rows of sentences, totals and scores."""
     wanted = {int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for ranked in chosen for row, *_ in ranked}
     passages = snapshot.passages(wanted)
     answers = []
     for ranked in chosen:
         hits = []
-        for row, score, parts in ranked:
+        for row, total, scores in ranked:
             number, sentence = int(snapshot.passage_ids[snapshot.sentence_rows[row]]), int(snapshot.sentence_ids[row])
             passage, sentences = passages[number]
-            hits.append(Hit(score, passage, sentences[sentence], number, sentence, parts))
+            hits.append(Hit(total, passage, sentences[sentence], number, sentence, scores))
         answers.append(hits)
     return answers

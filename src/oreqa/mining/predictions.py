@@ -172,7 +172,7 @@ def _by_selection(spans: Sequence[Span]) -> list[Span]:
     """Spans that were normalised inside their passage, scored with the log-probability of the passage, too, best first."""
     logits: dict[int, float] = {}
     for span in spans:  # a passage that was read in several windows has the logit of the one that selects it most
-        logits[span.passage_number] = max(span.parts["selection"], logits.get(span.passage_number, -math.inf))
+        logits[span.passage_number] = max(span.scores["passage_logit"], logits.get(span.passage_number, -math.inf))
     total = float(np.logaddexp.reduce(list(logits.values()))) if logits else 0.0
     scored = [replace(span, score=span.score + logits[span.passage_number] - total) for span in spans]
     return sorted(scored, key=lambda span: -span.score)

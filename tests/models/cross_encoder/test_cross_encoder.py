@@ -232,13 +232,13 @@ def test_search_and_ask_are_reranked(tiny: Path, tiny_classifier: Path, library:
     assert [hit.sentence_id for hit in after[4:]] == [hit.sentence_id for hit in before[4:]]
     scores = [hit.score for hit in after]
     assert scores == sorted(scores, reverse=True)
-    found = {hit.sentence_id: hit.parts["classifier"] for hit in after[:4]}
+    found = {hit.sentence_id: hit.scores["hit_probability"] for hit in after[:4]}
     assert [found[hit.sentence_id] for hit in before[:4]] == pytest.approx(p.tolist())
-    assert all("classifier" not in hit.parts for hit in after[4:])
+    assert all("hit_probability" not in hit.scores for hit in after[4:])
     answerer = Answerer(index, hit_reranker=classifier, rerank_hits=6)
     (first, *_) = answerer.ask(question, 3, threshold=0)
-    assert first.parts["classifier"] == pytest.approx(
-        next(hit.parts["classifier"] for hit in reranked_hits(classifier, [question], [index.search([question], 10)[0]], 6)[0]
+    assert first.scores["hit_probability"] == pytest.approx(
+        next(hit.scores["hit_probability"] for hit in reranked_hits(classifier, [question], [index.search([question], 10)[0]], 6)[0]
              if hit.sentence.text == first.text)
     )  # fmt: skip
 

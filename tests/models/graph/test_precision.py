@@ -137,7 +137,7 @@ def test_the_packaged_models_are_near_their_f32(precision: str, vectors: float, 
     assert (rounded * exact).sum(1).min() > 0.9995
     readers = [Reader("minilm-reader", precision=name) for name in pair]
     exact_spans, rounded_spans = (
-        {(s.passage_number, s.start, s.end): s.parts for s in loaded.read([QUESTION], [PASSAGES], k=5)[0]}
+        {(s.passage_number, s.start, s.end): s.scores for s in loaded.read([QUESTION], [PASSAGES], k=5)[0]}
         for loaded in readers
     )
     assert next(iter(exact_spans)) == next(iter(rounded_spans)) == (0, 15, 20)  # three

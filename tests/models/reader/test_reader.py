@@ -122,7 +122,7 @@ def test_logits_equal_torch(tiny_reader: Path) -> None:
     (theirs,) = Reader.of(ours.folder, open_session(ours.folder, "f32", "cpu")).read(["what fox"], [PASSAGES], k=4)
     assert [(s.passage_number, s.start, s.end) for s in spans] == [(s.passage_number, s.start, s.end) for s in theirs]
     assert [s.score for s in spans] == pytest.approx([s.score for s in theirs], abs=1e-3)
-    assert [s.parts["selection"] for s in spans] == pytest.approx([s.parts["selection"] for s in theirs], abs=1e-3)
+    assert [s.scores["passage_logit"] for s in spans] == pytest.approx([s.scores["passage_logit"] for s in theirs], abs=1e-3)
 
 
 @pytest.mark.train
@@ -176,7 +176,7 @@ def test_other_layouts_read_the_same(tiny_reader: Path, tmp_path: Path, layout: 
     assert all(np.array_equal(found[name], wanted[name]) for name in found if name.startswith(("bert.", "qa_")))
     (spans,) = exact(tmp_path / "m").read(["what fox"], [PASSAGES], k=2)
     assert all(PASSAGES[s.passage_number][1][s.start : s.end] == s.text for s in spans)
-    assert all((s.parts["selection"] == 0) == (layout == "hub") for s in spans)
+    assert all((s.scores["passage_logit"] == 0) == (layout == "hub") for s in spans)
 
 
 def test_a_difference_reads_as_the_whole(tiny_reader: Path, tiny: Path, tmp_path: Path) -> None:

@@ -371,8 +371,8 @@ def test_lambda_is_the_smallest_of_those_that_answer_most(
     vectors = np.zeros((4, folder.width), np.float32)
     vectors[0, 0], vectors[1, 0] = 1.0, 0.5
     collection = openqa_data.Collection([("", "right"), ("", "wrong"), ("", ""), ("", "")], vectors, "")
-    right = Span("right", 0, 5, 0, 0.0, {"span": -4.0, "selection": 0.5})
-    wrong = Span("wrong", 0, 5, 1, 0.0, {"span": -1.0, "selection": 0.0})
+    right = Span("right", 0, 5, 0, 0.0, {"span": -4.0, "passage_logit": 0.5})
+    wrong = Span("wrong", 0, 5, 1, 0.0, {"span": -1.0, "passage_logit": 0.0})
 
     class FakeReader:
         def read(self, questions: list[str], texts: object, k: int) -> list[list[Span]]:

@@ -58,7 +58,7 @@ class RetrievalScore:
     ``score`` gives for each question in turn an array over every unit, in the order of the snapshot's rows; ``approximate``
     does without looking at every unit. The mode hybrid uses every score, ``mode`` names the other mode that does, if there
     is one. ``plain_weight`` is the weight where none was fitted for the index's encoder. ``bound`` gives, for each question,
-    what the score could reach at most: a hit's ``parts`` hold it under the name beside it.
+    what the score could reach at most: a hit's ``scores`` hold it under that name.
     """
 
     unit: Unit

@@ -67,10 +67,10 @@ class Reader(LoadedModel[ReaderFolder]):
         """The ``k`` best spans of each passage, all of a question best first.
 
         One question takes a list of passages, and a list of questions a list of such lists. A passage is its text, or its
-        ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``parts`` has it as ``span``, and the
-        passage's logit as ``selection``. Offsets are characters of the passage's text. Spans hold whole words, identifiers
-        and paths among them (``whole_words``), lie in one paragraph, list item or row, and begin with no section number;
-        several may become the same. Raises InputError for anything else.
+        ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``scores`` has it as ``span``, and the
+        passage's logit as ``passage_logit``. Offsets are characters of the passage's text. Spans hold whole words,
+        identifiers and paths among them (``whole_words``), lie in one paragraph, list item or row, and begin with no section
+        number; several may become the same. Raises InputError for anything else.
         """
         k = count(k, "the number of spans")
         texts = text_list(questions, "questions")
@@ -150,6 +150,6 @@ def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: 
         offsets = tokens[text].offsets
         ends = int(offsets[span.first, 0]), int(offsets[span.last, 1])
         start, end = whole_words(text, *ends, words[span.passage_number])
-        parts = {"span": span.span, "selection": span.selection}
-        in_characters.append(Span(text[start:end], start, end, span.passage_number, span.span, parts))
+        scores = {"span": span.span, "passage_logit": span.selection}
+        in_characters.append(Span(text[start:end], start, end, span.passage_number, span.span, scores))
     return in_characters
