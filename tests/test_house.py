@@ -39,9 +39,9 @@ ALLOWED: dict[str, dict[str, str]] = {
 
 TO_PUT_RIGHT: dict[str, str] = {
     "names": """
-        CANDIDATES CHUNK CUTOFFS Cell DEPTH DOCUMENTS Entry FEWEST Floats Group HEADS INDEX Ids InlineReader LONGEST
-        MAX_ANSWER_TOKENS MIN_TOKENS MODELS PASSAGES PLAIN_WEIGHT QUESTIONS Range SAMPLE STYLE Source Tensors Text
-        Vectors Weights load_passages read_lines share train_classifier
+        CANDIDATES CHUNK CUTOFFS DEPTH DOCUMENTS Entry FEWEST Floats Group INDEX Ids MAX_ANSWER_TOKENS
+        MIN_TOKENS MODELS PASSAGES PLAIN_WEIGHT QUESTIONS SAMPLE STYLE Source Tensors Text Vectors Weights
+        load_passages share train_classifier
     """,
     "crumbs": """
         oreqa.adaptation.cosines oreqa.cli.check oreqa.evaluation.papers oreqa.index.check oreqa.models.mixing
@@ -52,8 +52,8 @@ TO_PUT_RIGHT: dict[str, str] = {
         oreqa.training.openqa.train.train_openqa oreqa.training.trainer.fit
     """,
     "files": """
-        oreqa.answering.answerer oreqa.corpus.formats.pdf.lines oreqa.corpus.formats.tables oreqa.evaluation.openqa
-        oreqa.index.search oreqa.index.writer oreqa.training.trainer
+        oreqa.answering.answerer oreqa.evaluation.openqa oreqa.index.search oreqa.index.writer
+        oreqa.training.trainer
     """,
 }
 """What breaks a rule until someone mends it. A name that no longer does fails the test: the lists only shrink."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, get_args
 
+Range = tuple[int, int]
+"""Start and end, end-exclusive, in characters unless said otherwise."""
+
 Mode = Literal["hybrid", "dense", "sparse"]
 """Which scores rank: the encoder's and BM25's, the encoder's (``dense``), or BM25's (``sparse``)."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from oreqa.core import Document
 from oreqa.corpus import limits
-from oreqa.corpus.formats import tables
+from oreqa.corpus.formats import rows
 from oreqa.corpus.readers import is_supported, read_documents
 from oreqa.errors import DocumentError
 
@@ -116,7 +116,7 @@ def test_what_a_library_raises_is_the_files_error(tmp_path: Path, monkeypatch: p
         def fail(*arguments: object, error: Exception = error) -> None:
             raise error
 
-        monkeypatch.setattr(tables, "_sniffed", fail)
+        monkeypatch.setattr(rows, "_sniffed", fail)
         with pytest.raises(DocumentError) as caught:
             read(tmp_path / "a.csv", "text\nx\n")
         assert "\n" not in str(caught.value)

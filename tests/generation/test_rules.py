@@ -5,7 +5,7 @@ from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.generation.rules import LONGEST, rule_spans
+from oreqa.generation.rules import LONGEST_SPAN, rule_spans
 
 
 def found(text: str, kind: str) -> list[str]:
@@ -91,7 +91,7 @@ def test_spans_lie_inside_any_text(text: str | list[str]) -> None:
     text = "".join(text)
     for span in rule_spans(text):
         assert 0 <= span.start < span.end <= len(text)
-        assert span.end - span.start <= LONGEST
+        assert span.end - span.start <= LONGEST_SPAN
 
 
 PARTS = ["a", "A", "1", "A ", "a ", "1,", "1.", "1–", "A.", "A'", "A-", '"a', "“a", "1987 ", "May ", "A of the ", "of the ",

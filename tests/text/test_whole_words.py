@@ -7,7 +7,7 @@ from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.text.whole_words import LONGEST, long_words, whole_words
+from oreqa.text.whole_words import LONGEST_WORD, long_words, whole_words
 
 
 def widened(text: str, part: str) -> str:
@@ -93,8 +93,8 @@ def test_a_stretch_stays_a_stretch_and_whole_words_stay(text: str, data: st.Data
 
 
 def test_data_is_no_word() -> None:
-    assert long_words("a." * LONGEST) == []
-    assert long_words("word: " + "x/" * LONGEST + "x b.c")[-1][1] == len("word: " + "x/" * LONGEST + "x b.c")
+    assert long_words("a." * LONGEST_WORD) == []
+    assert long_words("word: " + "x/" * LONGEST_WORD + "x b.c")[-1][1] == len("word: " + "x/" * LONGEST_WORD + "x b.c")
 
 
 @pytest.mark.parametrize("unit", ["a", "a.", "a-", "(", ".", "/~", "a1-", "A-", "'", '"', "a, ", "x.y "])

@@ -6,13 +6,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
-from oreqa.core import Document, Passage, Section, Sentence
+from oreqa.core import Document, Passage, Range, Section, Sentence
 from oreqa.corpus.builder import clip_places
 from oreqa.text.rows import row_cells
 from oreqa.text.sentences import split_sentences
 
-Range = tuple[int, int]
-"""Start and end offsets in characters, end-exclusive."""
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 SPLITTER_VERSION = 11

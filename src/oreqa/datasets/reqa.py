@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from oreqa.core import Document, Passage, Sentence
+from oreqa.core import Document, Passage, Range, Sentence
 from oreqa.corpus.splitter import paragraph_passage, sentence_at
 from oreqa.datasets.beir import Beir
 from oreqa.datasets.paragraphs import Paragraph, readable_title
 from oreqa.errors import InputError
 from oreqa.files import need, read_jsonl
-
-Range = tuple[int, int]
-"""Start and end offsets in characters, end-exclusive."""
 
 
 @dataclass(frozen=True, slots=True)

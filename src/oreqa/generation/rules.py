@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 import regex
 
+from oreqa.core import Range
 from oreqa.text.stop_words import STOP_WORDS
 
-Range = tuple[int, int]
-"""Start and end offsets in characters, end-exclusive."""
-
-LONGEST = 100
+LONGEST_SPAN = 100
 """Longest span, in characters."""
 
 _MONTH = (
@@ -109,7 +107,7 @@ def rule_spans(text: str) -> list[RuleSpan]:
     spans = []
     for kind, find in (*kinds, ("phrase", _phrases)):
         for start, end in find(text):
-            if start < end <= start + LONGEST:
+            if start < end <= start + LONGEST_SPAN:
                 words = len(text[start:end].split())
                 spans.append(RuleSpan(start, end, kind, math.log(_SHARES[kind][min(max(words, 1), 4) - 1] / 100)))
     return sorted(spans, key=lambda span: -span.score)

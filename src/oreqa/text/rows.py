@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-Range = tuple[int, int]
-"""Start and end offsets in characters, end-exclusive."""
+from oreqa.core import Range
 
 _LABELLED = re.compile(r"[ \t]*([^:;|\n]{1,30}): (?:\| )?(\S.{0,79})")
 """A line of a record: ``Type: boolean``, or ``Default: | yes`` from a table."""

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-LONGEST = 200
+LONGEST_WORD = 200
 """Longest word, in characters. Longer strings are data, and an answer may be a part of them."""
 
 # Letters, digits, underscores and accents, but no ideographs: they are written without blanks between words.
@@ -42,7 +42,7 @@ def long_words(text: str) -> list[tuple[int, int]]:
         if chain.isalnum():
             continue
         for part in _parts(chain):
-            if len(part) <= LONGEST and not part.isalnum():
+            if len(part) <= LONGEST_WORD and not part.isalnum():
                 words.append((begin, begin + len(part)))
             begin += len(part) + 1
     return words

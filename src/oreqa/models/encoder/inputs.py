@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.core import Range
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.graph.session import Batch, batches_by_length
 from oreqa.models.graph.windows import load_tokenizer
 
-Range = tuple[int, int]
 PassageText = tuple[str, str, Sequence[Range]]
 """Head (the title), text, and the sentences' character offsets in the text."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus.builder import TextBuilder, count_words
-from oreqa.corpus.formats.office.docx_inline import PROPERTIES, InlineReader
+from oreqa.corpus.formats.office.docx_inline import PROPERTIES, DocxInline
 from oreqa.corpus.formats.office.packed import (
     all_text,
     alternative_of,
@@ -60,7 +60,7 @@ class _WordReader:
             for name in ("footnote", "endnote")
             for note in _children(self._part(f"{name}s"))
         }
-        self._inline = InlineReader(archive, self._relations, notes, builder)
+        self._inline = DocxInline(archive, self._relations, notes, builder)
         self._seen: set[str] = set()  # texts of paragraphs and cells, case-folded
         self._title = core_title(archive)
         self._joins_item = False  # whether a list item would join the previous block: an item, or a text ending in a colon

@@ -29,7 +29,7 @@ class _Field:
         return next(iter(self.instruction.split()), "").upper()
 
 
-class InlineReader:
+class DocxInline:
     """Reads the content of paragraphs. Keeps track of open fields, which can span paragraphs.
 
     ``relations`` are those of the main part, ``notes`` the elements of notes by their kind and identifier. Words left out,

@@ -9,7 +9,7 @@ from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus.builder import TextBuilder, count_words, real_title
-from oreqa.corpus.formats.office.odf_inline import InlineReader, source_text
+from oreqa.corpus.formats.office.odf_inline import OdfInline, source_text
 from oreqa.corpus.formats.office.packed import (
     attribute,
     child,
@@ -19,7 +19,7 @@ from oreqa.corpus.formats.office.packed import (
     packed_reader,
     parse_part,
 )
-from oreqa.corpus.formats.office.sheets import Cell, Sheet
+from oreqa.corpus.formats.office.sheets import Sheet, SheetCell
 from oreqa.corpus.formats.office.text import add_headers, add_slide_title
 from oreqa.corpus.formats.office.word_styles import format_number
 from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
@@ -48,7 +48,7 @@ def read_odf(data: bytes, path: Path) -> Document:
 class _OdfReader:
     def __init__(self, archive: zipfile.ZipFile, builder: TextBuilder) -> None:
         self._builder = builder
-        self._inline = InlineReader(builder)
+        self._inline = OdfInline(builder)
         self._content = parse_part(archive, "content.xml")
         self._layout = optional_part(archive, "styles.xml")
         meta = optional_part(archive, "meta.xml")
@@ -203,13 +203,13 @@ class _OdfReader:
         sheet = Sheet(self._builder, name)
         number, words = 1, 0
         for row in _rows(table):
-            cells: list[tuple[int, Cell]] = []
+            cells: list[tuple[int, SheetCell]] = []
             column = 0
             for part in row:
                 if local(part) not in ("table-cell", "covered-table-cell"):
                     continue
                 text = self._inline.flat_text(part) if local(part) == "table-cell" else ""
-                cell = Cell(text, attribute(part, "value-type") in (None, "string"))
+                cell = SheetCell(text, attribute(part, "value-type") in (None, "string"))
                 words += count_words(source_text(part)) if text and cell.words else 0
                 repeated = attribute(part, "number-columns-repeated") or "1"
                 times = min(int(repeated), _MOST_REPEATED) if repeated.isdecimal() and len(repeated) < 9 else 1

@@ -25,7 +25,7 @@ _LEFT_OUT = {
 }
 
 
-class InlineReader:
+class OdfInline:
     """Reads the content of paragraphs. Words left out, such as comments, are counted in ``builder``."""
 
     def __init__(self, builder: TextBuilder) -> None:

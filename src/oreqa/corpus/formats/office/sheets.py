@@ -12,7 +12,7 @@ from oreqa.text.rows import row_text
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SheetCell:
     """A cell's displayed text; ``words`` says that it is text, not a number or date."""
 
     text: str
@@ -36,7 +36,7 @@ class Sheet:
         self._read = 0
         builder.add_heading(1, name, added=True)
 
-    def add_row(self, number: int, cells: Sequence[tuple[int, Cell]]) -> None:
+    def add_row(self, number: int, cells: Sequence[tuple[int, SheetCell]]) -> None:
         """Add the next row, its number from 1, and its cells with their columns in order; empty ones may be missing."""
         filled = [(column, cell) for column, cell in cells if cell.text]
         if not filled:
@@ -75,6 +75,6 @@ class Sheet:
         self._builder.add_block(text, f"sheet {self._name}, row {number}")
 
 
-def _is_header(cells: Sequence[Cell]) -> bool:
+def _is_header(cells: Sequence[SheetCell]) -> bool:
     names = {cell.text for cell in cells}
     return 1 < len(cells) == len(names) and all(cell.words and len(cell.text) <= MAX_NAME for cell in cells)

@@ -24,7 +24,7 @@ from oreqa.corpus.formats.office.packed import (
     relations,
     tidy,
 )
-from oreqa.corpus.formats.office.sheets import Cell, Sheet
+from oreqa.corpus.formats.office.sheets import Sheet, SheetCell
 from oreqa.errors import DocumentError
 
 _NO_RESULT = "formulas without a result"
@@ -112,18 +112,18 @@ class _Book:
                     yield cells
 
 
-def _cell(cell: Any) -> Cell:
+def _cell(cell: Any) -> SheetCell:
     value = cell.value
     if isinstance(value, str):
-        return Cell("" if cell.data_type == "e" else " ".join(value.split()))
+        return SheetCell("" if cell.data_type == "e" else " ".join(value.split()))
     if isinstance(value, bool):
-        return Cell(str(value).upper(), words=False)
+        return SheetCell(str(value).upper(), words=False)
     if isinstance(value, int | float):
         percent = isinstance(cell.number_format, str) and cell.number_format.endswith("%")
-        return Cell(f"{value * 100:.10g}%" if percent else f"{value:.15g}", words=False)
+        return SheetCell(f"{value * 100:.10g}%" if percent else f"{value:.15g}", words=False)
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         value = value.date()
-    return Cell(value.isoformat(" ") if isinstance(value, datetime.datetime) else str(value), words=False)
+    return SheetCell(value.isoformat(" ") if isinstance(value, datetime.datetime) else str(value), words=False)
 
 
 def _main_part(archive: zipfile.ZipFile) -> str:

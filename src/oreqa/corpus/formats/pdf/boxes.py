@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from oreqa.corpus.formats.pdf.document import open_pdf, trace_pdf
-from oreqa.corpus.formats.pdf.lines import read_lines
+from oreqa.corpus.formats.pdf.lines import page_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def find_boxes(path: Path, start: int, end: int) -> list[TextBox]:
         for number, rows in groupby(wanted, key=lambda row: row[0]):
             page = pdf[number]
             text = page.get_textpage()
-            lines = [(line.text, places) for line, places in read_lines(page, text, number)]
+            lines = [(line.text, places) for line, places in page_lines(page, text, number)]
             for _, line, a, b in rows:
                 content, places = lines[line]
                 chars = [text.get_charbox(i) for i, char in zip(places[a:b], content[a:b], strict=True) if char != " "]

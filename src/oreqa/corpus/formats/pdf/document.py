@@ -14,9 +14,9 @@ import pypdfium2.raw as pdfium_c
 from oreqa.core import Document, PageWords, Place
 from oreqa.corpus import limits
 from oreqa.corpus.builder import TextBuilder, count_words, real_title
-from oreqa.corpus.formats.pdf.furniture import HEADS, find_contents, find_heads
+from oreqa.corpus.formats.pdf.furniture import RUNNING_HEADS, find_contents, find_heads
 from oreqa.corpus.formats.pdf.headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
-from oreqa.corpus.formats.pdf.lines import Line, read_lines
+from oreqa.corpus.formats.pdf.lines import Line, page_lines
 from oreqa.corpus.formats.pdf.paragraphs import join, measure, split_blocks, words_of
 from oreqa.errors import DocumentError
 
@@ -114,7 +114,7 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
         else:
             text = page.get_textpage()
             height = page.get_height()
-            lines = [line for line, _ in read_lines(page, text, number)]
+            lines = [line for line, _ in page_lines(page, text, number)]
             # PDFium's own text of the page; its character for a hyphen at a line's end is not a word boundary
             words = count_words(text.get_text_bounded().replace("\x02", ""))
             pictures = bool(words) or _shows_pictures(page)
@@ -140,7 +140,7 @@ def _shows_pictures(page: pdfium.PdfPage) -> bool:
 
 def _leave_out(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> dict[tuple[int, int], str]:
     """Return the lines to leave out, each with the reason."""
-    reasons = dict.fromkeys(find_heads(pages, heights), HEADS)
+    reasons = dict.fromkeys(find_heads(pages, heights), RUNNING_HEADS)
     for page in pages:
         keys, reason = find_contents([line for line in page if (line.page, line.number) not in reasons], len(pages))
         reasons.update(dict.fromkeys(keys, reason))

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 
-from oreqa.corpus.formats.pdf.lines import Line, body_size
+from oreqa.corpus.formats.pdf.lines import Line
 
-HEADS, CONTENTS, INDEX = "running heads", "table of contents", "index"
+RUNNING_HEADS, CONTENTS, INDEX = "running heads", "table of contents", "index"
 
 LineKey = tuple[int, int]
 """A line's page and its number on that page."""
@@ -199,3 +199,12 @@ def _alphabetical(lines: Sequence[Line]) -> bool:
 def _share(tests: Iterator[bool]) -> float:
     results = list(tests)
     return sum(results) / len(results) if results else 1.0
+
+
+def body_size(pages: Sequence[Sequence[Line]]) -> float:
+    """Return a document's most frequent font size, by characters; 0 without lines."""
+    sizes: Counter[float] = Counter()
+    for lines in pages:
+        for line in lines:
+            sizes[round(line.size, 1)] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0

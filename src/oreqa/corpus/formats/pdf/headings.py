@@ -10,7 +10,8 @@ import pypdfium2 as pdfium
 
 from oreqa.corpus import limits
 from oreqa.corpus.builder import is_heading
-from oreqa.corpus.formats.pdf.lines import Line, body_size, share_of_bold
+from oreqa.corpus.formats.pdf.furniture import body_size
+from oreqa.corpus.formats.pdf.lines import Line
 
 _NUMBERED = re.compile(
     r"(?:(?:chapter|appendix|section|part)\s+)?((?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,5})[.:]?\s+[^\W\d_]", re.I
@@ -122,7 +123,7 @@ def _letters(text: str) -> str:
 
 def numbered_headings(pages: Sequence[Sequence[Line]]) -> list[Heading]:
     """Return lines such as "3.2 Title" that are larger than the text, or bold; none if there is only one."""
-    size, bold = body_size(pages), share_of_bold(pages) > 0.5
+    size, bold = body_size(pages), _share_of_bold(pages) > 0.5
     headings = []
     for lines in pages:
         for at, line in enumerate(lines):
@@ -149,3 +150,9 @@ def biggest_line(pages: Sequence[Sequence[Line]]) -> str:
             break
     text = text.strip()
     return text if len(text) <= _LONGEST else ""
+
+
+def _share_of_bold(pages: Sequence[Sequence[Line]]) -> float:
+    """Return the share of a document's characters that are bold."""
+    letters = sum(len(line.text) for lines in pages for line in lines)
+    return sum(len(line.text) for lines in pages for line in lines if line.bold) / max(1, letters)

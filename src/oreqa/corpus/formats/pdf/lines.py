@@ -8,9 +8,7 @@ import math
 import operator
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
@@ -85,8 +83,8 @@ def _clean(code: int) -> str:
     return "" if unicodedata.category(char) in _INVISIBLE else char
 
 
-def read_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> Iterator[tuple[Line, list[int]]]:
-    """Yield the lines of page ``number``, from 0, in file order, each with PDFium's index of every character."""
+def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> list[tuple[Line, list[int]]]:
+    """Return the lines of page ``number``, from 0, in file order, each with PDFium's index of every character."""
     codes, boxes = _characters(text)
     rotation = page.get_rotation()
     width, height = page.get_size()
@@ -102,23 +100,18 @@ def read_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> I
             rows[-1].append(i)
             if code == _HYPHEN:
                 rows.append([])
-    last: tuple[Line, list[int]] | None = None
-    count = 0
+    lines: list[tuple[Line, list[int]]] = []
     for row in rows:
         line = _line(text, codes, boxes, row, number, None if rotation else bottom)
         if line is None or line[0].right < 0 or line[0].top < 0 or line[0].left > width or line[0].bottom > height:
             continue
-        if last is not None and _same_row(last[0], line[0]):
-            last = _merge(text, last, line)
-            continue
-        if last is not None:
-            last[0].number = count
-            count += 1
-            yield last
-        last = line
-    if last is not None:
-        last[0].number = count
-        yield last
+        if lines and _same_row(lines[-1][0], line[0]):
+            lines[-1] = _merge(text, lines[-1], line)
+        else:
+            lines.append(line)
+    for place, (line_of_page, _) in enumerate(lines):
+        line_of_page.number = place
+    return lines
 
 
 def _characters(text: pdfium.PdfTextPage) -> tuple[list[int], list[Box]]:
@@ -158,6 +151,37 @@ def _line(
 
     ``origin`` is the height of the page's lower edge, None if the page is rotated.
     """
+    chars, places, hyphen = _visible(codes, row)
+    if not chars:
+        return None
+    clean_text, places, leaders = _without_leaders("".join(chars), places)
+    letters = [i for i, char in zip(places, clean_text, strict=True) if char != " "]
+    lefts, bottoms, rights, tops = zip(*(boxes[i] for i in letters), strict=True)
+    bottom, top = min(bottoms), max(tops)
+    size, base = _measure(text, letters, origin, top - bottom, bottom)
+    bold, mono = _font(text, letters)
+    gap = max(map(operator.sub, lefts[1:], rights), default=0.0)
+    line = Line(
+        page=number,
+        number=0,
+        text=clean_text,
+        left=min(lefts),
+        bottom=bottom,
+        right=max(rights),
+        top=top,
+        base=base,
+        size=size,
+        gapped=gap > _WIDE_GAP * size,
+        hyphen=hyphen,
+        leaders=leaders,
+        bold=bold,
+        mono=mono,
+    )
+    return line, places
+
+
+def _visible(codes: list[int], row: list[int]) -> tuple[list[str], list[int], bool]:
+    """Return a row's characters as text, PDFium's index of each, and whether it ends in a hyphen that breaks a word."""
     chars: list[str] = []
     places: list[int] = []
     hyphen = False
@@ -189,32 +213,7 @@ def _line(
     if hyphen and chars and chars[-1] != "-":
         chars.append("-")
         places.append(row[-1])
-    if not chars:
-        return None
-    clean_text, places, leaders = _without_leaders("".join(chars), places)
-    letters = [i for i, char in zip(places, clean_text, strict=True) if char != " "]
-    lefts, bottoms, rights, tops = zip(*(boxes[i] for i in letters), strict=True)
-    bottom, top = min(bottoms), max(tops)
-    size, base = _measure(text, letters, origin, top - bottom, bottom)
-    bold, mono = _font(text, letters)
-    gap = max(map(operator.sub, lefts[1:], rights), default=0.0)
-    line = Line(
-        page=number,
-        number=0,
-        text=clean_text,
-        left=min(lefts),
-        bottom=bottom,
-        right=max(rights),
-        top=top,
-        base=base,
-        size=size,
-        gapped=gap > _WIDE_GAP * size,
-        hyphen=hyphen,
-        leaders=leaders,
-        bold=bold,
-        mono=mono,
-    )
-    return line, places
+    return chars, places, hyphen
 
 
 def _without_leaders(text: str, places: list[int]) -> tuple[str, list[int], bool]:
@@ -281,35 +280,16 @@ def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, l
     longer = first if len(first.text) >= len(second.text) else second
     near = abs(second.left - first.right) < _NO_GAP * size and _SYMBOL.search(first.text) is not None
     gap = "" if near and _size(text, second_places[0]) < _SCRIPT * _size(text, places[-1]) else " "
-    line = Line(
-        page=first.page,
-        number=0,
+    line = replace(
+        longer,
         text=f"{first.text}{gap}{second.text}",
         left=min(first.left, second.left),
         bottom=min(first.bottom, second.bottom),
         right=max(first.right, second.right),
         top=max(first.top, second.top),
-        base=longer.base,
-        size=longer.size,
         gapped=first.gapped or second.gapped or second.left - first.right > _WIDE_GAP * size,
         hyphen=second.hyphen,
         leaders=first.leaders or second.leaders,
-        bold=longer.bold,
         mono=first.mono and second.mono,
     )
     return line, [*places, *([places[-1]] if gap else []), *second_places]
-
-
-def share_of_bold(pages: Sequence[Sequence[Line]]) -> float:
-    """Return the share of a document's characters that are bold."""
-    letters = sum(len(line.text) for lines in pages for line in lines)
-    return sum(len(line.text) for lines in pages for line in lines if line.bold) / max(1, letters)
-
-
-def body_size(pages: Sequence[Sequence[Line]]) -> float:
-    """Return a document's most frequent font size, by characters; 0 without lines."""
-    sizes: Counter[float] = Counter()
-    for lines in pages:
-        for line in lines:
-            sizes[round(line.size, 1)] += len(line.text)
-    return sizes.most_common(1)[0][0] if sizes else 0.0
