@@ -106,16 +106,10 @@ def generate_questions(
     """
     out = check_out(as_path(out, "out"))
     begin, answers = perf_counter(), count(answers, "the number of answers")
-    draw = None if draw is None else count(draw, "the number of passages")
-    seed = count(seed, "seed", 0)
+    draw, seed = None if draw is None else count(draw, "the number of passages"), count(seed, "seed", 0)
     round_trip, min_probability = share(round_trip, "round_trip"), share(min_probability, "min_probability")
     decoding = as_decoding(decoding, seed)
-    if reader is not None and not round_trip:
-        raise InputError(f"reader = {reader} would be ignored: round_trip is 0, and nothing is read")
-    if classifier is not None and not min_probability:
-        raise InputError(f"classifier = {classifier} would be ignored: set min_probability above 0")
-    if entities is not None and extractor is not None:
-        raise InputError("name an extractor or entities: an extractor leaves no places for entities")
+    _check_used(reader, round_trip, classifier, min_probability, entities, extractor)
     question_generator = QuestionGenerator(generator, device=device)
     styles = _styles(styles, question_generator)
     span_models = (
@@ -127,12 +121,10 @@ def generate_questions(
         CrossEncoder(classifier or DEFAULT_CLASSIFIER, device=device, kind=CLASSIFIER) if min_probability else None,
     )
     with open_source(out, index, data, work, model, round_trip > 0, device, progress) as source:
-        passages = [passage for passage in source.passages if is_askable(passage)]
-        passed_over = len(source.passages) - len(passages)
-        if not passages:
+        askable = [passage for passage in source.passages if is_askable(passage)]
+        if not askable:
             raise InputError(f"{index or data}: it holds no passage of at least {MIN_WORDS} words with a sentence of prose")
-        if draw is not None and draw < len(passages):
-            passages = _draw(source, passages, draw, seed)
+        passages = askable if draw is None or draw >= len(askable) else _draw(source, askable, draw, seed)
         filters = Filters(source.index, judges[0], round_trip, judges[1], min_probability)
         settings = [
             source.fingerprint,
@@ -146,20 +138,11 @@ def generate_questions(
             seed,
             used_precision(device, "encoder", "reader"),
         ]
-        asked, asking = [0, 0], perf_counter()
-
-        def make(first: int, last: int) -> list[dict[str, Any]]:
-            drafts = _mark(passages[first:last], first, answers, styles, *span_models)
-            rows: list[list[dict[str, Any]]] = [[] for _ in range(first, last)]
-            for draft in filters(_ask(drafts, passages, question_generator, decoding), passages):
-                rows[draft.passage - first].append(draft.row())
-            asked[:] = asked[0] + last - first, asked[1] + len(drafts)
-            return [{"questions": of_passage} for of_passage in rows]
-
-        partial = partial_file(out)
+        asker = _Asker(passages, question_generator, decoding, styles, answers, *span_models, filters)
+        asking, partial = perf_counter(), partial_file(out)
         with show(progress, "asking about passages", len(passages)) as advance:
-            rows = resume_rows(partial, fingerprint(settings), len(passages), BLOCK, make, advance)
-        passages_rate, candidates_rate = (round(number / (perf_counter() - asking), 2) for number in asked)
+            rows = resume_rows(partial, fingerprint(settings), len(passages), BLOCK, asker.rows, advance)
+        asked_seconds = perf_counter() - asking
     drafts = drop_repeated([Draft(number, **fields) for number, row in enumerate(rows) for fields in row["questions"]])
     kept = [draft for draft in drafts if draft.dropped is None]
     if kept:  # an empty file would only be in the way of the next run
@@ -169,16 +152,86 @@ def generate_questions(
     return GenerationReport(
         out,
         passages=len(passages),
-        passed_over=passed_over,
+        passed_over=len(source.passages) - len(askable),
         candidates=len(drafts),
         questions=len(kept),
         asked_passages=len({draft.passage for draft in kept}),
         dropped={reason: dropped[reason] for reason in REASONS if dropped[reason]},
         seconds=round(perf_counter() - begin, 3),
-        passages_per_second=passages_rate,
-        candidates_per_second=candidates_rate,
+        passages_per_second=round(asker.asked_passages / asked_seconds, 2),
+        candidates_per_second=round(asker.asked_candidates / asked_seconds, 2),
         examples=[(draft.question, draft.answer) for draft in kept[:: -(-len(kept) // EXAMPLES) or 1]],
     )
+
+
+def _check_used(
+    reader: str | Path | None,
+    round_trip: float,
+    classifier: str | Path | None,
+    min_probability: float,
+    entities: str | None,
+    extractor: str | Path | None,
+) -> None:
+    """Raise InputError for a model that would not be used."""
+    if reader is not None and not round_trip:
+        raise InputError(f"reader = {reader} would be ignored: round_trip is 0, and nothing is read")
+    if classifier is not None and not min_probability:
+        raise InputError(f"classifier = {classifier} would be ignored: set min_probability above 0")
+    if entities is not None and extractor is not None:
+        raise InputError("name an extractor or entities: an extractor leaves no places for entities")
+
+
+@dataclass(slots=True)
+class _Asker:
+    """Asks about ``passages``, and counts those that it asked about itself and their candidates."""
+
+    passages: Sequence[Passage]
+    generator: QuestionGenerator
+    decoding: Decoding
+    styles: Sequence[str]
+    answers: int
+    extractor: Extractor | None
+    entities: Entities | None
+    filters: Filters
+    asked_passages: int = 0
+    asked_candidates: int = 0
+
+    def rows(self, first: int, last: int) -> list[dict[str, Any]]:
+        """The drafts of the passages ``first:last``, a row of the unfinished file each."""
+        drafts = self._mark(first, last)
+        rows: list[list[dict[str, Any]]] = [[] for _ in range(first, last)]
+        for draft in self.filters(self._ask(drafts), self.passages):
+            rows[draft.passage - first].append(draft.row())
+        self.asked_passages += last - first
+        self.asked_candidates += len(drafts)
+        return [{"questions": of_passage} for of_passage in rows]
+
+    def _mark(self, first: int, last: int) -> list[Draft]:
+        """Drafts without questions."""
+        passages = self.passages[first:last]
+        texts = [(passage_head(passage.title, passage.heading), passage.text) for passage in passages]
+        candidates = answer_candidates(
+            texts, SPARE * self.answers, extractor=self.extractor, entities=self.entities, rules=self.entities is None
+        )
+        drafts = []
+        for number, (passage, of_passage) in enumerate(zip(passages, candidates, strict=True), first):
+            prose = prose_ranges(passage)
+            asked = [c for c in of_passage if any(start <= c.start and c.end <= end for start, end in prose)]
+            for place, candidate in enumerate(asked[: self.answers]):
+                style = self.styles[(number + place) % len(self.styles)]
+                drafts.append(Draft(number, candidate.text, candidate.start, style))
+        return drafts
+
+    def _ask(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """The drafts with their questions."""
+        answers = []
+        for draft in drafts:
+            passage = self.passages[draft.passage]
+            title, end = passage_head(passage.title, passage.heading), draft.start + len(draft.answer)
+            sentences = [] if self.generator.reads_passages else sentence_ranges(passage)
+            answers.append(mark_answer(title, passage.text, draft.start, end, sentences))
+        questions = self.generator.generate(answers, [draft.style for draft in drafts], self.decoding)
+        return [replace(draft, question=best[0].text if best else "") for draft, best in zip(drafts, questions, strict=True)]
 
 
 def _draw(source: PassageSource, passages: Sequence[Passage], draw: int, seed: int) -> list[Passage]:
@@ -189,40 +242,6 @@ def _draw(source: PassageSource, passages: Sequence[Passage], draw: int, seed: i
     rows = [row for row, passage in enumerate(source.passages) if id(passage) in kept]
     vectors = source.index.passage_vectors()[rows]
     return [passages[i] for i in draw_across_clusters(vectors, draw, seed)]
-
-
-def _mark(
-    passages: Sequence[Passage],
-    first: int,
-    answers: int,
-    styles: Sequence[str],
-    extractor: Extractor | None,
-    entities: Entities | None,
-) -> list[Draft]:
-    """Drafts without questions about passages of which the first has the number ``first``."""
-    texts = [(passage_head(passage.title, passage.heading), passage.text) for passage in passages]
-    candidates = answer_candidates(texts, SPARE * answers, extractor=extractor, entities=entities, rules=entities is None)
-    drafts = []
-    for number, (passage, of_passage) in enumerate(zip(passages, candidates, strict=True), first):
-        prose = prose_ranges(passage)
-        asked = [c for c in of_passage if any(start <= c.start and c.end <= end for start, end in prose)]
-        for place, candidate in enumerate(asked[:answers]):
-            drafts.append(Draft(number, candidate.text, candidate.start, styles[(number + place) % len(styles)]))
-    return drafts
-
-
-def _ask(
-    drafts: Sequence[Draft], passages: Sequence[Passage], generator: QuestionGenerator, decoding: Decoding
-) -> list[Draft]:
-    """The drafts with their questions."""
-    answers = []
-    for draft in drafts:
-        passage = passages[draft.passage]
-        title, end = passage_head(passage.title, passage.heading), draft.start + len(draft.answer)
-        sentences = [] if generator.reads_passages else sentence_ranges(passage)
-        answers.append(mark_answer(title, passage.text, draft.start, end, sentences))
-    questions = generator.generate(answers, [draft.style for draft in drafts], decoding)
-    return [replace(draft, question=best[0].text if best else "") for draft, best in zip(drafts, questions, strict=True)]
 
 
 def _styles(styles: str | Iterable[str] | None, generator: QuestionGenerator) -> list[str]:
