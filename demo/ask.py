@@ -17,8 +17,8 @@ from rich.text import Text
 
 from oreqa import Answerer
 from oreqa.cli.ask import render_answer
-from oreqa.cli.console import Console
-from oreqa.cli.places import SourceLine, names_of, place_text
+from oreqa.cli.console import Console, SourceLine
+from oreqa.cli.hits import names_of, place_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -39,12 +39,12 @@ ALLOWED: dict[str, dict[str, str]] = {
 
 TO_PUT_RIGHT: dict[str, str] = {
     "names": """
-        CANDIDATES CHUNK CUTOFFS DEPTH DOCUMENTS Entry FEWEST Floats Group INDEX Ids MAX_ANSWER_TOKENS
-        MIN_TOKENS MODELS PASSAGES PLAIN_WEIGHT QUESTIONS SAMPLE STYLE Source Tensors Text Vectors Weights
-        load_passages share train_classifier
+        CANDIDATES CHUNK CUTOFFS DEPTH DOCUMENTS Entry FEWEST Floats Ids MAX_ANSWER_TOKENS
+        MIN_TOKENS PASSAGES PLAIN_WEIGHT QUESTIONS SAMPLE STYLE Source Tensors Text Vectors Weights
+        load_passages train_classifier
     """,
     "crumbs": """
-        oreqa.adaptation.cosines oreqa.cli.check oreqa.evaluation.papers oreqa.index.check oreqa.models.mixing
+        oreqa.adaptation.cosines oreqa.evaluation.papers oreqa.index.check oreqa.models.mixing
     """,
     "functions": """
         oreqa.adaptation.adapt._adapt oreqa.evaluation.openqa.evaluate_openqa oreqa.models.graph.bert.bert_graph

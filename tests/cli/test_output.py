@@ -20,7 +20,8 @@ from typer.testing import CliRunner, Result
 
 import oreqa
 from oreqa.cli import app
-from oreqa.cli.output import Indented, one_line, print_json, unwrapped, visible
+from oreqa.cli.console import Indented, unwrapped
+from oreqa.cli.output import one_line, print_json, visible
 
 # Clipboard, window title, link, clear screen; C1, next line, right-to-left override, line separator, tags of rich.
 HOSTILE = (

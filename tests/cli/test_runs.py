@@ -8,7 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from oreqa.cli import app, options
+from oreqa.cli import app
+from oreqa.cli.options import number_option
 from oreqa.cli.progress import progress_bar
 from oreqa.cli.runs import runs
 from oreqa.progress import Progress, no_progress
@@ -73,7 +74,7 @@ def test_a_command_runs_a_function_with_its_arguments() -> None:
     group = typer.Typer()
     group.callback()(lambda: None)
 
-    @runs(group, lambda: library, hook=None, draw=Annotated[int, options.number("--how-many", help="A number.")])
+    @runs(group, lambda: library, hook=None, draw=Annotated[int, number_option("--how-many", help="A number.")])
     def work(result: str, data: Path, draw: int | None, as_json: bool) -> None:
         """Works."""
         print(result, data, draw, as_json)

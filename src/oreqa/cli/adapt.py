@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import oreqa.cli.options as options
-from oreqa.cli.application import MODELS, Command, app
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.options import Option, data_option, model_option
 from oreqa.cli.output import model_or_none, print_json, say
 from oreqa.cli.progress import duration, progress_bar
 from oreqa.defaults import DEFAULT_GENERATOR
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from oreqa.adaptation.stages import Estimate
 
 
-@app.command(cls=Command, rich_help_panel=MODELS)
+@app.command(cls=Command, rich_help_panel=Panel.MODELS)
 def adapt(
-    index: options.index,
-    generator: options.generator = DEFAULT_GENERATOR,
-    extractor: options.extractor = None,
+    index: Option.index,
+    generator: Option.generator = DEFAULT_GENERATOR,
+    extractor: Option.extractor = None,
     classifier: Annotated[
-        str | None, options.model_option(help="Classifier to train, too: a name or a folder.", show_default="none")
+        str | None, model_option(help="Classifier to train, too: a name or a folder.", show_default="none")
     ] = None,
     questions: Annotated[
         Path | None,
-        options.data_option(metavar="FILE", help="Your own questions with answers (.jsonl), measured before and after."),
+        data_option(metavar="FILE", help="Your own questions with answers (.jsonl), measured before and after."),
     ] = None,
-    draw: Annotated[int, options.data_option(metavar="N", min=1, help="Passages to ask about, drawn at random.")] = 2000,
-    answers: options.answers = 3,
-    round_trip: options.round_trip = 0.8,
-    settings: options.settings = None,
-    seed: options.seed = 0,
-    device: options.device = "cpu",
-    precision: options.precision = None,
-    as_json: options.as_json = False,
+    draw: Annotated[int, data_option(metavar="N", min=1, help="Passages to ask about, drawn at random.")] = 2000,
+    answers: Option.answers = 3,
+    round_trip: Option.round_trip = 0.8,
+    settings: Option.settings = None,
+    seed: Option.seed = 0,
+    device: Option.device = "cpu",
+    precision: Option.precision = None,
+    as_json: Option.as_json = False,
 ) -> None:
     """Train an index's encoder on its documents alone, and use it if it searches them better (needs the train extra).
 

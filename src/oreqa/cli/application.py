@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -16,8 +17,15 @@ from typer.core import TyperCommand, TyperGroup
 from oreqa.cli.output import one_line, print_json, say
 from oreqa.errors import OreqaError
 
-ASK, INDEX, DATA, MODELS, RUN = PANELS = "Ask", "Index", "Data", "Models", "Run"
-"""The panels of the help page, in this order."""
+
+class Panel(StrEnum):
+    """The panels of the help page, in its order."""
+
+    ASK = "Ask"
+    INDEX = "Index"
+    DATA = "Data"
+    MODELS = "Models"
+    RUN = "Run"
 
 
 class _StoppedError(Exception):
@@ -31,7 +39,7 @@ class Command(TyperCommand):
         _print_help(self, ctx)
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """Commands of one name, such as ``oreqa eval``, with such a help page."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -44,7 +52,7 @@ def _print_help(command: TyperCommand | TyperGroup, ctx: Any) -> None:
     print_help(command, ctx)
 
 
-class _Commands(Group):
+class _Commands(CommandGroup):
     """Turns every error into one line on standard error, with --json also a JSON document, and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
@@ -63,8 +71,8 @@ class _Commands(Group):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands, panel by panel."""
-        panels = {name: getattr(command, "rich_help_panel", "") for name, command in self.commands.items()}
-        return sorted(panels, key=lambda name: PANELS.index(panels[name]))
+        order = [str(panel) for panel in Panel]
+        return sorted(self.commands, key=lambda name: order.index(getattr(self.commands[name], "rich_help_panel", "")))
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import oreqa.cli.options as options
-from oreqa.cli.application import ASK, Command, app
-from oreqa.cli.hits import hit_json, print_question, render_near
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.hits import hit_json, names_of, place_json, place_text, print_question, render_near
+from oreqa.cli.options import Option, model_option, number_option, share_option
 from oreqa.cli.output import (
-    Indented,
     model_or_none,
     one_line,
     parse_conditions,
     print_json,
     questions_of,
     say,
-    unwrapped,
     visible,
 )
-from oreqa.cli.places import SourceLine, names_of, place_json, place_text
 from oreqa.cli.progress import progress_bar
 from oreqa.core import SCORE_MEANINGS
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
@@ -34,28 +31,28 @@ if TYPE_CHECKING:
     from oreqa.core import Answer
 
 
-@app.command(cls=Command, rich_help_panel=ASK, context_settings={"allow_extra_args": True})
+@app.command(cls=Command, rich_help_panel=Panel.ASK, context_settings={"allow_extra_args": True})
 def ask(
     context: typer.Context,
-    index: options.index,
-    question: options.question = None,
-    questions: options.questions = None,
-    k: Annotated[int, options.number("-k", max=100, help="How many answers at most.")] = 3,
-    where: options.where = None,
+    index: Option.index,
+    question: Option.question = None,
+    questions: Option.questions = None,
+    k: Annotated[int, number_option("-k", max=100, help="How many answers at most.")] = 3,
+    where: Option.where = None,
     threshold: Annotated[
         float | None,
-        options.share(help="The lowest confidence of an answer that is shown.", show_default="calibrated"),
+        share_option(help="The lowest confidence of an answer that is shown.", show_default="calibrated"),
     ] = None,
     reader: Annotated[
-        str, options.model_option(help="Reader: a name, a folder, or none to answer with sentences.")
+        str, model_option(help="Reader: a name, a folder, or none to answer with sentences.")
     ] = DEFAULT_READER,
-    span_reranker: options.span_reranker = None,
-    rerank_hits: options.rerank_hits = 0,
-    hit_reranker: options.hit_reranker = DEFAULT_CLASSIFIER,
+    span_reranker: Option.span_reranker = None,
+    rerank_hits: Option.rerank_hits = 0,
+    hit_reranker: Option.hit_reranker = DEFAULT_CLASSIFIER,
     explain: Annotated[bool, typer.Option("--explain", help="Show each stage's score.")] = False,
-    device: options.device = "cpu",
-    precision: options.precision = None,
-    as_json: options.as_json = False,
+    device: Option.device = "cpu",
+    precision: Option.precision = None,
+    as_json: Option.as_json = False,
 ) -> None:
     """Answer a question from an index, or each line of a file, with the sentence and the passage that prove it.
 
@@ -157,6 +154,8 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
+
+    from oreqa.cli.console import Indented, SourceLine, unwrapped
 
     passage, sentence = answer.passage, answer.sentence
     sure = Text(answer.certainty, _STYLES[answer.certainty])

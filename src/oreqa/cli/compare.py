@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-import oreqa.cli.options as options
-from oreqa.cli.application import RUN, Command, app
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.options import Option
 from oreqa.cli.output import one_line, print_json, say, visible
 
 _SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1", "right", "refused")
@@ -21,7 +21,7 @@ _QUESTION = 200
 """Characters that are shown of a question."""
 
 
-@app.command(cls=Command, rich_help_panel=RUN)
+@app.command(cls=Command, rich_help_panel=Panel.RUN)
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Folders that `oreqa eval` wrote; the first is the baseline.")],
     out: Annotated[
@@ -29,7 +29,7 @@ def compare(
         typer.Option(metavar="DIR", help="Folder for comparison.json and report.html, with the Venn diagram of the errors."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the resampling.")] = 0,
-    as_json: options.as_json = False,
+    as_json: Option.as_json = False,
 ) -> None:
     """Compare runs on the same questions: paired significance, overlap of errors, questions won and lost.
 

@@ -1,8 +1,10 @@
-"""rich's console for untrusted texts: it interprets nothing in them and shows control characters as marks."""
+"""rich's console for untrusted texts, which shows control characters as marks, and parts of what it prints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import rich.console
@@ -10,6 +12,9 @@ from rich.segment import Segment
 from rich.text import Text
 
 from oreqa.cli.output import visible, writing
+from oreqa.text.lines import wraps
+
+_FIRST_LINE = re.compile(r"\S[^\n]*\n([ \t]+)\S")
 
 
 class Console(rich.console.Console):
@@ -44,3 +49,60 @@ class Console(rich.console.Console):
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+
+def unwrapped(text: Text, start: int = 0, end: int | None = None) -> Text:
+    """A text from ``start`` to ``end``, with one space for each line break at which prose was wrapped, and the blanks at it.
+
+    Styles stay on their words.
+    """
+    plain, end = text.plain, len(text) if end is None else end
+    indented = _FIRST_LINE.match(plain)  # a passage begins behind the blanks of its first line
+    blanks = indented[1] if indented else ""
+    joined = text.blank_copy()
+    for place in (place - len(blanks) for place in wraps(blanks + plain)):
+        if start <= place < end:
+            space = text[place : place + 1]
+            space.plain = " "
+            joined.append_text(text[start : len(plain[:place].rstrip(" \t"))]).append_text(space)
+            start = place + len(plain[place:]) - len(plain[place:].lstrip())
+    return joined.append_text(text[min(start, end) : end])
+
+
+@dataclass(frozen=True, slots=True)
+class Indented:
+    """A text, wrapped to the terminal's width, all of whose lines are indented; without blanks at their ends."""
+
+    text: Text
+    indent: int
+
+    def __rich_console__(self, console: rich.console.Console, options: rich.console.ConsoleOptions) -> Iterator[Text]:
+        for line in self.text.wrap(console, max(1, options.max_width - self.indent)):
+            line.rstrip()
+            yield Text.assemble(" " * self.indent, line) if line else Text()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A place and the names of what stands there: on one line if they fit, else the names below, the place never broken.
+
+    Print it with ``crop=False``: a place may be longer than the terminal is wide.
+    """
+
+    place: str
+    names: str
+    indent: int
+    style: str = "cyan"
+
+    def __rich_console__(self, console: rich.console.Console, options: rich.console.ConsoleOptions) -> Iterator[Text]:
+        place, names = Text(visible(self.place), self.style), Text(visible(self.names), "dim")
+        blank = " " * self.indent
+        room = options.max_width - self.indent
+        if not self.names:
+            lines = [place]
+        elif place.cell_len + names.cell_len + 2 <= room:
+            lines = [Text.assemble(place, "  ", names)]
+        else:
+            lines = [place, *names.wrap(console, max(1, room))]
+        for line in lines:
+            yield Text.assemble(blank, line, no_wrap=True, overflow="ignore")

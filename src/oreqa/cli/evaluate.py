@@ -7,30 +7,30 @@ from typing import Annotated, Any
 
 import typer
 
-import oreqa.cli.options as options
 import oreqa.evaluation
-from oreqa.cli.application import RUN, Group, app
+from oreqa.cli.application import CommandGroup, Panel, app
+from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import print_json, say, visible
 from oreqa.cli.runs import runs
 
-evaluate = typer.Typer(cls=Group, no_args_is_help=True, help="Measure a task.")
-app.add_typer(evaluate, name="eval", rich_help_panel=RUN)
+evaluate = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Measure a task.")
+app.add_typer(evaluate, name="eval", rich_help_panel=Panel.RUN)
 
 
 @runs(
     evaluate,
     lambda: oreqa.evaluation.evaluate_reqa,
-    data=options.squad,
-    out=options.run,
+    data=Option.squad,
+    out=Option.run,
     sentences=Annotated[
         Path | None,
-        options.data_option(metavar="FILE", help="Sentence boundaries of the candidates.", show_default="oreqa's splitter"),
+        data_option(metavar="FILE", help="Sentence boundaries of the candidates.", show_default="oreqa's splitter"),
     ],
-    index=options.task_index,
+    index=Option.task_index,
     min_questions=Annotated[
-        int, options.number(help="Ask only about answer sentences that have at least this many questions.")
+        int, number_option(help="Ask only about answer sentences that have at least this many questions.")
     ],
-    questions=options.count,
+    questions=Option.count,
 )
 def reqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Retrieve the answer sentence among all sentences (ReQA, MultiReQA).
@@ -43,11 +43,9 @@ def reqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
 @runs(
     evaluate,
     lambda: oreqa.evaluation.evaluate_beir,
-    data=Annotated[
-        Path, options.data_option(metavar="DIR", help="BEIR folder: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.")
-    ],
-    out=options.run,
-    index=options.task_index,
+    data=Annotated[Path, data_option(metavar="DIR", help="BEIR folder: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.")],
+    out=Option.run,
+    index=Option.task_index,
 )
 def beir(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Retrieve documents for judged questions (BEIR).
@@ -60,10 +58,8 @@ def beir(summary: dict[str, Any], out: Path, as_json: bool) -> None:
 @runs(
     evaluate,
     lambda: oreqa.evaluation.evaluate_classifier,
-    data=Annotated[
-        Path, options.data_option(metavar="FILE", help="Pairs with negatives (.jsonl), from oreqa mine negatives.")
-    ],
-    out=options.run,
+    data=Annotated[Path, data_option(metavar="FILE", help="Pairs with negatives (.jsonl), from oreqa mine negatives.")],
+    out=Option.run,
 )
 def classifier(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Separate answers from other sentences: accuracy and AUC-PR, against guessing and the dual encoder's cosine.
@@ -76,9 +72,9 @@ def classifier(summary: dict[str, Any], out: Path, as_json: bool) -> None:
 @runs(
     evaluate,
     lambda: oreqa.evaluation.evaluate_generator,
-    data=options.squad,
-    out=options.run,
-    questions=options.count,
+    data=Option.squad,
+    out=Option.run,
+    questions=Option.count,
 )
 def generator(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Compare generated questions with those that people asked about the same answers: ROUGE-L and BLEU-4.
@@ -93,13 +89,11 @@ def generator(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     lambda: oreqa.evaluation.evaluate_openqa,
     data=Annotated[
         Path,
-        options.data_option(
-            metavar="FILE", help="Questions: SQuAD or MRQA, or rows {question, answers | pattern} (.jsonl)."
-        ),
+        data_option(metavar="FILE", help="Questions: SQuAD or MRQA, or rows {question, answers | pattern} (.jsonl)."),
     ],
-    out=options.run,
-    index=options.task_index,
-    questions=options.count,
+    out=Option.run,
+    index=Option.task_index,
+    questions=Option.count,
 )
 def openqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Answer questions from all paragraphs: EM, F1, and the accuracy of retrieval.
@@ -116,8 +110,8 @@ def openqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
 @runs(
     evaluate,
     lambda: oreqa.evaluation.evaluate_recall,
-    questions=options.read_questions,
-    k=Annotated[int, options.number("-k", help="Nearest neighbours to compare.")],
+    questions=Option.read_questions,
+    k=Annotated[int, number_option("-k", help="Nearest neighbours to compare.")],
 )
 def recall(measured: dict[str, Any], as_json: bool) -> None:
     """Measure an index's FAISS search: the share of the exact nearest neighbours that it finds.
@@ -136,8 +130,8 @@ def recall(measured: dict[str, Any], as_json: bool) -> None:
 @runs(
     evaluate,
     lambda: oreqa.evaluation.evaluate_answers,
-    predictions=Annotated[Path, options.data_option(metavar="FILE", help="JSON object: question id to answer.")],
-    gold=Annotated[Path, options.data_option(metavar="FILE", help="SQuAD file, 1.1 or 2.0, plain or gzipped.")],
+    predictions=Annotated[Path, data_option(metavar="FILE", help="JSON object: question id to answer.")],
+    gold=Annotated[Path, data_option(metavar="FILE", help="SQuAD file, 1.1 or 2.0, plain or gzipped.")],
 )
 def answers(metrics: dict[str, Any], predictions: Path, as_json: bool) -> None:
     """Score a predictions file as SQuAD's official scripts do: exact match and F1.

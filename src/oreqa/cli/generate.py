@@ -6,9 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import oreqa.cli.options as options
 import oreqa.generation
-from oreqa.cli.application import DATA, app
+from oreqa.cli.application import Panel, app
+from oreqa.cli.options import Option, data_option, model_option, models_option
 from oreqa.cli.output import counted, print_json, say
 from oreqa.cli.runs import runs
 from oreqa.errors import OreqaError
@@ -20,24 +20,22 @@ if TYPE_CHECKING:
 @runs(
     app,
     lambda: oreqa.generation.generate_questions,
-    DATA,
-    out=options.question_file,
-    index=options.documents,
+    Panel.DATA,
+    out=Option.question_file,
+    index=Option.documents,
     entities=Annotated[
-        str | None, options.model_option(help="Or spaCy pipeline whose entities are the answers, as en_core_web_sm.")
+        str | None, model_option(help="Or spaCy pipeline whose entities are the answers, as en_core_web_sm.")
     ],
     styles=Annotated[
         list[str] | None,
-        options.models_option(
+        models_option(
             "--style",
             metavar="STYLE",
             help="Kind of questions; repeat it for several, in turn.",
             show_default="all it learned",
         ),
     ],
-    draw=Annotated[
-        int | None, options.data_option(metavar="N", min=1, help="How many passages to draw.", show_default="all")
-    ],
+    draw=Annotated[int | None, data_option(metavar="N", min=1, help="How many passages to draw.", show_default="all")],
 )
 def generate(written: GenerationReport, out: Path, draw: int | None, as_json: bool) -> None:
     """Make questions with answers from documents, as training data that people can read and edit.

@@ -1,19 +1,55 @@
-"""Search results, for people and for programs."""
+"""Search results and the places of texts in documents, as people and programs read them."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oreqa.cli.output import Indented, one_line
-from oreqa.cli.places import SourceLine, names_of, place_json, place_text
+from oreqa.cli.output import one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from oreqa.core import Hit
+    from oreqa.core import Hit, Passage
 
 EXTRACT = 240
 """Characters of a passage that are shown around its best sentence."""
+
+
+def shown_path(document: str) -> str:
+    """A document's key as the shortest path to it: from the current folder, from ``~``, or from the root."""
+    path, mark, row = document.partition("#")
+    if not Path(path).is_absolute():
+        return document
+    ways = [os.path.relpath(path), path]
+    home = str(Path("~").expanduser())
+    if home != os.sep and Path(path).is_relative_to(home):
+        ways.append("~" + path[len(home) :])
+    return min(ways, key=len) + mark + row
+
+
+def place_text(passage: Passage, offset: int) -> str:
+    """Where a character of a passage's document stands: the file and its page, anchor or line, where that is known."""
+    place = passage.place(offset)
+    return shown_path(passage.document_key) + (place.mark if place else "")
+
+
+def place_json(passage: Passage, start: int, end: int) -> dict[str, Any]:
+    """The place of a stretch as JSON, null where something is not known; ``source`` holds characters of the file."""
+    first, last = passage.place(start), passage.place(max(start, end - 1))
+    source = None
+    if first and last and first.source is not None and last.source is not None:
+        source = {"start": first.source, "end": last.source + (end > start)}
+    return {"name": first.name or None if first else None, "line": first.line if first else None, "source": source}
+
+
+def names_of(passage: Passage) -> str:
+    """The passage's title and heading; the heading alone where it begins with the words of the title, as a page's first
+    heading may."""
+    repeats = f"{passage.heading} ".startswith(f"{passage.title} ")
+    title = "" if repeats else passage.title
+    return " > ".join(name for name in (title, passage.heading) if name)
 
 
 def hit_json(rank: int, hit: Hit) -> dict[str, Any]:
@@ -39,6 +75,8 @@ def render_hit(rank: int, hit: Hit, body: str) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
+    from oreqa.cli.console import SourceLine
+
     head = Table.grid(padding=(0, 1))
     head.add_column(justify="right", width=3)
     head.add_column(width=7, justify="right")
@@ -50,6 +88,8 @@ def render_near(hit: Hit) -> RenderableType:
     """An extract of a passage that was not taken as an answer, dimmed."""
     from rich.console import Group
     from rich.text import Text
+
+    from oreqa.cli.console import Indented, SourceLine
 
     text = Indented(Text(extract(hit), "dim"), 5)
     place = place_text(hit.passage, hit.sentence.start)

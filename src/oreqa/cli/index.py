@@ -1,4 +1,4 @@
-"""``oreqa index``: add documents to an index."""
+"""``oreqa index`` adds documents to an index, ``oreqa check`` compares it with its checksums."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import oreqa.cli.options as options
-from oreqa.cli.application import INDEX, Command, app
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.hits import shown_path
+from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, need_text, print_json, say
-from oreqa.cli.places import shown_path
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import FACTORY, LANGUAGE, PASSAGE_TOKENS
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from oreqa.index.report import Report
 
 
-@app.command("index", cls=Command, rich_help_panel=INDEX)
+@app.command("index", cls=Command, rich_help_panel=Panel.INDEX)
 def index_command(
     paths: Annotated[list[Path], typer.Argument(help="Files and folders to read.", show_default=False, metavar="PATH")],
-    index: Annotated[Path, options.data_option(metavar="DIR", help="The index's folder; created if it does not exist.")],
+    index: Annotated[Path, data_option(metavar="DIR", help="The index's folder; created if it does not exist.")],
     include: Annotated[
-        list[str] | None, options.data_option(metavar="GLOB", help="Only files that match, patterns as in .gitignore.")
+        list[str] | None, data_option(metavar="GLOB", help="Only files that match, patterns as in .gitignore.")
     ] = None,
     exclude: Annotated[
-        list[str] | None, options.data_option(metavar="GLOB", help="Skip files that match, patterns as in .gitignore.")
+        list[str] | None, data_option(metavar="GLOB", help="Skip files that match, patterns as in .gitignore.")
     ] = None,
-    prune: Annotated[bool, options.data_option("--prune", help="Remove documents that are gone from these paths.")] = False,
-    strict: Annotated[bool, options.data_option("--strict", help="Stop at the first file that cannot be read.")] = False,
+    prune: Annotated[bool, data_option("--prune", help="Remove documents that are gone from these paths.")] = False,
+    strict: Annotated[bool, data_option("--strict", help="Stop at the first file that cannot be read.")] = False,
     text_field: Annotated[
-        str | None, options.data_option(metavar="NAME", help="Field of a table's rows that holds the text.")
+        str | None, data_option(metavar="NAME", help="Field of a table's rows that holds the text.")
     ] = None,
-    title_field: Annotated[str | None, options.data_option(metavar="NAME", help="Field that holds the title.")] = None,
-    id_field: Annotated[str | None, options.data_option(metavar="NAME", help="Field that identifies a row.")] = None,
-    model: options.model = None,
+    title_field: Annotated[str | None, data_option(metavar="NAME", help="Field that holds the title.")] = None,
+    id_field: Annotated[str | None, data_option(metavar="NAME", help="Field that identifies a row.")] = None,
+    model: Option.model = None,
     passage_tokens: Annotated[
         int | None,
-        options.number(min=16, help="Longest passage, in tokens.", show_default=str(PASSAGE_TOKENS)),
+        number_option(min=16, help="Longest passage, in tokens.", show_default=str(PASSAGE_TOKENS)),
     ] = None,
     language: Annotated[
         str | None, typer.Option(metavar="CODE", help="Language of the documents, e.g. en or de.", show_default=LANGUAGE)
@@ -56,9 +56,9 @@ def index_command(
             metavar="FILE", help="CSV file to write: the words of every page, those read, and why others were not."
         ),
     ] = None,
-    device: options.device = "cpu",
-    precision: options.precision = None,
-    as_json: options.as_json = False,
+    device: Option.device = "cpu",
+    precision: Option.precision = None,
+    as_json: Option.as_json = False,
 ) -> None:
     """Add documents to an index, or refresh it; unchanged ones are not encoded again.
 
@@ -149,3 +149,28 @@ def _summary(index: Path, report: Report) -> list[str]:
         most = f"{', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''}"
         lines.append(f"{counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}")
     return lines
+
+
+@app.command(cls=Command, rich_help_panel=Panel.INDEX)
+def check(
+    index: Option.index,
+    as_json: Option.as_json = False,
+) -> None:
+    """Compare every file and every cached encoding of an index with its checksum, and list the damaged ones.
+
+    The exit code is 1 if any is damaged. Nothing is changed: the next oreqa index rebuilds damaged search files.
+
+    [bold]oreqa check --index kb[/bold]
+    """
+    from oreqa.index.check import check_index
+
+    problems = check_index(index)
+    if as_json:
+        print_json({"index": str(index), "problems": problems})
+    else:
+        for problem in problems:
+            say(problem, err=True, colour="red")
+        if not problems:
+            say(f"{index}: every file is as it was written")
+    if problems:
+        raise typer.Exit(1)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import oreqa.cli.options as options
 import oreqa.generation
 import oreqa.mining
-from oreqa.cli.application import DATA, Group, app
+from oreqa.cli.application import CommandGroup, Panel, app
+from oreqa.cli.options import Option, data_option, number_option, share_option
 from oreqa.cli.output import one_line, print_json, say
 from oreqa.cli.runs import runs
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from oreqa.datasets.pairs import Pair
     from oreqa.mining.silver import SilverPairs
 
-mine = typer.Typer(cls=Group, no_args_is_help=True, help="Make training data.")
-app.add_typer(mine, name="mine", rich_help_panel=DATA)
+mine = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Make training data.")
+app.add_typer(mine, name="mine", rich_help_panel=Panel.DATA)
 
 
 @runs(mine, lambda: oreqa.mining.mine_negatives)
@@ -42,9 +42,9 @@ def negatives(pairs: Sequence[Pair], out: Path, as_json: bool) -> None:
 @runs(
     mine,
     lambda: oreqa.mining.mine_silver,
-    index=options.documents,
-    questions=options.read_questions,
-    k=Annotated[int, options.number("-k", max=1000, help="Sentences retrieved for each question.")],
+    index=Option.documents,
+    questions=Option.read_questions,
+    k=Annotated[int, number_option("-k", max=1000, help="Sentences retrieved for each question.")],
 )
 def silver(mined: SilverPairs, min_probability: float, out: Path, as_json: bool) -> None:
     """Find unlabelled answers: retrieved sentences that a classifier accepts, as more pairs to train on.
@@ -97,13 +97,13 @@ def _print_sample(rows: list[dict[str, Any]]) -> None:
     lambda: oreqa.mining.mine_predictions,
     data=Annotated[
         list[Path],
-        options.data_option(
+        data_option(
             metavar="FILE", help="SQuAD or MRQA file, or rows {question, answers | pattern} (.jsonl); may be repeated."
         ),
     ],
-    index=options.documents,
-    k=Annotated[int, options.number("-k", min=2, help="Spans kept for each question.")],
-    questions=options.count,
+    index=Option.documents,
+    k=Annotated[int, number_option("-k", min=2, help="Spans kept for each question.")],
+    questions=Option.count,
 )
 def predictions(count: int, out: Path, as_json: bool) -> None:
     """Keep a reader's best spans for training questions, right and wrong, to train a span re-ranker.
@@ -119,9 +119,9 @@ def predictions(count: int, out: Path, as_json: bool) -> None:
 @runs(
     mine,
     lambda: oreqa.mining.mine_cloze,
-    index=options.documents,
-    draws=Annotated[int, options.number(help="Sentences drawn from each passage.")],
-    kept=Annotated[float, options.share(help="Share of the passages that keep their sentence.")],
+    index=Option.documents,
+    draws=Annotated[int, number_option(help="Sentences drawn from each passage.")],
+    kept=Annotated[float, share_option(help="Share of the passages that keep their sentence.")],
 )
 def cloze(count: int, out: Path, as_json: bool) -> None:
     """Make pairs from documents alone: a sentence as the question, its passage without it as the answer.
@@ -133,7 +133,7 @@ def cloze(count: int, out: Path, as_json: bool) -> None:
     _print_count("pairs", count, out, as_json)
 
 
-@runs(mine, lambda: oreqa.generation.mine_definitions, out=options.question_file)
+@runs(mine, lambda: oreqa.generation.mine_definitions, out=Option.question_file)
 def definitions(count: int, out: Path, as_json: bool) -> None:
     """Make questions from lists of options, settings and commands: each description asks for its name.
 

@@ -1,21 +1,27 @@
-"""``oreqa models``: the models that are installed."""
+"""``oreqa models`` lists models, ``oreqa train`` makes them from recipes."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-import oreqa.cli.options as options
-from oreqa.cli.application import MODELS, Command, app
+from oreqa.cli.application import Command, CommandGroup, Panel, app
+from oreqa.cli.options import Option
 from oreqa.cli.output import print_json, say, visible
+from oreqa.cli.progress import progress_bar
+from oreqa.errors import INSTALL_TRAIN
+
+train = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train a model by a recipe (needs the train extra).")
+app.add_typer(train, name="train", rich_help_panel=Panel.MODELS)
 
 
-@app.command(cls=Command, rich_help_panel=MODELS)
+@app.command(cls=Command, rich_help_panel=Panel.MODELS)
 def models(
     name: Annotated[str | None, typer.Argument(help="Show one model's card.")] = None,
-    as_json: options.as_json = False,
+    as_json: Option.as_json = False,
 ) -> None:
     """List the installed models, or show one's card.
 
@@ -48,3 +54,88 @@ def models(
     Console().print(table)
     for model in listed:
         say(f"{model.name}: {model.path}")
+
+
+FEW_STEPS = 50
+"""A training of fewer steps gives a warning; those of the packaged models have hundreds."""
+
+
+class _Training(Command):
+    """A command whose help page also lists the keys of its recipe."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        super().format_help(ctx, formatter)
+        try:
+            from oreqa.training.recipe_keys import recipe_tables
+            from oreqa.training.train import RECIPES
+        except ImportError:  # the base install has no pydantic
+            say(f"The keys of the recipe are listed here once the train extra is installed; {INSTALL_TRAIN}")
+            return
+        from oreqa.cli.console import Console
+        from oreqa.cli.help import recipe_table
+
+        console = Console()
+        for section, keys in recipe_tables(RECIPES[str(self.name)]):
+            console.print(recipe_table(section or "Keys of the recipe", keys))
+
+
+def train_kind(
+    context: typer.Context,
+    recipe: Annotated[Path, typer.Option(metavar="FILE", help="Recipe, a TOML file; recipes/ holds some.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the trained model.")],
+    settings: Option.settings = None,
+    as_json: Option.as_json = False,
+) -> None:
+    """Train a model of the kind that the command is called."""
+    from oreqa.training import train_model
+    from oreqa.training.train import keep_freed_memory, limit_kernel_cache
+
+    keep_freed_memory()
+    limit_kernel_cache()
+    record = train_model(str(context.info_name), recipe, out, settings or (), progress_bar)
+    if as_json:
+        print_json(record)
+    else:
+        before = record.get("seconds_since_step")
+        resumed = f", resumed after step {before:,}" if before else ""
+        pairs = f" on {record['pairs']:,} pairs" if "pairs" in record else ""
+        loss = record["losses"][-1][1]
+        say(f"trained in {record['seconds']:,.0f} s{resumed}; {record['steps']:,} steps{pairs}, last loss {loss:g}: {out}")
+        if record["steps"] < FEW_STEPS:
+            say("  so few steps teach a model little: give it more data, or measure it before you use it")
+
+
+_KINDS = {
+    "reader": ("Train a reader: the span that answers, and the passage that holds it.", "data_root=data"),
+    "reranker": ("Train a span re-ranker from a reader's predictions (oreqa mine predictions).", ""),
+    "classifier": (
+        "Train a cross-attention classifier: does a sentence answer a question? (from oreqa mine negatives)",
+        """'data=["pairs.jsonl"]'""",
+    ),
+    "retriever": (
+        "Train a dual encoder on questions and answers, gold and silver (oreqa mine silver).\n\n"
+        "The folder is one of sentence-transformers, and a model for oreqa index --model.",
+        """'data=["train.json"]'""",
+    ),
+    "openqa": (
+        "Fine-tune a question encoder and a reader together, on passages whose vectors stay as they are.\n\n"
+        "The folder holds a retriever and a reader, for oreqa eval openqa --model and --reader.",
+        """'corpus="train.json"'""",
+    ),
+    "generator": (
+        "Train a question generator: from an answer marked in its context to the question (for oreqa generate).",
+        "data_root=data",
+    ),
+    "extractor": (
+        "Train an answer extractor: which spans of a passage do people ask about? (for oreqa generate)",
+        "data_root=data",
+    ),
+}
+"""Kinds of models, with what their command does and the setting of its example."""
+
+for _kind, (_purpose, _setting) in _KINDS.items():
+    _resumes = "An interrupted training resumes from its last checkpoint when it is run again."
+    _example = (
+        f"oreqa train {_kind} --recipe recipes/small/{_kind}.toml{_setting and f' --set {_setting}'} --out runs/{_kind}"
+    )
+    train.command(_kind, cls=_Training, help=f"{_purpose}\n\n{_resumes}\n\n[bold]{_example}[/bold]")(train_kind)

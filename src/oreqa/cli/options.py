@@ -1,4 +1,4 @@
-"""The options of all commands, each under the name of the argument that it fills: an option means the same everywhere.
+"""The options of commands: one means the same everywhere, and is explained here.
 
 A default stands in the function that has the argument. ``show_default`` says what None stands for there.
 """
@@ -44,124 +44,125 @@ def _parse_weight(text: str) -> tuple[str, float]:
 data_option = partial(typer.Option, rich_help_panel="Data")
 models_option = partial(typer.Option, rich_help_panel="Models")
 model_option = partial(models_option, metavar="NAME")
-number = partial(typer.Option, metavar="N", min=1)
-share = partial(typer.Option, metavar="SHARE", min=0, max=1)
+_questions_option = partial(data_option, metavar="FILE", help="File with one question per line; - is standard input.")
+number_option = partial(typer.Option, metavar="N", min=1)
+share_option = partial(typer.Option, metavar="SHARE", min=0, max=1)
 
-# Every command
-as_json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 
-# Questions to an index
-index = Annotated[Path, data_option(metavar="DIR", help="The index's folder.")]
-question = Annotated[str | None, typer.Argument(metavar="QUESTION", help="The question.", show_default=False)]
-questions = Annotated[Path | None, data_option(metavar="FILE", help="File with one question per line; - is standard input.")]
-read_questions = Annotated[
-    Path | None,
-    data_option(
-        "--questions", metavar="FILE", callback=_read_questions, help="File with one question per line; - is standard input."
-    ),
-]
-where = Annotated[list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only documents with field=value.")]
-k = Annotated[int, number("-k", max=1000, help="How many results at most.")]
-mode = Annotated[
-    Mode, typer.Option(metavar="MODE", help="Search by BM25 (sparse), by vectors (dense), or by both (hybrid).")
-]
-unit = Annotated[Unit, typer.Option(metavar="UNIT", help="What is ranked: sentence or passage.")]
-passages = Annotated[int, number(max=100, help="Passages read for each question.")]
+class Option:
+    """The options of all commands, each under the name of the argument that it fills."""
 
-# Models
-model = Annotated[str | None, model_option(help="Encoder: a name or a folder.", show_default=DEFAULT_ENCODER)]
-reader = Annotated[
-    str, model_option(help="Reader: a name (`oreqa models` lists them) or a folder.", show_default=DEFAULT_READER)
-]
-span_reranker = Annotated[
-    str | None,
-    model_option(
-        "--reranker",
-        callback=model_or_none,
-        help="Classifier or span re-ranker of the best spans: a name or a folder.",
-        show_default="none",
-    ),
-]
-rerank_hits = Annotated[
-    int,
-    models_option(
-        "--rerank", metavar="N", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none."
-    ),
-]
-hit_reranker = Annotated[
-    str, model_option("--classifier", help="Classifier: a name or a folder.", show_default=DEFAULT_CLASSIFIER)
-]
-classifier = Annotated[str, model_option(help="Classifier: a name or a folder.", show_default=DEFAULT_CLASSIFIER)]
-generator = Annotated[str, model_option(help="Question generator: a name or a folder.")]
-extractor = Annotated[str | None, model_option(help="Extractor of answers: a name or a folder.", show_default="rules alone")]
-style = Annotated[
-    str | None, models_option(metavar="STYLE", help="Kind of questions.", show_default="the generator's first")
-]
-decoding = Annotated[
-    Literal["greedy", "beam", "nucleus"],
-    models_option(
-        metavar="HOW",
-        help="How questions are written: greedy (the likeliest token), beam (a search), or nucleus (draws).",
-    ),
-]
-device = Annotated[str, models_option(metavar="DEVICE", help="Where models run: cpu (OpenVINO) or cuda (torch).")]
-precision = Annotated[
-    str | None,
-    models_option(
-        callback=_choose_precision,
-        metavar="FORMAT",
-        help="Number format that models compute in: auto, f32, bf16 or i8.",
-        show_default="$OREQA_PRECISION, else the processor's best",
-    ),
-]
+    # Every command
+    as_json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 
-# Evaluation, mining and generation
-data = Annotated[
-    Path, data_option(metavar="PATH", help="SQuAD (.json) or MRQA (.jsonl) file, or BEIR folder; .gz as they are.")
-]
-squad = Annotated[Path, data_option("--data", metavar="FILE", help="SQuAD (.json) or MRQA (.jsonl) file, plain or gzipped.")]
-split = Annotated[str, data_option(metavar="NAME", help="Name of the judged questions of a BEIR folder.")]
-held_out = Annotated[bool, data_option("--held-out", help="Only the tenth of the articles that training holds out.")]
-draw = Annotated[int | None, data_option(metavar="N", min=1, help="How many questions to draw.", show_default="all")]
-seed = Annotated[int, data_option(metavar="N", min=0, help="Seed of the random draw.")]
-work = Annotated[
-    Path | None,
-    data_option(metavar="DIR", help="Folder of the data's index, kept for the next run.", show_default="OUT.index"),
-]
-documents = Annotated[Path | None, data_option("--index", metavar="DIR", help="Index of the documents.")]
-out = Annotated[Path, data_option(metavar="FILE", dir_okay=False, help="File to write (.jsonl).")]
-run = Annotated[Path, data_option("--out", metavar="DIR", help="Folder for metrics.json, report.html and the other files.")]
-question_file = Annotated[
-    Path, data_option("--out", metavar="FILE", dir_okay=False, help="File to write: pairs (.jsonl) or SQuAD (.json).")
-]
-count = Annotated[
-    int | None, data_option("--questions", metavar="N", min=1, help="How many questions to draw.", show_default="all")
-]
-task_index = Annotated[
-    Path | None,
-    data_option(
-        "--index", metavar="DIR", help="Folder of the task's index, kept for the next run.", show_default="OUT/index"
-    ),
-]
-gold_passages = Annotated[
-    bool, data_option("--gold-passages", help="Read each question's own paragraph instead of retrieving.")
-]
-null = Annotated[
-    float | None,
-    typer.Option(metavar="X", help="SQuAD 2.0: give no answer where the passage's log-odds of holding one are below this."),
-]
-combine = Annotated[
-    list[str] | None,
-    typer.Option(
-        parser=_parse_weight, metavar="NAME=X", help="Change a weight of the score, e.g. reranking=0.5 or alone=1."
-    ),
-]
-answers = Annotated[int, number(help="Answers to ask for in each passage.")]
-round_trip = Annotated[float, share(help="Lowest F1 of the reader's answer to the question; 0 reads nothing.")]
-min_probability = Annotated[float, share(help="Lowest probability of the classifier; 0 keeps all.")]
-settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Change the recipe, as in optimiser.batch=16 or epochs=2; KEY= leaves it out."
-    ),
-]
+    # Questions to an index
+    index = Annotated[Path, data_option(metavar="DIR", help="The index's folder.")]
+    question = Annotated[str | None, typer.Argument(metavar="QUESTION", help="The question.", show_default=False)]
+    questions = Annotated[Path | None, _questions_option()]
+    read_questions = Annotated[
+        Path | None,
+        _questions_option("--questions", callback=_read_questions),
+    ]
+    where = Annotated[list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only documents with field=value.")]
+    k = Annotated[int, number_option("-k", max=1000, help="How many results at most.")]
+    mode = Annotated[
+        Mode, typer.Option(metavar="MODE", help="Search by BM25 (sparse), by vectors (dense), or by both (hybrid).")
+    ]
+    unit = Annotated[Unit, typer.Option(metavar="UNIT", help="What is ranked: sentence or passage.")]
+    passages = Annotated[int, number_option(max=100, help="Passages read for each question.")]
+
+    # Models
+    model = Annotated[str | None, model_option(help="Encoder: a name or a folder.", show_default=DEFAULT_ENCODER)]
+    reader = Annotated[
+        str, model_option(help="Reader: a name (`oreqa models` lists them) or a folder.", show_default=DEFAULT_READER)
+    ]
+    span_reranker = Annotated[
+        str | None,
+        model_option(
+            "--reranker",
+            callback=model_or_none,
+            help="Classifier or span re-ranker of the best spans: a name or a folder.",
+            show_default="none",
+        ),
+    ]
+    rerank_hits = Annotated[
+        int,
+        models_option(
+            "--rerank", metavar="N", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none."
+        ),
+    ]
+    hit_reranker = Annotated[
+        str, model_option("--classifier", help="Classifier: a name or a folder.", show_default=DEFAULT_CLASSIFIER)
+    ]
+    classifier = hit_reranker
+    generator = Annotated[str, model_option(help="Question generator: a name or a folder.")]
+    extractor = Annotated[str | None, model_option(help="Answer extractor: a name or a folder.", show_default="rules alone")]
+    style = Annotated[
+        str | None, models_option(metavar="STYLE", help="Kind of questions.", show_default="the generator's first")
+    ]
+    decoding = Annotated[
+        Literal["greedy", "beam", "nucleus"],
+        models_option(
+            metavar="HOW",
+            help="How questions are written: greedy (the likeliest token), beam (a search), or nucleus (draws).",
+        ),
+    ]
+    device = Annotated[str, models_option(metavar="DEVICE", help="Where models run: cpu (OpenVINO) or cuda (torch).")]
+    precision = Annotated[
+        str | None,
+        models_option(
+            callback=_choose_precision,
+            metavar="FORMAT",
+            help="Number format that models compute in: auto, f32, bf16 or i8.",
+            show_default="$OREQA_PRECISION, else the processor's best",
+        ),
+    ]
+
+    # Evaluation, mining and generation
+    data = Annotated[
+        Path, data_option(metavar="PATH", help="SQuAD (.json) or MRQA (.jsonl) file; .gz, too; or BEIR folder.")
+    ]
+    squad = Annotated[Path, data_option("--data", metavar="FILE", help="SQuAD (.json) or MRQA (.jsonl) file; .gz, too.")]
+    split = Annotated[str, data_option(metavar="NAME", help="Name of the judged questions of a BEIR folder.")]
+    held_out = Annotated[bool, data_option("--held-out", help="Only the tenth of the articles that training holds out.")]
+    draw = Annotated[int | None, data_option(metavar="N", min=1, help="How many questions to draw.", show_default="all")]
+    seed = Annotated[int, data_option(metavar="N", min=0, help="Seed of the random draw.")]
+    work = Annotated[
+        Path | None,
+        data_option(metavar="DIR", help="Folder of the data's index, kept for the next run.", show_default="OUT.index"),
+    ]
+    documents = Annotated[Path | None, data_option("--index", metavar="DIR", help="Index of the documents.")]
+    out = Annotated[Path, data_option(metavar="FILE", dir_okay=False, help="File to write (.jsonl).")]
+    run = Annotated[Path, data_option("--out", metavar="DIR", help="Folder for metrics.json, report.html and other files.")]
+    question_file = Annotated[
+        Path, data_option("--out", metavar="FILE", dir_okay=False, help="File to write: pairs (.jsonl) or SQuAD (.json).")
+    ]
+    count = Annotated[
+        int | None, data_option("--questions", metavar="N", min=1, help="How many questions to draw.", show_default="all")
+    ]
+    task_index = Annotated[
+        Path | None,
+        data_option(
+            "--index", metavar="DIR", help="Folder of the task's index, kept for the next run.", show_default="OUT/index"
+        ),
+    ]
+    gold_passages = Annotated[
+        bool, data_option("--gold-passages", help="Read each question's own paragraph instead of retrieving.")
+    ]
+    null = Annotated[
+        float | None,
+        typer.Option(metavar="X", help="SQuAD 2.0: no answer where the passage's log-odds of holding one are lower."),
+    ]
+    combine = Annotated[
+        list[str] | None,
+        typer.Option(parser=_parse_weight, metavar="NAME=X", help="Change a weight of the score, e.g. alone=1."),
+    ]
+    answers = Annotated[int, number_option(help="Answers to ask for in each passage.")]
+    round_trip = Annotated[float, share_option(help="Lowest F1 of the reader's answer to the question; 0 reads nothing.")]
+    min_probability = Annotated[float, share_option(help="Lowest probability of the classifier; 0 keeps all.")]
+    settings = Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change the recipe, as in optimiser.batch=16 or epochs=2; KEY= leaves it out."
+        ),
+    ]

@@ -7,18 +7,12 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from oreqa.errors import InputError, OreqaError
-from oreqa.text.lines import wraps
-
-if TYPE_CHECKING:
-    import rich.console
-    from rich.text import Text
 
 # What a terminal obeys, or what hides how a text reads: C0 and C1 controls, DEL, orders of direction; and what no encoding
 # holds, the halves of surrogate pairs that stand for bytes of file names.
@@ -30,7 +24,6 @@ _MARKS = {
     **dict.fromkeys((0x85, 0x2028, 0x2029), 0x2424),  # other line breaks
 }
 _LINES = {code: mark for code, mark in _MARKS.items() if chr(code) not in "\n\t"}
-_FIRST_LINE = re.compile(r"\S[^\n]*\n([ \t]+)\S")
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -40,39 +33,6 @@ def visible(text: str, lines: bool = False) -> str:
     With ``lines``, line breaks and tabs stay.
     """
     return text.translate(_LINES if lines else _MARKS)
-
-
-def unwrapped(text: Text, start: int = 0, end: int | None = None) -> Text:
-    """A text from ``start`` to ``end``, with one space for each line break at which prose was wrapped, and the blanks at it.
-
-    Styles stay on their words.
-    """
-    plain, end = text.plain, len(text) if end is None else end
-    indented = _FIRST_LINE.match(plain)  # a passage begins behind the blanks of its first line
-    blanks = indented[1] if indented else ""
-    joined = text.blank_copy()
-    for place in (place - len(blanks) for place in wraps(blanks + plain)):
-        if start <= place < end:
-            space = text[place : place + 1]
-            space.plain = " "
-            joined.append_text(text[start : len(plain[:place].rstrip(" \t"))]).append_text(space)
-            start = place + len(plain[place:]) - len(plain[place:].lstrip())
-    return joined.append_text(text[min(start, end) : end])
-
-
-@dataclass(frozen=True, slots=True)
-class Indented:
-    """A text, wrapped to the terminal's width, all of whose lines are indented; without blanks at their ends."""
-
-    text: Text
-    indent: int
-
-    def __rich_console__(self, console: rich.console.Console, options: rich.console.ConsoleOptions) -> Iterator[Text]:
-        from rich.text import Text
-
-        for line in self.text.wrap(console, max(1, options.max_width - self.indent)):
-            line.rstrip()
-            yield Text.assemble(" " * self.indent, line) if line else Text()
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from typing import Any, Concatenate, TypeVar
 
 import typer
 
-import oreqa.cli.options as options
 from oreqa.cli.application import Command
+from oreqa.cli.options import Option
 from oreqa.cli.progress import progress_bar
 
 Result = TypeVar("Result")
@@ -46,14 +46,13 @@ def runs(
 def _build(function: Callable[..., Result], show: Show[Result], changed: dict[str, Any]) -> Any:
     """typer's command that calls ``function`` and then ``show``."""
     parameters = {
-        name: parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=changed.get(name) or getattr(options, name))
+        name: parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=changed.get(name) or getattr(Option, name))
         for name, parameter in signature(function).parameters.items()
         if name != "progress" and changed.get(name, ...) is not None
     }
-    extra = {"precision": options.precision} if "device" in parameters else {}
-    for name, option in {**extra, "as_json": options.as_json}.items():
-        default = False if name == "as_json" else None
-        parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=option)
+    extra = {"precision": None} if "device" in parameters else {}
+    for name, default in {**extra, "as_json": False}.items():
+        parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=getattr(Option, name))
     takes_progress = "progress" in signature(function).parameters
 
     def call(**values: Any) -> None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-import oreqa.cli.options as options
-from oreqa.cli.application import ASK, Command, app
+from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.hits import hit_json, print_question, render_hit
+from oreqa.cli.options import Option
 from oreqa.cli.output import parse_conditions, print_json, questions_of, say
 from oreqa.defaults import DEFAULT_CLASSIFIER
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from oreqa.core import Hit, Mode, Unit
 
 
-@app.command(cls=Command, rich_help_panel=ASK, context_settings={"allow_extra_args": True})
+@app.command(cls=Command, rich_help_panel=Panel.ASK, context_settings={"allow_extra_args": True})
 def search(
     context: typer.Context,
-    index: options.index,
-    question: options.question = None,
-    questions: options.questions = None,
-    k: options.k = 10,
-    mode: options.mode = "hybrid",
-    unit: options.unit = "sentence",
-    where: options.where = None,
-    rerank_hits: options.rerank_hits = 0,
-    hit_reranker: options.hit_reranker = DEFAULT_CLASSIFIER,
-    device: options.device = "cpu",
-    precision: options.precision = None,
-    as_json: options.as_json = False,
+    index: Option.index,
+    question: Option.question = None,
+    questions: Option.questions = None,
+    k: Option.k = 10,
+    mode: Option.mode = "hybrid",
+    unit: Option.unit = "sentence",
+    where: Option.where = None,
+    rerank_hits: Option.rerank_hits = 0,
+    hit_reranker: Option.hit_reranker = DEFAULT_CLASSIFIER,
+    device: Option.device = "cpu",
+    precision: Option.precision = None,
+    as_json: Option.as_json = False,
 ) -> None:
     """List the sentences or passages of an index that match best, with their scores.
 

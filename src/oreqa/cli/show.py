@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import oreqa.cli.options as options
-from oreqa.cli.application import ASK, Command, app
-from oreqa.cli.output import Indented, need_text, print_json, visible
-from oreqa.cli.places import SourceLine, place_json, place_text, shown_path
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.hits import place_json, place_text, shown_path
+from oreqa.cli.options import Option
+from oreqa.cli.output import need_text, print_json, visible
 from oreqa.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from oreqa.core import Passage
 
 
-@app.command(cls=Command, rich_help_panel=ASK)
+@app.command(cls=Command, rich_help_panel=Panel.ASK)
 def show(
     document: Annotated[
         str, typer.Argument(help="A document as other commands print it, a path, or the end of one.", show_default=False)
     ],
-    index: options.index,
+    index: Option.index,
     start: Annotated[
         int | None, typer.Argument(min=0, help="Only the passages from this character on.", show_default=False)
     ] = None,
     end: Annotated[int | None, typer.Argument(min=0, help="The character behind the last.", show_default=False)] = None,
-    as_json: options.as_json = False,
+    as_json: Option.as_json = False,
 ) -> None:
     """Print a document's passages from an index, or those that hold a stretch of it, which is marked.
 
@@ -83,7 +83,7 @@ def _document_json(name: str, passages: Sequence[Passage], stretch: tuple[int, i
 def _print(passages: Sequence[Passage], stretch: tuple[int, int] | None) -> None:
     from rich.text import Text
 
-    from oreqa.cli.console import Console
+    from oreqa.cli.console import Console, Indented, SourceLine
 
     console = Console()
     if not passages:

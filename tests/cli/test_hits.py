@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from oreqa.cli.hits import EXTRACT, extract
-from oreqa.cli.places import SourceLine, names_of, place_json, place_text, shown_path
+from oreqa.cli.console import SourceLine
+from oreqa.cli.hits import EXTRACT, extract, names_of, place_json, place_text, shown_path
 from oreqa.core import Hit, Passage, Place, Sentence
 
 
