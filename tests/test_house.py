@@ -41,7 +41,7 @@ TO_PUT_RIGHT: dict[str, str] = {
     "names": """
         CANDIDATES CHUNK CUTOFFS DEPTH DOCUMENTS Entry FEWEST Floats Ids MAX_ANSWER_TOKENS
         MIN_TOKENS PASSAGES PLAIN_WEIGHT QUESTIONS SAMPLE STYLE Source Tensors Text Vectors Weights
-        load_passages train_classifier
+        load_passages share train_classifier
     """,
     "crumbs": """
         oreqa.adaptation.cosines oreqa.evaluation.papers oreqa.index.check oreqa.models.mixing
