@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from oreqa import Answerer
+from oreqa.answering.answerer import span_answers
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.confidence import MAX_MARGIN, sentence_features, span_features
 from oreqa.answering.reading import read_answers
@@ -194,8 +195,8 @@ def test_spans_that_overlap_are_one_answer(answerer: Answerer) -> None:
         ranked.append(ScoredSpan(span, -float(rank), {"span": 0.0, "passage_logit": 0.0, "agreement": 0.0}))
     elsewhere = Span(hits[other].passage.text[:3], 0, 3, other, 0.0, {})
     ranked.append(ScoredSpan(elsewhere, -9.0, ranked[0].scores))
-    assert [answer.text for answer in answerer._spans(ranked, hits, 9)] == ["three hearts", "blood", elsewhere.text]
-    assert [answer.text for answer in answerer._spans(ranked, hits, 1)] == ["three hearts"]
+    assert [answer.text for answer in span_answers(ranked, hits, 9, None)] == ["three hearts", "blood", elsewhere.text]
+    assert [answer.text for answer in span_answers(ranked, hits, 1, None)] == ["three hearts"]
 
 
 @pytest.mark.parametrize("read", [False, True])

@@ -213,14 +213,13 @@ def test_a_reader_opens_its_files_at_once(folder: Path, library: Path, monkeypat
     monkeypatch.setattr(generations, "_KEPT_SECONDS", 0.0)
     index = Index.open(folder)
     expected = index.search(["octopus arms"], 3)
-    snapshot = index._current()
+    snapshot = index.snapshot()
     for number in range(3):
         (library / f"{number}.txt").write_text(f"Text {number}.")
         index_files(folder, [library])
     assert not snapshot.generation.exists()
-    monkey = Index(folder, "cpu")
-    monkey._current = lambda: snapshot  # type: ignore[method-assign]
-    assert [h.sentence for h in monkey.search(["octopus arms"], 3)[0]] == [h.sentence for h in expected[0]]
+    found = index.search(["octopus arms"], 3, snapshot=snapshot)
+    assert [hit.sentence for hit in found[0]] == [hit.sentence for hit in expected[0]]
     assert index.counts()["documents"] == 7
 
 
@@ -359,7 +358,7 @@ def test_an_index_that_was_deleted_and_made_again(folder: Path, library: Path, s
     (library / "octopus.md").write_text("# Squid\n\nA squid has ten arms.")
     other = make_model(library.parent / "other", seed=1)
     index_files(folder, [library], Settings(str(other), settings.passage_tokens))
-    assert newest_generation(folder) == index._snapshot.generation  # type: ignore[union-attr]
+    assert newest_generation(folder) == index.snapshot().generation
     assert index.search(["squid"], 1, "sparse")[0][0].sentence.text == "A squid has ten arms."
     assert len(index.search(["squid"], 9, "dense")[0]) == index.counts()["sentences"]
 

@@ -18,8 +18,9 @@ from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.index.search import Index
+from oreqa.index.snapshot import Snapshot
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.fitted import Calibration
+from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.folders import CLASSIFIER
 from oreqa.models.reader.reader import Reader
 from oreqa.text.names import holds_names, identifiers
@@ -106,11 +107,13 @@ class Answerer:
 
     @property
     def calibration(self) -> Calibration | None:
-        """What makes probabilities of the scores: what the answerer was made with, or what was fitted for its models.
+        """The calibration: the one passed in, else the models' own. It changes with the encoder of the index."""
+        return self._calibration_of(self.index.snapshot())
 
-        It changes with the encoder of the index, when an adaptation replaces that.
-        """
-        return self._calibration or fitted_calibration(self.index, self.reader, self.span_reranker)
+    def _calibration_of(self, snapshot: Snapshot) -> Calibration | None:
+        if self._calibration:
+            return self._calibration
+        return fitted_calibration(self.index.fitted_of(snapshot), snapshot.fingerprint, self.reader, self.span_reranker)
 
     def __repr__(self) -> str:
         models = [model for model in (self.reader, self.span_reranker, self.hit_reranker) if model is not None]
@@ -216,38 +219,35 @@ class Answerer:
         for number, text in enumerate(texts, 1):
             if not text.strip():
                 raise InputError("the question is empty" if isinstance(questions, str) else f"question {number} is empty")
-        threshold = self._checked_threshold(threshold)
+        snapshot = self.index.snapshot()  # hits, weights and calibration of a reply are of one state of the index
+        calibration = self._calibration_of(snapshot)
+        threshold = _checked_threshold(threshold, calibration)
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
         searched = max(depth, self.rerank_hits, IDENTIFIER_TOP_K if any(map(identifiers, texts)) else 0)
-        hits = self.index.search(texts, searched, "hybrid", unit, where)
-        replies = self._replies(texts, hits, k, depth, threshold)
+        hits = self.index.search(texts, searched, "hybrid", unit, where, snapshot=snapshot)
+        replies = self._replies(texts, hits, k, depth, calibration, threshold)
         return replies[0] if isinstance(questions, str) else replies
 
-    def _checked_threshold(self, threshold: float | None) -> float:
-        if threshold is None:
-            return self.calibration.threshold if self.calibration else 0.0
-        threshold = share(threshold, "the threshold")
-        if self.calibration is None and threshold:
-            raise InputError(
-                f"the threshold is {threshold}, but these models are not calibrated and give no confidence; leave it out"
-            )
-        return threshold
-
     def _replies(
-        self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, depth: int, threshold: float
+        self,
+        questions: Sequence[str],
+        hits: Sequence[Sequence[Hit]],
+        k: int,
+        depth: int,
+        calibration: Calibration | None,
+        threshold: float,
     ) -> list[Reply]:
         """The answers whose probability is ``threshold`` or more, from the ``depth`` best hits; re-ranked if asked.
 
         Only hits that hold the identifiers that a question names can answer it.
         """
-        calibrated = self.calibration is not None
         read = [_holding(text, ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
         replies = []
-        for ranking, chosen, answers in zip(hits, read, self._answers(questions, read, k), strict=True):
+        for ranking, chosen, answers in zip(hits, read, self._answers(questions, read, k, calibration), strict=True):
             likely = tuple(answer for answer in answers if (answer.confidence or 0.0) >= threshold)
             best = answers[0] if answers else None
-            replies.append(Reply(likely, tuple(chosen or ranking[:depth]), calibrated, best))
+            replies.append(Reply(likely, tuple(chosen or ranking[:depth]), calibration is not None, best))
         if self.hit_reranker is None or not self.rerank_hits:
             return replies
         # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.
@@ -255,46 +255,61 @@ class Answerer:
         texts = [questions[place] for place in answered]
         rankings = reranked_hits(self.hit_reranker, texts, [hits[place] for place in answered], self.rerank_hits)
         read = [_holding(text, ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
-        for place, ranking, answers in zip(answered, read, self._answers(texts, read, k), strict=True):
-            without_confidence = tuple(replace(answer, confidence=None) for answer in answers)
-            replies[place] = replace(replies[place], answers=without_confidence, hits=tuple(ranking))
+        for place, ranking, answers in zip(answered, read, self._answers(texts, read, k, None), strict=True):
+            replies[place] = replace(replies[place], answers=tuple(answers), hits=tuple(ranking))
         return replies
 
-    def _answers(self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int) -> list[list[Answer]]:
+    def _answers(
+        self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, calibration: Calibration | None
+    ) -> list[list[Answer]]:
         """The ``k`` best answers to each question from what was retrieved for it."""
         if self.reader is None:
-            return [self._sentences(ranking[:k], ranking) for ranking in hits]
+            return [sentence_answers(ranking, k, calibration) for ranking in hits]
         passages = [[hit.passage for hit in ranking] for ranking in hits]
         retrieval = [[hit.score for hit in ranking] for ranking in hits]
         ranked = read_answers(self.reader, self.span_reranker, questions, passages, retrieval, self.combination)
-        return [self._spans(candidates, ranking, k) for candidates, ranking in zip(ranked, hits, strict=True)]
+        return [span_answers(spans, ranking, k, calibration) for spans, ranking in zip(ranked, hits, strict=True)]
 
-    def _sentences(self, chosen: Sequence[Hit], hits: Sequence[Hit]) -> list[Answer]:
-        answers = []
-        for place, hit in enumerate(chosen):
-            rival = hits[1 if place == 0 else 0].score if len(hits) > 1 else hit.score
-            confidence = self.calibration.probability(sentence_features(hit, rival)) if self.calibration else None
-            sentence = hit.sentence
-            answers.append(
-                Answer(sentence.text, sentence.start, sentence.end, confidence, sentence, hit.passage, hit.score, hit.scores)
-            )
-        return answers
 
-    def _spans(self, candidates: Sequence[ScoredSpan], hits: Sequence[Hit], k: int) -> list[Answer]:
-        answers: list[Answer] = []
-        for place, candidate in enumerate(candidates):
-            hit, span = hits[candidate.span.passage_number], candidate.span
-            start, end = hit.passage.start + span.start, hit.passage.start + span.end
-            # Of spans that overlap only the best is an answer of its own.
-            if any(a.passage is hit.passage and a.start < end and start < a.end for a in answers):
-                continue
-            confidence = self.calibration.probability(span_features(candidates, place, hits)) if self.calibration else None
-            sentence = hit.passage.sentences[sentence_at(hit.passage, span.start)]
-            scores = {**hit.scores, **candidate.scores}
-            answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, candidate.score, scores))
-            if len(answers) == k:
-                break
-        return answers
+def sentence_answers(hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:
+    """The ``k`` best retrieved sentences as answers."""
+    answers = []
+    for place, hit in enumerate(hits[:k]):
+        rival = hits[1 if place == 0 else 0].score if len(hits) > 1 else hit.score
+        confidence = calibration.probability(sentence_features(hit, rival)) if calibration else None
+        sentence = hit.sentence
+        answers.append(
+            Answer(sentence.text, sentence.start, sentence.end, confidence, sentence, hit.passage, hit.score, hit.scores)
+        )
+    return answers
+
+
+def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:
+    """The ``k`` best of the spans that were read in ``hits``; of spans that overlap only the best."""
+    answers: list[Answer] = []
+    for place, scored in enumerate(spans):
+        hit, span = hits[scored.span.passage_number], scored.span
+        start, end = hit.passage.start + span.start, hit.passage.start + span.end
+        if any(a.passage is hit.passage and a.start < end and start < a.end for a in answers):
+            continue
+        confidence = calibration.probability(span_features(spans, place, hits)) if calibration else None
+        sentence = hit.passage.sentences[sentence_at(hit.passage, span.start)]
+        scores = {**hit.scores, **scored.scores}
+        answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, scored.score, scores))
+        if len(answers) == k:
+            break
+    return answers
+
+
+def _checked_threshold(threshold: float | None, calibration: Calibration | None) -> float:
+    if threshold is None:
+        return calibration.threshold if calibration else 0.0
+    threshold = share(threshold, "the threshold")
+    if calibration is None and threshold:
+        raise InputError(
+            f"the threshold is {threshold}, but these models are not calibrated and give no confidence; leave it out"
+        )
+    return threshold
 
 
 def _holding(question: str, hits: Sequence[Hit]) -> list[Hit]:
@@ -314,19 +329,20 @@ def _check_stages(reader: object, span_reranker: object, hit_reranker: object, r
         count(rerank_hits, "the number of hits to re-rank")
 
 
-def fitted_calibration(index: Index, reader: Reader | None, span_reranker: CrossEncoder | None) -> Calibration | None:
-    """What makes probabilities of the scores; None where one of the models was not fitted together with the index's encoder.
+def fitted_calibration(
+    encoder: Fitted, fingerprint: str, reader: Reader | None, span_reranker: CrossEncoder | None
+) -> Calibration | None:
+    """The calibration of the last of the models: the re-ranker, the reader, or the encoder.
 
-    It comes with the last of the models: the re-ranker, the reader, or the encoder. An encoder that takes another's place
-    stands for it.
+    ``encoder`` was fitted for the index's encoder, which has this ``fingerprint``. None if one of the models was fitted
+    together with another encoder, unless the index's encoder replaced that one.
     """
-    fitted = index.fitted
     if reader is None:
-        return fitted.calibration
+        return encoder.calibration
     calibration = (span_reranker or reader).folder.fitted.calibration
-    if calibration is None or not fitted.fusion:
+    if calibration is None or not encoder.fusion:
         return None
     encoders = {model.folder.fitted.encoder for model in (reader, span_reranker) if model}
-    if fitted.replaced and encoders == {fitted.replaced.encoder}:
-        return calibration.rescaled(fitted.replaced.scales, fitted.replaced.offsets)
-    return calibration if encoders == {index.fingerprint} else None
+    if encoder.replaced and encoders == {encoder.replaced.encoder}:
+        return calibration.rescaled(encoder.replaced.scales, encoder.replaced.offsets)
+    return calibration if encoders == {fingerprint} else None

@@ -75,11 +75,11 @@ class Index:
         if weights is not None:
             check_weights(weights, scores)
         index = cls(folder, device, scores, weights)
-        index._current()
+        index.snapshot()
         return index
 
     def __enter__(self) -> Index:
-        self._current()
+        self.snapshot()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -101,30 +101,45 @@ class Index:
             self._closed = True
             self._snapshot = self._encoder = None
 
+    def snapshot(self) -> Snapshot:
+        """The newest complete state. Passed to ``search``, it makes several searches see the same one.
+
+        It stays open as long as it is used. Raises IndexStateError if the index was closed, or is damaged.
+        """
+        with self._lock:
+            if self._closed:
+                raise IndexStateError(f"{self.folder}: this index was closed; open it again with Index.open")
+            self._snapshot = with_newest(self.folder, self._opened)
+            return self._snapshot
+
     @property
     def settings(self) -> Settings:
         """What the index was made with."""
-        return self._current().settings
+        return self.snapshot().settings
 
     @property
     def content_stamp(self) -> str:
         """A hash of the documents: what the same stamp is searched alike."""
-        return self._current().content
+        return self.snapshot().content
 
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the encoder that made the index."""
-        return self._current().fingerprint
+        return self.snapshot().fingerprint
 
     @property
     def fitted(self) -> Fitted:
-        """What was fitted for the index's encoder; nothing for one opened with weights of its own."""
-        return Fitted() if self._weights is not None else self._current().fitted
+        """The parameters fitted for the index's encoder; none for an index opened with other weights."""
+        return self.fitted_of(self.snapshot())
+
+    def fitted_of(self, snapshot: Snapshot) -> Fitted:
+        """As ``fitted``, of one state of the index."""
+        return Fitted() if self._weights is not None else snapshot.fitted
 
     @property
     def encoder(self) -> Encoder:
         """The index's model, loaded when first used. Raises IndexStateError if the model is not the one that made it."""
-        return self._encoder_of(self._current())
+        return self._encoder_of(self.snapshot())
 
     def _encoder_of(self, snapshot: Snapshot) -> Encoder:
         with self._lock:
@@ -140,7 +155,7 @@ class Index:
 
     def counts(self) -> dict[str, int]:
         """Numbers of documents, passages and sentences."""
-        snapshot = self._current()
+        snapshot = self.snapshot()
         with snapshot.reading():
             return {
                 "documents": snapshot.count_documents(),
@@ -150,7 +165,7 @@ class Index:
 
     def passages(self) -> Iterator[Passage]:
         """Every passage, in the documents' order. The sentences of all in turn are the rows of ``score_all``."""
-        snapshot = self._current()
+        snapshot = self.snapshot()
         with snapshot.reading():
             for begin in range(0, len(snapshot.passage_ids), 500):
                 ids = snapshot.passage_ids[begin : begin + 500].tolist()
@@ -159,7 +174,7 @@ class Index:
 
     def passage_vectors(self) -> Floats:
         """The stored vector of every passage, in the order of ``passages``: ``[passages, dim]``."""
-        snapshot = self._current()
+        snapshot = self.snapshot()
         if snapshot.empty:
             return np.zeros((0, 0), np.float32)
         stored = snapshot.vectors["passage"]
@@ -168,12 +183,26 @@ class Index:
 
     @overload
     def search(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
-        self, questions: str, k: int = 10, mode: Mode = "hybrid", unit: Unit = "sentence", where: Where = ()
+        self,
+        questions: str,
+        k: int = 10,
+        mode: Mode = "hybrid",
+        unit: Unit = "sentence",
+        where: Where = (),
+        *,
+        snapshot: Snapshot | None = None,
     ) -> list[Hit]: ...
 
     @overload
     def search(
-        self, questions: Iterable[str], k: int = 10, mode: Mode = "hybrid", unit: Unit = "sentence", where: Where = ()
+        self,
+        questions: Iterable[str],
+        k: int = 10,
+        mode: Mode = "hybrid",
+        unit: Unit = "sentence",
+        where: Where = (),
+        *,
+        snapshot: Snapshot | None = None,
     ) -> list[list[Hit]]: ...
 
     def search(
@@ -183,6 +212,8 @@ class Index:
         mode: Mode = "hybrid",
         unit: Unit = "sentence",
         where: Where = (),
+        *,
+        snapshot: Snapshot | None = None,
     ) -> list[Hit] | list[list[Hit]]:
         """The ``k`` best sentences, or passages with their best sentence, of a question, best first.
 
@@ -190,6 +221,7 @@ class Index:
         the documents to the value that they must have, or to a list of values that they may have; ``title`` and ``path``
         are fields of every document, and a path may hold the wildcards * and ?. Pairs ``(field, value)`` do as well. Equal
         scores keep the documents' order. A sparse search leaves out what shares no word with the question.
+        ``snapshot`` of None is the newest state.
 
         Raises InputError for a wrong mode, unit, number or condition, IndexStateError if the index cannot be searched.
 
@@ -199,13 +231,16 @@ class Index:
             'Octopus'
         """
         texts = text_list(questions, "questions")
-        hits = self._search(texts, count(k, "the number of hits"), mode, unit, conditions(where))
+        hits = self._search(
+            snapshot or self.snapshot(), texts, count(k, "the number of hits"), mode, unit, conditions(where)
+        )
         return hits[0] if isinstance(questions, str) else hits
 
-    def _search(self, questions: Sequence[str], k: int, mode: Mode, unit: Unit, where: Conditions) -> list[list[Hit]]:
+    def _search(
+        self, snapshot: Snapshot, questions: Sequence[str], k: int, mode: Mode, unit: Unit, where: Conditions
+    ) -> list[list[Hit]]:
         choice(mode, MODES, "mode")
         choice(unit, UNITS, "unit")
-        snapshot = self._current()
         if snapshot.empty or not len(questions):
             return [[] for _ in questions]
         weights = self._used_weights(snapshot, unit, mode)
@@ -232,12 +267,12 @@ class Index:
 
     def weights(self, unit: Unit = "sentence", mode: Mode = "hybrid") -> Weights:
         """The weights of the retrieval scores that rank ``unit`` in ``mode``, by their names."""
-        return self._used_weights(self._current(), unit, mode)
+        return self._used_weights(self.snapshot(), unit, mode)
 
     def score_all(self, questions: Sequence[str], mode: Mode = "hybrid") -> Iterator[Floats]:
         """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
         questions = text_list(questions, "questions")
-        snapshot = self._current()
+        snapshot = self.snapshot()
         if snapshot.empty:
             return repeat(np.zeros(0, np.float32), len(questions))
         weights = self._used_weights(snapshot, "sentence", mode)
@@ -245,7 +280,7 @@ class Index:
 
     def raw_scores(self, questions: Sequence[str]) -> Iterator[QuestionScores]:
         """The same with each retrieval score apart, under its name and without a weight, to fit weights with."""
-        return self._scores_of(self._current(), text_list(questions, "questions"), list(self._scores))
+        return self._scores_of(self.snapshot(), text_list(questions, "questions"), list(self._scores))
 
     def _scores_of(self, snapshot: Snapshot, questions: Sequence[str], names: Sequence[str]) -> Iterator[QuestionScores]:
         """Nothing is locked between the questions: the snapshot's files are never written again."""
@@ -259,7 +294,7 @@ class Index:
         """
         k = count(k, "the number of neighbours")
         choice(unit, UNITS, "unit")
-        snapshot = self._current()
+        snapshot = self.snapshot()
         if snapshot.empty:
             return np.zeros((len(vectors), 0), np.int64)
         stored, ids = snapshot.vectors[unit], np.asarray(snapshot.ids(unit))
@@ -277,19 +312,11 @@ class Index:
 
     def sentences(self, rows: Sequence[int]) -> list[str]:
         """Texts of the sentences in these rows of ``score_all``."""
-        snapshot = self._current()
+        snapshot = self.snapshot()
         with snapshot.reading():
             passages = snapshot.passages({int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for row in rows})
         sentences = {number: sentence for _, of_passage in passages.values() for number, sentence in of_passage.items()}
         return [sentences[int(snapshot.sentence_ids[row])].text for row in rows]
-
-    def _current(self) -> Snapshot:
-        """The newest generation, opened once. A snapshot that a search still uses stays open until that is done."""
-        with self._lock:
-            if self._closed:
-                raise IndexStateError(f"{self.folder}: this index was closed; open it again with Index.open")
-            self._snapshot = with_newest(self.folder, self._opened)
-            return self._snapshot
 
     def _opened(self, generation: Path) -> Snapshot:
         snapshot = self._snapshot
