@@ -21,7 +21,7 @@ from oreqa.corpus.formats.pdf.boxes import find_boxes
 from oreqa.corpus.formats.pdf.document import read_pdf
 from oreqa.corpus.formats.pdf.furniture import find_contents, find_heads
 from oreqa.corpus.formats.pdf.headings import Bookmark, numbered_headings, outline_headings
-from oreqa.corpus.formats.pdf.lines import Line, _clean
+from oreqa.corpus.formats.pdf.lines import Line, clean_character
 from oreqa.corpus.formats.pdf.paragraphs import join, measure, split_blocks, words_of
 from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
@@ -268,7 +268,7 @@ def test_it_is_read_within_the_limits_of_the_child(tmp_path: Path) -> None:
     ],
 )
 def test_characters_come_out_clean(char: str, clean: str) -> None:
-    assert _clean(ord(char)) == clean
+    assert clean_character(ord(char)) == clean
 
 
 @pytest.mark.parametrize("rotation", [90, 180, 270])

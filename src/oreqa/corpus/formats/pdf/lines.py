@@ -71,7 +71,7 @@ class Line:
 
 
 @functools.cache
-def _clean(code: int) -> str:
+def clean_character(code: int) -> str:
     """Return a character as text: "" if it is invisible, " " for any white space."""
     if code in _LIGATURES:
         return _LIGATURES[code]
@@ -192,7 +192,7 @@ def _visible(codes: list[int], row: list[int]) -> tuple[list[str], list[int], bo
             places.append(i)
             hyphen = False
             continue
-        clean = "-" if code == _HYPHEN else _clean(code)
+        clean = "-" if code == _HYPHEN else clean_character(code)
         if code in (_HYPHEN, 0xAD):
             hyphen = True
         elif clean == " ":
