@@ -122,7 +122,7 @@ def draw_cloze(corpus: Path, index: Path, passages: int, count: int, seed: int, 
     """Write so many pairs of the inverse cloze task to ``out``."""
     every = out.with_name(f"every-{out.name}")
     data, source = (None, index) if corpus.is_dir() else (corpus, None)
-    mine_cloze(every, data=data, index=source, draws=-(-count // passages) + 1, seed=seed)
+    mine_cloze(every, data=data, index=source, per_passage=-(-count // passages) + 1, seed=seed)
     draw_lines(every, count, seed, out)
     every.unlink()
 

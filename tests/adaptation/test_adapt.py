@@ -95,7 +95,7 @@ def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Pat
     options = [
         "--round-trip",
         "0",
-        "--classifier",
+        "--train-classifier",
         "none",
         "--json",
         *(part for text in SETTINGS for part in ("--set", text)),
@@ -115,7 +115,13 @@ def test_a_trained_classifier_re_ranks(
     monkeypatch.setattr(report_module, "paired_difference", better)
     base = make_head(tmp_path / "base", "classifier", seed=8, marking="marked", max_tokens=48)
     write_fitted(base / "fitted.json", rerank_weight=0.7)
-    options = ["--round-trip", "0", "--classifier", str(base), *(part for text in SETTINGS for part in ("--set", text))]
+    options = [
+        "--round-trip",
+        "0",
+        "--train-classifier",
+        str(base),
+        *(part for text in SETTINGS for part in ("--set", text)),
+    ]
     result = CliRunner().invoke(app, ["adapt", "--index", str(kb), "--generator", str(tiny_generator), *options])
     assert result.exit_code == 0, result.output
     trained = kb / "adapted" / "1" / "classifier"

@@ -197,7 +197,7 @@ LONG = "a" * 300
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["show"], "Missing argument 'document'; "),
+        (["show"], "Missing argument 'DOCUMENT'; "),
         (["ask", "--index", "kb"], "error: give a question, or a file of questions with --questions\n"),
         (["ask", "x", "--questions", "q.txt", "--index", "kb"], "with --questions, not both"),
         (["search", "x", "--questions", "q.txt", "--index", "kb"], "with --questions, not both"),

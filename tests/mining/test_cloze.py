@@ -59,11 +59,11 @@ def test_pairs_of_a_file_a_folder_and_an_index(squad_file: Path, tiny: Path, lib
 
     entries = (Entry("1", "T", TEXT), Entry("2", "", "One sentence."), Entry("3", "", ""))
     save_beir(tmp_path / "beir", Beir(entries, {"q": "which"}, {"q": {"1": 1}}), "train")
-    assert mine_cloze(tmp_path / "beir.jsonl", data=str(tmp_path / "beir"), draws=2) == 2
+    assert mine_cloze(tmp_path / "beir.jsonl", data=str(tmp_path / "beir"), per_passage=2) == 2
     assert {pair.passage for pair in load_pairs(tmp_path / "beir.jsonl")} == {"1:0"}
 
     index_files(tmp_path / "kb", library, settings=Settings(model=str(tiny)))
-    count = mine_cloze(tmp_path / "index.jsonl", index=tmp_path / "kb", draws=9, kept=0.0)
+    count = mine_cloze(tmp_path / "index.jsonl", index=tmp_path / "kb", per_passage=9, kept=0.0)
     pairs = list(load_pairs(tmp_path / "index.jsonl"))
     assert count == len(pairs) > 0
     with Index.open(tmp_path / "kb") as index:
@@ -96,9 +96,9 @@ def test_what_cannot_be_mined_is_said_and_leaves_no_file(squad_file: Path, tmp_p
     out = tmp_path / "pairs.jsonl"
     with pytest.raises(InputError, match="name either data or an index to draw sentences from"):
         mine_cloze(out, data=squad_file, index=tmp_path)
-    for draws in (0, 1.5, "2"):
-        with pytest.raises(InputError, match=r"the number of draws is .*; it must be a whole number from 1"):
-            mine_cloze(out, data=squad_file, draws=draws)  # type: ignore[arg-type]
+    for per_passage in (0, 1.5, "2"):
+        with pytest.raises(InputError, match=r"per_passage is .*; it must be a whole number from 1"):
+            mine_cloze(out, data=squad_file, per_passage=per_passage)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the share kept is 2; it must lie between 0 and 1"):
         mine_cloze(out, data=squad_file, kept=2)
     save_beir(tmp_path / "b", Beir((Entry("1", "", "One."),), {"q": "which"}, {"q": {"1": 1}}), "train")

@@ -24,7 +24,8 @@ def adapt(
     generator: Option.generator = DEFAULT_GENERATOR,
     extractor: Option.extractor = None,
     classifier: Annotated[
-        str | None, model_option(help="Classifier to train, too: a name or a folder.", show_default="none")
+        str | None,
+        model_option("--train-classifier", help="Classifier to train, too: a name or a folder.", show_default="none"),
     ] = None,
     questions: Annotated[
         Path | None,

@@ -23,7 +23,9 @@ _QUESTION = 200
 
 @app.command(cls=Command, rich_help_panel=Panel.RUN)
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Folders that `oreqa eval` wrote; the first is the baseline.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="Folders that `oreqa eval` wrote; the first is the baseline.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder for comparison.json and report.html, with the Venn diagram of the errors."),

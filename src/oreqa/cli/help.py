@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ MANY = 8
 def print_help(command: Any, context: Any) -> None:
     """Print usage, description, and each option with its default; of a group also its commands. Both are click's."""
     console = Console()
-    console.print(Text(command.get_usage(context), "bold"), end="\n\n")
+    console.print(Text(re.sub(r"[{}]", "", command.get_usage(context)), "bold"), end="\n\n")
     console.print(Text.from_markup(command.help or ""), end="\n\n")
     parameters = command.get_params(context)
     options = [parameter for parameter in parameters if parameter.param_type_name == "option"]
@@ -37,7 +38,7 @@ def print_help(command: Any, context: Any) -> None:
             panel = "Arguments"
         panels.setdefault(panel or "Options", []).append((_usage(parameter), _meaning(parameter)))
     width = max(len(usage) for rows in panels.values() for usage, _ in rows)
-    for name, rows in sorted(panels.items(), key=lambda panel: panel[0] == "Options"):
+    for name, rows in sorted(panels.items(), key=lambda panel: (panel[0] != "Arguments", panel[0] == "Options")):
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(style="bold cyan", no_wrap=True, min_width=width)
         table.add_column(ratio=1)

@@ -120,7 +120,7 @@ def predictions(count: int, out: Path, as_json: bool) -> None:
     mine,
     lambda: oreqa.mining.mine_cloze,
     index=Option.documents,
-    draws=Annotated[int, number_option(help="Sentences drawn from each passage.")],
+    per_passage=Annotated[int, number_option(help="Sentences drawn from each passage.")],
     kept=Annotated[float, share_option(help="Share of the passages that keep their sentence.")],
 )
 def cloze(count: int, out: Path, as_json: bool) -> None:

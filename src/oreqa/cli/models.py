@@ -20,7 +20,7 @@ app.add_typer(train, name="train", rich_help_panel=Panel.MODELS)
 
 @app.command(cls=Command, rich_help_panel=Panel.MODELS)
 def models(
-    name: Annotated[str | None, typer.Argument(help="Show one model's card.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show one model's card.")] = None,
     as_json: Option.as_json = False,
 ) -> None:
     """List the installed models, or show one's card.

@@ -23,13 +23,19 @@ if TYPE_CHECKING:
 @app.command(cls=Command, rich_help_panel=Panel.ASK)
 def show(
     document: Annotated[
-        str, typer.Argument(help="A document as other commands print it, a path, or the end of one.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="DOCUMENT", help="A document as other commands print it, a path, or the end of one.", show_default=False
+        ),
     ],
     index: Option.index,
     start: Annotated[
-        int | None, typer.Argument(min=0, help="Only the passages from this character on.", show_default=False)
+        int | None,
+        typer.Argument(metavar="START", min=0, help="Only the passages from this character on.", show_default=False),
     ] = None,
-    end: Annotated[int | None, typer.Argument(min=0, help="The character behind the last.", show_default=False)] = None,
+    end: Annotated[
+        int | None, typer.Argument(metavar="END", min=0, help="The character behind the last.", show_default=False)
+    ] = None,
     as_json: Option.as_json = False,
 ) -> None:
     """Print a document's passages from an index, or those that hold a stretch of it, which is marked.

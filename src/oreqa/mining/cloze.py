@@ -25,27 +25,27 @@ def mine_cloze(
     *,
     data: str | Path | None = None,
     index: str | Path | None = None,
-    draws: int = 1,
+    per_passage: int = 1,
     kept: float = KEPT_SHARE,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> int:
     """Write to ``out`` pairs of a sentence and its passage, to pretrain a retriever without questions.
 
-    The passages are those of ``data`` (a SQuAD or MRQA file or a BEIR folder) or of an ``index``. Of each, ``draws``
+    The passages are those of ``data`` (a SQuAD or MRQA file or a BEIR folder) or of an ``index``. Of each, ``per_passage``
     sentences are drawn by ``seed``, or as many as it has; the passage stands without its sentence, except for a share
     ``kept``. Passages of a single sentence are left out. Returns the number of pairs. Raises InputError unless exactly one
     of ``data`` and ``index`` is named, and for data that cannot be read or hold no passage of two sentences.
     """
     if (data is None) == (index is None):
         raise InputError("name either data or an index to draw sentences from")
-    draws, kept = count(draws, "the number of draws"), share(kept, "the share kept")
+    per_passage, kept = count(per_passage, "per_passage"), share(kept, "the share kept")
     out, rng, written = as_path(out, "out"), random.Random(count(seed, "seed", 0)), 0
 
     def rows(advance: Advance) -> Iterator[dict[str, object]]:
         nonlocal written
         for passage in _passages(data, index):
-            for pair in cloze_pairs(passage, draws, kept, rng):
+            for pair in cloze_pairs(passage, per_passage, kept, rng):
                 written += 1
                 yield pair_row(pair)
             advance(1)
@@ -57,13 +57,13 @@ def mine_cloze(
     return written
 
 
-def cloze_pairs(passage: Passage, draws: int, kept: float, rng: random.Random) -> list[Pair]:
-    """Pairs of ``draws`` sentences of a passage, or as many as it has, with the passage; none of a single sentence."""
+def cloze_pairs(passage: Passage, per_passage: int, kept: float, rng: random.Random) -> list[Pair]:
+    """Pairs of ``per_passage`` sentences of a passage, or as many as it has, with the passage; none of a single sentence."""
     sentences = [sentence for sentence in passage.sentences if any(map(str.isalnum, sentence.text))]
     if len(sentences) < 2:
         return []
     pairs = []
-    for sentence in rng.sample(sentences, min(draws, len(sentences))):
+    for sentence in rng.sample(sentences, min(per_passage, len(sentences))):
         start, end = sentence.start - passage.start, sentence.end - passage.start
         before, after = passage.text[:start].rstrip(), passage.text[end:].lstrip()
         text = passage.text if rng.random() < kept else f"{before} {after}".strip()
