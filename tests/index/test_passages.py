@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 from oreqa.core import Document, Passage, Sentence
 from oreqa.corpus.splitter import paragraph_passage, split_passages
-from oreqa.datasets.beir import Entry
+from oreqa.datasets.beir import Beir, Entry, save_beir
 from oreqa.datasets.load import load_passages
 from oreqa.errors import InputError
 from oreqa.index import writer
@@ -101,12 +100,10 @@ def test_a_kept_index_of_a_corpus_cuts_only_what_is_new(tiny: Path, tmp_path: Pa
 def test_data_files_are_indexed_whatever_they_ask(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
     with index_data(tmp_path / "kb", squad_file, Settings(str(tiny))) as index:
         assert [passage.text for passage in index.passages()] == [passage.text for passage in load_passages(squad_file)]
-    rows = [{"_id": "a", "title": "Owls", "text": "They hoot. " * 40}, {"_id": "b", "title": "A title \ud800", "text": ""}]
-    (tmp_path / "beir").mkdir()
-    (tmp_path / "beir" / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    save_beir(tmp_path / "beir", Beir((Entry("a", "Owls", "They hoot. " * 40), Entry("b", "A title", "")), {}, {}), "test")
     with index_data(tmp_path / "kb2", tmp_path / "beir", Settings(str(tiny))) as index:
         assert [passage.document_key for passage in index.passages()][-2:] == ["a", "b"]
-        assert [passage.text for passage in index.passages()][-1] == "A title \ufffd"
+        assert [passage.text for passage in index.passages()][-1] == "A title"
     (tmp_path / "e.json").write_text('{"data": [{"paragraphs": [{"context": " "}]}]}')
     with pytest.raises(InputError, match="it holds no paragraph with text"):
         index_data(tmp_path / "kb3", tmp_path / "e.json", Settings(str(tiny)))

@@ -12,7 +12,6 @@ import numpy as np
 from oreqa.arguments import as_path
 from oreqa.arrays import Rows
 from oreqa.core import Document, Passage
-from oreqa.corpus.readers import clean_document
 from oreqa.datasets.beir import Entry, load_corpus
 from oreqa.datasets.load import load_passages
 from oreqa.errors import InputError
@@ -55,7 +54,7 @@ def index_corpus(
     A document without a text has its title as one. What the folder has already is neither split nor encoded again.
     """
     documents = (Document(entry.id, entry.title, entry.text if entry.text.strip() else entry.title) for entry in corpus)
-    return _index(folder, ((clean_document(document), None) for document in documents), None, settings, device, progress)
+    return _index(folder, ((document, None) for document in documents), None, settings, device, progress)
 
 
 def index_data(
