@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.adaptation.cosines import compare_cosines
+from oreqa.adaptation.tuning import compare_cosines
 from oreqa.answering.answerer import SENTENCES_TOP_K
 from oreqa.answering.confidence import sentence_features
 from oreqa.datasets.load import load_paragraphs

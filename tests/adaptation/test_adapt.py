@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +14,7 @@ from typer.testing import CliRunner
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
-from oreqa.adaptation import adapt, adapt_index, classifier  # noqa: E402
-from oreqa.adaptation import report as report_module  # noqa: E402
+from oreqa.adaptation import AdaptationReport, adapt, adapt_index, tuning  # noqa: E402
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
 from oreqa.answering import Answerer  # noqa: E402
 from oreqa.cli import app  # noqa: E402
@@ -45,7 +45,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiny encoder reads letters: its passages are of few words, parts of sentences."""
     monkeypatch.setattr(candidates, "MIN_WORDS", 5)
     monkeypatch.setattr(candidates, "is_prose", bool)
-    monkeypatch.setattr(adapt, "FEWEST", 1)
+    monkeypatch.setattr(adapt, "FEWEST_QUESTIONS", 1)
 
 
 @pytest.fixture
@@ -62,13 +62,16 @@ def worse(before: object, after: object, seed: int) -> Difference:
     return Difference(-0.1, -0.15, -0.05, 0.001)
 
 
+def run(kb: Path, **options: Any) -> AdaptationReport:
+    return adapt_index(kb, **{"round_trip": 0, "settings": SETTINGS, "significance": better, **options})
+
+
 def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
     with Index.open(kb) as index:
         before, answerer = index.settings.model, Answerer(index)
         calibration = answerer.calibration
         estimates: list[Estimate] = []
-        report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, announce=estimates.append)
+        report = run(kb, generator=tiny_generator, announce=estimates.append)
         assert report.published
         assert [*estimates[0].seconds] == STAGES
         assert report.seconds.keys() == set(STAGES)
@@ -85,12 +88,12 @@ def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypat
     assert {path.name for path in work.iterdir()} == {
         "pairs.jsonl", "questions.jsonl", "report.json", "retriever", "retriever.toml", "started.json",
     }  # fmt: skip
-    again = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    again = run(kb, generator=tiny_generator)
     assert again.folder == "adapted/2"
 
 
 def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", worse)
+    monkeypatch.setattr("oreqa.adaptation.adapt_index", partial(adapt_index, significance=worse), raising=False)
     generation = newest_generation(kb)
     options = [
         "--round-trip",
@@ -112,7 +115,7 @@ def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Pat
 def test_a_trained_classifier_re_ranks(
     kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
+    monkeypatch.setattr("oreqa.adaptation.adapt_index", partial(adapt_index, significance=better), raising=False)
     base = make_head(tmp_path / "base", "classifier", seed=8, marking="marked", max_tokens=48)
     write_fitted(base / "fitted.json", rerank_weight=0.7)
     options = [
@@ -144,24 +147,23 @@ def broken_off(monkeypatch: pytest.MonkeyPatch, module: object, stage: str, kb: 
     with monkeypatch.context() as broken:
         broken.setattr(module, stage, interrupt)
         with pytest.raises(KeyboardInterrupt):
-            adapt_index(kb, round_trip=0, **options)
+            run(kb, **options)
 
 
 def test_a_resumed_adaptation_trains_a_classifier_once_and_another_anew(
     kb: Path, tiny_generator: Path, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
     other = make_head(tmp_path / "other", "classifier", seed=9, marking="marked")
     trained = kb / "adapted" / "1" / "classifier"
     states = []
     for base in (tiny_classifier, tiny_classifier, other):
         options = {"generator": tiny_generator, "settings": SETTINGS, "classifier": base}
-        broken_off(monkeypatch, adapt, "_keep_calibration", kb, **options)
+        broken_off(monkeypatch, adapt, "keep_calibration", kb, **options)
         states.append((model_fingerprint(trained), (trained / "run.json").stat().st_mtime_ns))
     assert states[0] == states[1]
     assert states[0][0] != states[2][0]
     shutil.copy(make_head(tmp_path / "third", "classifier", seed=4, marking="marked") / "model.safetensors", other)
-    broken_off(monkeypatch, adapt, "_keep_calibration", kb, **options)  # the same name, other weights
+    broken_off(monkeypatch, adapt, "keep_calibration", kb, **options)  # the same name, other weights
     assert model_fingerprint(trained) not in {state[0] for state in states}
     with pytest.raises(ModelError, match="it is an encoder, not a classifier"):
         adapt_index(kb, generator=tiny_generator, classifier=kb / "adapted" / "1" / "retriever")
@@ -171,11 +173,12 @@ def test_a_resumed_adaptation_trains_a_classifier_once_and_another_anew(
 def test_an_interrupted_training_resumes_in_an_index_that_was_moved(
     kb: Path, tiny_generator: Path, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
     from transformers import TrainerCallback, trainer
 
-    recipe = classifier._RECIPE.replace("batch = 64", "batch = 4").replace("checkpoint_steps = 10", "checkpoint_steps = 2")
-    monkeypatch.setattr(classifier, "_RECIPE", recipe)
+    recipe = tuning.CLASSIFIER_RECIPE.replace("batch = 64", "batch = 4").replace(
+        "checkpoint_steps = 10", "checkpoint_steps = 2"
+    )
+    monkeypatch.setattr(tuning, "CLASSIFIER_RECIPE", recipe)
     options = {"generator": tiny_generator, "settings": SETTINGS, "classifier": tiny_classifier}
     calls: list[int] = []
 
@@ -189,13 +192,13 @@ def test_an_interrupted_training_resumes_in_an_index_that_was_moved(
     trainer.DEFAULT_CALLBACKS.append(Stop)
     try:
         with pytest.raises(KeyboardInterrupt):
-            adapt_index(kb, round_trip=0, **options)
+            run(kb, **options)
     finally:
         trainer.DEFAULT_CALLBACKS.remove(Stop)
     moved = kb.rename(tmp_path / "moved")
     if kind == "classifier":
         options["classifier"] = shutil.copytree(tiny_classifier, tmp_path / "copied")
-    report = adapt_index(moved, round_trip=0, **options)
+    report = run(moved, **options)
     folder = moved / report.folder / kind
     record = json.loads((folder / "run.json").read_text())
     assert 0 < record["seconds_since_step"] < record["steps"]
@@ -206,19 +209,8 @@ def test_settings_that_end_in_another_encoder_are_refused_before_the_work(
     kb: Path, tiny_generator: Path, setting: str
 ) -> None:
     with pytest.raises(InputError, match=f"settings change {setting.partition('=')[0]}: an adaptation trains the index's"):
-        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=[*SETTINGS, setting])
+        run(kb, generator=tiny_generator, settings=[*SETTINGS, setting])
     assert not (kb / "adapted" / "1").exists()
-
-
-def test_a_report_from_before_there_were_classifiers(tmp_path: Path) -> None:
-    gain = {"before": 1.0, "after": 2.0, "difference": {"mean": 0.01, "low": 0.0, "high": 0.02, "p": 0.04}}
-    old = {
-        "folder": "adapted/1", "passages": 9, "train_questions": 8, "held_out_questions": 2, "held_out": gain, "user": {},
-        "published": True, "seconds": {},
-    }  # fmt: skip
-    for content in (old, {**old, "classifier": None}):
-        (tmp_path / "report.json").write_text(json.dumps(content))
-        assert report_module.AdaptationReport.load(tmp_path / "report.json").classifier == {}
 
 
 @pytest.mark.parametrize("loses", [False, True])
@@ -234,15 +226,14 @@ def test_questions_of_the_user(
         calls.append(1)
         return better(before, after, seed) if len(calls) == 1 or not loses else worse(before, after, seed)
 
-    monkeypatch.setattr(report_module, "paired_difference", of_call)
-    report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, questions=own)
+    report = run(kb, generator=tiny_generator, questions=own, significance=of_call)
     assert report.user.keys() == {"em", "f1", "acc@1", "acc@5"}
     assert report.published is not loses
     (kb / report.folder / "report.json").rename(kb / report.folder / "measured.json")
     if not loses:
-        assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, questions=own) == report
+        assert run(kb, generator=tiny_generator, questions=own) == report
         (kb / report.folder / "report.json").rename(kb / report.folder / "measured.json")
-        other = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+        other = run(kb, generator=tiny_generator)
         assert (other.folder, other.user) == ("adapted/2", {})
     own.write_text("no list")
     with pytest.raises(InputError, match=r"own\.jsonl"):
@@ -258,31 +249,32 @@ def test_a_full_disk_is_told_before_the_work(kb: Path, tiny_generator: Path, mon
         adapt_index(kb, generator=tiny_generator, settings=SETTINGS)
 
 
-@pytest.mark.parametrize("stage", ["draw_negatives", "mix_weights", "change_encoder", "_keep_calibration", "take_encodings"])
+@pytest.mark.parametrize("stage", ["draw_negatives", "mix_weights", "change_encoder", "keep_calibration", "take_encodings"])
 def test_an_interrupted_adaptation_resumes(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
+    homes = {"mix_weights": tuning}
     stages = {"generate_questions": 0, "mix_weights": 0, "take_encodings": 0}
     for name in stages:
-        function = getattr(adapt, name)
+        module = homes.get(name, adapt)
+        function = getattr(module, name)
 
         def counted(*args: object, name: str = name, function: object = function, **options: object) -> object:
             stages[name] += 1
             return function(*args, **options)  # type: ignore[operator]
 
-        monkeypatch.setattr(adapt, name, counted)
+        monkeypatch.setattr(module, name, counted)
     with monkeypatch.context() as broken:
 
         def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        broken.setattr(adapt, stage, interrupt)
+        broken.setattr(homes.get(stage, adapt), stage, interrupt)
         with pytest.raises(KeyboardInterrupt):
-            adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+            run(kb, generator=tiny_generator)
     with Index.open(kb) as index:
         assert index.search("books about bees")  # as before
-    report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    report = run(kb, generator=tiny_generator)
     assert report.published
     assert stages == {"generate_questions": 1, "mix_weights": 1, "take_encodings": 1}
     with Index.open(kb) as index:
@@ -292,7 +284,6 @@ def test_an_interrupted_adaptation_resumes(
 def test_one_that_was_interrupted_while_publishing_resumes(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
     change, changed = adapt.change_encoder, []
 
     def second_time(folder: Path, *arguments: object) -> int:
@@ -303,8 +294,8 @@ def test_one_that_was_interrupted_while_publishing_resumes(
 
     monkeypatch.setattr(adapt, "change_encoder", second_time)
     with pytest.raises(KeyboardInterrupt):
-        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
-    assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS).published
+        run(kb, generator=tiny_generator)
+    assert run(kb, generator=tiny_generator).published
     assert changed == [kb / "adapted" / "1" / "index", kb, kb]
     with Index.open(kb) as index:
         assert index.settings.model == "adapted/1/retriever"
@@ -313,22 +304,20 @@ def test_one_that_was_interrupted_while_publishing_resumes(
 def test_one_that_was_killed_after_publishing_is_finished(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
-    first = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    first = run(kb, generator=tiny_generator)
     work = kb / "adapted" / "1"
     (work / "report.json").rename(work / "measured.json")
-    assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS) == first
+    assert run(kb, generator=tiny_generator) == first
     assert (work / "report.json").is_file()
     (work / "report.json").rename(work / "measured.json")
-    other = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS, seed=7)
+    other = run(kb, generator=tiny_generator, seed=7)
     assert (other.folder, (work / "report.json").is_file()) == ("adapted/2", True)
 
 
 def test_documents_that_come_meanwhile_are_published_too(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
-    mix = adapt.mix_weights
+    mix = tuning.mix_weights
     with Index.open(kb) as index:
         passages = index.counts()["passages"]
 
@@ -336,8 +325,8 @@ def test_documents_that_come_meanwhile_are_published_too(
         index_documents(kb, [Document("new", "More", "Walruses whistle to tell the others where the mussels are.")])
         mix(*arguments, **settings)
 
-    monkeypatch.setattr(adapt, "mix_weights", updated)
-    report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    monkeypatch.setattr(tuning, "mix_weights", updated)
+    report = run(kb, generator=tiny_generator)
     assert (report.published, report.passages) == (True, passages)
     with Index.open(kb) as index:
         assert index.settings.model == "adapted/1/retriever"
@@ -347,7 +336,6 @@ def test_documents_that_come_meanwhile_are_published_too(
 def test_a_wrong_setting_is_refused_before_the_work_and_another_keeps_the_questions(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
     generated, generate_questions = [], adapt.generate_questions
 
     def counted(*arguments: object, **options: object) -> object:
@@ -358,18 +346,18 @@ def test_a_wrong_setting_is_refused_before_the_work_and_another_keeps_the_questi
     with pytest.raises(
         InputError, match=r"the setting optimizer.batch=8: there is no key optimizer; did you mean optimiser"
     ):
-        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=["optimizer.batch=8"])
+        run(kb, generator=tiny_generator, settings=["optimizer.batch=8"])
     assert (generated, (kb / "adapted" / "1").exists()) == ([], False)
     with monkeypatch.context() as broken:
-        broken.setattr(adapt, "_keep_calibration", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        broken.setattr(adapt, "keep_calibration", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+            run(kb, generator=tiny_generator)
     work = kb / "adapted" / "1"
     first = model_fingerprint(work / "retriever")
     with pytest.raises(InputError, match="the setting optimizer"):
-        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=["optimizer.batch=8"])
+        run(kb, generator=tiny_generator, settings=["optimizer.batch=8"])
     assert model_fingerprint(work / "retriever") == first
-    assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=[*SETTINGS, "seed=3"]).published
+    assert run(kb, generator=tiny_generator, settings=[*SETTINGS, "seed=3"]).published
     assert len(generated) == 1
     assert model_fingerprint(work / "retriever") != first
     with Index.open(kb) as index:
@@ -379,9 +367,8 @@ def test_a_wrong_setting_is_refused_before_the_work_and_another_keeps_the_questi
 def test_the_encoder_stays_what_it_is(
     tmp_path: Path, kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
     change_encoder(kb, make_model(tmp_path / "cls", pooling="cls", normalise=False))
-    report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    report = run(kb, generator=tiny_generator)
     folder = read_encoder_folder(kb / report.folder / "retriever")
     assert (folder.pooling, folder.context, folder.normalise) == ("cls", "none", False)
 
@@ -389,7 +376,7 @@ def test_the_encoder_stays_what_it_is(
 def test_an_encoder_with_other_layers_is_refused_before_the_work(tmp_path: Path, kb: Path, tiny_generator: Path) -> None:
     change_encoder(kb, make_model(tmp_path / "dense", dense=True))
     with pytest.raises(InputError, match="dense: only one BERT with its pooling can be adapted"):
-        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+        run(kb, generator=tiny_generator)
 
 
 def test_an_empty_index(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
@@ -402,34 +389,32 @@ def test_an_empty_index(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
 def test_what_a_kill_leaves_half_copied_is_no_hindrance(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
     for name in ("before-index", "index"):
         (kb / "adapted" / "1" / name / "search-000001").mkdir(parents=True)
     (kb / "adapted" / "2.bak").mkdir()
-    assert adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS).folder == "adapted/1"
+    assert run(kb, generator=tiny_generator).folder == "adapted/1"
 
 
 def test_other_documents_begin_anew(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_module, "paired_difference", better)
     with monkeypatch.context() as broken:
-        broken.setattr(adapt, "mix_weights", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        broken.setattr(tuning, "mix_weights", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+            run(kb, generator=tiny_generator)
     index_documents(kb, [Document("new", "More", "Bees dance to tell the others where the flowers are in the field.")])
     with Index.open(kb) as index:
         passages = index.counts()["passages"]
-    report = adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+    report = run(kb, generator=tiny_generator)
     assert (report.folder, report.passages) == ("adapted/1", passages)
 
 
 def test_too_few_questions(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapt, "FEWEST", 1000)
+    monkeypatch.setattr(adapt, "FEWEST_QUESTIONS", 1000)
     with pytest.raises(InputError, match=r"would be asked about, which gives \d+ questions .* 1000 are needed: index more"):
-        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+        run(kb, generator=tiny_generator)
     assert not (kb / "adapted" / "1").exists()
-    monkeypatch.setattr(adapt, "MOST_KEPT", 1000)
+    monkeypatch.setattr(adapt, "MOST_PASSING", 1000)
     with pytest.raises(InputError, match="are held out to measure by; at least 1000 are needed: index more documents"):
-        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+        run(kb, generator=tiny_generator)
 
 
 def test_one_process_at_a_time_adapts_an_index(kb: Path, tiny_generator: Path) -> None:
@@ -437,7 +422,7 @@ def test_one_process_at_a_time_adapts_an_index(kb: Path, tiny_generator: Path) -
         write_lock(kb / "adapted"),
         pytest.raises(IndexStateError, match="another process is adapting this index; wait until it has finished"),
     ):
-        adapt_index(kb, generator=tiny_generator, round_trip=0, settings=SETTINGS)
+        run(kb, generator=tiny_generator)
     assert not (kb / "adapted" / "1").exists()
 
 

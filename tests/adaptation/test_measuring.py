@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,11 @@ from lives import LIVES, NAMES
 from tiny_models import make_head
 
 from oreqa.adaptation import measuring
+from oreqa.adaptation.report import Gain
 from oreqa.answering.reranking import reranked_hits
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.runs import load_run
+from oreqa.evaluation.significance import paired_difference
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -37,7 +40,7 @@ def test_other_questions_of_the_user_are_answered_anew(kb: Path, tmp_path: Path)
 
 
 def test_a_question_ranks_the_first_passage_that_answers_it(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "BATCH", 2)
+    monkeypatch.setattr(measuring, "SEARCHED_TOGETHER", 2)
     with Index.open(kb) as index:
         passages = list(index.passages())
         owners = [passage for passage in passages for _ in passage.sentences]
@@ -45,7 +48,7 @@ def test_a_question_ranks_the_first_passage_that_answers_it(kb: Path, monkeypatc
         task = ReqaTask(tuple(passages), tuple(sentences), tuple((place,) for place in range(len(sentences))))
         values = measuring.reciprocal_ranks(task, index, "", no_progress)
         for text, owner, value in zip(sentences, owners, values, strict=True):
-            ranked = [hit.passage for hit in index.search(text, measuring.DEPTH, "hybrid", "passage")]
+            ranked = [hit.passage for hit in index.search(text, measuring.RANKED, "hybrid", "passage")]
             assert value == (1 / (1 + ranked.index(owner)) if owner in ranked else 0)
     assert max(values) == 1.0
 
@@ -65,7 +68,7 @@ def test_a_classifier_re_ranks_before_the_ranks_are_counted(
         values = measuring.reciprocal_ranks(task, index, "", no_progress, classifier)
         plain = measuring.reciprocal_ranks(task, index, "", no_progress)
         for text, owner, value in zip(sentences, owners, values, strict=True):
-            (hits,) = reranked_hits(classifier, [text], [index.search(text, measuring.DEPTH, "hybrid", "passage")], 9)
+            (hits,) = reranked_hits(classifier, [text], [index.search(text, measuring.RANKED, "hybrid", "passage")], 9)
             assert value == 1 / (1 + [hit.passage for hit in hits].index(owner))
     assert values != plain
 
@@ -82,7 +85,8 @@ def test_what_a_classifier_gains_is_told_from_what_it_was_before(kb: Path, tmp_p
             measuring.reciprocal_ranks(task, index, "", no_progress, classifier)
             for classifier in (None, *map(CrossEncoder, folders))
         )
-        gains = measuring.classifier_gains(task, index, (folders[0], folders[1]), plain, 0, "cpu", no_progress)
+        compare = partial(Gain.of_questions, seed=0, significance=paired_difference)
+        gains = measuring.classifier_gains(task, index, (folders[0], folders[1]), plain, compare, "cpu", no_progress)
     assert len({sum(plain), sum(first), sum(second)}) == 3
     for rival, before in (("no re-ranking", plain), ("the classifier before", first)):
         assert gains[rival].before == pytest.approx(100 * sum(before) / len(before))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from oreqa.adaptation.questions import HELD_OUT, build_tasks, definition_pairs, heading_pairs, keyword_pairs
+from oreqa.adaptation.questions import HELD_OUT_DOCUMENTS, build_tasks, definition_pairs, heading_pairs, keyword_pairs
 from oreqa.core import Passage, Sentence
 from oreqa.datasets.pairs import Pair, passage_candidates
 from oreqa.datasets.paragraphs import is_held_out_name
@@ -56,7 +56,7 @@ def test_documents_are_held_out_whole() -> None:
             row, sentence = candidates[gold]
             number = int(question.split()[1])
             assert (row, sentence) == (passages[number], passages[number].sentences[number % 2])
-            assert is_held_out_name(row.document_key, HELD_OUT) == held
+            assert is_held_out_name(row.document_key, HELD_OUT_DOCUMENTS) == held
 
 
 def test_passages_are_held_out_where_documents_are_few() -> None:
@@ -65,7 +65,7 @@ def test_passages_are_held_out_where_documents_are_few() -> None:
     train, held_out = build_tasks(passages, pairs)
     assert not set(train.questions) & set(held_out.questions)
     assert len(train.questions) + len(held_out.questions) == 60
-    assert 60 / HELD_OUT / 2 < len(held_out.questions) < 60 / HELD_OUT * 2
+    assert 60 / HELD_OUT_DOCUMENTS / 2 < len(held_out.questions) < 60 / HELD_OUT_DOCUMENTS * 2
 
 
 def test_each_copy_of_a_passage_answers_what_is_held_out() -> None:

@@ -6,9 +6,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from oreqa.adaptation.report import Gain
+from oreqa.adaptation.report import Compare, Gain
 from oreqa.adaptation.stages import RERANKED
-from oreqa.adaptation.work import AFTER, BEFORE
 from oreqa.answering.reranking import reranked_hits
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.openqa import evaluate_openqa
@@ -21,7 +20,7 @@ from oreqa.provenance import data_hash
 METRICS = ("em", "f1", "acc@1", "acc@5")
 """What is measured of the user's questions, where answers are short enough to tell: exact match, F1, and retrieval."""
 
-DEPTH, BATCH = 100, 64
+RANKED, SEARCHED_TOGETHER = 100, 64
 """Passages that are ranked for a held-out question, and questions that are searched together."""
 
 
@@ -33,13 +32,13 @@ def answer_questions(questions: Path, index: Path, out: Path, seed: int, device:
         evaluate_openqa(questions, out, index=index, seed=seed, device=device, progress=progress)
 
 
-def user_gains(work: Path, seed: int) -> dict[str, Gain]:
-    """What the user's questions gain in each of ``METRICS`` that was measured."""
-    before, after = (list(load_run(work / name).questions.values()) for name in (BEFORE, AFTER))
+def user_gains(before: Path, after: Path, compare: Compare) -> dict[str, Gain]:
+    """What the user's questions gain, from the runs ``before`` and ``after``, in each of ``METRICS`` that was measured."""
+    first, second = (list(load_run(run).questions.values()) for run in (before, after))
     return {
-        metric: Gain.of_questions([row[metric] for row in before], [row[metric] for row in after], seed)
+        metric: compare([row[metric] for row in first], [row[metric] for row in second])
         for metric in METRICS
-        if all(metric in row for row in (*before, *after))
+        if all(metric in row for row in (*first, *second))
     }
 
 
@@ -48,7 +47,7 @@ def classifier_gains(
     index: Index,
     classifiers: tuple[str | Path, str | Path],
     plain: Sequence[float],
-    seed: int,
+    compare: Compare,
     device: str,
     progress: Progress,
 ) -> dict[str, Gain]:
@@ -59,27 +58,27 @@ def classifier_gains(
         for when, name in zip(("before", "after"), classifiers, strict=True)
     )
     return {
-        "no re-ranking": Gain.of_questions(plain, after, seed),
-        "the classifier before": Gain.of_questions(before, after, seed),
+        "no re-ranking": compare(plain, after),
+        "the classifier before": compare(before, after),
     }
 
 
 def reciprocal_ranks(
     task: ReqaTask, index: Index, name: str, progress: Progress, classifier: CrossEncoder | None = None
 ) -> list[float]:
-    """Each question's reciprocal rank: that of the first passage with an answer, by hybrid search; 0 beyond ``DEPTH``.
+    """Each question's reciprocal rank: that of the first passage with an answer, by hybrid search; 0 beyond ``RANKED``.
 
     A ``classifier`` re-ranks the first ``RERANKED``.
     """
     owners = [passage for passage in task.passages for _ in passage.sentences]
     ranks = []
     with show(progress, name, len(task.questions)) as advance:
-        for begin_at in range(0, len(task.questions), BATCH):
-            batch = task.questions[begin_at : begin_at + BATCH]
-            searched = index.search(batch, DEPTH, "hybrid", "passage")
+        for begin in range(0, len(task.questions), SEARCHED_TOGETHER):
+            batch = task.questions[begin : begin + SEARCHED_TOGETHER]
+            searched = index.search(batch, RANKED, "hybrid", "passage")
             if classifier is not None:
                 searched = reranked_hits(classifier, batch, searched, RERANKED)
-            for golds, hits in zip(task.gold[begin_at:], searched, strict=False):
+            for golds, hits in zip(task.gold[begin:], searched, strict=False):
                 right = {(owners[gold].document_key, owners[gold].start) for gold in golds}
                 ranked = [(hit.passage.document_key, hit.passage.start) in right for hit in hits]
                 ranks.append(1 / (1 + ranked.index(True)) if any(ranked) else 0.0)

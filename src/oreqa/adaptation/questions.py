@@ -16,10 +16,10 @@ from oreqa.generation.definitions import definition_drafts
 from oreqa.generation.drafts import answer_sentence
 from oreqa.index.lexical import words
 
-HELD_OUT = 4
+HELD_OUT_DOCUMENTS = 4
 """One document in so many is held out. With fewer questions, adaptation's usual gain could not be told from chance."""
 
-DOCUMENTS = 20
+FEW_DOCUMENTS = 20
 """Where questions are about fewer documents, passages are held out instead."""
 
 KEYWORDS = 4
@@ -78,12 +78,12 @@ def build_tasks(
             documents.append(passage.document_key)
     heads = [passage_head(passage.title, passage.heading) for passage in passages]
     texts = [f"{head}\n{passage.text}" for head, passage in zip(heads, passages, strict=True)]
-    if len({documents[place] for pair in generated for place in places.get(pair.positive, ())[:1]}) < DOCUMENTS:
+    if len({documents[place] for pair in generated for place in places.get(pair.positive, ())[:1]}) < FEW_DOCUMENTS:
         documents = [text for text, passage in zip(texts, passages, strict=True) for _ in passage.sentences]
     golds: tuple[dict[str, set[int]], dict[str, set[int]]] = (defaultdict(set), defaultdict(set))
     for pair, is_generated in chain(zip(generated, repeat(True)), zip(by_rule, repeat(False))):
         if copies := places.get(pair.positive):
-            held = is_held_out_name(documents[copies[0]], HELD_OUT)
+            held = is_held_out_name(documents[copies[0]], HELD_OUT_DOCUMENTS)
             if is_generated or not held:
                 golds[held][pair.question].update(copies if held else copies[:1])
     train, held_out = (

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oreqa.evaluation.significance import Difference, paired_difference
+from oreqa.evaluation.significance import Difference
 from oreqa.files import read_json
 
 P_VALUE = 0.05
 """A model is better, or worse, if chance explains the difference with less than this probability."""
+
+Significance = Callable[[Sequence[float], Sequence[float], int], Difference]
+"""Tests a difference from each question's values before and after, and a seed, as ``paired_difference`` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,10 @@ class Gain:
     difference: Difference
 
     @classmethod
-    def of_questions(cls, before: Sequence[float], after: Sequence[float], seed: int) -> Gain:
+    def of_questions(cls, before: Sequence[float], after: Sequence[float], seed: int, significance: Significance) -> Gain:
         """From each question's value, 0 to 1."""
         first, second = (100 * sum(values) / len(values) for values in (before, after))
-        return cls(first, second, paired_difference(before, after, seed))
+        return cls(first, second, significance(before, after, seed))
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Gain:
@@ -42,6 +45,10 @@ class Gain:
     def is_loss(self) -> bool:
         """Whether it is a loss, and chance would hardly explain that."""
         return self.difference.mean < 0 and self.difference.p < P_VALUE
+
+
+Compare = Callable[[Sequence[float], Sequence[float]], Gain]
+"""The gain from each question's values before and after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ class AdaptationReport:
     def load(cls, file: Path) -> AdaptationReport:
         """From the JSON that was made of one."""
         content: dict[str, Any] = read_json(file)
-        user, classifier = (_gains(content.get(name) or {}) for name in ("user", "classifier"))
+        user, classifier = (_gains(content[name]) for name in ("user", "classifier"))
         return cls(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user, "classifier": classifier})
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from oreqa.adaptation.questions import HELD_OUT, KEYWORD_SHARE
+from oreqa.adaptation.questions import HELD_OUT_DOCUMENTS, KEYWORD_SHARE
 from oreqa.core import Passage
 from oreqa.errors import InputError
 from oreqa.files import read_json, write_json
@@ -21,7 +21,7 @@ GENERATE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, ENCODE, MEASURE = (
 )  # fmt: skip
 """The stages, in their order; measuring comes before and after encoding."""
 
-SAMPLE = 64
+TIMED_PASSAGES = 64
 """Passages whose encoding is timed."""
 
 ASKING, READING, TRAINING, CLASSIFYING = 3.0, 8.0, 14.0, 10.0
@@ -35,8 +35,8 @@ classifier is about as large."""
 RERANKED = 20
 """Passages of a held-out question that a classifier re-ranks."""
 
-KEPT = 0.3
-"""Share of the generated questions that filters keep, about."""
+PASSING = 0.3
+"""Share of the generated questions that pass the filters, about."""
 
 
 class Stages:
@@ -82,19 +82,19 @@ def estimate(
     ``questions`` will be generated, and read for if there is a ``round_trip``; training has pairs ``by_rule``, too,
     and a classifier learns, too, if it ``classifies``. ``index_bytes`` is what copies of the index will take.
     """
-    sample = [encoder_input(passage) for passage in passages[:: -(-len(passages) // SAMPLE)]]
+    sample = [encoder_input(passage) for passage in passages[:: -(-len(passages) // TIMED_PASSAGES)]]
     encoder.encode_passages(sample[:1])  # the first call compiles the model
     begin = perf_counter()
     encoder.encode_passages(sample)
     each = (perf_counter() - begin) / len(sample)
-    pairs = (KEPT * questions * (1 + 1 / KEYWORD_SHARE) + by_rule) * (1 - 1 / HELD_OUT)
+    pairs = (PASSING * questions * (1 + 1 / KEYWORD_SHARE) + by_rule) * (1 - 1 / HELD_OUT_DOCUMENTS)
     seconds = {
         GENERATE: questions * (ASKING + READING * round_trip) * each,
         NEGATIVES: 1.5 * pairs * each,
         TRAIN: pairs * TRAINING * each,
         **({TRAIN_CLASSIFIER: pairs * CLASSIFYING * each} if classifies else {}),
         ENCODE: len(passages) * each,
-        MEASURE: (0.2 + classifies * 2 * RERANKED * KEPT / HELD_OUT) * questions * each,
+        MEASURE: (0.2 + classifies * 2 * RERANKED * PASSING / HELD_OUT_DOCUMENTS) * questions * each,
     }
     weights = sum(tensor.nbytes for tensor in load_weights(encoder.folder.path).values())  # all: it may be stored smaller
     while_training = (MODELS * classifies + CHECKPOINTS) * weights

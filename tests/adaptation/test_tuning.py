@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from oreqa.adaptation.cosines import compare_cosines
+from oreqa.adaptation.tuning import compare_cosines
 from oreqa.answering.answerer import PASSAGES_TOP_K, Answerer
 from oreqa.core import Document
 from oreqa.index.in_memory import index_documents
