@@ -13,7 +13,7 @@ import oreqa
 
 ROOT = Path(oreqa.__file__).parent
 LAYERS = [
-    {"arrays", "core", "defaults", "errors"},
+    {"arrays", "core", "defaults", "errors", "lazy"},
     {"arguments", "files", "progress", "provenance"},
     {"text"},
     {"corpus"},

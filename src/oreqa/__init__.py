@@ -11,103 +11,57 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from oreqa.lazy import lazy_names
+
 if TYPE_CHECKING:
-    from oreqa.answering import Answerer, Reply
-    from oreqa.core import Answer, Document, Hit, Passage, Place, Section, Sentence, Span
-    from oreqa.corpus.readers import Fields
-    from oreqa.datasets.pairs import Candidate
-    from oreqa.errors import DocumentError, IndexStateError, InputError, ModelError, OreqaError
-    from oreqa.index.in_memory import index_documents
-    from oreqa.index.ingest import index_files
-    from oreqa.index.report import Report
-    from oreqa.index.search import Index
-    from oreqa.index.store import Settings
-    from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-    from oreqa.models.encoder.encoder import Encoder
-    from oreqa.models.extractor.extractor import Extractor
-    from oreqa.models.generator.decoding import BeamSearch, Nucleus
-    from oreqa.models.generator.generator import GeneratedQuestion, QuestionGenerator
-    from oreqa.models.generator.inputs import MarkedAnswer
-    from oreqa.models.reader.reader import Reader
+    from oreqa import adaptation as adaptation
+    from oreqa import evaluation as evaluation
+    from oreqa import generation as generation
+    from oreqa import mining as mining
+    from oreqa import training as training
+    from oreqa.answering import Answerer as Answerer
+    from oreqa.answering import Reply as Reply
+    from oreqa.answering.combining import Combination as Combination
+    from oreqa.core import Answer as Answer
+    from oreqa.core import Document as Document
+    from oreqa.core import Hit as Hit
+    from oreqa.core import Passage as Passage
+    from oreqa.core import Place as Place
+    from oreqa.core import Section as Section
+    from oreqa.core import Sentence as Sentence
+    from oreqa.core import Span as Span
+    from oreqa.corpus.readers import Fields as Fields
+    from oreqa.datasets.pairs import Candidate as Candidate
+    from oreqa.errors import DocumentError as DocumentError
+    from oreqa.errors import IndexStateError as IndexStateError
+    from oreqa.errors import InputError as InputError
+    from oreqa.errors import ModelError as ModelError
+    from oreqa.errors import OreqaError as OreqaError
+    from oreqa.index.in_memory import index_documents as index_documents
+    from oreqa.index.ingest import index_files as index_files
+    from oreqa.index.report import Report as Report
+    from oreqa.index.search import Index as Index
+    from oreqa.index.store import Settings as Settings
+    from oreqa.models.cross_encoder.cross_encoder import CrossEncoder as CrossEncoder
+    from oreqa.models.encoder.encoder import Encoder as Encoder
+    from oreqa.models.extractor.extractor import Extractor as Extractor
+    from oreqa.models.fitted import Calibration as Calibration
+    from oreqa.models.generator.decoding import BeamSearch as BeamSearch
+    from oreqa.models.generator.decoding import Greedy as Greedy
+    from oreqa.models.generator.decoding import Nucleus as Nucleus
+    from oreqa.models.generator.generator import GeneratedQuestion as GeneratedQuestion
+    from oreqa.models.generator.generator import QuestionGenerator as QuestionGenerator
+    from oreqa.models.generator.inputs import MarkedAnswer as MarkedAnswer
+    from oreqa.models.reader.reader import Reader as Reader
 
     __version__: str
 
-_NAMES = {
-    "oreqa.answering": ("Answerer", "Reply"),
-    "oreqa.core": ("Answer", "Document", "Hit", "Passage", "Place", "Section", "Sentence", "Span"),
-    "oreqa.corpus.readers": ("Fields",),
-    "oreqa.datasets.pairs": ("Candidate",),
-    "oreqa.errors": ("DocumentError", "IndexStateError", "InputError", "ModelError", "OreqaError"),
-    "oreqa.index.in_memory": ("index_documents",),
-    "oreqa.index.ingest": ("index_files",),
-    "oreqa.index.report": ("Report",),
-    "oreqa.index.search": ("Index",),
-    "oreqa.index.store": ("Settings",),
-    "oreqa.models.cross_encoder.cross_encoder": ("CrossEncoder",),
-    "oreqa.models.encoder.encoder": ("Encoder",),
-    "oreqa.models.extractor.extractor": ("Extractor",),
-    "oreqa.models.generator.decoding": ("BeamSearch", "Nucleus"),
-    "oreqa.models.generator.generator": ("GeneratedQuestion", "QuestionGenerator"),
-    "oreqa.models.generator.inputs": ("MarkedAnswer",),
-    "oreqa.models.reader.reader": ("Reader",),
-}
-_HOMES = {name: module for module, names in _NAMES.items() for name in names}
-
-_PACKAGES = ("adaptation", "evaluation", "generation", "mining", "training")
-"""Packages of functions that are imported when they are asked for, as ``oreqa.evaluation.evaluate_reqa``."""
-
-__all__ = [
-    "Answer",
-    "Answerer",
-    "BeamSearch",
-    "Candidate",
-    "CrossEncoder",
-    "Document",
-    "DocumentError",
-    "Encoder",
-    "Extractor",
-    "Fields",
-    "GeneratedQuestion",
-    "Hit",
-    "Index",
-    "IndexStateError",
-    "InputError",
-    "MarkedAnswer",
-    "ModelError",
-    "Nucleus",
-    "OreqaError",
-    "Passage",
-    "Place",
-    "QuestionGenerator",
-    "Reader",
-    "Reply",
-    "Report",
-    "Section",
-    "Sentence",
-    "Settings",
-    "Span",
-    "__version__",
-    "index_documents",
-    "index_files",
-]
+_get, __dir__, __all__ = lazy_names(__name__, __file__, ["__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    """Import the public names when they are asked for, so that ``import oreqa`` and the command's help stay instant."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version("oreqa")
-    if name in _PACKAGES:
-        from importlib import import_module
-
-        return import_module(f"oreqa.{name}")
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'oreqa' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*__all__, *_PACKAGES]
+    return _get(name)

@@ -5,25 +5,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from oreqa.adaptation.report import AdaptationReport
+from oreqa.adaptation.report import AdaptationReport as AdaptationReport
+from oreqa.lazy import lazy_names
 from oreqa.training import need_torch
 
 if TYPE_CHECKING:
-    from oreqa.adaptation.adapt import adapt_index
+    from oreqa.adaptation.adapt import adapt_index as adapt_index
 
-__all__ = ["AdaptationReport", "adapt_index"]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "adapt_index":
-        need_torch()
-        from oreqa.adaptation.adapt import adapt_index
-
-        return adapt_index
-    raise AttributeError(f"module 'oreqa.adaptation' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__, ["AdaptationReport"], need_torch)

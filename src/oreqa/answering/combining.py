@@ -24,6 +24,10 @@ class Combination:
     probabilities of equal answers instead of taking the greatest (the span aggregation of Mao et al. 2021). ``alone`` lets
     the re-ranker's score decide alone, as RECONSIDER does. The defaults are for models that no weights were fitted for:
     every log-probability counts alike.
+
+    Examples:
+        >>> Combination(retrieval=8.0).retrieval
+        8.0
     """
 
     selection: float = 1.0

@@ -7,25 +7,13 @@ does. The functions are imported when they are asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from oreqa.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from oreqa.generation.candidates import answer_candidates
-    from oreqa.generation.definitions import mine_definitions
-    from oreqa.generation.generate import generate_questions
+    from oreqa.generation.candidates import answer_candidates as answer_candidates
+    from oreqa.generation.definitions import mine_definitions as mine_definitions
+    from oreqa.generation.generate import generate_questions as generate_questions
 
-__all__ = ["answer_candidates", "generate_questions", "mine_definitions"]
-
-_HOMES = {"answer_candidates": "candidates", "generate_questions": "generate", "mine_definitions": "definitions"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"oreqa.generation.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'oreqa.generation' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -30,6 +30,10 @@ class Calibration:
     """Logistic regression from scores to the probability that an answer is right.
 
     ``weights`` go with the features; an answer below ``threshold`` is not given.
+
+    Examples:
+        >>> Calibration({"margin": 2.0}, bias=-1.0, threshold=0.3).probability({"margin": 0.5})
+        0.5
     """
 
     weights: Mapping[str, float]

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oreqa.errors import INSTALL_TRAIN, ModelError
+from oreqa.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from oreqa.training.train import train_model
-
-__all__ = ["need_torch", "train_model"]
+    from oreqa.training.train import train_model as train_model
 
 _NEEDED = ("torch", "transformers", "sentence_transformers", "pydantic", "accelerate")
 
@@ -25,14 +24,4 @@ def need_torch() -> None:
         raise ModelError(f"training needs {', '.join(missing)}: {INSTALL_TRAIN}")
 
 
-def __getattr__(name: str) -> Any:
-    if name == "train_model":
-        need_torch()
-        from oreqa.training.train import train_model
-
-        return train_model
-    raise AttributeError(f"module 'oreqa.training' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__, ["need_torch"], need_torch)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arguments import choice, count, is_number, kind_of
+from oreqa.arrays import Floats
 from oreqa.errors import InputError
 from oreqa.models.graph.session import check_finite
 
-Floats = NDArray[np.float32]
 Ids = tuple[int, ...]
 
 

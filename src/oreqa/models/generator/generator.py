@@ -75,7 +75,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         >>> answer = MarkedAnswer("Octopus", "An octopus has three hearts.", 15, 20)
         >>> answer.text
         'three'
-        >>> (questions,) = generator.generate(answer, "textbook")
+        >>> (questions,) = generator.generate(answer, "textbook", Greedy())
         >>> questions[0].style
         'textbook'
         >>> (best, second) = generator.generate(answer, "search", BeamSearch(beams=4), k=2)[0]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.models.generator.decoding import Floats
+from oreqa.arrays import Floats
 from oreqa.models.generator.folder import GeneratorFolder, head_weights
 from oreqa.models.graph import bert
 from oreqa.models.graph.cache import cached_fingerprint

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from oreqa.arrays import Floats
 from oreqa.errors import INSTALL_TRAIN, ModelError, describe
 from oreqa.models.folders import read_config
-from oreqa.models.generator.decoding import Floats
 from oreqa.models.generator.folder import GeneratorFolder, head_weights
 from oreqa.models.generator.seq2seq import ARCHITECTURES
 from oreqa.models.graph.torch import load_module, torch_precision, usable_device

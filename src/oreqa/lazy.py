@@ -1,0 +1,33 @@
+"""Names of a package that are imported when they are asked for: ``import oreqa`` and a command's help stay instant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_IMPORT = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
+
+
+def lazy_names(
+    package: str, file: str, others: Sequence[str] = (), check: Callable[[], None] = lambda: None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose ``__init__.py`` is this ``file``.
+
+    The file lists its names once, for type checkers: lines ``from MODULE import NAME as NAME`` under ``if TYPE_CHECKING:``.
+    Packages in it (``from PACKAGE import NAME as NAME``) are not in ``__all__``. ``others`` are
+    names of the package that the file defines; ``check`` is called before an import.
+    """
+    homes = {name: module for module, name in _IMPORT.findall(Path(file).read_text(encoding="utf-8"))}
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        check()
+        module = homes[name]
+        return import_module(f"{package}.{name}") if module == package else getattr(import_module(module), name)
+
+    public = sorted([*others, *(name for name, module in homes.items() if module != package)])
+    return get, lambda: sorted({*others, *homes}), public
