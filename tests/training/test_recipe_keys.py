@@ -31,9 +31,8 @@ def test_every_key_is_described(kind: str) -> None:
 
 
 def test_values_and_defaults_in_words() -> None:
-    (_, keys), (section, rates), *_ = recipe_tables(RECIPES["retriever"])
-    words = {key.name: (key.value, key.default) for key in keys}
-    assert section == "[optimiser]"
+    tables = dict(recipe_tables(RECIPES["retriever"]))
+    words = {key.name: (key.value, key.default) for key in tables[""]}
     assert words["kind"] == ("retriever", None)
     assert words["data"] == ("list of paths", None)
     assert words["loss"] == ("softmax, soft_labels", "softmax")
@@ -41,7 +40,7 @@ def test_values_and_defaults_in_words() -> None:
     assert words["min_probability"] == ("number 0 to 1", "0.5")
     assert words["scale"] == ("number > 0", "100.0")
     assert words["input_types"] == ("true, false", "false")
-    assert {key.name: key.default for key in rates}["batch"] is None
+    assert {key.name: key.default for key in tables["[optimiser]"]}["batch"] is None
     assert [name for name, _ in recipe_tables(RECIPES["reader"])] == ["", "[[data]]", "[optimiser]"]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from pkgutil import resolve_name
 
 import pytest
 
@@ -16,30 +17,40 @@ pytestmark = pytest.mark.train
 
 from oreqa.datasets.pairs import Candidate  # noqa: E402
 from oreqa.errors import INSTALL_TRAIN, ModelError  # noqa: E402
+from oreqa.losses.reranking import CrossEncoderScores  # noqa: E402
 from oreqa.training.batches import in_a_row, similar_length_batches  # noqa: E402
-from oreqa.training.cross_encoder.recipe import CrossEncoderLoss  # noqa: E402
-from oreqa.training.extractor.recipe import ExtractorLoss  # noqa: E402
 from oreqa.training.losses import (  # noqa: E402
     CROSS_ENCODER_LOSSES,
     EXTRACTOR_LOSSES,
+    OPENQA_LOSSES,
     READER_LOSSES,
     RETRIEVER_LOSSES,
-    CrossEncoderScores,
+    Loss,
+    OneOf,
 )
-from oreqa.training.reader.recipe import ReaderLoss  # noqa: E402
+from oreqa.training.recipes import Recipe  # noqa: E402
 from oreqa.training.retriever.examples import RetrieverExample, by_passage  # noqa: E402
-from oreqa.training.retriever.recipe import RetrieverLoss  # noqa: E402
 from oreqa.training.train import RECIPES, trainer_of  # noqa: E402
 
 
-def test_every_name_has_a_row() -> None:
-    for names, table in (
-        (RetrieverLoss, RETRIEVER_LOSSES),
-        (ReaderLoss, READER_LOSSES),
-        (CrossEncoderLoss, CROSS_ENCODER_LOSSES),
-        (ExtractorLoss, EXTRACTOR_LOSSES),
-    ):
-        assert set(get_args(names)) == set(table)
+@pytest.mark.parametrize("table", [RETRIEVER_LOSSES, READER_LOSSES, CROSS_ENCODER_LOSSES, OPENQA_LOSSES, EXTRACTOR_LOSSES])
+def test_every_row_names_a_function_and_keys_of_its_recipes(table: dict[str, Loss]) -> None:
+    recipes = [recipe for recipe in RECIPES.values() if table in names_of(recipe)]
+    assert recipes
+    for row in table.values():
+        assert all(hasattr(recipe, key) or key in recipe.model_fields for recipe in recipes for key in row.settings)
+        function = resolve_name(f"oreqa.losses.{row.function}")
+        assert list(inspect.signature(function).parameters)[-len(row.settings) or None :][: len(row.settings)] == list(
+            row.settings
+        )
+
+
+def names_of(recipe: type[Recipe]) -> list[object]:
+    field = recipe.model_fields.get("loss")
+    return [part.names for part in field.metadata if isinstance(part, OneOf)] if field else []
+
+
+def test_every_kind_is_trained() -> None:
     assert all(callable(trainer_of(kind)) for kind in RECIPES)
 
 
@@ -86,9 +97,9 @@ def test_the_cross_encoders_losses_take_singles_and_lists() -> None:
         present=torch.tensor([[True, True], [True, False]]),
     )
     one, two, three = torch.nn.functional.softplus(torch.tensor([-2.0, -1.0, -0.5])).tolist()
-    pointwise = CROSS_ENCODER_LOSSES["cross_entropy"].loss(batch).item()
+    pointwise = CROSS_ENCODER_LOSSES["cross_entropy"].of(None)(batch).item()
     assert pointwise == pytest.approx((0.5 * one + two + three) / 3, rel=1e-5)
-    listwise = CROSS_ENCODER_LOSSES["listwise_softmax"].loss(batch).item()
+    listwise = CROSS_ENCODER_LOSSES["listwise_softmax"].of(None)(batch).item()
     softmax = torch.logsumexp(scores[0], 0).item() - 2.0
     assert listwise == pytest.approx((0.5 * softmax + 0.0) / 2, rel=1e-5)
 

@@ -80,6 +80,9 @@ def alignment_loss(
     """``sum of α KL(p_cross || p_dual)`` over the four pairs of roles, each averaged over the batch (Eq. 6 to 12).
 
     p(b | a) is the softmax over the batch of the kernel of ``a`` with every ``b``; ``a`` itself is among them, as printed.
+    Use when a cross-encoder can teach the dual encoder in training. Rivals: soft labels of a trained classifier
+    (``losses.retrieval``), and text decoders (``losses.variational``).
+
     Detach ``cross`` to keep the alignment from training it: the paper does not say.
 
     With several processes, ``anchors`` (``[B]``) are the numbers of this process's pairs, over which it averages with the

@@ -16,6 +16,8 @@ def span_softmax(scores: Tensor, allowed: Tensor, asked: Tensor) -> Tensor:
 
     The target of a window is thus an equal share for each of its spans, which rewards finding all of them, where a marginal
     likelihood rewards finding one. A batch without any gives 0.
+
+    Use when the best spans of a passage are wanted, in their order. Rival: ``span_cross_entropy``, span by span.
     """
     scores = scores.float().masked_fill(~allowed, _IMPOSSIBLE)
     total = scores.flatten(1).logsumexp(-1)[:, None, None]
@@ -24,6 +26,8 @@ def span_softmax(scores: Tensor, allowed: Tensor, asked: Tensor) -> Tensor:
 
 def span_cross_entropy(scores: Tensor, allowed: Tensor, asked: Tensor, negatives: int) -> Tensor:
     """Binary cross-entropy of each span that was asked about, and of ``negatives`` others for each, drawn at random.
+
+    Use when a span's score is to be its probability, and passages may hold none. Rival: ``span_softmax``.
 
     They are drawn by torch's generator, which checkpoints keep. Averaged over the spans that were asked about; a batch
     without any gives 0.

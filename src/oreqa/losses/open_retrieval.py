@@ -11,27 +11,46 @@ where there are fewer than ``S``. A question that no passage answers counts noth
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
-from oreqa.losses.reading import selection_loss, span_log_likelihoods
+from oreqa.losses.reading import selection_loss, span_log_likelihoods, span_loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenQAScores:
+    """A batch of open question answering: ``G`` questions, each with ``C`` retrieved passages, best first, and up to ``P``
+    windows of the first of them, of up to ``T`` tokens."""
+
+    retrieval: Tensor
+    """Inner products, ``[G, C]``, times the recipe's scale."""
+    holds: Tensor
+    """Bool, ``[G, C]``: passages that hold an answer."""
+    start: Tensor
+    end: Tensor
+    """Logits of an answer's first and last token, ``[G, P, T]``."""
+    selection: Tensor
+    """Logits of a window's holding an answer, ``[G, P]``."""
+    tokens: Tensor
+    """Bool, ``[G, P, T]``: tokens that an answer may hold."""
+    spans: Tensor
+    """``[G, P, S, 2]``: first and last tokens of the answers, -1 where there are fewer than ``S``."""
+    present: Tensor
+    """Bool, ``[G, P]``: real windows."""
+    ranks: Tensor
+    """``[G, P]``: the place of each window's passage among the retrieved ones."""
 
 
 def early_loss(scores: Tensor, present: Tensor, holds: Tensor) -> Tensor:
     """``-log sum p(passage)`` over the retrieved passages that hold an answer, averaged over questions.
 
-    ``scores`` are inner products ``[G, C]``, whose softmax over all retrieved passages is p; ``present`` (bool) marks real
+    ``scores`` are inner products ``[G, C]``, whose softmax over all retrieved passages is p, or the reader's logits of the
+    passages that it reads, whose head then re-ranks them; ``present`` (bool) marks real
     passages, ``holds`` (bool) those with an answer.
     """
     return selection_loss(scores.float(), present, holds, null=False)
-
-
-def rerank_loss(selection: Tensor, present: Tensor, holds: Tensor) -> Tensor:
-    """The same likelihood, of the reader's own logits ``[G, P]`` of the passages that it reads.
-
-    This trains the head whose scores take the place of the retriever's in the choice of the answer.
-    """
-    return selection_loss(selection.float(), present, holds, null=False)
 
 
 def joint_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, passages: Tensor, shared: bool) -> Tensor:
@@ -46,3 +65,60 @@ def joint_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, passag
     likelihood = (passages.float() + span_log_likelihoods(start, end, tokens, spans, shared)).logsumexp(-1)
     answered = (spans[..., 0] >= 0).any(-1).any(-1)
     return torch.where(answered, -likelihood, 0.0).sum() / answered.sum().clamp(min=1)
+
+
+def shared(batch: OpenQAScores, skip_unread: bool) -> Tensor:
+    """The early loss and spans normalised over all passages that are read, the best of the paper's Table 4.
+
+    Use when in doubt. Rivals: the other four rows of the table, below.
+    """
+    return _early(batch, skip_unread) + _shared_spans(batch)
+
+
+def shared_joint(batch: OpenQAScores, skip_unread: bool) -> Tensor:
+    """``shared`` with each span times its passage's probability.
+
+    Use when the reader is to teach the question encoder, too. Rival: ``shared``, whose early loss alone does.
+    """
+    return _early(batch, skip_unread) + _joint(batch, is_shared=True)
+
+
+def shared_rerank(batch: OpenQAScores, skip_unread: bool) -> Tensor:
+    """``shared`` and the likelihood of the passages that hold an answer by the reader's selection head.
+
+    Use when the reader is to re-rank passages. Rival: ``shared``, where the retriever's scores rank them.
+    """
+    holds = (batch.spans[..., 0] >= 0).any(-1)
+    return _early(batch, skip_unread) + _shared_spans(batch) + early_loss(batch.selection, batch.present, holds)
+
+
+def joint(batch: OpenQAScores, skip_unread: bool) -> Tensor:
+    """Spans normalised inside each passage, times the passage's probability.
+
+    Use to compare with ORQA (Lee et al. 2019). Rival: ``shared_joint``.
+    """
+    return _early(batch, skip_unread) + _joint(batch, is_shared=False)
+
+
+def separate(batch: OpenQAScores, skip_unread: bool) -> Tensor:
+    """Spans normalised inside each passage, summed over passages as in the released code; DPR takes the mean.
+
+    Use to see what shared normalisation adds. Rival: ``shared``.
+    """
+    spans = joint_loss(batch.start, batch.end, batch.tokens, batch.spans, torch.zeros_like(batch.selection), shared=False)
+    return _early(batch, skip_unread) + spans
+
+
+def _early(batch: OpenQAScores, skip_unread: bool) -> Tensor:
+    read = (batch.spans[..., 0] >= 0).any(-1).any(-1)
+    holds = batch.holds & read[:, None] if skip_unread else batch.holds
+    return early_loss(batch.retrieval, torch.ones_like(holds), holds)
+
+
+def _shared_spans(batch: OpenQAScores) -> Tensor:
+    return span_loss(batch.start, batch.end, batch.tokens, batch.spans, shared=True)
+
+
+def _joint(batch: OpenQAScores, is_shared: bool) -> Tensor:
+    passages = batch.retrieval.float().log_softmax(-1).gather(-1, batch.ranks)
+    return joint_loss(batch.start, batch.end, batch.tokens, batch.spans, passages, is_shared)

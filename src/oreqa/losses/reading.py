@@ -10,8 +10,49 @@ and last tokens of every occurrence of an answer, -1 where there are fewer than 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderLogits:
+    """A batch of the reader: ``G`` questions with up to ``P`` passages of up to ``T`` tokens each."""
+
+    start: Tensor
+    end: Tensor
+    """Logits of an answer's first and last token, ``[G, P, T]``."""
+    selection: Tensor
+    """Logits of a passage's holding an answer, ``[G, P]``."""
+    tokens: Tensor
+    """Bool, ``[G, P, T]``: tokens that an answer may hold."""
+    spans: Tensor
+    """``[G, P, S, 2]``: first and last tokens of the answers, -1 where there are fewer than ``S``."""
+    present: Tensor
+    """Bool, ``[G, P]``: real passages."""
+
+
+def dpr(batch: ReaderLogits, null: bool) -> Tensor:
+    """``span_loss`` inside each passage plus ``selection_loss``, as DPR has them; ``null`` as in ``selection_loss``.
+
+    Use when passages are read apart and compared by their selection logits. Rival: ``shared``.
+    """
+    return _span_and_selection(batch, null, shared=False)
+
+
+def shared(batch: ReaderLogits, null: bool) -> Tensor:
+    """``span_loss`` over all passages of a question plus ``selection_loss``; ``null`` as in ``selection_loss``.
+
+    Use when spans of several passages are ranked by their own scores, as ProQA does. Rival: ``dpr``.
+    """
+    return _span_and_selection(batch, null, shared=True)
+
+
+def _span_and_selection(batch: ReaderLogits, null: bool, shared: bool) -> Tensor:
+    holds = (batch.spans[..., 0] >= 0).any(-1)
+    selection = selection_loss(batch.selection, batch.present, holds, null)
+    return span_loss(batch.start, batch.end, batch.tokens, batch.spans, shared) + selection
 
 
 def span_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, shared: bool) -> Tensor:

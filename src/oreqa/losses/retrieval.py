@@ -6,8 +6,33 @@ printed formula leaves out the logarithm). A batch holds ``Q`` questions and ``C
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
+
+SOFT_SHARE = 0.5
+"""Share of the classifier's distribution in ``soft_labels``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrieverVectors:
+    """A batch of the dual encoder: ``Q`` questions and the ``C`` candidates of all of them, of all processes."""
+
+    questions: Tensor
+    """``[Q, D]``, unit vectors unless the recipe says otherwise."""
+    candidates: Tensor
+    """``[C, D]``; with late chunking a sentence's vector plus a part of its passage's."""
+    positives: Tensor
+    """``[Q]``: the number of each question's positive candidate."""
+    weights: Tensor
+    """``[Q]``: how much each question counts."""
+    answering: Tensor
+    """Bool, ``[Q, C]``: candidates that are known to answer the question, or are blank, and are no negatives of it."""
+    scored: Tensor
+    """``[Q, L]``: numbers of candidates that a classifier scored for the question, -1 where there are fewer than ``L``."""
+    teacher: Tensor
+    """``[Q, L]``: the classifier's logits of these."""
 
 
 def weighted_softmax(
@@ -39,3 +64,23 @@ def soft_label_loss(
     log_probabilities = scores.masked_fill(~present, -1e9).log_softmax(-1)
     cross_entropy = -(target * log_probabilities).sum(-1) * (present.sum(-1) > 1)
     return (weights * cross_entropy).mean()
+
+
+def softmax(batch: RetrieverVectors, scale: float) -> Tensor:
+    """``weighted_softmax`` of a batch, the loss ``softmax`` of recipes.
+
+    Use when each question has its answer. Rival: ``soft_labels``, where a classifier has graded further candidates.
+    """
+    return weighted_softmax(batch.questions, batch.candidates, batch.positives, batch.weights, batch.answering, scale)
+
+
+def soft_labels(batch: RetrieverVectors, scale: float) -> Tensor:
+    """The mean of ``weighted_softmax`` and ``soft_label_loss``, where a batch has graded candidates.
+
+    Use when a classifier has scored several candidates of a question. Rival: ``softmax`` with silver pairs as positives.
+    """
+    hard = softmax(batch, scale)
+    if not batch.scored.shape[1]:
+        return hard
+    soft = soft_label_loss(batch.questions, batch.candidates, batch.scored, batch.teacher, batch.weights, scale)
+    return (1 - SOFT_SHARE) * hard + SOFT_SHARE * soft

@@ -12,7 +12,6 @@ Everything is computed in float32.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 
@@ -26,15 +25,13 @@ def gaussian_kl(means: Tensor, log_variances: Tensor) -> Tensor:
     return 0.5 * (means.float().square() + log_variances.exp() - log_variances - 1).sum(-1)
 
 
-def token_nll(logits: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
-    """``-log p(text) = - sum_t log softmax(logits_t)[target_t]`` of each text, in nats.
+def token_nll(logits: Tensor, targets: Tensor) -> Tensor:
+    """``-log softmax(logits_t)[target_t]`` of each token, in nats.
 
-    ``logits`` are ``[B, T, V]``, ``targets`` (``[B, T]``) token ids, ``mask`` (``[B, T]``, bool or 0 and 1) marks the real
-    tokens. Returns ``[B]``: the sum over tokens, not their mean, as in the variational bound (Bowman et al. 2016), where it
-    stands beside a KL that is a sum over dimensions. A text without tokens costs nothing.
+    ``logits`` are ``[N, V]``, ``targets`` (``[N]``) token ids; returns ``[N]``. A text's is their sum, not their mean,
+    as in the variational bound (Bowman et al. 2016), where it stands beside a KL that is a sum over dimensions.
     """
-    nll = nn.functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none")
-    return torch.where(mask.bool(), nll.view_as(targets), 0.0).sum(-1)
+    return nn.functional.cross_entropy(logits.float(), targets, reduction="none")
 
 
 def variational_loss(
@@ -45,5 +42,7 @@ def variational_loss(
     ``reconstruction`` (``[B]``) holds R, the sum of ``token_nll`` of both texts of a pair; ``kl`` (``[B]``) K, the sum of
     ``gaussian_kl`` of its two latent vectors; ``weights`` (``[B]``) those of the pairs. alpha is ``reconstruction_weight``
     and beta ``kl_weight``; alpha = beta = 1 is the negative variational bound.
+
+    Use to compare with geometry alignment (``losses.alignment``), its rival.
     """
     return (weights * (reconstruction_weight * reconstruction + kl_weight * kl)).mean()

@@ -11,7 +11,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from oreqa.arguments import with_article
-from oreqa.training.recipes import Optimiser, RecipeTable, table_of
+from oreqa.training.losses import OneOf
+from oreqa.training.recipes import Optimiser, RecipeTable, own_first, table_of
 from oreqa.training.train import RECIPES
 
 
@@ -29,11 +30,7 @@ class Key:
 def recipe_tables(kind: type[RecipeTable]) -> Iterator[tuple[str, list[Key]]]:
     """A recipe's keys, and those of its tables with their names in TOML, as ``[optimiser]`` and ``[[data]]``."""
     keys, tables = [], []
-    inherited = [
-        name for base in kind.__mro__[1:] for name in getattr(base, "__annotations__", {}) if name in kind.model_fields
-    ]
-    names = [name for name in kind.model_fields if name not in inherited]
-    for name in [*names, *(name for name in kind.model_fields if name in inherited)]:
+    for name in own_first(kind):
         field = kind.model_fields[name]
         section = table_of(field)
         if section is None:
@@ -59,6 +56,8 @@ def _value(kind: Any, limits: Sequence[Any]) -> str:
     """What a value can be, as ``path`` or ``integer >= 1``."""
     if hasattr(kind, "__metadata__"):  # Annotated
         kind, limits = kind.__origin__, [limit for field in kind.__metadata__ for limit in getattr(field, "metadata", ())]
+    if names := next((limit.names for limit in limits if isinstance(limit, OneOf)), None):
+        return ", ".join(names)
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
     if get_origin(kind) is tuple:

@@ -7,9 +7,9 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from oreqa.arguments import as_path, text_list
@@ -63,8 +63,19 @@ class Optimiser(RecipeTable):
     """What is computed in; auto is $OREQA_PRECISION, else bf16 where the hardware multiplies it, else f32."""
     checkpoint_steps: Count = 200
     """Steps between two checkpoints, from which an interrupted run resumes."""
-    tensorboard: bool = False
-    """Write TensorBoard's events (needs the package tensorboard)."""
+
+
+class FilePart(RecipeTable):
+    """A file to learn from: what the entries of ``[[data]]`` of all families hold."""
+
+    file: Path
+    epochs: Count = 1
+    """How often it is seen."""
+    titles: bool = True
+    """Whether the paragraphs' titles mean anything to a reader."""
+
+
+P = TypeVar("P", bound=FilePart)
 
 
 class Recipe(RecipeTable):
@@ -72,6 +83,11 @@ class Recipe(RecipeTable):
 
     data_root: Path = Path()
     """Folder that the paths of data files begin at."""
+    dev: Path | None = None
+    """A file to stop early on: dev_metric is measured at every checkpoint, and the best one is kept; without it, the last.
+    Of a SQuAD or MRQA file the held-out articles count."""
+    patience: Count = 3
+    """Checkpoints without a gain on dev before training stops."""
     seed: Seed = 0
     """What is random is drawn by it."""
     optimiser: Optimiser
@@ -80,7 +96,26 @@ class Recipe(RecipeTable):
     @property
     def files(self) -> list[Path]:
         """The files that the run reads."""
+        return [self.data_root / file for file in (*self._data_files(), *([self.dev] if self.dev else []))]
+
+    @property
+    def dev_file(self) -> Path | None:
+        """The path of ``dev``."""
+        return self.data_root / self.dev if self.dev else None
+
+    def _data_files(self) -> Iterable[Path]:
+        """The files to learn from, as the recipe names them."""
         raise NotImplementedError
+
+    def _rooted(self, parts: Iterable[P]) -> list[P]:
+        """The entries of ``[[data]]`` with the paths of their files."""
+        return [part.model_copy(update={"file": self.data_root / part.file}) for part in parts]
+
+    @model_validator(mode="after")
+    def _dev_keys_need_dev(self) -> Self:
+        for key in ("patience", "dev_metric"):
+            self._refuse_ignored(key, self.dev is not None, "dev=FILE")
+        return self
 
 
 R = TypeVar("R", bound=Recipe)
@@ -111,7 +146,8 @@ def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] =
         if unknown is not None:
             place = _setting(unknown, changes) or str(path)
             raise InputError(f"{place}: {_unknown_key(kind, unknown)}") from None
-        first = error.errors()[0]
+        names = own_first(kind)
+        first = min(error.errors(), key=lambda row: names.index(str(row["loc"][0])) if row["loc"] else len(names))
         key = ".".join(str(part) for part in first["loc"]) or "the recipe"
         place = _setting(first["loc"], changes) or f"{path}: {key}"
         raise InputError(f"{place}: {_plain(first['msg'])}{_hint(kind, first['loc'], first['type'])}") from None
@@ -162,7 +198,7 @@ def _hint(kind: type[RecipeTable], place: Sequence[int | str], error: str) -> st
 def _unknown_key(kind: type[RecipeTable], place: Sequence[int | str]) -> str:
     """Suggest known keys for an unknown one: that of the same name elsewhere, or else one like it."""
     last = str(place[-1])
-    keys = list(table_at(kind, place[:-1]).model_fields)
+    keys = own_first(table_at(kind, place[:-1]))
     elsewhere = [last] if last in kind.model_fields else []
     elsewhere += [f"{table}.{last}" for table in kind.model_fields if last in table_at(kind, (table,)).model_fields]
     nearest = elsewhere or get_close_matches(last, keys, 1, cutoff=0.75)
@@ -187,6 +223,11 @@ def _set(content: dict[str, Any], setting: str) -> None:
         content[last] = value
     else:
         content.pop(last, None)
+
+
+def own_first(kind: type[RecipeTable]) -> list[str]:
+    """The keys of a table in the order of help pages: its own, then those that it has in common with others."""
+    return sorted(kind.model_fields, key=lambda name: name not in kind.__annotations__)
 
 
 def table_at(kind: type[RecipeTable], place: Sequence[int | str]) -> type[RecipeTable]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
+from training_parts import examples_of
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
@@ -35,7 +36,7 @@ def extractor_recipe(tiny: Path, *files: Path, epochs: int = 1, **changes: objec
 def test_windows_mark_every_span_that_was_asked_about(squad_file: Path, tiny: Path) -> None:
     inputs = ExtractorInputs(tiny / "tokenizer.json", 80, 8)
     recipe = extractor_recipe(tiny, squad_file, max_tokens=80, epochs=2)
-    examples = extractor_examples(recipe, inputs)
+    examples = examples_of(extractor_examples, recipe, inputs, answer_tokens=recipe.answer_tokens)
     train, _ = split_articles(load_paragraphs(squad_file))
     assert len(examples) == 2 * len(train)
     for example in examples:
@@ -47,7 +48,8 @@ def test_windows_mark_every_span_that_was_asked_about(squad_file: Path, tiny: Pa
         assert texts[0].startswith(("fox", "f ##ox"))
         assert texts[1].startswith(("house", "h ##ouse"))
         assert len(example.opens) == len(example.closes) == len(example.window.ids)
-    assert [e.window.ids for e in extractor_examples(recipe, inputs)] == [e.window.ids for e in examples]
+    again = examples_of(extractor_examples, recipe, inputs, answer_tokens=recipe.answer_tokens)
+    assert [e.window.ids for e in again] == [e.window.ids for e in examples]
 
 
 def test_a_passage_of_two_files_is_seen_once_with_the_spans_of_both(tmp_path: Path, tiny: Path) -> None:
@@ -56,7 +58,7 @@ def test_a_passage_of_two_files_is_seen_once_with_the_spans_of_both(tmp_path: Pa
         questions = tuple(Question(answer, "?", (Gold(answer, text.index(answer)),)) for answer in answers)
         shared, single = Paragraph("T1", text, questions), Paragraph("T1", f"{text} {name}", questions)
         save_squad(tmp_path / f"{name}.json", [shared, single])
-    passages = load_passages(extractor_recipe(tiny, tmp_path / "a.json", tmp_path / "b.json"))
+    passages = load_passages(extractor_recipe(tiny, tmp_path / "a.json", tmp_path / "b.json").parts)
     assert [{text[start:end] for start, end in passage.answers} for passage in passages] == [
         {"fox", "den", "home"},
         {"fox", "den"},
@@ -70,13 +72,14 @@ def test_what_one_file_holds_out_is_in_no_other(tmp_path: Path, tiny: Path) -> N
     titles = {is_held_out(Paragraph(title, text, ())): title for title in map(str, range(100))}
     for name, held in (("a", False), ("b", True)):
         save_squad(tmp_path / f"{name}.json", [Paragraph(titles[held], text, questions)])
-    assert load_passages(extractor_recipe(tiny, tmp_path / "a.json"))
-    assert load_passages(extractor_recipe(tiny, tmp_path / "a.json", tmp_path / "b.json")) == []
+    assert load_passages(extractor_recipe(tiny, tmp_path / "a.json").parts)
+    assert load_passages(extractor_recipe(tiny, tmp_path / "a.json", tmp_path / "b.json").parts) == []
 
 
 def test_collate_allows_whole_words_that_are_short_enough(squad_file: Path, tiny: Path) -> None:
     recipe = extractor_recipe(tiny, squad_file, answer_tokens=7)
-    examples = extractor_examples(recipe, ExtractorInputs(tiny / "tokenizer.json", 48, 8))[:5]
+    inputs = ExtractorInputs(tiny / "tokenizer.json", 48, 8)
+    examples = examples_of(extractor_examples, recipe, inputs, answer_tokens=recipe.answer_tokens)[:5]
     batch = collate_windows(examples, 7)
     for n, example in enumerate(examples):
         size = len(example.window.ids)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 from tiny_models import make_generator
+from training_parts import examples_of
 
 pytest.importorskip("torch")
 
@@ -54,7 +55,7 @@ def inputs_of(recipe: GeneratorRecipe, backbone: Path) -> GeneratorInputs:
 def test_an_example_is_the_answer_marked_in_its_context_and_the_question(squad_file: Path, tiny_generator: Path) -> None:
     recipe = generator_recipe(squad_file, tiny_generator)
     inputs = inputs_of(recipe, tiny_generator)
-    examples = generator_examples(recipe, inputs)
+    examples = examples_of(generator_examples, recipe, inputs)
     train, _ = split_articles(load_paragraphs(squad_file))
     pieces = [[inputs._tokenizer.id_to_token(i) for i in example.prefix + example.question] for example in examples]
     assert len(examples) == 2 * len(train)
@@ -83,7 +84,7 @@ def test_pairs_are_learned_from_with_and_without_a_context(tiny_generator: Path,
     expected = zip(
         inputs.prefixes([alone, inside], ["story"] * 2), inputs.questions(["who sleeps", "who jumps"]), strict=True
     )
-    examples = generator_examples(recipe, inputs)
+    examples = examples_of(generator_examples, recipe, inputs)
     assert sorted((e.prefix, e.question) for e in examples) == sorted(expected)
 
 
@@ -97,9 +98,9 @@ def test_a_paragraph_that_is_held_out_in_one_file_is_not_learned_from_another(
     data = [{"file": str(file), "style": "story"} for file in (squad_file, tmp_path / "pairs.jsonl")]
     recipe = generator_recipe(squad_file, tiny_generator, data=data)
     inputs = inputs_of(recipe, tiny_generator)
-    alone = generator_examples(generator_recipe(squad_file, tiny_generator), inputs)
+    alone = examples_of(generator_examples, generator_recipe(squad_file, tiny_generator), inputs)
     assert held_out
-    assert len(generator_examples(recipe, inputs)) == len(alone) + 1
+    assert len(examples_of(generator_examples, recipe, inputs)) == len(alone) + 1
 
 
 def test_silver_pairs_and_answers_that_are_not_where_they_should_be_are_passed_over(
@@ -119,7 +120,7 @@ def test_silver_pairs_and_answers_that_are_not_where_they_should_be_are_passed_o
     recipe = generator_recipe(tmp_path / "squad.json", tiny_generator, data=data)
     inputs = inputs_of(recipe, tiny_generator)
     answers = []
-    for example in generator_examples(recipe, inputs):
+    for example in examples_of(generator_examples, recipe, inputs):
         pieces = [inputs._tokenizer.id_to_token(i) for i in example.prefix]
         answers.append("".join(pieces[pieces.index("[unused0]") + 1 : pieces.index("[unused1]")]).replace("##", ""))
     assert sorted(answers) == ["dog4", "fox3"]
@@ -145,14 +146,14 @@ def test_files_have_their_own_styles_epochs_and_draws(squad_file: Path, tiny_gen
     twice = {"file": str(squad_file), "style": "story", "epochs": 2, "questions": 3}
     recipe = generator_recipe(squad_file, tiny_generator, data=[twice, {"file": str(squad_file), "style": "search"}])
     inputs = inputs_of(recipe, tiny_generator)
-    examples = generator_examples(recipe, inputs)
+    examples = examples_of(generator_examples, recipe, inputs)
     styles = [example.prefix[1] for example in examples]
     story, search = (inputs.token_id(f"[unused{number}]") for number in (2, 3))
     count = 2 * len(split_articles(load_paragraphs(squad_file))[0])
     assert (styles.count(story), styles.count(search)) == (6, count)
     assert styles[count + 3 :] == [story] * 3
-    assert generator_examples(recipe, inputs) == examples
-    assert generator_examples(recipe.model_copy(update={"seed": 1}), inputs) != examples
+    assert examples_of(generator_examples, recipe, inputs) == examples
+    assert examples_of(generator_examples, recipe.model_copy(update={"seed": 1}), inputs) != examples
 
 
 def test_a_batch_predicts_each_token_of_each_question_from_the_one_before() -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from training_parts import examples_of
 
 pytest.importorskip("torch")
 
@@ -34,7 +35,7 @@ def test_a_batch_predicts_the_question_from_passage_and_answer(squad_file: Path,
     folder = make_seq2seq(tmp_path / kind, kind)
     recipe = paper_recipe(squad_file, folder)
     model, inputs = start_seq2seq(recipe, folder)
-    examples = generator_examples(recipe, inputs)
+    examples = examples_of(generator_examples, recipe, inputs)
     text = inputs.text([i for i in examples[0].prefix if i > 3], MarkedAnswer("", "", 0, 0))
     assert "jumps over dog" in text.replace("  ", " ") or "jumpsoverdog" in text.replace(" ", "")
     batch = seq2seq_collate(model)([GeneratorExample([5, 6, 2, 7, 2], [8, 9, 2]), GeneratorExample([5, 2, 7, 2], [4, 2])])

@@ -26,20 +26,35 @@ from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.evaluation.openqa import evaluate_openqa  # noqa: E402
 from oreqa.index.passages import index_passages  # noqa: E402
 from oreqa.index.store import Settings  # noqa: E402
+from oreqa.losses import open_retrieval  # noqa: E402
+from oreqa.losses.open_retrieval import OpenQAScores  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
+from oreqa.models.encoder.folder import EncoderFolder  # noqa: E402
+from oreqa.models.encoder.module import DualEncoder  # noqa: E402
 from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
 from oreqa.models.reader.module import read_groups  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
-from oreqa.progress import no_progress  # noqa: E402
+from oreqa.progress import ignore, no_progress  # noqa: E402
 from oreqa.text.answers import normalize_answer  # noqa: E402
-from oreqa.training.losses import OPENQA_LOSSES, OpenQAScores  # noqa: E402
+from oreqa.training.openqa.data import match_questions, open_collection  # noqa: E402
 from oreqa.training.openqa.loss import OpenQALossOfBatch, OpenQAModel, QuestionCollator  # noqa: E402
 from oreqa.training.openqa.recipe import OpenQARecipe  # noqa: E402
-from oreqa.training.openqa.train import LAMBDAS, train_openqa  # noqa: E402
+from oreqa.training.openqa.train import (  # noqa: E402
+    LAMBDAS,
+    DevSet,
+    start_question_encoder,
+    start_reader,
+    train_openqa,
+    write_lambda,
+)
 from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.retriever.save import save_encoder  # noqa: E402
 
 LOSSES = ["shared", "shared_joint", "shared_rerank", "joint", "separate"]
+
+
+def encoder_of(recipe: OpenQARecipe, folder: EncoderFolder) -> DualEncoder:
+    return start_question_encoder(folder, recipe.dropout, freeze_embeddings=recipe.freeze_embeddings)
 
 
 def openqa_recipe(tiny: Path, tiny_reader: Path, file: Path, **changes: object) -> OpenQARecipe:
@@ -100,12 +115,12 @@ def test_matches_are_those_of_a_slow_search_and_resume(
 ) -> None:
     recipe = openqa_recipe(tiny, tiny_reader, squad_file, early_depth=5, match_depth=7)
     folder = Encoder(tiny).folder
-    collection = openqa_data.open_collection(recipe, folder, tmp_path / "work", "cpu", no_progress)
+    collection = open_collection(None, squad_file, folder, recipe.passages, tmp_path / "work", "cpu", no_progress)
     questions = answered_questions(squad_file)
     vectors = Encoder(tiny).encode([question.text for question in questions])
     monkeypatch.setattr(openqa_data, "TOGETHER", 4)
     file = tmp_path / "matches.jsonl"
-    rows = openqa_data.match_questions(recipe, collection, vectors, questions, file, lambda _: None)
+    rows = match_questions(collection, vectors, questions, recipe.match_depth, file, ignore)
     texts = [passage.text for passage in load_passages(squad_file)]
     assert [text for _, text in collection.texts] == texts
     for row, vector in zip(rows, vectors, strict=True):
@@ -114,15 +129,15 @@ def test_matches_are_those_of_a_slow_search_and_resume(
     assert any(len(row.matches) for row in rows)
     whole = file.read_text()
     file.write_text(whole[: len(whole) // 2])
-    openqa_data.match_questions(recipe, collection, vectors, questions, file, lambda _: None)
+    match_questions(collection, vectors, questions, recipe.match_depth, file, ignore)
     assert file.read_text() == whole
 
 
 class _KilledAt(openqa.OpenQALossOfBatch):
     """A run that ends before its batch of this number."""
 
-    def __init__(self, batch: int, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, batch: int, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
         self.left = batch
 
     def __call__(self, model: Any, batch: Any) -> Any:
@@ -228,15 +243,15 @@ def test_a_batch_is_what_a_slow_retrieval_and_reading_give(
     """Scores, matches, windows, their spans and their passages' ranks, question by question, against loops."""
     recipe = openqa_recipe(tiny, tiny_reader, squad_file, early_depth=6, match_depth=9, passages=3, max_tokens=32, overlap=8)
     folder = Encoder(tiny).folder
-    collection = openqa_data.open_collection(recipe, folder, tmp_path / "work", "cpu", no_progress)
+    collection = open_collection(None, squad_file, folder, recipe.passages, tmp_path / "work", "cpu", no_progress)
     asked = answered_questions(squad_file)[:5]
     vectors = Encoder(tiny, precision="f32").encode([question.text for question in asked])
-    rows = openqa_data.match_questions(recipe, collection, vectors, asked, tmp_path / "m.jsonl", lambda _: None)
+    rows = match_questions(collection, vectors, asked, recipe.match_depth, tmp_path / "m.jsonl", ignore)
     inputs = ReaderInputs(tiny_reader / "tokenizer.json", 32, titles=True, closing=True)
-    model = OpenQAModel(openqa._start_encoder(recipe, folder), openqa._start_reader(recipe, tiny_reader)).eval()
+    model = OpenQAModel(encoder_of(recipe, folder), start_reader(recipe, tiny_reader)).eval()
     seen: dict[str, Any] = {}
 
-    def keep_scores(_: OpenQARecipe, scores: OpenQAScores) -> torch.Tensor:
+    def keep_scores(scores: OpenQAScores) -> torch.Tensor:
         seen["scores"] = scores
         return torch.zeros(())
 
@@ -244,10 +259,11 @@ def test_a_batch_is_what_a_slow_retrieval_and_reading_give(
         seen["reading"] = reading
         return read_groups(module, reading)
 
-    monkeypatch.setitem(openqa_loss.OPENQA_LOSSES, recipe.loss, keep_scores)  # type: ignore[arg-type]
     monkeypatch.setattr(openqa_loss, "read_groups", keep_reading)
     with torch.no_grad():
-        OpenQALossOfBatch(recipe, model, collection, rows, inputs)(model, QuestionCollator(folder, rows)(range(len(rows))))
+        OpenQALossOfBatch(model, keep_scores, collection, rows, inputs, early_depth=6, passages=3, scale=recipe.scale)(
+            model, QuestionCollator(folder, rows)(range(len(rows)))
+        )
     scores, ids = seen["scores"], seen["reading"]["input_ids"]
     spans = 0
     for number, (row, vector) in enumerate(zip(rows, vectors, strict=True)):
@@ -279,10 +295,7 @@ def test_a_batch_is_what_a_slow_retrieval_and_reading_give(
 
 
 @pytest.mark.parametrize("skip", [True, False])
-def test_a_question_that_is_not_read_is_skipped_or_still_retrieved(
-    squad_file: Path, tiny: Path, tiny_reader: Path, skip: bool
-) -> None:
-    recipe = openqa_recipe(tiny, tiny_reader, squad_file, skip_unread=skip)
+def test_a_question_that_is_not_read_is_skipped_or_still_retrieved(skip: bool) -> None:
     generator = torch.Generator().manual_seed(0)
     retrieval, start, end = (torch.randn(2, size, generator=generator) for size in (4, 6, 6))
     retrieval.requires_grad_()
@@ -298,14 +311,13 @@ def test_a_question_that_is_not_read_is_skipped_or_still_retrieved(
         present=torch.ones(2, 1, dtype=torch.bool),
         ranks=torch.zeros(2, 1, dtype=torch.long),
     )
-    OPENQA_LOSSES["shared"](recipe, scores).backward()
+    open_retrieval.shared(scores, skip_unread=skip).backward()
     learned = retrieval.grad.abs().sum(-1) > 0
     assert learned.tolist() == [True, not skip]
 
 
-def test_separate_passages_are_summed_over(squad_file: Path, tiny: Path, tiny_reader: Path) -> None:
+def test_separate_passages_are_summed_over() -> None:
     """-log of the sum over passages and spans of P(span | passage): one passage that is certain leaves nothing to learn."""
-    recipe = openqa_recipe(tiny, tiny_reader, squad_file, loss="separate")
     generator = torch.Generator().manual_seed(0)
     start, end = (torch.randn(1, 3, 5, generator=generator) for _ in range(2))
     spans = torch.tensor([[[[1, 2], [3, 3]], [[0, 4], [-1, -1]], [[-1, -1], [-1, -1]]]])
@@ -322,15 +334,13 @@ def test_separate_passages_are_summed_over(squad_file: Path, tiny: Path, tiny_re
     )
     p_start, p_end = (torch.softmax(logits.double(), -1)[0] for logits in (start, end))
     expected = -torch.log(p_start[0, 1] * p_end[0, 2] + p_start[0, 3] * p_end[0, 3] + p_start[1, 0] * p_end[1, 4])
-    assert OPENQA_LOSSES["separate"](recipe, scores).item() == pytest.approx(expected.item(), abs=1e-5)
+    assert open_retrieval.separate(scores, skip_unread=True).item() == pytest.approx(expected.item(), abs=1e-5)
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_each_window_has_the_probability_of_its_passage(
-    squad_file: Path, tiny: Path, tiny_reader: Path, shared: bool
-) -> None:
+def test_each_window_has_the_probability_of_its_passage(shared: bool) -> None:
     """Three windows, the second and the third of the second passage: -log of the sum of P(passage) P(span | passage)."""
-    recipe = openqa_recipe(tiny, tiny_reader, squad_file, loss="shared_joint" if shared else "joint")
+    loss = open_retrieval.shared_joint if shared else open_retrieval.joint
     generator = torch.Generator().manual_seed(0)
     start, end = (torch.randn(1, 3, 4, generator=generator) for _ in range(2))
     retrieval = torch.tensor([[2.0, 1.0, -1.0]])
@@ -350,14 +360,12 @@ def test_each_window_has_the_probability_of_its_passage(
         torch.softmax(logits.double().flatten(1) if shared else logits.double(), -1).reshape(3, 4) for logits in (start, end)
     )
     expected = -torch.log(p[0] * p_start[0, 0] * p_end[0, 1] + p[1] * p_start[2, 2] * p_end[2, 3])
-    assert OPENQA_LOSSES[recipe.loss](recipe, scores).item() == pytest.approx(expected.item(), abs=1e-5)
+    assert loss(scores, skip_unread=True).item() == pytest.approx(expected.item(), abs=1e-5)
 
 
 def test_the_readers_attention_has_its_own_dropout(squad_file: Path, tiny: Path, tiny_reader: Path) -> None:
     for changes, rates in (({}, (0.2, 0.2)), ({"attention_dropout": 0.0}, (0.2, 0.0))):
-        config = openqa._start_reader(
-            openqa_recipe(tiny, tiny_reader, squad_file, dropout=0.2, **changes), tiny_reader
-        ).config
+        config = start_reader(openqa_recipe(tiny, tiny_reader, squad_file, dropout=0.2, **changes), tiny_reader).config
         assert (config.hidden_dropout_prob, config.attention_probs_dropout_prob) == rates
 
 
@@ -384,14 +392,18 @@ def test_lambda_is_the_smallest_of_those_that_answer_most(
             question[:, 0] = 1.0
             return question
 
-    monkeypatch.setattr(openqa, "Reader", lambda *_, **__: FakeReader())
     monkeypatch.setattr(openqa, "current_encoder", lambda *_: FakeEncoder())
-    save_encoder(openqa._start_encoder(recipe, folder), folder, folder.pooling, folder.max_tokens, tmp_path / "retriever")
+    encoder = encoder_of(recipe, folder)
+    save_encoder(encoder, folder, folder.pooling, folder.max_tokens, tmp_path / "retriever")
     (tmp_path / "reader").mkdir()
     dev = [OpenQuestion("1", "who", ("Right",)), OpenQuestion("2", "what", ("other",))]
-    record = openqa._fit_lambda(recipe, folder, openqa._start_encoder(recipe, folder), collection, dev, tmp_path, "cpu")
-    assert record["lambda"] == 10.0  # half a point times 10 is more than 3, times 5 it is not
-    assert record["dev_em"] == [[value, 50.0 if value >= 10 else 0.0] for value in LAMBDAS]
+    reranks = loss == "shared_rerank"
+    em = DevSet(dev, collection, folder, passages=2, reranks=reranks).em_by_lambda(encoder, FakeReader())  # type: ignore[arg-type]
+    assert em == [50.0 if value >= 10 else 0.0 for value in LAMBDAS]  # half a point times 10 is more than 3, times 5 not
+    assert write_lambda(em, reranks, tmp_path) == {
+        "lambda": 10.0,
+        "dev_em": [[v, e] for v, e in zip(LAMBDAS, em, strict=True)],
+    }
     fitted = json.loads((tmp_path / "reader" / "fitted.json").read_text())["combination"]
     assert fitted[part] == 10.0
     assert fitted["retrieval"] + fitted["selection"] == 10.0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer
+from training_parts import pool_of
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.train
@@ -25,7 +26,7 @@ def prepared(tiny: Path, pairs: list[Pair], **changes: object) -> tuple[PairPool
     recipe = RetrieverRecipe.model_validate({
         "kind": "retriever", "data": ["d"], "max_tokens": 42, "optimiser": {"learning_rate": 1, "batch": 9}, **changes,
     })  # fmt: skip
-    pool = PairPool(recipe, pairs)
+    pool = pool_of(recipe, pairs)
     folder = replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens)
     return pool, RetrieverCollator(folder, pairs, pool.answers, recipe.unit)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from training_parts import loss_of, model_of, pool_of
 
 torch = pytest.importorskip("torch")
 
@@ -21,17 +22,16 @@ from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignm
 from oreqa.losses.retrieval import weighted_softmax  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.folders import model_fingerprint  # noqa: E402
+from oreqa.training.loop import Tensors  # noqa: E402
 from oreqa.training.recipes import load_recipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.retriever.collator import RetrieverCollator  # noqa: E402
 from oreqa.training.retriever.cross_side import CrossAttention, load_cross, start_cross  # noqa: E402
-from oreqa.training.retriever.examples import PairPool  # noqa: E402
-from oreqa.training.retriever.loss import RetrievalLoss  # noqa: E402
-from oreqa.training.retriever.model import RetrieverModel, start_model  # noqa: E402
+from oreqa.training.retriever.loss import PASSAGE_WEIGHT  # noqa: E402
+from oreqa.training.retriever.model import RetrieverModel  # noqa: E402
 from oreqa.training.retriever.recipe import RetrieverRecipe  # noqa: E402
 from oreqa.training.retriever.start import start_encoder  # noqa: E402
 from oreqa.training.retriever.train import train_retriever  # noqa: E402
-from oreqa.training.trainer import Tensors  # noqa: E402
 
 pytestmark = pytest.mark.train
 
@@ -51,14 +51,14 @@ def recipe_for(tiny: Path, **changes: object) -> RetrieverRecipe:
 
 def a_batch(tiny: Path, recipe: RetrieverRecipe, pairs: list[Pair]) -> Tensors:
     folder = replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens)
-    pool = PairPool(recipe, pairs)
+    pool = pool_of(recipe, pairs)
     return RetrieverCollator(folder, pairs, pool.answers)(pool.draw(random.Random(0)))
 
 
 def a_model(tiny: Path, recipe: RetrieverRecipe, **settings: object) -> RetrieverModel:
     """In evaluation, with random attention that differs between its parts."""
     torch.manual_seed(0)
-    model = start_model(start_encoder(tiny, {**SETTINGS, **settings}, 0.0), recipe).eval()
+    model = model_of(start_encoder(tiny, {**SETTINGS, **settings}, 0.0), recipe).eval()
     assert model.cross is not None
     with torch.no_grad():
         for weight in (*model.cross.attention.parameters(), *model.cross.tower.parameters()):
@@ -113,14 +113,14 @@ def test_a_pair_is_encoded_as_if_it_were_alone(tiny: Path, context: str, setting
     recipe = recipe_for(tiny, context=context, alignment={})
     model = a_model(tiny, recipe, **settings)
     assert model.cross is not None
-    loss = RetrievalLoss(recipe, model, 1)
+    loss = loss_of(recipe, model, 1)
     together = a_batch(tiny, recipe, PAIRS)
-    (call,) = loss._calls(together, None)["pairs"]
+    (call,) = loss.calls(together)["pairs"]
     vectors = model(**call)
     assert vectors.shape == (3, 2, 64 if settings else 32)
     assert len({round(float(value), 4) for value in vectors.detach()[..., 0].flatten()}) == 6
     for number, pair in enumerate(PAIRS):
-        (alone,) = loss._calls(a_batch(tiny, recipe, [pair]), None)["pairs"]
+        (alone,) = loss.calls(a_batch(tiny, recipe, [pair]))["pairs"]
         torch.testing.assert_close(model(**alone)[0], vectors[number], atol=1e-5, rtol=0)
 
     # by hand, of one pair: its tokens' states, refined by each other's, and pooled
@@ -156,14 +156,14 @@ def test_the_loss_is_the_three_parts(
     model, batch = a_model(tiny, recipe), a_batch(tiny, recipe, PAIRS)
     batch["weights"] = torch.tensor(weights)
     model.batches += risen
-    loss = RetrievalLoss(recipe, model, epoch_batches=2)
-    vectors = {side: torch.cat([model(**call) for call in calls]) for side, calls in loss._calls(batch, None).items()}
+    loss = loss_of(recipe, model, epoch_batches=2)
+    vectors = {side: torch.cat([model(**call) for call in calls]) for side, calls in loss.calls(batch).items()}
     value = float(loss.of_vectors(vectors, batch).detach())
 
     plain = recipe_for(tiny, scale=20.0)
-    dual_loss = float(RetrievalLoss(plain, model, 1).of_vectors(vectors, batch).detach())
+    dual_loss = float(loss_of(plain, model, 1).of_vectors(vectors, batch).detach())
     rows = batch["rows"][batch["positives"]], batch["outputs"][batch["positives"]]
-    answers = vectors["passages"][rows] + recipe.passage_weight * vectors["passages"][rows[0], 0]
+    answers = vectors["passages"][rows] + PASSAGE_WEIGHT * vectors["passages"][rows[0], 0]
     cross = PairVectors(vectors["pairs"][:, 0], vectors["pairs"][:, 1])
     no_other = torch.zeros(3, 3, dtype=torch.bool)
     cross_loss = weighted_softmax(cross.questions, cross.answers, torch.arange(3), batch["weights"], no_other, recipe.scale)
@@ -178,7 +178,7 @@ def test_the_loss_is_the_three_parts(
 def test_the_alignment_rises_with_every_batch_of_training(tiny: Path) -> None:
     recipe = recipe_for(tiny, alignment={})
     model, batch = a_model(tiny, recipe), a_batch(tiny, recipe, PAIRS)
-    loss = RetrievalLoss(recipe, model, epoch_batches=4)
+    loss = loss_of(recipe, model, epoch_batches=4)
     for training, batches in ((False, 0), (True, 1), (True, 2), (False, 2)):
         loss(model.train(training), batch)
         assert int(model.batches) == batches
@@ -191,7 +191,7 @@ def test_the_alignment_trains_the_cross_encoder_unless_it_is_detached(tiny: Path
     recipe = recipe_for(tiny, alignment={**shares, "detach": detach})
     model = a_model(tiny, recipe)
     assert model.cross is not None
-    RetrievalLoss(recipe, model, 1)(model, a_batch(tiny, recipe, PAIRS)).backward()
+    loss_of(recipe, model, 1)(model, a_batch(tiny, recipe, PAIRS)).backward()
     largest = {
         name: max(float(weight.grad.abs().max()) for weight in part.parameters() if weight.grad is not None)
         for name, part in (("cross", model.cross), ("dual", model.encoder))
@@ -217,8 +217,8 @@ def test_answers_of_one_text_are_no_negatives_of_the_cross_encoder(tiny: Path) -
     pairs = [*PAIRS, Pair("who leaps", PAIRS[0].positive)]
     recipe = recipe_for(tiny, alignment={"dual_share": 1e-12, "share": 0, "cross_share": 1})
     model, batch = a_model(tiny, recipe), a_batch(tiny, recipe, pairs)
-    loss = RetrievalLoss(recipe, model, 1)
-    vectors = {side: torch.cat([model(**call) for call in calls]) for side, calls in loss._calls(batch, None).items()}
+    loss = loss_of(recipe, model, 1)
+    vectors = {side: torch.cat([model(**call) for call in calls]) for side, calls in loss.calls(batch).items()}
     batch["answer_texts"][0] = batch["answer_texts"][3] = batch["candidate_texts"][batch["positives"][0]]
     questions, answers = vectors["pairs"].unbind(1)
     scores = recipe.scale * questions @ answers.T
@@ -251,9 +251,7 @@ def test_the_exported_folder_has_the_dual_encoder_alone(tiny: Path, tmp_path: Pa
     assert {name: content for name, content in files[True].items() if name not in cross} == files[False]
     loaded = load_cross(tmp_path / "True")
     inputs = a_batch(tiny, recipe, PAIRS)
-    (call,) = RetrievalLoss(recipe, RetrieverModel(start_encoder(tiny, SETTINGS, 0.0), loaded), 1)._calls(inputs, None)[
-        "pairs"
-    ]
+    (call,) = loss_of(recipe, RetrieverModel(start_encoder(tiny, SETTINGS, 0.0), loaded), 1).calls(inputs)["pairs"]
     assert torch.isfinite(loaded(**call)).all()
     for folder in ("True", "False"):
         (tmp_path / folder / "run.json").unlink()  # which tells the two trainings apart

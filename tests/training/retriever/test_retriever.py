@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 from tiny_models import make_model
+from training_parts import loss_of, model_of, pool_of
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
@@ -23,16 +24,12 @@ from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.fitted import Fitted, read_fitted  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.retriever.collator import RetrieverCollator  # noqa: E402
-from oreqa.training.retriever.examples import (  # noqa: E402
-    PairPool,
-    RetrieverExample,
-    by_passage,
-)
-from oreqa.training.retriever.loss import RetrievalLoss  # noqa: E402
-from oreqa.training.retriever.model import start_model  # noqa: E402
+from oreqa.training.retriever.examples import RetrieverExample, by_passage  # noqa: E402
+from oreqa.training.retriever.loss import PASSAGE_WEIGHT, RetrievalLoss  # noqa: E402
 from oreqa.training.retriever.recipe import RetrieverRecipe  # noqa: E402
 from oreqa.training.retriever.train import train_retriever  # noqa: E402
 
+SUPPORT = Path(__file__).parents[2] / "support"
 OPTIMISER = {"learning_rate": 3e-3, "batch": 6, "checkpoint_steps": 3}
 
 
@@ -46,7 +43,7 @@ def retriever_recipe(squad_file: Path, tiny: Path, **changes: object) -> Retriev
 
 def prepared(tiny: Path, recipe: RetrieverRecipe, pairs: list[Pair]) -> tuple[list[RetrieverExample], RetrieverCollator]:
     """The examples of one epoch in their order, and what makes batches of them."""
-    pool, rng = PairPool(recipe, pairs), random.Random(recipe.seed)
+    pool, rng = pool_of(recipe, pairs), random.Random(recipe.seed)
     folder = replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens)
     batches = by_passage(pool.draw(rng), recipe.optimiser.batch, rng)
     return [e for rows in batches for e in rows], RetrieverCollator(folder, pairs, pool.answers)
@@ -169,7 +166,6 @@ def test_the_weights_of_cosines_do_not_come_with_inner_products(squad_file: Path
     ("keys", "reason"),
     [
         ({"unit": "passage", "context": "cross_segment"}, "unit = passage has no sentence beside its passage"),
-        ({"unit": "passage", "passage_weight": 0.5}, "it needs context=late_chunking and unit=sentence"),
         ({"chunk": 4, "optimiser": {**OPTIMISER, "accumulate": 2}}, "chunk computes a batch of any size"),
     ],
 )
@@ -205,7 +201,7 @@ def test_silver_pairs_are_positives_or_missing_gold_or_no_negatives(tiny: Path, 
     pairs = [pair("gold", 0.9, "gold"), pair("good", 0.8), pair("fair", 0.6), pair("bad", 0.1)]
 
     def examples(**changes: object) -> list[tuple[str, float, set[str], tuple[float, ...]]]:
-        rows = PairPool(retriever_recipe(squad_file, tiny, **changes), pairs).draw(random.Random(0))
+        rows = pool_of(retriever_recipe(squad_file, tiny, **changes), pairs).draw(random.Random(0))
         return [(e.positive.answer, e.weight, {o.answer for o in e.others}, e.scores) for e in rows]
 
     assert examples() == [
@@ -221,16 +217,16 @@ def test_silver_pairs_are_positives_or_missing_gold_or_no_negatives(tiny: Path, 
     assert (answer, weight, others) == ("gold", 1.0, {"good", "fair", "bad"})
     assert sorted(scores) == [0.1, 0.6, 0.8, 0.9]
     lone = [*pairs[1:], *map(replace, pairs[1:])]  # twice the same, as files of several runs have it
-    (alone,) = PairPool(retriever_recipe(squad_file, tiny, **soft, negatives=1), lone).draw(
+    (alone,) = pool_of(retriever_recipe(squad_file, tiny, **soft, negatives=1), lone).draw(
         random.Random(0)
     )  # without gold the likeliest is the positive, once
     assert (alone.positive.answer, alone.weight) == ("good", pytest.approx(0.64))
     assert alone.scores[0] == 0.8
     bad = pairs[3:]  # the likeliest of its question, and still too unlikely
-    assert not PairPool(retriever_recipe(squad_file, tiny, **soft, negatives=1), bad).draw(random.Random(0))
+    assert not pool_of(retriever_recipe(squad_file, tiny, **soft, negatives=1), bad).draw(random.Random(0))
     top = retriever_recipe(squad_file, tiny, silver="missing_gold")
-    assert [example.positive.answer for example in PairPool(top, lone).draw(random.Random(0))] == ["good"]
-    assert not PairPool(retriever_recipe(squad_file, tiny, silver="none"), lone).draw(random.Random(0))
+    assert [example.positive.answer for example in pool_of(top, lone).draw(random.Random(0))] == ["good"]
+    assert not pool_of(retriever_recipe(squad_file, tiny, silver="none"), lone).draw(random.Random(0))
     rows, collate = prepared(tiny, retriever_recipe(squad_file, tiny), pairs)
     assert (collate(rows)["answer_texts"][0] >= 0).sum() == 3  # the bad one stays a negative
 
@@ -257,7 +253,7 @@ def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Pat
     assert lengths == sorted(lengths)
     sizes: list[tuple[int, ...]] = []
     model.register_forward_pre_hook(lambda _, args, given: sizes.append(given["input_ids"].shape), with_kwargs=True)
-    loss = RetrievalLoss(recipe, start_model(model, recipe), 1)
+    loss = loss_of(recipe, model_of(model, recipe), 1)
     whole = float(loss(model, batch).detach())
     assert len(sizes) == 2  # the questions, and all passages at once: they are few
     monkeypatch.setattr(retriever_loss, "FEWEST", 2)
@@ -296,8 +292,8 @@ def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: di
         batch = collate(examples[:6])
         torch.manual_seed(0)
         encoder = start_encoder(tiny, settings, 0.0, keys.get("encoder"))
-        model = start_model(encoder, recipe).train()
-        loss = RetrievalLoss(recipe, model, 1)(model, batch)
+        model = model_of(encoder, recipe).train()
+        loss = loss_of(recipe, model, 1)(model, batch)
         loss.backward()
         gradients.append(
             (float(loss.detach()), {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None})
@@ -322,16 +318,16 @@ def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, devi
 
     def slowly(loss: RetrievalLoss, model: torch.nn.Module) -> torch.Tensor:
         """Chunk after chunk, so that dropout is the same, with all that they leave behind kept."""
-        calls = loss._calls(batch, 2)
+        calls = loss.calls(batch, 2)
         assert all(len(chunks) > 1 for chunks in calls.values())
         return loss.of_vectors({side: torch.cat([model(**chunk) for chunk in calls[side]]) for side in calls}, batch)
 
     results = []
     for run in (slowly, lambda loss, model: loss(model, batch)):
         torch.manual_seed(3)
-        model = start_model(start_encoder(tiny, settings, 0.3), recipe).train().to(device)
+        model = model_of(start_encoder(tiny, settings, 0.3), recipe).train().to(device)
         torch.manual_seed(7)
-        loss = run(RetrievalLoss(recipe, model, 1), model)
+        loss = run(loss_of(recipe, model, 1), model)
         loss.backward()
         gradients = {n: p.grad.cpu() for n, p in model.named_parameters() if p.grad is not None}
         results.append((float(loss.detach()), gradients, torch.rand(1, device=device).item()))
@@ -354,7 +350,7 @@ def test_a_batch_that_fits_into_a_chunk_is_encoded_once(squad_file: Path, tiny: 
         model = start_encoder(tiny, settings, 0.0).train()
         encoded: list[int] = []
         model.register_forward_pre_hook(lambda _, a, given, e=encoded: e.append(len(given["input_ids"])), with_kwargs=True)
-        RetrievalLoss(recipe, start_model(model, recipe), 1)(model, collate(examples))
+        loss_of(recipe, model_of(model, recipe), 1)(model, collate(examples))
         counts[chunk] = sum(encoded)
     assert counts[6] == counts[None]
     assert counts[5] == 2 * counts[None]
@@ -409,7 +405,7 @@ def test_checkpoints_of_another_run_are_refused(squad_file: Path, tiny: Path, tm
     out = tmp_path / "cut"
     interrupted(lambda: train_recorded(train_retriever, recipe, out), 5)
     assert json.loads((out / "started.json").read_text())["recipe"]["epochs"] == 3
-    with pytest.raises(InputError, match=r"differs in epochs \(it has 3, not 4\), seed \(it has \d+, not 3\);"):
+    with pytest.raises(InputError, match=r"differs in seed \(it has \d+, not 3\), epochs \(it has 3, not 4\);"):
         train_recorded(train_retriever, recipe.model_copy(update={"seed": 3, "epochs": 4}), out)
     data = squad_file.read_bytes()
     squad_file.write_bytes(data + b" ")
@@ -483,12 +479,12 @@ def test_clusters_are_of_the_model_as_it_is(
     vectors: list[np.ndarray] = []
 
     def k_means(found: np.ndarray, number: int, points: int, seed: int) -> np.ndarray:
-        assert (number, points) == (4, 9)
+        assert (number, points) == (4, 1000)
         vectors.append(found)
         return np.zeros(len(found), np.int32)
 
     monkeypatch.setattr(clusters, "k_means", k_means)
-    keys = {"batches": "clusters", "clusters": 4, "cluster_points": 9}
+    keys = {"batches": "clusters", "clusters": 4}
     recipe = retriever_recipe(squad_file, tiny, epochs=3, max_tokens=64, **keys)
     train_retriever(recipe, tmp_path / "m")
     assert len(vectors) == 3
@@ -519,7 +515,7 @@ def test_passages_that_would_be_a_cluster_each_are_refused(squad_file: Path, tin
 
 
 def test_a_key_of_clusters_without_them_is_refused(squad_file: Path, tiny: Path) -> None:
-    for key in ("clusters", "cluster_points", "cluster_epochs"):
+    for key in ("clusters", "cluster_epochs"):
         with pytest.raises(ValueError, match=f"{key} = 3 would be ignored: it needs batches=clusters"):
             retriever_recipe(squad_file, tiny, batches="distinct", **{key: 3})
 
@@ -533,7 +529,7 @@ def test_training_stops_when_dev_no_longer_gains_and_keeps_the_best(
         states.append(model.passages.bert.encoder.layer[0].output.dense.weight.detach().clone().numpy())
         return next(measures)
 
-    monkeypatch.setattr("oreqa.training.retriever.train.dev_mrr", measure)
+    monkeypatch.setattr("oreqa.training.retriever.train.dev_score", measure)
     recipe = retriever_recipe(squad_file, tiny, epochs=12, dev=str(squad_file), patience=2)
     record = train_retriever(recipe, tmp_path / "m")
     assert record["dev"] == [[3, 1.0], [6, 3.0], [9, 2.0], [12, 3.0]]
@@ -547,7 +543,7 @@ def test_the_measure_is_what_the_saved_model_gets(squad_file: Path, tiny: Path, 
     task = load_task(squad_file, held_out=True)
     encoder = Encoder(tmp_path / "m")
     found = encoder.encode_passages([(p.title, p.text, [(s.start, s.end) for s in p.sentences]) for p in task.passages])
-    vectors = np.concatenate([rows[1:] + recipe.passage_weight * rows[:1] for rows in found])
+    vectors = np.concatenate([rows[1:] + PASSAGE_WEIGHT * rows[:1] for rows in found])
     scores = encoder.encode(task.questions) @ vectors.T
     ranks = [gold_ranks(own, gold)[0] for own, gold in zip(scores, task.gold, strict=True)]
     assert 100 * np.mean(1 / np.array(ranks)) == pytest.approx(max(mrr for _, mrr in record["dev"]), abs=2)
@@ -567,15 +563,6 @@ def test_beir_folders_are_trained_on(tiny: Path, tmp_path: Path) -> None:
     assert (record["pairs"], record["steps"]) == (12, 2)
 
 
-def test_tensorboard_is_asked_for_by_name(
-    squad_file: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("oreqa.training.trainer.find_spec", lambda name: None)
-    recipe = retriever_recipe(squad_file, tiny, optimiser={**OPTIMISER, "tensorboard": True})
-    with pytest.raises(InputError, match="pip install tensorboard"):
-        train_retriever(recipe, tmp_path / "m")
-
-
 GLOO = """
 import sys, torch, json, random
 from pathlib import Path
@@ -585,9 +572,8 @@ from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.datasets.load import load_training_pairs
 from oreqa.training.retriever.recipe import RetrieverRecipe
 from oreqa.training.retriever.collator import RetrieverCollator
-from oreqa.training.retriever.examples import PairPool, by_passage
-from oreqa.training.retriever.loss import RetrievalLoss
-from oreqa.training.retriever.model import start_model
+from oreqa.training.retriever.examples import by_passage
+from training_parts import loss_of, model_of, pool_of
 squad, tiny, out, chunk, towers, aligned, count = sys.argv[1:]
 torch.distributed.init_process_group("gloo")
 rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
@@ -595,17 +581,17 @@ recipe = RetrieverRecipe.model_validate({"kind": "retriever", "backbone": tiny, 
     "dropout": 0.0, "chunk": int(chunk) or None, "towers": towers,
     "alignment": {"ramp_epochs": 0} if aligned == "True" else None, "optimiser": {"learning_rate": 1e-3, "batch": 3}})
 pairs = load_training_pairs(Path(squad))
-pool = PairPool(recipe, pairs)
+pool = pool_of(recipe, pairs)
 collate = RetrieverCollator(replace(read_encoder_folder(Path(tiny)), max_tokens=48), pairs, pool.answers)
 examples = [e for rows in by_passage(pool.draw(random.Random(0)), 3, random.Random(0)) for e in rows][: int(count)]
 size = -(-len(examples) // world)
 part = examples[rank * size : (rank + 1) * size]
 torch.manual_seed(0)
 settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None, "towers": towers}
-trained = start_model(start_encoder(Path(tiny), settings, 0.0), recipe).train()
+trained = model_of(start_encoder(Path(tiny), settings, 0.0), recipe).train()
 model = torch.nn.parallel.DistributedDataParallel(trained, broadcast_buffers=False)
 # each process' loss is the mean over its questions; gradients become the mean over the processes
-loss = RetrievalLoss(recipe, trained, 1)(model, collate(part)) * len(part) * world / len(examples)
+loss = loss_of(recipe, trained, 1)(model, collate(part)) * len(part) * world / len(examples)
 loss.backward()
 total = loss.detach().clone()
 torch.distributed.all_reduce(total)
@@ -661,7 +647,7 @@ def test_two_processes_equal_one(
     import sys
 
     script = tmp_path / "gloo.py"
-    script.write_text(GLOO)
+    script.write_text(f"import sys; sys.path.insert(0, {str(SUPPORT)!r})\n{GLOO}")
     found = []
     for processes in (1, 2):
         out = tmp_path / f"{processes}.json"

@@ -172,7 +172,7 @@ def test_clusters_are_kept_for_those_who_resume_and_made_anew_at_the_interval(tm
         return np.random.default_rng(times).normal(size=(12, 4)).astype(np.float32)
 
     def clusters() -> PassageClusters:
-        return PassageClusters(passages, encode, 3, 1000, 2, 0, tmp_path / "checkpoints")
+        return PassageClusters(passages, encode, 3, 2, 0, tmp_path / "checkpoints")
 
     first, second, third = (clusters().of_round(number) for number in range(3))
     assert times == 2

@@ -19,7 +19,7 @@ from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
 from oreqa.models.graph.windows import Window, padded_windows
 from oreqa.progress import Advance, ignore
 from oreqa.training.batches import TOKENISED_TOGETHER, similar_length_batches
-from oreqa.training.trainer import Tensors
+from oreqa.training.loop import Tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,21 @@ def prediction_lists(
         right = [place for place, is_right in enumerate(row.right) if is_right]
         wrong = [place for place, is_right in enumerate(row.right) if not is_right][:pool]
         wrong = rng.sample(wrong, min(candidates - 1, len(wrong)))
-        spans = [row.spans[place] for place in (rng.choice(right), *wrong)]
-        shown = []
-        for span in spans:
-            title, text = row.passages[span.passage_number]
-            shown.append((row.question, Candidate(text[span.start : span.end], text, title, span.start)))
-        first, *others = inputs.windows(shown)
+        first, *others = inputs.windows([_shown(row, place) for place in (rng.choice(right), *wrong)])
         yield [LabelledWindow(first, 1.0, 1.0), *(LabelledWindow(window, 0.0, 1.0) for window in others)]
         advance(1)
+
+
+def first_predictions(row: ReaderPredictions, inputs: CrossEncoderInputs, count: int) -> CandidateList:
+    """The reader's ``count`` best spans for a question, with label 1 where they are right."""
+    windows = inputs.windows([_shown(row, place) for place in range(min(count, len(row.spans)))])
+    return [LabelledWindow(window, float(is_right), 1.0) for window, is_right in zip(windows, row.right, strict=False)]
+
+
+def _shown(row: ReaderPredictions, place: int) -> tuple[str, Candidate]:
+    span = row.spans[place]
+    head, text = row.passages[span.passage_number]
+    return row.question, Candidate(text[span.start : span.end], text, head, span.start)
 
 
 def one_by_one(lists: Sequence[CandidateList], batch: int, rng: random.Random) -> list[list[CandidateList]]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from oreqa.defaults import BASE_ENCODER
+from oreqa.training.losses import CROSS_ENCODER_LOSSES, OneOf
 from oreqa.training.recipes import Count, InputTokens, Recipe, Share
-
-CrossEncoderLoss = Literal["cross_entropy", "listwise_softmax"]
-"""Names in ``training.losses``."""
 
 
 class CrossEncoderRecipe(Recipe):
@@ -46,7 +45,10 @@ class RerankerRecipe(CrossEncoderRecipe):
     """A re-ranker to begin with instead, as the paper does for small sets."""
     predictions: Path
     """The file of predictions."""
-    loss: CrossEncoderLoss = "listwise_softmax"
+    dev_metric: Literal["em", "mrr"] = "em"
+    """What is measured on dev, a file of predictions: how often the first span is right, or the mean reciprocal rank of the
+    first right one."""
+    loss: Annotated[str, OneOf(CROSS_ENCODER_LOSSES)] = "listwise_softmax"
     """The right span against the wrong ones of its question (listwise_softmax), or each span by itself (cross_entropy)."""
     candidates: Annotated[int, Field(ge=2)] = 30
     """Spans of a question that are compared, the paper's M: one right, the others wrong."""
@@ -57,10 +59,8 @@ class RerankerRecipe(CrossEncoderRecipe):
     max_tokens: Annotated[int, Field(ge=32, le=512)] = 240
     """Tokens of an input."""
 
-    @property
-    def files(self) -> list[Path]:
-        """What the run learns from."""
-        return [self.data_root / self.predictions]
+    def _data_files(self) -> Iterable[Path]:
+        return [self.predictions]
 
 
 class ClassifierRecipe(CrossEncoderRecipe):
@@ -72,20 +72,21 @@ class ClassifierRecipe(CrossEncoderRecipe):
     """The model to begin with, a name or a folder: an encoder, a reader, or a classifier, which keeps its head."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
     """Pair files with negatives (oreqa mine negatives)."""
+    dev_metric: Literal["mrr", "auc"] = "mrr"
+    """What is measured on dev, a file of pairs with negatives: the mean reciprocal rank of the answer among its negatives,
+    or how often any answer is above any negative (the area under the ROC curve)."""
     plausible: tuple[Path, ...] = ()
     """SQuAD 2.0 files of questions that their paragraph does not answer. The sentences of its plausible answers, which look
     right and are not, are further negatives (cross_entropy)."""
-    loss: CrossEncoderLoss = "cross_entropy"
+    loss: Annotated[str, OneOf(CROSS_ENCODER_LOSSES)] = "cross_entropy"
     """Each sentence by itself (cross_entropy), or the answer against the negatives of its question (listwise_softmax)."""
     marking: Literal["alone", "marked"] = "alone"
     """How a sentence is shown: alone, as Yang et al. do, or marked in as much of its passage as max_tokens hold."""
     max_tokens: InputTokens = 128
     """Tokens of an input."""
 
-    @property
-    def files(self) -> list[Path]:
-        """What the run learns from."""
-        return [self.data_root / part for part in (*self.data, *self.plausible)]
+    def _data_files(self) -> Iterable[Path]:
+        return (*self.data, *self.plausible)
 
     @model_validator(mode="after")
     def _no_key_is_ignored(self) -> Self:

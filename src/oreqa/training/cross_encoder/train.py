@@ -10,13 +10,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from oreqa.arrays import Floats
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.pairs import GOLD, Candidate, load_pairs
 from oreqa.datasets.paragraphs import split_articles
 from oreqa.errors import InputError
+from oreqa.losses.reranking import CrossEncoderScores
 from oreqa.mining.predictions import load_predictions
 from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
@@ -30,6 +33,7 @@ from oreqa.training.batches import in_a_row
 from oreqa.training.cross_encoder.examples import (
     CandidateList,
     collate_candidates,
+    first_predictions,
     negative_lists,
     one_by_one,
     pair_lists,
@@ -37,8 +41,12 @@ from oreqa.training.cross_encoder.examples import (
     prediction_lists,
 )
 from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe
-from oreqa.training.losses import CROSS_ENCODER_LOSSES, CrossEncoderScores
-from oreqa.training.trainer import Tensors, copy_tokenizer, fit, silence_transformers
+from oreqa.training.loop import EarlyStopping, Tensors
+from oreqa.training.losses import CROSS_ENCODER_LOSSES
+from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit, silence_transformers
+
+DEV_SPANS = 5
+"""Predictions of a question that dev has re-ranked, as the paper does in its tests."""
 
 EpochDraw = Callable[[CrossEncoderInputs, random.Random, Advance], Sequence[CandidateList]]
 """The candidate lists of one epoch, in the order in which they are seen if they stay together."""
@@ -56,17 +64,18 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = n
     if not any(pair.negatives for pair in pairs):
         raise InputError("no pair of the data has negatives; make such pairs with: oreqa mine negatives")
     rejected = [row for part in recipe.plausible for row in _rejected(recipe.data_root / part)]
+    pointwise = CROSS_ENCODER_LOSSES[recipe.loss].pointwise
     settings = {"kind": CLASSIFIER, "base": recipe.backbone, "titles": recipe.marking != "alone", "closing": True}
 
     def draw(inputs: CrossEncoderInputs, rng: random.Random, advance: Advance) -> Sequence[CandidateList]:
         lists = pair_lists(pairs, inputs, advance) + negative_lists(rejected, inputs, advance)
-        if not CROSS_ENCODER_LOSSES[recipe.loss].pointwise:  # candidates one by one are shuffled later
+        if not pointwise:  # candidates one by one are shuffled later
             rng.shuffle(lists)
         return lists
 
     base, count = find_model(recipe.backbone), len(pairs) + len(rejected)
     keep_head = (read_config(base).get("oreqa") or {}).get("kind") == CLASSIFIER
-    record = _train(recipe, base, settings, draw, count=count, out=out, progress=progress, keep_head=keep_head)
+    record = _train(recipe, base, settings, draw, _dev_pairs, count, out, progress, keep_head)
     return {"pairs": len(pairs), **({"rejected": len(rejected)} if recipe.plausible else {}), **record}
 
 
@@ -96,7 +105,7 @@ def train_reranker(recipe: RerankerRecipe, out: Path, progress: Progress = no_pr
         return list(prediction_lists(rows, inputs, candidates=recipe.candidates, pool=recipe.pool, rng=rng, advance=advance))
 
     keep_head = recipe.backbone is not None
-    record = _train(recipe, base.path, settings, draw, count=len(rows), out=out, progress=progress, keep_head=keep_head)
+    record = _train(recipe, base.path, settings, draw, _dev_predictions, len(rows), out, progress, keep_head)
     return {"questions": len(rows), **record}
 
 
@@ -105,15 +114,15 @@ def _train(
     base: Path,
     settings: dict[str, Any],
     draw: EpochDraw,
-    *,
+    dev_lists: Callable[[Path, CrossEncoderInputs], Sequence[CandidateList]],
     count: int,
     out: Path,
     progress: Progress,
-    keep_head: bool = False,
+    keep_head: bool,
 ) -> dict[str, Any]:
     """Train a cross-encoder that begins as the folder ``base``, on ``count`` questions an epoch.
 
-    ``settings`` are kept as ``config.oreqa``.
+    ``settings`` are kept as ``config.oreqa``; ``dev_lists`` makes the lists of a dev file.
     """
     torch.manual_seed(recipe.seed)
     settings = {**settings, "marking": recipe.marking, "max_tokens": recipe.max_tokens}
@@ -131,6 +140,7 @@ def _train(
         tokenizer = find_tokenizer(base)
         inputs = CrossEncoderInputs(tokenizer, recipe.max_tokens, recipe.marking, settings["titles"], settings["closing"])
         objective = CROSS_ENCODER_LOSSES[recipe.loss]
+        loss_of = objective.of(recipe)
         rng = random.Random(recipe.seed)
         batch_size = recipe.optimiser.batch
         with show(progress, "preparing examples", recipe.epochs * count) as advance:
@@ -141,8 +151,17 @@ def _train(
                 examples = [candidates for lists in epochs for candidates in lists]
 
         def loss(model: BertCrossEncoder, batch: Tensors) -> Tensor:
-            return objective.loss(_scores(model, batch))
+            return loss_of(_scores(model, batch))
 
+        early_stopping = None
+        if recipe.dev_file is not None:
+            dev = dev_lists(recipe.dev_file, inputs)
+
+            def measure() -> float:
+                with evaluated(model, recipe.optimiser.precision) as device:
+                    return _ranking(model, dev, recipe.dev_metric, batch_size, device)
+
+            early_stopping = EarlyStopping(recipe.dev_metric, measure, recipe.patience)
         record = fit(
             model,
             examples,
@@ -152,6 +171,7 @@ def _train(
             seed=recipe.seed,
             out=out,
             progress=progress,
+            early_stopping=early_stopping,
         )
     copy_tokenizer(tokenizer.parent, out)
     return record
@@ -163,3 +183,37 @@ def _scores(model: BertCrossEncoder, batch: Tensors) -> CrossEncoderScores:
     scores = torch.full(present.shape, -1e9, dtype=torch.float32, device=present.device)
     scores[present] = model(**inputs).float()
     return CrossEncoderScores(scores=scores, labels=batch["labels"], weights=batch["weights"], present=present)
+
+
+def _dev_pairs(file: Path, inputs: CrossEncoderInputs) -> Sequence[CandidateList]:
+    pairs = [pair for pair in load_pairs(file) if pair.source == GOLD and pair.negatives]
+    if not pairs:
+        raise InputError(
+            f"{file}: no pair has negatives to rank the answer among; make such pairs with: oreqa mine negatives"
+        )
+    return pair_lists(pairs, inputs)
+
+
+def _dev_predictions(file: Path, inputs: CrossEncoderInputs) -> Sequence[CandidateList]:
+    return [first_predictions(row, inputs, DEV_SPANS) for row in load_predictions(file)]
+
+
+def _ranking(model: BertCrossEncoder, lists: Sequence[CandidateList], metric: str, size: int, device: torch.device) -> float:
+    """The metric of the model's scores of candidates, in percent."""
+    scores: list[Floats] = []
+    for batch in dev_batches(lists, collate_candidates, size, device):
+        rows = _scores(model, batch).scores.cpu().numpy()
+        scores += [row[present] for row, present in zip(rows, batch["present"].cpu().numpy(), strict=True)]
+    labels = [np.array([candidate.label > 0 for candidate in candidates]) for candidates in lists]
+    if metric == "auc":
+        all_scores, all_labels = np.concatenate(scores), np.concatenate(labels)
+        right, wrong = all_scores[all_labels], np.sort(all_scores[~all_labels])
+        below = np.searchsorted(wrong, right, "left") + np.searchsorted(wrong, right, "right")  # ties count half
+        return round(100 * float(below.mean() / (2 * len(wrong))), 2)
+    if metric == "em":
+        return round(100 * float(np.mean([label[row.argmax()] for row, label in zip(scores, labels, strict=True)])), 2)
+    ranks = [
+        (row > row[label].max()).sum() + ((row == row[label].max()).sum() + 1) / 2 if label.any() else np.inf
+        for row, label in zip(scores, labels, strict=True)
+    ]
+    return round(100 * float(np.mean(1 / np.array(ranks))), 2)

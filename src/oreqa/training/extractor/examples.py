@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 
@@ -14,8 +15,8 @@ from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.graph.windows import Tokens, Window, padded_windows, token_span
 from oreqa.progress import Advance, ignore
 from oreqa.training.batches import TOKENISED_TOGETHER, in_a_row, similar_length_batches
-from oreqa.training.extractor.recipe import ExtractorData, ExtractorRecipe
-from oreqa.training.trainer import Tensors
+from oreqa.training.extractor.recipe import ExtractorData
+from oreqa.training.loop import Tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class ExtractorExample:
 
 
 @dataclass(slots=True)
-class _Passage:
+class AskedPassage:
     """A passage with the characters of all spans that were asked about, in whichever file."""
 
     title: str
@@ -40,47 +41,71 @@ class _Passage:
 
 
 def extractor_examples(
-    recipe: ExtractorRecipe, inputs: ExtractorInputs, advance: Advance = ignore
+    parts: Sequence[ExtractorData],
+    inputs: ExtractorInputs,
+    *,
+    answer_tokens: int,
+    batch: int,
+    seed: int,
+    advance: Advance = ignore,
 ) -> list[ExtractorExample]:
     """All examples of a run in the order in which they are seen, in batches of similar length.
 
-    Each epoch shows one window of each passage, drawn from those that hold a span.
+    Each epoch shows one window of each passage, drawn from those that hold a span of at most ``answer_tokens``.
     """
-    windows: dict[int, list[list[ExtractorExample]]] = {id(part): [] for part in recipe.data}
-    passages = load_passages(recipe)
-    for begin in range(0, len(passages), TOKENISED_TOGETHER):
-        block = passages[begin : begin + TOKENISED_TOGETHER]
-        tokens = inputs.tokenize(text for passage in block for text in (passage.title, passage.text))
-        for passage in block:
-            title = tokens[passage.title]
-            if of_passage := example_windows(inputs, title, tokens[passage.text], passage.answers, recipe.answer_tokens):
-                windows[id(passage.part)].append(of_passage)
-        advance(len(block))
+    passages = load_passages(parts)
+    windows: dict[int, list[list[ExtractorExample]]] = {id(part): [] for part in parts}
+    for passage, of_passage in zip(passages, passage_windows(passages, inputs, answer_tokens, advance), strict=True):
+        if of_passage:
+            windows[id(passage.part)].append(of_passage)
     epochs = []
-    for epoch in range(max(part.epochs for part in recipe.data)):
-        rng = random.Random(f"{recipe.seed} {epoch}")
+    for epoch in range(max(part.epochs for part in parts)):
+        rng = random.Random(f"{seed} {epoch}")
         drawn: list[ExtractorExample] = []
-        for part in recipe.data:
+        for part in parts:
             of_part = windows[id(part)] if epoch < part.epochs else []
             sampled = rng.sample(of_part, min(part.passages or len(of_part), len(of_part)))
             drawn += [rng.choice(of_passage) for of_passage in sampled]
         rng.shuffle(drawn)
-        epochs.append(similar_length_batches(drawn, lambda example: len(example.window.ids), recipe.optimiser.batch, rng))
-    return in_a_row(epochs, recipe.optimiser.batch)
+        epochs.append(similar_length_batches(drawn, lambda example: len(example.window.ids), batch, rng))
+    return in_a_row(epochs, batch)
 
 
-def load_passages(recipe: ExtractorRecipe) -> list[_Passage]:
+def load_passages(parts: Iterable[ExtractorData]) -> list[AskedPassage]:
     """The passages of all files, each text once, without those that are held out in any of them."""
     held: set[str] = set()
-    passages: dict[str, _Passage] = {}
-    for part in recipe.data:
-        train, held_out = split_articles(load_paragraphs(recipe.data_root / part.file))
+    passages: dict[str, AskedPassage] = {}
+    for part in parts:
+        train, held_out = split_articles(load_paragraphs(part.file))
         held.update(paragraph.text for paragraph in held_out)
         for paragraph in train:
             title = readable_title(paragraph.title) if part.titles else ""
-            passage = passages.setdefault(paragraph.text, _Passage(title, paragraph.text, part))
+            passage = passages.setdefault(paragraph.text, AskedPassage(title, paragraph.text, part))
             passage.answers |= _answers(paragraph)
     return [passage for text, passage in passages.items() if passage.answers and text not in held]
+
+
+def dev_examples(file: Path, inputs: ExtractorInputs, answer_tokens: int) -> list[ExtractorExample]:
+    """All windows of a file's held-out articles that hold a span that was asked about."""
+    part = ExtractorData(file=file)
+    passages = [
+        AskedPassage(readable_title(paragraph.title), paragraph.text, part, _answers(paragraph))
+        for paragraph in split_articles(load_paragraphs(file))[1]
+    ]
+    return [example for of_passage in passage_windows(passages, inputs, answer_tokens) for example in of_passage]
+
+
+def passage_windows(
+    passages: Sequence[AskedPassage], inputs: ExtractorInputs, answer_tokens: int, advance: Advance = ignore
+) -> Iterator[list[ExtractorExample]]:
+    """``example_windows`` of each passage, tokenised many at a time."""
+    for begin in range(0, len(passages), TOKENISED_TOGETHER):
+        block = passages[begin : begin + TOKENISED_TOGETHER]
+        tokens = inputs.tokenize(text for passage in block for text in (passage.title, passage.text))
+        for passage in block:
+            title, text = tokens[passage.title], tokens[passage.text]
+            yield example_windows(inputs, title, text, passage.answers, answer_tokens)
+        advance(len(block))
 
 
 def _answers(paragraph: Paragraph) -> set[tuple[int, int]]:

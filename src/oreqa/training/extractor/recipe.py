@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -9,24 +10,18 @@ from pydantic import Field, model_validator
 
 from oreqa.defaults import DEFAULT_READER
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
-from oreqa.training.recipes import Count, Recipe, RecipeTable, Share
-
-ExtractorLoss = Literal["softmax", "cross_entropy"]
-"""Names in ``training.losses``."""
+from oreqa.training.losses import EXTRACTOR_LOSSES, OneOf
+from oreqa.training.recipes import Count, FilePart, Recipe, Share
 
 
-class ExtractorData(RecipeTable):
+class ExtractorData(FilePart):
     """A file to train an extractor on."""
 
     file: Path
     """SQuAD or MRQA file, of which the held-out articles are passed over. A passage that stands in several files is seen
     as one of the first that holds it, with its questions of all."""
-    epochs: Count = 1
-    """How often its passages are seen."""
     passages: Count | None = None
     """Passages drawn for each epoch; without it, all of them."""
-    titles: bool = True
-    """Whether the paragraphs' titles mean anything to a reader."""
 
 
 class ExtractorRecipe(Recipe):
@@ -38,7 +33,9 @@ class ExtractorRecipe(Recipe):
     """The model to begin with: an encoder or a reader, a name or a folder."""
     data: Annotated[tuple[ExtractorData, ...], Field(min_length=1)]
     """The files to learn from."""
-    loss: ExtractorLoss = "softmax"
+    dev_metric: Literal["f1"] = "f1"
+    """What is measured on dev: F1 of as many best spans of a window as were asked about."""
+    loss: Annotated[str, OneOf(EXTRACTOR_LOSSES)] = "softmax"
     """Each span that was asked about against all spans of its window (softmax), or each span by itself, with others drawn at
     random (cross_entropy)."""
     negatives: Count = 50
@@ -59,9 +56,12 @@ class ExtractorRecipe(Recipe):
     """Dropout of attention weights, which costs a fifth of the speed on a processor."""
 
     @property
-    def files(self) -> list[Path]:
-        """What the run learns from."""
-        return [self.data_root / part.file for part in self.data]
+    def parts(self) -> list[ExtractorData]:
+        """The files to learn from, with their paths."""
+        return self._rooted(self.data)
+
+    def _data_files(self) -> Iterable[Path]:
+        return (part.file for part in self.data)
 
     @model_validator(mode="after")
     def _windows_move_on(self) -> Self:

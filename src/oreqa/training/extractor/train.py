@@ -16,10 +16,11 @@ from oreqa.models.folders import EXTRACTOR, find_model
 from oreqa.models.graph.weights import find_tokenizer
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import start_bert
-from oreqa.training.extractor.examples import collate_windows, extractor_examples
+from oreqa.training.extractor.examples import collate_windows, dev_examples, extractor_examples
 from oreqa.training.extractor.recipe import ExtractorRecipe
-from oreqa.training.losses import EXTRACTOR_LOSSES, ExtractorScores
-from oreqa.training.trainer import Tensors, copy_tokenizer, fit, silence_transformers
+from oreqa.training.loop import EarlyStopping, Tensors
+from oreqa.training.losses import EXTRACTOR_LOSSES
+from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit, silence_transformers
 
 
 @silence_transformers()
@@ -49,24 +50,60 @@ def train_extractor(recipe: ExtractorRecipe, out: Path, progress: Progress = no_
     tokenizer = find_tokenizer(backbone)
     inputs = ExtractorInputs(tokenizer, recipe.max_tokens, recipe.overlap)
     with show(progress, "preparing passages") as advance:
-        examples = extractor_examples(recipe, inputs, advance)
+        examples = extractor_examples(
+            recipe.parts,
+            inputs,
+            answer_tokens=recipe.answer_tokens,
+            batch=recipe.optimiser.batch,
+            seed=recipe.seed,
+            advance=advance,
+        )
     if not examples:
         raise InputError("no question of the data has an answer in its passage: there is nothing to learn from")
 
-    def loss(module: BertExtractor, batch: Tensors) -> Tensor:
+    loss_of = EXTRACTOR_LOSSES[recipe.loss].of(recipe)
+
+    def scored(module: BertExtractor, batch: Tensors) -> tuple[Tensor, Tensor, Tensor]:
+        """The scores of a batch's spans, which are allowed, and which were asked about."""
         allowed, asked = batch.pop("allowed"), batch.pop("asked")
-        scores = banded(module(**batch), recipe.answer_tokens)
-        return EXTRACTOR_LOSSES[recipe.loss](recipe, ExtractorScores(scores=scores, allowed=allowed, asked=asked))
+        return banded(module(**batch), recipe.answer_tokens), allowed, asked
+
+    collate = partial(collate_windows, answer_tokens=recipe.answer_tokens)
+    early_stopping = None
+    if recipe.dev_file is not None:
+        dev = dev_examples(recipe.dev_file, inputs, recipe.answer_tokens)
+        if not dev:
+            raise InputError(f"{recipe.dev_file}: its held-out articles, a tenth by title, hold no answer; name another dev")
+
+        def measure() -> float:
+            hits = 0
+            with evaluated(model, recipe.optimiser.precision) as device:
+                for batch in dev_batches(dev, collate, recipe.optimiser.batch, device):
+                    hits += asked_among_best(*scored(model, batch))
+            return round(100 * hits / sum(len(set(example.spans)) for example in dev), 2)
+
+        early_stopping = EarlyStopping(recipe.dev_metric, measure, recipe.patience)
 
     record = fit(
         model,
         examples,
-        partial(collate_windows, answer_tokens=recipe.answer_tokens),
-        loss,
+        collate,
+        lambda module, batch: loss_of(*scored(module, batch)),
         optimiser=recipe.optimiser,
         seed=recipe.seed,
         out=out,
         progress=progress,
+        early_stopping=early_stopping,
     )
     copy_tokenizer(tokenizer.parent, out)
     return record
+
+
+def asked_among_best(scores: Tensor, allowed: Tensor, asked: Tensor) -> int:
+    """How many spans that were asked about are among as many best ones of their window: precision and recall are equal."""
+    scores = scores.float().masked_fill(~allowed, -torch.inf).flatten(1)
+    counts = asked.flatten(1).sum(1)
+    hits = 0
+    for row, is_asked, count in zip(scores, asked.flatten(1), counts.tolist(), strict=True):
+        hits += int(is_asked[row.topk(count).indices].sum())
+    return hits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from oreqa.models.generator.seq2seq import Seq2SeqInputs
 from oreqa.progress import Advance, ignore
 from oreqa.text.sentences import split_sentences
 from oreqa.training.batches import TOKENISED_TOGETHER, in_a_row, similar_length_batches
-from oreqa.training.generator.recipe import GeneratorData, GeneratorRecipe
-from oreqa.training.trainer import Tensors
+from oreqa.training.generator.recipe import GeneratorData
+from oreqa.training.loop import Tensors
 
 Inputs = GeneratorInputs | Seq2SeqInputs
 
@@ -31,50 +31,52 @@ class GeneratorExample:
     question: list[int]
 
 
-def generator_examples(recipe: GeneratorRecipe, inputs: Inputs, advance: Advance = ignore) -> list[GeneratorExample]:
+def generator_examples(
+    parts: Sequence[GeneratorData], inputs: Inputs, *, batch: int, seed: int, advance: Advance = ignore
+) -> list[GeneratorExample]:
     """All examples of a run in the order in which they are seen, in batches of similar length."""
-    paragraphs, held_out = _paragraphs(recipe)
-    files = [_load(part, recipe, inputs, paragraphs, held_out, advance) for part in recipe.data]
+    paragraphs, held_out = _paragraphs({part.file for part in parts})
+    files = [_load(part, inputs, paragraphs.get(part.file), held_out, advance) for part in parts]
     epochs = []
-    for epoch in range(max(part.epochs for part in recipe.data)):
-        rng = random.Random(f"{recipe.seed} {epoch}")
+    for epoch in range(max(part.epochs for part in parts)):
+        rng = random.Random(f"{seed} {epoch}")
         drawn = [
             example
-            for part, examples in zip(recipe.data, files, strict=True)
+            for part, examples in zip(parts, files, strict=True)
             if epoch < part.epochs
             for example in rng.sample(examples, min(part.questions or len(examples), len(examples)))
         ]
         rng.shuffle(drawn)
-        epochs.append(similar_length_batches(drawn, lambda e: len(e.prefix) + len(e.question), recipe.optimiser.batch, rng))
-    return in_a_row(epochs, recipe.optimiser.batch)
+        epochs.append(similar_length_batches(drawn, lambda e: len(e.prefix) + len(e.question), batch, rng))
+    return in_a_row(epochs, batch)
 
 
-def _paragraphs(recipe: GeneratorRecipe) -> tuple[dict[Path, list[Paragraph]], set[str]]:
+def dev_examples(part: GeneratorData, inputs: Inputs) -> list[GeneratorExample]:
+    """The examples of a file's held-out articles, or of all pairs of a pair file, shortest first."""
+    held_out = None if data_kind(part.file) == "pairs" else split_articles(load_paragraphs(part.file))[1]
+    examples = _load(part, inputs, held_out, frozenset(), ignore)
+    return sorted(examples, key=lambda example: len(example.prefix) + len(example.question))
+
+
+def _paragraphs(files: Set[Path]) -> tuple[dict[Path, list[Paragraph]], set[str]]:
     """The paragraphs to learn from of each file that is no pair file, and the texts that are held out in any of them.
 
     Another file may hold them in a training article.
     """
-    files = {recipe.data_root / part.file for part in recipe.data}
     splits = {file: split_articles(load_paragraphs(file)) for file in files if data_kind(file) != "pairs"}
     held_out = {paragraph.text for _, out in splits.values() for paragraph in out}
     return {file: [p for p in train if p.text not in held_out] for file, (train, _) in splits.items()}, held_out
 
 
 def _load(
-    part: GeneratorData,
-    recipe: GeneratorRecipe,
-    inputs: Inputs,
-    paragraphs: Mapping[Path, list[Paragraph]],
-    held_out: Set[str],
-    advance: Advance,
+    part: GeneratorData, inputs: Inputs, paragraphs: Sequence[Paragraph] | None, held_out: Set[str], advance: Advance
 ) -> list[GeneratorExample]:
-    """The examples of a file: its distinct questions, each with its first answer."""
+    """The distinct questions of a file's ``paragraphs``, or of a pair file, each with its first answer."""
     rows: dict[tuple[str, str], MarkedAnswer] = {}
-    file = recipe.data_root / part.file
-    if file in paragraphs:
-        marked_answers = _of_paragraphs(paragraphs[file], part.titles, inputs)
+    if paragraphs is not None:
+        marked_answers = _of_paragraphs(paragraphs, part.titles, inputs)
     else:
-        marked_answers = _of_pairs(file, part.titles, inputs, held_out)
+        marked_answers = _of_pairs(part.file, part.titles, inputs, held_out)
     for question, marked in marked_answers:
         rows.setdefault((question, marked.text), marked)
     asked, examples = list(rows.items()), []

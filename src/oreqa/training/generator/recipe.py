@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,10 +10,10 @@ from pydantic import Field
 
 from oreqa.defaults import BASE_ENCODER
 from oreqa.models.folders import GENERATOR
-from oreqa.training.recipes import Count, Recipe, RecipeTable, Share
+from oreqa.training.recipes import Count, FilePart, Recipe, Share
 
 
-class GeneratorData(RecipeTable):
+class GeneratorData(FilePart):
     """A file to train a question generator on."""
 
     file: Path
@@ -21,12 +21,8 @@ class GeneratorData(RecipeTable):
     in any of the files are passed over, and so are silver pairs."""
     style: str
     """The kind of its questions; files of the same style share it."""
-    epochs: Count = 1
-    """How often its questions are seen."""
     questions: Count | None = None
     """Questions drawn for each epoch; without it, all of them."""
-    titles: bool = True
-    """Whether the paragraphs' titles mean anything to a reader."""
 
 
 class GeneratorRecipe(Recipe):
@@ -38,6 +34,9 @@ class GeneratorRecipe(Recipe):
     """The model to begin with: a name or a folder."""
     data: Annotated[tuple[GeneratorData, ...], Field(min_length=1)]
     """The files to learn from."""
+    dev_metric: Literal["loss"] = "loss"
+    """What is measured on dev, which has the form and the style of the first file: the loss of a question's token, without
+    smoothing."""
     max_tokens: Annotated[int, Field(ge=32, le=480)] = 128
     """Tokens of title, context and answer."""
     question_tokens: Annotated[int, Field(ge=8, le=128)] = 32
@@ -61,9 +60,12 @@ class GeneratorRecipe(Recipe):
         return tuple(style for style in self.styles if style not in titled)
 
     @property
-    def files(self) -> list[Path]:
-        """What the run learns from."""
-        return [self.data_root / part.file for part in self.data]
+    def parts(self) -> list[GeneratorData]:
+        """The files to learn from, with their paths."""
+        return self._rooted(self.data)
+
+    def _data_files(self) -> Iterable[Path]:
+        return (part.file for part in self.data)
 
     def folder_settings(self, learned: Mapping[str, Any]) -> dict[str, Any]:
         """What the trained model's config.json says of it: with the styles that it ``learned`` before, by the same

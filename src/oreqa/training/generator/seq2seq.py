@@ -16,7 +16,7 @@ from oreqa.models.generator.seq2seq import Seq2SeqInputs, read_seq2seq_folder
 from oreqa.models.generator.torch import first_tokens, load_seq2seq
 from oreqa.training.generator.examples import GeneratorExample
 from oreqa.training.generator.recipe import GeneratorRecipe
-from oreqa.training.trainer import Tensors
+from oreqa.training.loop import Tensors
 
 
 def start_seq2seq(recipe: GeneratorRecipe, backbone: Path) -> tuple[Any, Seq2SeqInputs]:

@@ -17,10 +17,11 @@ from oreqa.models.generator.seq2seq import is_seq2seq
 from oreqa.models.graph.weights import find_tokenizer, load_weights
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import check_positions, start_bert
-from oreqa.training.generator.examples import Inputs, collate_questions, generator_examples
+from oreqa.training.generator.examples import Inputs, collate_questions, dev_examples, generator_examples
 from oreqa.training.generator.recipe import GeneratorRecipe
 from oreqa.training.generator.seq2seq import seq2seq_collate, seq2seq_loss, start_seq2seq
-from oreqa.training.trainer import Loss, Tensors, copy_tokenizer, fit, silence_transformers
+from oreqa.training.loop import EarlyStopping, Loss, Tensors
+from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit, silence_transformers
 
 
 @silence_transformers()
@@ -37,19 +38,48 @@ def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_
     inputs: Inputs
     if is_seq2seq(read_config(backbone)):
         model, inputs = start_seq2seq(recipe, backbone)
-        pad, loss = seq2seq_collate(model), seq2seq_loss(recipe.label_smoothing)
+        collate, loss_with = seq2seq_collate(model), seq2seq_loss
     else:
         settings = recipe.folder_settings(read_config(backbone).get("oreqa", {}))
         model = _start(recipe, backbone, settings)
         lengths = recipe.max_tokens, recipe.question_tokens
         inputs = GeneratorInputs(tokenizer, *lengths, settings["styles"], settings["untitled"])
-        pad, loss = collate_questions, _loss(recipe.label_smoothing)
+        collate, loss_with = collate_questions, _loss
     with show(progress, "preparing questions") as advance:
-        examples = generator_examples(recipe, inputs, advance)
+        examples = generator_examples(recipe.parts, inputs, batch=recipe.optimiser.batch, seed=recipe.seed, advance=advance)
     if not examples:
         raise InputError("there is nothing to learn from: no answer stands where the data says, or all pairs are silver")
 
-    record = fit(model, examples, pad, loss, optimiser=recipe.optimiser, seed=recipe.seed, out=out, progress=progress)
+    early_stopping = None
+    if recipe.dev_file is not None:
+        dev = dev_examples(recipe.parts[0].model_copy(update={"file": recipe.dev_file}), inputs)
+        if not dev:
+            raise InputError(
+                f"{recipe.dev_file}: it holds no question with an answer that training leaves out; name another"
+            )
+        plain = loss_with(0.0)
+
+        def measure() -> float:
+            total, tokens = 0.0, 0
+            with evaluated(model, recipe.optimiser.precision) as device:
+                for batch in dev_batches(dev, collate, recipe.optimiser.batch, device):
+                    count = len(batch["targets"])
+                    total += count * float(plain(model, batch))
+                    tokens += count
+            return round(total / tokens, 4)
+
+        early_stopping = EarlyStopping(recipe.dev_metric, measure, recipe.patience, lower_is_better=True)
+    record = fit(
+        model,
+        examples,
+        collate,
+        loss_with(recipe.label_smoothing),
+        optimiser=recipe.optimiser,
+        seed=recipe.seed,
+        out=out,
+        progress=progress,
+        early_stopping=early_stopping,
+    )
     copy_tokenizer(tokenizer.parent, out)
     return record
 

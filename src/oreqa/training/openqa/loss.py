@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from oreqa.datasets.questions import answer_ranges
+from oreqa.losses.open_retrieval import OpenQAScores
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.inputs import EncoderInputs, input_arrays
 from oreqa.models.encoder.module import DualEncoder
@@ -17,13 +18,10 @@ from oreqa.models.graph.windows import Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader, read_groups
 from oreqa.training.distributed import summed
-from oreqa.training.losses import OPENQA_LOSSES, OpenQAScores
+from oreqa.training.loop import Tensors
 from oreqa.training.openqa.data import Collection, MatchedQuestion
-from oreqa.training.openqa.recipe import OpenQARecipe
-from oreqa.training.reader.examples import Group
-from oreqa.training.reader.train import collate_groups
+from oreqa.training.reader.examples import Group, collate_groups
 from oreqa.training.retriever.collator import INPUTS
-from oreqa.training.trainer import Tensors
 
 
 class OpenQAModel(nn.Module):  # type: ignore[misc]
@@ -57,13 +55,20 @@ class QuestionCollator:
 
 @dataclass
 class OpenQALossOfBatch:
-    """The recipe's loss of a batch of questions: what they retrieve now decides what is compared and read."""
+    """The ``loss`` of a batch of questions: what they retrieve now decides what is compared and read.
 
-    recipe: OpenQARecipe
+    ``early_depth`` retrieved passages are compared, by inner products times ``scale``; of the first ``passages`` windows are
+    read.
+    """
+
     model: OpenQAModel
+    loss: Callable[[OpenQAScores], Tensor]
     collection: Collection
     questions: Sequence[MatchedQuestion]
     inputs: ReaderInputs
+    early_depth: int
+    passages: int
+    scale: float
     _vectors: Tensor | None = None
 
     def __call__(self, model: Any, batch: Tensors) -> Tensor:
@@ -73,11 +78,11 @@ class OpenQALossOfBatch:
             self._vectors = torch.from_numpy(self.collection.vectors).to(vectors.device)
         with torch.autocast(vectors.device.type, enabled=False):
             scores = vectors.float() @ self._vectors.T
-        retrieval, places = scores.topk(min(self.recipe.early_depth, scores.shape[1]), dim=-1)
+        retrieval, places = scores.topk(min(self.early_depth, scores.shape[1]), dim=-1)
         rows = [self.questions[number] for number in batch["numbers"].tolist()]
         matches = [torch.from_numpy(row.matches).to(places.device) for row in rows]
         holds = torch.stack([torch.isin(of_row, match) for of_row, match in zip(places, matches, strict=True)])
-        groups, ranks = self._groups(rows, places[:, : self.recipe.passages].tolist())
+        groups, ranks = self._groups(rows, places[:, : self.passages].tolist())
         reading = {name: value.to(vectors.device) for name, value in collate_groups(groups).items()}
         start, end, selection = read_groups(model, reading)
         unread = ~(reading["spans"][..., 0] >= 0).any(-1).any(-1)
@@ -85,8 +90,8 @@ class OpenQALossOfBatch:
             self.model.skipped += summed(torch.stack([unread.sum(), (~holds.any(-1)).sum()]))
         width = start.shape[1]
         of_windows = torch.tensor([row + [0] * (width - len(row)) for row in ranks], device=vectors.device)
-        values = OpenQAScores(
-            retrieval=self.recipe.scale * retrieval,
+        scored = OpenQAScores(
+            retrieval=self.scale * retrieval,
             holds=holds,
             start=start,
             end=end,
@@ -96,7 +101,7 @@ class OpenQALossOfBatch:
             present=reading["attention_mask"].any(-1),
             ranks=of_windows,
         )
-        return OPENQA_LOSSES[self.recipe.loss](self.recipe, values)
+        return self.loss(scored)
 
     def _groups(
         self, rows: Sequence[MatchedQuestion], places: Sequence[Sequence[int]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -9,10 +10,8 @@ from pydantic import Field, model_validator
 
 from oreqa.defaults import BASE_ENCODER, DEFAULT_READER
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
+from oreqa.training.losses import OPENQA_LOSSES, OneOf
 from oreqa.training.recipes import Count, Recipe, Share
-
-OpenQALoss = Literal["shared", "shared_joint", "shared_rerank", "joint", "separate"]
-"""Names in ``training.losses``."""
 
 
 class OpenQARecipe(Recipe):
@@ -37,12 +36,15 @@ class OpenQARecipe(Recipe):
     articles are passed over."""
     dev: Path
     """Questions to choose lambda with: a question list, or the held-out articles of a SQuAD or MRQA file."""
+    dev_metric: Literal["em"] | None = None
+    """Measure how many of them are answered exactly, with the best lambda, at every checkpoint, and keep the best one.
+    Without it, the last is kept."""
     work: Path | None = None
     """Folder of what is prepared once: the vectors of corpus, and the questions' matches. Runs with the same corpus,
     questions and retriever can share it; without it, the folder work in the model's."""
     epochs: Count = 1
     """How often each question is seen."""
-    loss: OpenQALoss = "shared"
+    loss: Annotated[str, OneOf(OPENQA_LOSSES)] = "shared"
     """What the reader learns, beside the question encoder's early loss: spans normalised over all passages that are read
     (shared), also times the passage's probability (shared_joint) or also with a head that re-ranks the passages
     (shared_rerank); spans normalised inside each passage, times the passage's probability (joint) or without it
@@ -71,15 +73,18 @@ class OpenQARecipe(Recipe):
     attention_dropout: Share | None = None
     """Dropout of the reader's attention weights, which costs a third of the speed on a processor; without it, dropout."""
 
-    @property
-    def files(self) -> list[Path]:
-        """What the run learns from, and chooses lambda with."""
-        return [self.data_root / part for part in (*self.data, self.dev, *([self.corpus] if self.corpus else []))]
+    def _data_files(self) -> Iterable[Path]:
+        return (*self.data, *([self.corpus] if self.corpus else []))
 
     @property
     def is_shared(self) -> bool:
         """Whether spans are normalised over all passages."""
         return self.loss.startswith("shared")
+
+    @model_validator(mode="after")
+    def _patience_needs_a_metric(self) -> Self:
+        self._refuse_ignored("patience", self.dev_metric is not None, "dev_metric=em")
+        return self
 
     @model_validator(mode="after")
     def _passages_are_named_once(self) -> Self:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.module import DualEncoder
 from oreqa.models.fitted import write_fitted
 from oreqa.models.folders import FITTED, READER, find_model, model_fingerprint, read_config
+from oreqa.models.graph.torch import TorchSession
 from oreqa.models.graph.weights import find_tokenizer
+from oreqa.models.reader.folder import read_reader_folder
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader
 from oreqa.models.reader.reader import Reader
@@ -28,13 +32,15 @@ from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import match_pattern, normalize_answer
 from oreqa.training.backbone import check_positions, start_bert
 from oreqa.training.distributed import in_turn
+from oreqa.training.loop import EarlyStopping
+from oreqa.training.losses import OPENQA_LOSSES
 from oreqa.training.openqa.data import Collection, load_questions, match_questions, open_collection
 from oreqa.training.openqa.loss import OpenQALossOfBatch, OpenQAModel, QuestionCollator
 from oreqa.training.openqa.recipe import OpenQARecipe
 from oreqa.training.retriever.dev import current_encoder
 from oreqa.training.retriever.save import save_encoder
 from oreqa.training.retriever.start import start_encoder
-from oreqa.training.trainer import copy_tokenizer, fit, silence_transformers
+from oreqa.training.trainer import copy_tokenizer, dev_folder, evaluated, fit, silence_transformers
 
 LAMBDAS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 """The weights of the passage's score that are tried: inner products can be of any size."""
@@ -52,30 +58,25 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     device = "cuda" if torch.cuda.is_available() else "cpu"
     folder, reader_path = read_encoder_folder(find_model(recipe.retriever)), find_model(recipe.reader)
     check_positions(reader_path, max_tokens=recipe.max_tokens)
-    model = OpenQAModel(_start_encoder(recipe, folder), _start_reader(recipe, reader_path))
+    encoder = start_question_encoder(folder, recipe.dropout, freeze_embeddings=recipe.freeze_embeddings)
+    model = OpenQAModel(encoder, start_reader(recipe, reader_path))
+    asked, dev = _questions([recipe.data_root / part for part in recipe.data], recipe.data_root / recipe.dev)
     work = recipe.work or out / "work"
-    dev = answered_questions(recipe.data_root / recipe.dev, held_out=True)
-    if not dev:
-        raise InputError(f"{recipe.data_root / recipe.dev}: it holds no question with an answer to choose lambda with")
-    asked = load_questions(recipe)
-    texts = {question.text.casefold() for question in asked}
-    dev = [question for question in dev if question.text.casefold() not in texts]
-    if not dev:
-        raise InputError(f"{recipe.data_root / recipe.dev}: data holds all of its questions; name other ones as dev")
+    corpus = recipe.data_root / recipe.corpus if recipe.corpus else None
     with in_turn():
-        collection = open_collection(recipe, folder, work, device, progress)
+        collection = open_collection(recipe.index, corpus, folder, recipe.passages, work, device, progress)
         with show(progress, "matching questions", len(asked)) as advance:
             vectors = Encoder(folder.path, device=device).encode([question.text for question in asked])
-            rows = match_questions(recipe, collection, vectors, asked, work / "matches.jsonl", advance)
+            rows = match_questions(collection, vectors, asked, recipe.match_depth, work / "matches.jsonl", advance)
     matched = [row for row in rows if len(row.matches)]
     if not matched:
         raise InputError("no question has an answer in a passage that is retrieved for it; set match_depth higher")
     rng = random.Random(recipe.seed)
     numbers = [number for _ in range(recipe.epochs) for number in rng.sample(range(len(matched)), len(matched))]
-    settings = model.reader.config.oreqa
-    inputs = ReaderInputs(
-        find_tokenizer(reader_path), recipe.max_tokens, recipe.overlap, settings["titles"], settings["closing"]
-    )
+    settings, tokenizer = model.reader.config.oreqa, find_tokenizer(reader_path)
+    inputs = ReaderInputs(tokenizer, recipe.max_tokens, recipe.overlap, settings["titles"], settings["closing"])
+    reranks = recipe.loss == "shared_rerank"
+    dev_set = DevSet(dev, collection, folder, recipe.passages, reranks)
     lambda_record: dict[str, Any] = {}
 
     def save(path: Path) -> None:
@@ -85,21 +86,37 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
         fusion = {"sentence": {**by_passage, "sentence_cosine": 1.0}, "passage": by_passage}
         write_fitted(path / "retriever" / FITTED, fusion=fusion)
         model.reader.save_pretrained(path / "reader")
-        copy_tokenizer(find_tokenizer(reader_path).parent, path / "reader")
+        copy_tokenizer(tokenizer.parent, path / "reader")
         with show(progress, "choosing lambda", len(dev)) as advance:
-            lambda_record.update(_fit_lambda(recipe, folder, model.encoder, collection, dev, path, device))
+            em = dev_set.em_by_lambda(model.encoder, Reader(path / "reader", device=device))
+            lambda_record.update(write_lambda(em, reranks, path))
             advance(len(dev))
+
+    def measure() -> float:
+        with evaluated(model, recipe.optimiser.precision) as where:
+            of_reader = read_reader_folder(dev_folder(model.reader, tokenizer, out))
+            return max(dev_set.em_by_lambda(model.encoder, Reader.of(of_reader, TorchSession(model.reader, str(where)))))
 
     record = fit(
         model,
         numbers,
         QuestionCollator(folder, matched),
-        OpenQALossOfBatch(recipe, model, collection, matched, inputs),
+        OpenQALossOfBatch(
+            model,
+            OPENQA_LOSSES[recipe.loss].of(recipe),
+            collection,
+            matched,
+            inputs,
+            early_depth=recipe.early_depth,
+            passages=recipe.passages,
+            scale=recipe.scale,
+        ),
         optimiser=recipe.optimiser,
         seed=recipe.seed,
         out=out,
         progress=progress,
         save=save,
+        early_stopping=EarlyStopping(recipe.dev_metric, measure, recipe.patience) if recipe.dev_metric else None,
     )
     unread, unretrieved = model.skipped.tolist()
     counts = {
@@ -111,7 +128,19 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     return {**counts, "skipped": {"unread": unread, "unretrieved": unretrieved}, **lambda_record, **record}
 
 
-def _start_encoder(recipe: OpenQARecipe, folder: EncoderFolder) -> DualEncoder:
+def _questions(data: Sequence[Path], dev_file: Path) -> tuple[list[OpenQuestion], list[OpenQuestion]]:
+    """The questions to learn from, and those of dev that are not among them."""
+    asked, dev = load_questions(data), answered_questions(dev_file, held_out=True)
+    if not dev:
+        raise InputError(f"{dev_file}: it holds no question with an answer to choose lambda with")
+    texts = {question.text.casefold() for question in asked}
+    dev = [question for question in dev if question.text.casefold() not in texts]
+    if not dev:
+        raise InputError(f"{dev_file}: data holds all of its questions; name other ones as dev")
+    return asked, dev
+
+
+def start_question_encoder(folder: EncoderFolder, dropout: float, *, freeze_embeddings: bool) -> DualEncoder:
     """Two encoders that begin as the folder's two, or as its one; that of the passages stays as it is."""
     questions = folder.questions or folder
     for tower in (folder, questions):
@@ -131,14 +160,15 @@ def _start_encoder(recipe: OpenQARecipe, folder: EncoderFolder) -> DualEncoder:
         settings["similarity"] = "dot"
     if folder.attention:
         settings |= {"hops": folder.attention.hops, "joining": folder.attention.joining}
-    encoder = start_encoder(folder.path, settings, recipe.dropout)
+    encoder = start_encoder(folder.path, settings, dropout)
     encoder.passages.requires_grad_(False)
-    if recipe.freeze_embeddings:
+    if freeze_embeddings:
         encoder.towers[-1].bert.embeddings.requires_grad_(False)
     return encoder
 
 
-def _start_reader(recipe: OpenQARecipe, path: Path) -> BertReader:
+def start_reader(recipe: OpenQARecipe, path: Path) -> BertReader:
+    """A reader that begins as the folder's, with the recipe's settings."""
     settings = read_config(path).get("oreqa") or {}
     settings = {
         "kind": READER,
@@ -164,41 +194,50 @@ def _start_reader(recipe: OpenQARecipe, path: Path) -> BertReader:
     return reader
 
 
-def _fit_lambda(
-    recipe: OpenQARecipe,
-    folder: EncoderFolder,
-    encoder: DualEncoder,
-    collection: Collection,
-    dev: list[OpenQuestion],
-    out: Path,
-    device: str,
-) -> dict[str, Any]:
-    """The lambda of the most exact matches on dev, the smallest of several, written beside the reader."""
-    vectors = current_encoder(folder, encoder).encode([question.text for question in dev])
-    places, retrieval = [], []
-    for vector in vectors:
-        scores = collection.vectors @ vector
-        nearest = best_sentences(scores, recipe.passages)
-        places.append(nearest.tolist())
-        retrieval.append(scores[nearest].tolist())
-    reader = Reader(out / "reader", device=device)
-    texts = [[collection.texts[place] for place in of_question] for of_question in places]
-    spans = reader.read([question.text for question in dev], texts, k=SPANS_TOP_K)
-    reranks = recipe.loss == "shared_rerank"  # then the reader's logits of passages take the place of the retriever's scores
-    combinations = [
-        Combination(selection=value * reranks, retrieval=value * (not reranks), aggregate=False) for value in LAMBDAS
-    ]
-    matches = []
-    for combination in combinations:
-        ranked = [merge_equal_spans(*of_question, combination) for of_question in zip(spans, retrieval, strict=True)]
-        right = (_is_right(question, best[0].span.text) for question, best in zip(dev, ranked, strict=True) if best)
-        matches.append(sum(right))
-    best = int(np.argmax(matches))
-    chosen = combinations[best]
+@dataclass(frozen=True, slots=True)
+class DevSet:
+    """Questions, the passages that are searched for them, and how many of these are read. ``reranks`` says that the reader's
+    logits of passages take the place of the retriever's scores."""
+
+    questions: Sequence[OpenQuestion]
+    collection: Collection
+    folder: EncoderFolder
+    passages: int
+    reranks: bool
+
+    def em_by_lambda(self, encoder: DualEncoder, reader: Reader) -> list[float]:
+        """The share of exact matches, in percent, with each of ``LAMBDAS``."""
+        texts = [question.text for question in self.questions]
+        places, retrieval = [], []
+        for vector in current_encoder(self.folder, encoder).encode(texts):
+            scores = self.collection.vectors @ vector
+            nearest = best_sentences(scores, self.passages)
+            places.append(nearest.tolist())
+            retrieval.append(scores[nearest].tolist())
+        passages = [[self.collection.texts[place] for place in of_question] for of_question in places]
+        spans = reader.read(texts, passages, k=SPANS_TOP_K)
+        em = []
+        for weight in LAMBDAS:
+            combination = lambda_combination(weight, self.reranks)
+            ranked = [merge_equal_spans(*of_question, combination) for of_question in zip(spans, retrieval, strict=True)]
+            rows = zip(self.questions, ranked, strict=True)
+            right = sum(_is_right(question, best[0].span.text) for question, best in rows if best)
+            em.append(round(100 * right / len(texts), 2))
+        return em
+
+
+def lambda_combination(weight: float, reranks: bool) -> Combination:
+    """Spans weighed against their passages: by the retriever, or by the reader's selection."""
+    return Combination(selection=weight * reranks, retrieval=weight * (not reranks), aggregate=False)
+
+
+def write_lambda(em: Sequence[float], reranks: bool, out: Path) -> dict[str, Any]:
+    """Write the lambda of the most exact matches, the smallest of several, beside the reader; what run.json holds."""
+    best = int(np.argmax(em))
+    chosen = lambda_combination(LAMBDAS[best], reranks)
     weights = {"selection": chosen.selection, "retrieval": chosen.retrieval, "aggregate": chosen.aggregate}
     write_fitted(out / "reader" / FITTED, encoder=model_fingerprint(out / "retriever"), combination=weights)
-    em = [[value, round(100 * count / len(dev), 2)] for value, count in zip(LAMBDAS, matches, strict=True)]
-    return {"lambda": LAMBDAS[best], "dev_em": em}
+    return {"lambda": LAMBDAS[best], "dev_em": [list(row) for row in zip(LAMBDAS, em, strict=True)]}
 
 
 def _is_right(question: OpenQuestion, answer: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+import torch
 
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import Question, readable_title, split_articles
@@ -15,7 +16,8 @@ from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.progress import Advance, ignore
 from oreqa.text.answers import normalize_answer, occurrences
 from oreqa.training.batches import in_a_row, similar_length_batches
-from oreqa.training.reader.recipe import DataPart, ReaderRecipe
+from oreqa.training.loop import Tensors
+from oreqa.training.reader.recipe import DataPart
 
 AnswerSpans = tuple[int, list[tuple[int, int]]]
 """A passage's number, and the characters of the answers in it."""
@@ -33,53 +35,67 @@ class Group:
         return max(len(window.ids) for window in self.windows)
 
 
-def reader_groups(recipe: ReaderRecipe, inputs: ReaderInputs, advance: Advance = ignore) -> list[Group]:
-    """All groups of a run in the order in which they are seen: those of one epoch after those of another."""
-    files = [DataFile(part, recipe, inputs) for part in recipe.data]
-    epochs = range(max(part.epochs for part in recipe.data))
-    return in_a_row((epoch_groups(recipe, files, epoch, advance) for epoch in epochs), recipe.optimiser.batch)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """Which passages a question is asked of; the keys of ``ReaderRecipe``."""
+
+    negatives: float
+    unanswerable: float
+    distant: bool
+    """With ``supervision = distant``."""
+    depth: int
 
 
-def epoch_groups(
-    recipe: ReaderRecipe, files: Sequence[DataFile], epoch: int, advance: Advance = ignore
-) -> list[list[Group]]:
-    """The groups of one epoch, drawn by the recipe's seed and the epoch's number alone, in batches of similar length, which
-    are in random order."""
-    rng = random.Random(f"{recipe.seed} {epoch}")
-    drawn = [group for file in files if epoch < file.data.epochs for group in file.draw(rng, advance)]
-    rng.shuffle(drawn)
-    return similar_length_batches(drawn, lambda group: (group.tokens, len(group.windows)), recipe.optimiser.batch, rng)
+def reader_groups(
+    parts: Sequence[DataPart], inputs: ReaderInputs, drawing: Drawing, *, batch: int, seed: int, advance: Advance = ignore
+) -> list[Group]:
+    """All groups of a run in the order in which they are seen: those of one epoch after those of another.
+
+    Those of an epoch are drawn by the seed and the epoch's number alone, in batches of similar length in random order.
+    """
+    files = [DataFile(part, inputs, drawing) for part in parts]
+    epochs = []
+    for epoch in range(max(part.epochs for part in parts)):
+        rng = random.Random(f"{seed} {epoch}")
+        drawn = [
+            group
+            for part, file in zip(parts, files, strict=True)
+            if epoch < part.epochs
+            for group in file.draw(part.questions, rng, advance)
+        ]
+        rng.shuffle(drawn)
+        epochs.append(similar_length_batches(drawn, lambda group: (group.tokens, len(group.windows)), batch, rng))
+    return in_a_row(epochs, batch)
 
 
 class DataFile:
     """A data file made ready: its paragraphs and questions as tokens, and the passages retrieved for each question."""
 
-    def __init__(self, data: DataPart, recipe: ReaderRecipe, inputs: ReaderInputs) -> None:
-        self.data, self.recipe, self.inputs = data, recipe, inputs
-        self.paragraphs, _ = split_articles(load_paragraphs(Path(recipe.data_root) / data.file))
+    def __init__(self, part: DataPart, inputs: ReaderInputs, drawing: Drawing) -> None:
+        self._inputs, self._drawing = inputs, drawing
+        self._paragraphs, _ = split_articles(load_paragraphs(part.file))
         self._normalized: dict[int, str] = {}
-        self.texts = _tokens(inputs, [paragraph.text for paragraph in self.paragraphs])
-        titles = _tokens(inputs, [readable_title(paragraph.title) for paragraph in self.paragraphs])
-        self.titles: Sequence[Tokens | None] = titles if data.titles else [None] * len(titles)
+        self._texts = _tokens(inputs, [paragraph.text for paragraph in self._paragraphs])
+        titles = _tokens(inputs, [readable_title(paragraph.title) for paragraph in self._paragraphs])
+        self._titles: Sequence[Tokens | None] = titles if part.titles else [None] * len(titles)
         asked = [
             (place, question)
-            for place, paragraph in enumerate(self.paragraphs)
+            for place, paragraph in enumerate(self._paragraphs)
             for question in paragraph.questions
-            if data.asked == "all" or bool(question.answers) == (data.asked == "answerable")
+            if part.asked == "all" or bool(question.answers) == (part.asked == "answerable")
         ]
-        self.asked = [(p, q, t) for (p, q), t in zip(asked, _tokens(inputs, [q.text for _, q in asked]), strict=True)]
+        self._asked = [(p, q, t) for (p, q), t in zip(asked, _tokens(inputs, [q.text for _, q in asked]), strict=True)]
 
-    def draw(self, rng: random.Random, advance: Advance) -> list[Group]:
-        """One epoch: a group for every question (or for as many as the recipe says), and the unanswerable ones."""
-        count = min(self.data.questions or len(self.asked), len(self.asked))
-        drawn = rng.sample(self.asked, count)
-        recipe = self.recipe
-        negatives = recipe.negatives
-        asked_alone = [rng.random() < recipe.unanswerable for _ in drawn]
+    def draw(self, questions: int | None, rng: random.Random, advance: Advance) -> list[Group]:
+        """One epoch: a group for every question, or for as many as asked for, and the unanswerable ones."""
+        count = min(questions or len(self._asked), len(self._asked))
+        drawn = rng.sample(self._asked, count)
+        drawing, negatives = self._drawing, self._drawing.negatives
+        asked_alone = [rng.random() < drawing.unanswerable for _ in drawn]
         beside = [int(negatives) + (rng.random() < negatives % 1) for _ in drawn]  # wrong passages beside the right one
-        searched = [i for i in range(count) if asked_alone[i] or beside[i] or recipe.supervision == "distant"]
-        questions, texts = [drawn[i][1].text for i in searched], [p.text for p in self.paragraphs]
-        lists = bm25_passages(questions, texts, recipe.depth) if questions else []
+        searched = [i for i in range(count) if asked_alone[i] or beside[i] or drawing.distant]
+        texts = [paragraph.text for paragraph in self._paragraphs]
+        lists = bm25_passages([drawn[i][1].text for i in searched], texts, drawing.depth) if searched else []
         retrieved = {i: list(map(int, best)) for i, best in zip(searched, lists, strict=True)}
         groups = []
         for i, (place, question, tokens) in enumerate(drawn):
@@ -99,27 +115,27 @@ class DataFile:
     def _sort_out(self, place: int, question: Question, retrieved: list[int]) -> tuple[list[AnswerSpans], list[int]]:
         """Passages that hold an answer, with its characters; and retrieved ones that do not."""
         others = [p for p in retrieved if p != place and not self._mentions(p, question)]
-        if self.recipe.supervision == "given":
+        if not self._drawing.distant:
             return [(place, [(gold.start, gold.start + len(gold.text)) for gold in question.answers])], others
         positives = []
         for p in dict.fromkeys([place, *retrieved]):
-            spans = [span for gold in question.answers for span in occurrences(self.paragraphs[p].text, gold.text)]
+            spans = [span for gold in question.answers for span in occurrences(self._paragraphs[p].text, gold.text)]
             if spans:
                 positives.append((p, sorted(set(spans))))
         return positives, others
 
     def _mentions(self, place: int, question: Question) -> bool:
         if place not in self._normalized:
-            self._normalized[place] = f" {normalize_answer(self.paragraphs[place].text)} "
+            self._normalized[place] = f" {normalize_answer(self._paragraphs[place].text)} "
         return any(f" {normalize_answer(gold.text)} " in self._normalized[place] for gold in question.answers)
 
     def _windows(
         self, question: Tokens, place: int, spans: list[tuple[int, int]]
     ) -> list[tuple[Window, list[tuple[int, int]]]]:
-        passage = self.texts[place]
+        passage = self._texts[place]
         tokens = [span for start, end in spans if (span := token_span(passage, start, end))]
         rows = []
-        for window in self.inputs.windows(question, self.titles[place], passage):
+        for window in self._inputs.windows(question, self._titles[place], passage):
             shift = window.first - window.begin
             inside = [(a + shift, b + shift) for a, b in tokens if a >= window.begin and b + shift < window.last]
             rows.append((window, inside))
@@ -133,3 +149,24 @@ def _group(rows: Sequence[tuple[Window, list[tuple[int, int]]]]) -> Group:
 def _tokens(inputs: ReaderInputs, texts: Sequence[str]) -> list[Tokens]:
     tokens = inputs.tokenize(texts)
     return [tokens[text] for text in texts]
+
+
+def collate_groups(groups: Sequence[Group]) -> Tensors:
+    """Padded tensors ``[G, P, T]`` of a batch, as ``losses.reading`` takes them."""
+    passages = max(len(group.windows) for group in groups)
+    length = max(group.tokens for group in groups)
+    answers = max(max(len(spans) for spans in group.spans) for group in groups)
+    shape = (len(groups), passages, length)
+    ids, mask, types = (torch.zeros(shape, dtype=torch.long) for _ in range(3))
+    tokens = torch.zeros(shape, dtype=torch.bool)
+    spans = torch.full((len(groups), passages, max(answers, 1), 2), -1)
+    for g, group in enumerate(groups):
+        for p, (window, answer_spans) in enumerate(zip(group.windows, group.spans, strict=True)):
+            size = len(window.ids)
+            ids[g, p, :size] = torch.tensor(window.ids)
+            mask[g, p, :size] = 1
+            types[g, p, window.segment : size] = 1
+            tokens[g, p, window.first : window.last] = True
+            if answer_spans:
+                spans[g, p, : len(answer_spans)] = torch.tensor(answer_spans)
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "tokens": tokens, "spans": spans}

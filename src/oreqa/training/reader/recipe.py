@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -9,25 +10,19 @@ from pydantic import Field, model_validator
 
 from oreqa.defaults import BASE_ENCODER
 from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
-from oreqa.training.recipes import Count, NonNegative, Recipe, RecipeTable, Share
-
-ReaderLoss = Literal["dpr", "shared"]
-"""Names in ``training.losses``."""
+from oreqa.training.losses import READER_LOSSES, OneOf
+from oreqa.training.recipes import Count, FilePart, NonNegative, Recipe, Share
 
 
-class DataPart(RecipeTable):
+class DataPart(FilePart):
     """A file to train a reader on."""
 
     file: Path
     """SQuAD or MRQA file, of which the held-out articles are passed over."""
-    epochs: Count = 1
-    """How often its questions are seen."""
     questions: Count | None = None
     """Questions drawn for each epoch; without it, all of them."""
     asked: Literal["all", "answerable", "unanswerable"] = "all"
     """Which questions are taken: all, those that their paragraph answers, or those that it does not."""
-    titles: bool = True
-    """Whether the paragraphs' titles mean anything to a reader."""
 
 
 class ReaderRecipe(Recipe):
@@ -39,7 +34,9 @@ class ReaderRecipe(Recipe):
     """The model to begin with: a name or a folder."""
     data: Annotated[tuple[DataPart, ...], Field(min_length=1)]
     """The files to learn from."""
-    loss: ReaderLoss = "shared"
+    dev_metric: Literal["em", "f1"] = "em"
+    """What is measured on dev, where each question is asked of its own paragraph: exact match, or F1 of the words."""
+    loss: Annotated[str, OneOf(READER_LOSSES)] = "shared"
     """Spans are normalised inside each passage (dpr), or over all passages of a question (shared); both learn to select the
     passage."""
     supervision: Literal["given", "distant"] = "given"
@@ -66,9 +63,17 @@ class ReaderRecipe(Recipe):
     """Dropout of attention weights, which costs a fifth of the speed on a processor; without it, dropout."""
 
     @property
-    def files(self) -> list[Path]:
-        """What the run learns from."""
-        return [self.data_root / part.file for part in self.data]
+    def parts(self) -> list[DataPart]:
+        """The files to learn from, with their paths."""
+        return self._rooted(self.data)
+
+    @property
+    def null(self) -> bool:
+        """Whether the selection learns that no passage may answer."""
+        return self.unanswerable > 0
+
+    def _data_files(self) -> Iterable[Path]:
+        return (part.file for part in self.data)
 
     @model_validator(mode="after")
     def _windows_move_on(self) -> Self:

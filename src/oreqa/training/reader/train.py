@@ -9,17 +9,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from oreqa.datasets.load import load_paragraphs
+from oreqa.datasets.paragraphs import Paragraph, Question, readable_title, split_articles
 from oreqa.errors import InputError
+from oreqa.losses.reading import ReaderLogits
 from oreqa.models.folders import READER, find_model
+from oreqa.models.graph.torch import TorchSession
 from oreqa.models.graph.weights import find_tokenizer, load_weights
+from oreqa.models.reader.folder import read_reader_folder
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader, read_groups
+from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress, show
+from oreqa.text.answers import f1_score, normalize_answer
 from oreqa.training.backbone import check_positions, start_bert
-from oreqa.training.losses import READER_LOSSES, ReaderLogits
-from oreqa.training.reader.examples import Group, reader_groups
+from oreqa.training.loop import EarlyStopping, Tensors
+from oreqa.training.losses import READER_LOSSES
+from oreqa.training.reader.examples import Drawing, collate_groups, reader_groups
 from oreqa.training.reader.recipe import ReaderRecipe
-from oreqa.training.trainer import Tensors, copy_tokenizer, fit, silence_transformers
+from oreqa.training.trainer import copy_tokenizer, dev_folder, evaluated, fit, silence_transformers
 
 
 @silence_transformers()
@@ -34,14 +42,24 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
     if recipe.read_tokens is not None:
         check_positions(backbone, read_tokens=recipe.read_tokens)
     model = _start(recipe, backbone)
-    inputs = ReaderInputs(find_tokenizer(backbone), recipe.max_tokens, recipe.overlap)
+    tokenizer = find_tokenizer(backbone)
+    inputs = ReaderInputs(tokenizer, recipe.max_tokens, recipe.overlap)
+    drawing = Drawing(
+        negatives=recipe.negatives,
+        unanswerable=recipe.unanswerable,
+        distant=recipe.supervision == "distant",
+        depth=recipe.depth,
+    )
     with show(progress, "preparing questions") as advance:
-        groups = reader_groups(recipe, inputs, advance)
+        groups = reader_groups(
+            recipe.parts, inputs, drawing, batch=recipe.optimiser.batch, seed=recipe.seed, advance=advance
+        )
     if not groups:
         raise InputError(
             "there is nothing to learn from: the data asks nothing, no answer stands where it says, or all of its articles "
             "are held out, as a tenth is by title"
         )
+    loss_of = READER_LOSSES[recipe.loss].of(recipe)
 
     def loss(model: BertReader, batch: Tensors) -> Tensor:
         start, end, selection = read_groups(model, batch)
@@ -53,8 +71,18 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
             spans=batch["spans"],
             present=batch["attention_mask"].any(-1),
         )
-        return READER_LOSSES[recipe.loss](recipe, logits)
+        return loss_of(logits)
 
+    early_stopping = None
+    if recipe.dev_file is not None:
+        asked = _dev_questions(recipe.dev_file)
+
+        def measure() -> float:
+            with evaluated(model, recipe.optimiser.precision) as device:
+                folder = read_reader_folder(dev_folder(model, tokenizer, out))
+                return _accuracy(Reader.of(folder, TorchSession(model, str(device))), asked, recipe.dev_metric)
+
+        early_stopping = EarlyStopping(recipe.dev_metric, measure, recipe.patience)
     record = fit(
         model,
         groups,
@@ -64,8 +92,9 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         seed=recipe.seed,
         out=out,
         progress=progress,
+        early_stopping=early_stopping,
     )
-    copy_tokenizer(find_tokenizer(backbone).parent, out)
+    copy_tokenizer(tokenizer.parent, out)
     return record
 
 
@@ -95,22 +124,23 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> BertReader:
     return model
 
 
-def collate_groups(groups: Sequence[Group]) -> Tensors:
-    """Padded tensors ``[G, P, T]`` of a batch, as ``losses.reading`` takes them."""
-    passages = max(len(group.windows) for group in groups)
-    length = max(group.tokens for group in groups)
-    answers = max(max(len(spans) for spans in group.spans) for group in groups)
-    shape = (len(groups), passages, length)
-    ids, mask, types = (torch.zeros(shape, dtype=torch.long) for _ in range(3))
-    tokens = torch.zeros(shape, dtype=torch.bool)
-    spans = torch.full((len(groups), passages, max(answers, 1), 2), -1)
-    for g, group in enumerate(groups):
-        for p, (window, answer_spans) in enumerate(zip(group.windows, group.spans, strict=True)):
-            size = len(window.ids)
-            ids[g, p, :size] = torch.tensor(window.ids)
-            mask[g, p, :size] = 1
-            types[g, p, window.segment : size] = 1
-            tokens[g, p, window.first : window.last] = True
-            if answer_spans:
-                spans[g, p, : len(answer_spans)] = torch.tensor(answer_spans)
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "tokens": tokens, "spans": spans}
+def _dev_questions(file: Path) -> list[tuple[Question, Paragraph]]:
+    """The answered questions of a file's held-out articles, each with its paragraph."""
+    paragraphs = split_articles(load_paragraphs(file))[1]
+    asked = [(question, paragraph) for paragraph in paragraphs for question in paragraph.questions if question.answers]
+    if not asked:
+        raise InputError(f"{file}: its held-out articles, a tenth by title, answer no question; name another dev")
+    return asked
+
+
+def _accuracy(reader: Reader, asked: Sequence[tuple[Question, Paragraph]], metric: str) -> float:
+    """EM or F1, in percent, of the reader's best span for each question in its own paragraph."""
+    texts = [[(readable_title(paragraph.title), paragraph.text)] for _, paragraph in asked]
+    total = 0.0
+    for (question, _), spans in zip(asked, reader.read([question.text for question, _ in asked], texts, k=1), strict=True):
+        answer = spans[0].text if spans else ""
+        if metric == "f1":
+            total += max(f1_score(answer, gold.text) for gold in question.answers)
+        else:
+            total += normalize_answer(answer) in {normalize_answer(gold.text) for gold in question.answers}
+    return round(100 * total / len(asked), 2)

@@ -15,8 +15,8 @@ from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.inputs import EncoderInput, EncoderInputs, PassageInput, input_arrays
 from oreqa.text.sentences import split_sentences
+from oreqa.training.loop import Tensors
 from oreqa.training.retriever.examples import PassageKey, RetrieverExample
-from oreqa.training.trainer import Tensors
 
 MARGIN = 1e-4
 """Probabilities are kept so far from 0 and 1 when they are turned into logits."""

@@ -39,11 +39,14 @@ def passage_vectors(
     return np.stack([row[0] for row in rows])
 
 
-def dev_mrr(
-    task: ReqaTask, folder: EncoderFolder, model: DualEncoder, bf16: bool, *, unit: Unit, passage_weight: float
+def dev_score(
+    task: ReqaTask, folder: EncoderFolder, model: DualEncoder, bf16: bool, *, metric: str, unit: Unit, passage_weight: float
 ) -> float:
-    """MRR, in percent, of the task's questions over all its sentences, or passages; ``passage_weight`` as in
-    RetrieverRecipe. The layers compute in bfloat16 if the training does."""
+    """MRR (``mrr``) or R@1 (``r@1``), in percent, of the task's questions over all its sentences, or passages.
+
+    A passage's own vector has ``passage_weight`` in those of its sentences. The layers compute in bfloat16 if the training
+    does.
+    """
     encoder = current_encoder(folder, model)
     passages = [encoder_input(passage) for passage in task.passages]
     with torch.autocast(next(model.parameters()).device.type, torch.bfloat16, enabled=bf16):
@@ -59,4 +62,6 @@ def dev_mrr(
     best = np.array([row[right].max() for row, right in zip(scores, gold, strict=True)])
     # Ties share their mean rank: vectors that have all become one gain nothing.
     ranks = (scores > best[:, None]).sum(1) + ((scores == best[:, None]).sum(1) + 1) / 2
+    if metric == "r@1":  # of a question's answers, as Wang et al. have it (2021, Eq. 15)
+        return round(100 * float(np.mean([(rank == 1) / len(right) for rank, right in zip(ranks, gold, strict=True)])), 2)
     return round(100 * float(np.mean(1 / ranks)), 2)

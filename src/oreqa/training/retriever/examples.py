@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from oreqa.datasets.pairs import GOLD, Candidate, Pair
 from oreqa.training.batches import cut, full_ones_shuffled
-from oreqa.training.retriever.recipe import RetrieverRecipe
+from oreqa.training.retriever.recipe import Silver
 
 PassageKey = tuple[str, str]
 """A passage: its text and title."""
@@ -47,30 +47,41 @@ class RetrieverExample:
 class PairPool:
     """The pairs of a training run by question: which of them are positives, and what else is known of their questions."""
 
-    def __init__(self, recipe: RetrieverRecipe, pairs: Sequence[Pair]) -> None:
-        self._recipe, self._pairs = recipe, pairs
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        *,
+        silver: Silver,
+        min_probability: float,
+        weight_power: float,
+        negatives: int,
+        soft_labels: bool,
+    ) -> None:
+        """The keys are those of ``RetrieverRecipe``; ``soft_labels`` with that loss."""
+        self._pairs, self._silver, self._min_probability = pairs, silver, min_probability
+        self._weight_power, self._negatives, self._soft_labels = weight_power, negatives, soft_labels
         self.answers: dict[str, set[str]] = defaultdict(set)
         """Texts that answer a question: gold, and scored at least ``min_probability``. They are no negatives of it."""
         self._scored: dict[str, list[Pair]] = defaultdict(list)
         for pair in pairs:
             p = pair_probability(pair)
-            if pair.source == GOLD or (p is not None and p >= recipe.min_probability):
+            if pair.source == GOLD or (p is not None and p >= min_probability):
                 self.answers[pair.question].add(pair.positive.answer)
             if p is not None:
                 self._scored[pair.question].append(pair)
         self._with_gold = {pair.question for pair in pairs if pair.source == GOLD}
 
     def draw(self, rng: random.Random) -> list[RetrieverExample]:
-        """The examples of one epoch, in the order of the pairs: ``recipe.negatives`` others are drawn for each."""
+        """The examples of one epoch, in the order of the pairs: ``negatives`` others are drawn for each."""
         return [self._example(pair, rng) for pair in self._pairs if self._is_positive(pair)]
 
     def _is_positive(self, pair: Pair) -> bool:
         if pair.source == GOLD:
             return True
         p = pair_probability(pair)
-        if p is None or p < self._recipe.min_probability or self._recipe.silver == "none":
+        if p is None or p < self._min_probability or self._silver == "none":
             return False
-        return self._recipe.silver == "positives" or self._stands_for_gold(pair)
+        return self._silver == "positives" or self._stands_for_gold(pair)
 
     def _stands_for_gold(self, pair: Pair) -> bool:
         """Whether a question has no gold, and this is its silver pair of the highest probability."""
@@ -78,17 +89,17 @@ class PairPool:
         return pair.question not in self._with_gold and best is pair
 
     def _example(self, pair: Pair, rng: random.Random) -> RetrieverExample:
-        recipe, p = self._recipe, pair_probability(pair)
-        weight = pair.weight if pair.source == GOLD else pair.weight**recipe.weight_power
+        p = pair_probability(pair)
+        weight = pair.weight if pair.source == GOLD else pair.weight**self._weight_power
         rivals = [row for row in self._scored[pair.question] if row.positive != pair.positive]
-        if recipe.loss == "soft_labels" and p is not None:
-            rivals = rng.sample(rivals, min(recipe.negatives, len(rivals)))
+        if self._soft_labels and p is not None:
+            rivals = rng.sample(rivals, min(self._negatives, len(rivals)))
             scores = (p, *(pair_probability(row) or 0.0 for row in rivals))
             others = tuple(row.positive for row in rivals)
             return RetrieverExample(pair.question, pair.positive, weight, others, scores, pair.passage)
-        unlikely = [row for row in rivals if row.source != GOLD and (pair_probability(row) or 0.0) < recipe.min_probability]
+        unlikely = [row for row in rivals if row.source != GOLD and (pair_probability(row) or 0.0) < self._min_probability]
         negatives = [*pair.negatives, *(row.positive for row in unlikely)]
-        negatives = rng.sample(negatives, min(recipe.negatives, len(negatives)))
+        negatives = rng.sample(negatives, min(self._negatives, len(negatives)))
         return RetrieverExample(pair.question, pair.positive, weight, tuple(negatives), (), pair.passage)
 
 

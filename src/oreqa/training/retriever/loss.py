@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
@@ -12,14 +12,17 @@ import torch
 from sentence_transformers.base.losses.gradcache import RandContext
 from torch import Tensor
 
-from oreqa.losses.alignment import PairVectors
+from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignment_loss
+from oreqa.losses.retrieval import RetrieverVectors, weighted_softmax
 from oreqa.losses.variational import variational_loss
 from oreqa.training.distributed import gather_padded
-from oreqa.training.losses import RETRIEVER_LOSSES, AlignedVectors, RetrieverVectors, aligned_loss
+from oreqa.training.loop import Tensors
 from oreqa.training.retriever.collator import INPUTS
 from oreqa.training.retriever.model import RetrieverModel
-from oreqa.training.retriever.recipe import Alignment, RetrieverRecipe, Variational
-from oreqa.training.trainer import Tensors
+from oreqa.training.retriever.recipe import Alignment, Variational
+
+PASSAGE_WEIGHT = 0.37
+"""Weight of a passage's own vector in those of its sentences (late chunking)."""
 
 SIMILAR, FEWEST = 0.6, 16
 """Passages are encoded together if the shortest has at least so much of the longest's length, or if there are so few."""
@@ -28,7 +31,10 @@ SIMILAR, FEWEST = 0.6, 16
 class RetrievalLoss:
     """The recipe's loss of a batch (``RetrieverCollator``), over the candidates of all processes.
 
-    A batch of more than ``recipe.chunk`` questions or passages is encoded so many at a time and twice: first without
+    ``loss`` is that of ``RetrieverVectors``. With ``late`` candidates are sentences that were read inside their passage.
+    ``alignment`` and ``variational`` are the recipe's tables, ``scale`` is that of the softmax.
+
+    A batch of more than ``chunk`` questions or passages is encoded so many at a time and twice: first without
     gradients, for the loss and its gradients at the vectors, then with them (gradient caching, Gao et al. 2021): memory is
     that of one chunk.
 
@@ -36,23 +42,35 @@ class RetrievalLoss:
     an epoch in each process, by which the weights of a companion's losses rise.
     """
 
-    def __init__(self, recipe: RetrieverRecipe, model: RetrieverModel, epoch_batches: float) -> None:
-        self.recipe, self._model, self._epoch_batches = recipe, model, epoch_batches
+    def __init__(
+        self,
+        model: RetrieverModel,
+        loss: Callable[[RetrieverVectors], Tensor],
+        *,
+        late: bool,
+        scale: float,
+        epoch_batches: float,
+        chunk: int | None = None,
+        alignment: Alignment | None = None,
+        variational: Variational | None = None,
+    ) -> None:
+        self._model, self._loss, self._late, self._scale = model, loss, late, scale
+        self._epoch_batches, self._chunk, self._alignment, self._variational = epoch_batches, chunk, alignment, variational
 
     def __call__(self, model: Any, batch: Tensors) -> Tensor:
-        size = self.recipe.chunk
+        size = self._chunk
         sides = [_side(batch, "question"), _side(batch, "passage")]
         if size is None or max(len(inputs["input_ids"]) for inputs in sides) <= size or not model.training:
-            calls = self._calls(batch, None)
+            calls = self.calls(batch)
             vectors = {side: torch.cat([model(**inputs) for inputs in calls[side]]) for side in calls}
             loss = self.of_vectors(vectors, batch)
         else:
-            loss = self._cached(model, batch, self._calls(batch, size))
+            loss = self._cached(model, batch, self.calls(batch, size))
         if model.training:
             self._model.batches += 1
         return loss
 
-    def _calls(self, batch: Tensors, size: int | None) -> dict[str, list[dict[str, Any]]]:
+    def calls(self, batch: Tensors, size: int | None = None) -> dict[str, list[dict[str, Any]]]:
         """The arguments of the model's calls that encode the questions, the passages, and the pairs of the two if a
         cross-encoder reads them, ``size`` at a time."""
         questions, passages = _side(batch, "question"), _side(batch, "passage")
@@ -100,10 +118,10 @@ class RetrievalLoss:
     def of_vectors(self, vectors: Mapping[str, Tensor], batch: Tensors) -> Tensor:
         """The loss from vectors of ``questions`` ``[Q, 1, D]``, of ``passages`` and their sentences ``[N, outputs, D]``, and
         by a cross-encoder of ``pairs`` ``[Q, 2, D]``."""
-        recipe, passages = self.recipe, vectors["passages"]
+        passages = vectors["passages"]
         candidates = passages[batch["rows"], batch["outputs"]]
-        if recipe.context == "late_chunking" and recipe.unit == "sentence":
-            candidates = candidates + recipe.passage_weight * passages[batch["rows"], 0]
+        if self._late:
+            candidates = candidates + PASSAGE_WEIGHT * passages[batch["rows"], 0]
         positives = candidates[batch["positives"]]
         candidates, texts, shift = gather_padded(candidates, batch["candidate_texts"])
         dual = RetrieverVectors(
@@ -115,28 +133,38 @@ class RetrievalLoss:
             scored=torch.where(batch["scored"] >= 0, batch["scored"] + shift, -1),
             teacher=batch["teacher"],
         )
-        loss = RETRIEVER_LOSSES[recipe.loss](recipe, dual)
-        if recipe.alignment is not None:
+        loss = self._loss(dual)
+        if self._alignment is not None:
             joined = torch.cat([dual.questions, positives, vectors["pairs"].flatten(1)], 1)
-            return self._aligned(recipe.alignment, loss, joined, batch)
-        return loss if recipe.variational is None else loss + self._variational(recipe.variational, vectors, batch)
+            return self._aligned(self._alignment, loss, joined, batch)
+        return loss if self._variational is None else loss + self._generated(self._variational, vectors, batch)
 
-    def _aligned(self, alignment: Alignment, loss: Tensor, joined: Tensor, batch: Tensors) -> Tensor:
-        """The loss with that of the cross-encoder and the alignment; ``joined`` ``[Q, 4 D]`` are the vectors of questions
-        and answers by the dual encoder, and by the cross-encoder."""
+    def _aligned(self, alignment: Alignment, dual: Tensor, joined: Tensor, batch: Tensors) -> Tensor:
+        """Eq. 13 of Wang et al. (2021): the loss of the ``dual`` encoder, the cross-encoder's (Eq. 5) and the alignment.
+
+        ``joined`` ``[Q, 4 D]`` are the vectors of questions and answers by the dual encoder, and by the cross-encoder.
+        """
         joined, texts, shift = gather_padded(joined, batch["candidate_texts"][batch["positives"]])
         parts = joined.unflatten(1, (4, -1)).unbind(1)
-        vectors = AlignedVectors(
-            dual=PairVectors(parts[0], parts[1]),
-            cross=PairVectors(parts[2], parts[3]),
-            anchors=torch.arange(len(batch["positives"]), device=joined.device) + shift,
-            weights=batch["weights"],
-            answering=_answering(texts, batch),
+        of_dual, of_cross = PairVectors(parts[0], parts[1]), PairVectors(parts[2], parts[3])
+        anchors = torch.arange(len(batch["positives"]), device=joined.device) + shift
+        weights, answering = batch["weights"], _answering(texts, batch)
+        cross = weighted_softmax(of_cross.questions[anchors], of_cross.answers, anchors, weights, answering, self._scale)
+        terms = AlignmentWeights(
+            alignment.answer_question, alignment.question_answer, alignment.question_question, alignment.answer_answer
+        )
+        geometry = alignment_loss(
+            of_dual,
+            of_cross.detached() if alignment.detach else of_cross,
+            terms.times(self._ramp(alignment.ramp_epochs)),
+            Kernel(alignment.kernel, alignment.width, self._scale if alignment.scale is None else alignment.scale),
+            anchors=anchors,
+            anchor_weights=weights,
             blank=texts < 0,
         )
-        return aligned_loss(alignment, self.recipe.scale, loss, vectors, self._ramp(alignment.ramp_epochs))
+        return alignment.dual_share * dual + alignment.cross_share * cross + alignment.share * geometry
 
-    def _variational(self, variational: Variational, vectors: Mapping[str, Tensor], batch: Tensors) -> Tensor:
+    def _generated(self, variational: Variational, vectors: Mapping[str, Tensor], batch: Tensors) -> Tensor:
         """The loss of generating the pairs' texts from their vectors."""
         assert self._model.decoders is not None
         rows, outputs = (batch[name][batch["positives"]] for name in ("rows", "outputs"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from oreqa.models.encoder.module import DualEncoder
 from oreqa.training.retriever.cross_side import CrossSide, start_cross
-from oreqa.training.retriever.recipe import RetrieverRecipe
 from oreqa.training.retriever.variational import VariationalDecoders
 
 
@@ -31,11 +30,11 @@ class RetrieverModel(nn.Module):  # type: ignore[misc]
         return vectors
 
 
-def start_model(encoder: DualEncoder, recipe: RetrieverRecipe) -> RetrieverModel:
-    """The encoder with what the recipe trains beside it, new."""
-    decoders = None
-    if recipe.variational is not None:
-        decoders = VariationalDecoders(
-            encoder.width, encoder.config.hidden_size, recipe.variational.kind, unit_length=encoder.normalise
-        )
-    return RetrieverModel(encoder, start_cross(encoder) if recipe.alignment else None, decoders)
+def start_model(
+    encoder: DualEncoder, *, with_cross: bool = False, decoders: Literal["dual", "cross"] | None = None
+) -> RetrieverModel:
+    """The encoder with new companions: a cross-encoder, or ``decoders`` of a kind of ``VariationalDecoders``."""
+    of_texts = None
+    if decoders is not None:
+        of_texts = VariationalDecoders(encoder.width, encoder.config.hidden_size, decoders, unit_length=encoder.normalise)
+    return RetrieverModel(encoder, start_cross(encoder) if with_cross else None, of_texts)

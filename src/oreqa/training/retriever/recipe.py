@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -9,12 +10,13 @@ from pydantic import Field, model_validator
 
 from oreqa.defaults import BASE_ENCODER
 from oreqa.models.encoder.folder import Joining, NewEncoder
+from oreqa.training.losses import RETRIEVER_LOSSES, OneOf
 from oreqa.training.recipes import Count, InputTokens, NonNegative, Recipe, RecipeTable, Share
 
-RetrieverLoss = Literal["softmax", "soft_labels"]
-"""Names in ``training.losses``."""
+Silver = Literal["positives", "missing_gold", "none"]
+"""Which silver pairs are answers to learn from."""
 RoundOrder = Literal["distinct", "clusters"]
-"""Orders that ``training.rounds`` makes anew for each epoch."""
+"""Orders that ``RetrieverRounds`` makes anew for each epoch."""
 
 
 Positive = Annotated[float, Field(gt=0)]
@@ -101,11 +103,9 @@ class RetrieverRecipe(Recipe):
     """The model to begin with: a name or a folder."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
     """SQuAD and MRQA files, of which the held-out articles are passed over, pair files, and BEIR folders."""
-    dev: Path | None = None
-    """A task to stop early on: its MRR is measured at every checkpoint, and the best one is kept. Of a SQuAD or MRQA file
-    the held-out articles, of a BEIR folder the split dev."""
-    patience: Count = 3
-    """Checkpoints without a gain on dev before training stops."""
+    dev_metric: Literal["mrr", "r@1"] = "mrr"
+    """What is measured on dev, which may be a BEIR folder with a split dev, too: the mean reciprocal rank of a question's
+    answer, or the share of its answers that are found first."""
     epochs: Count = 1
     """How often each pair is seen."""
     unit: Literal["sentence", "passage"] = "sentence"
@@ -129,25 +129,21 @@ class RetrieverRecipe(Recipe):
     """Give questions a learned input-type embedding, as Yang et al. do."""
     projection: Count | None = None
     """Dimensions of a linear layer on top, the backbone's if it has one of so many; without it there is none."""
-    loss: RetrieverLoss = "softmax"
+    loss: Annotated[str, OneOf(RETRIEVER_LOSSES)] = "softmax"
     """The answer against all other candidates of a batch (softmax), or this mixed with a classifier's probabilities of the
     answer and of other candidates of the question (soft_labels)."""
-    silver: Literal["positives", "missing_gold", "none"] = "positives"
+    silver: Silver = "positives"
     """Which silver pairs are learned from as answers: all of at least min_probability (positives), the likeliest of them
     where a question has no gold (missing_gold), or none. In each case they are no negatives of their questions."""
     min_probability: Share = 0.5
     """The classifier's probability from which a silver pair counts as an answer; one below is a hard negative."""
     weight_power: NonNegative = 2.0
     """A silver pair of probability p counts as much as p to this power."""
-    soft_share: Share = 0.5
-    """Share of soft labels in the loss."""
     similarity: Literal["cosine", "dot"] = "cosine"
     """Questions and candidates are compared by cosine, or by the inner product of vectors of any length, as Xiong et al.
     do (dot)."""
     scale: Annotated[float, Field(gt=0)] = 100.0
     """Similarities are multiplied by it before the softmax: the inverse temperature."""
-    passage_weight: NonNegative = 0.37
-    """Weight of a passage's own similarity in the score of its sentences (late_chunking, unit=sentence)."""
     negatives: Annotated[int, Field(ge=0)] = 0
     """Hard negatives drawn for each question; with soft labels, further candidates that the classifier scored."""
     batches: Literal["by_passage", RoundOrder] = "by_passage"
@@ -156,8 +152,6 @@ class RetrieverRecipe(Recipe):
     never two of a passage, as Xiong et al. do (clusters)."""
     clusters: Annotated[int, Field(ge=2)] | None = None
     """Clusters of passages; without it, one for every eight batches of questions, and two at least."""
-    cluster_points: Count = 1000
-    """Passages of a cluster that its centre is fitted to, at most."""
     cluster_epochs: Count = 1
     """Epochs after which passages are clustered anew, by what the model then makes of them."""
     chunk: Count | None = None
@@ -174,9 +168,12 @@ class RetrieverRecipe(Recipe):
     """Decoders that generate the texts of the pairs from their vectors."""
 
     @property
-    def files(self) -> list[Path]:
-        """What the run learns from, and is stopped by."""
-        return [self.data_root / part for part in (*self.data, *([self.dev] if self.dev else []))]
+    def is_late(self) -> bool:
+        """Whether candidates are sentences that are read inside their passage."""
+        return self.context == "late_chunking" and self.unit == "sentence"
+
+    def _data_files(self) -> Iterable[Path]:
+        return self.data
 
     @model_validator(mode="after")
     def _soft_labels_need_candidates(self) -> Self:
@@ -192,12 +189,10 @@ class RetrieverRecipe(Recipe):
 
     @model_validator(mode="after")
     def _no_key_is_ignored(self) -> Self:
-        self._refuse_ignored("soft_share", self.loss == "soft_labels", "loss=soft_labels")
         self._refuse_ignored("weight_power", self.silver != "none", "silver=positives or missing_gold")
-        self._refuse_ignored("patience", self.dev is not None, "dev=TASK")
         if self.chunk and self.optimiser.accumulate > 1:
             raise ValueError("chunk computes a batch of any size; set optimiser.batch higher, and optimiser.accumulate to 1")
-        for key in ("clusters", "cluster_points", "cluster_epochs"):
+        for key in ("clusters", "cluster_epochs"):
             self._refuse_ignored(key, self.batches == "clusters", "batches=clusters")
         if self.cluster_epochs > self.epochs:
             raise ValueError(f"cluster_epochs = {self.cluster_epochs} is more than the {self.epochs} epochs of the run")
@@ -211,7 +206,6 @@ class RetrieverRecipe(Recipe):
             raise ValueError("pooling = cls has no vector for a sentence of a passage: set context=cross_segment, or none")
         for key in ("hops", "joining"):
             self._refuse_ignored(key, self.pooling == "attention", "pooling=attention")
-        self._refuse_ignored("passage_weight", late and self.unit == "sentence", "context=late_chunking and unit=sentence")
         if self.unit == "passage" and self.context == "cross_segment":
             raise ValueError("unit = passage has no sentence beside its passage; set context=late_chunking, or context=none")
         for table in ("alignment", "variational"):

@@ -24,6 +24,9 @@ from oreqa.training.retriever.recipe import RoundOrder
 
 Batches: TypeAlias = list[list[RetrieverExample]]
 
+CLUSTER_POINTS = 1000
+"""Passages of a cluster that its centre is fitted to, at most, as in the released code."""
+
 OfRound = Callable[[int], Mapping[PassageKey, int]]
 """The cluster of each passage in a round, by the round's number."""
 
@@ -157,7 +160,6 @@ class PassageClusters:
     passages: Sequence[PassageKey]
     encode: Callable[[Sequence[PassageKey]], NDArray[np.float32]]
     number: int
-    points: int
     interval: int
     seed: int
     folder: Path
@@ -173,7 +175,9 @@ class PassageClusters:
         if stored is not None:
             return stored
         # All processes encode all passages: none has to wait for what another one sends.
-        numbers = from_first_process(k_means(self.encode(self.passages), self.number, self.points, self.seed + clustering))
+        numbers = from_first_process(
+            k_means(self.encode(self.passages), self.number, CLUSTER_POINTS, self.seed + clustering)
+        )
         if writes:
             content = io.BytesIO()
             np.save(content, numbers)

@@ -19,17 +19,19 @@ from oreqa.models.folders import find_model
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import check_positions
 from oreqa.training.batches import in_a_row
+from oreqa.training.loop import EarlyStopping
+from oreqa.training.losses import RETRIEVER_LOSSES
 from oreqa.training.retriever.collator import RetrieverCollator
 from oreqa.training.retriever.cross_side import save_cross
-from oreqa.training.retriever.dev import dev_mrr, passage_vectors
+from oreqa.training.retriever.dev import dev_score, passage_vectors
 from oreqa.training.retriever.examples import PairPool, RetrieverExample, by_passage
-from oreqa.training.retriever.loss import RetrievalLoss
+from oreqa.training.retriever.loss import PASSAGE_WEIGHT, RetrievalLoss
 from oreqa.training.retriever.model import start_model
 from oreqa.training.retriever.recipe import RetrieverRecipe
 from oreqa.training.retriever.rounds import PassageClusters, RetrieverRounds
 from oreqa.training.retriever.save import save_encoder
 from oreqa.training.retriever.start import start_encoder
-from oreqa.training.trainer import EarlyStopping, checkpoints_of, epoch_batches, fit, silence_transformers, uses_bf16
+from oreqa.training.trainer import checkpoints_of, epoch_batches, fit, silence_transformers, uses_bf16
 
 CLUSTER_BATCHES = 8
 """Batches of questions for each cluster, if a recipe names no number of clusters; there are two at least."""
@@ -54,10 +56,21 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
             advance(len(loaded))
         if recipe.unit == "passage":
             pairs = passage_pairs(pairs)
-        pool = PairPool(recipe, pairs)
+        pool = PairPool(
+            pairs,
+            silver=recipe.silver,
+            min_probability=recipe.min_probability,
+            weight_power=recipe.weight_power,
+            negatives=recipe.negatives,
+            soft_labels=recipe.loss == "soft_labels",
+        )
         collate = RetrieverCollator(folder, pairs, pool.answers, recipe.unit)
         examples, clusters = _examples(recipe, pool, folder, model, out)
-    training_model = start_model(model, recipe)
+    training_model = start_model(
+        model,
+        with_cross=recipe.alignment is not None,
+        decoders=recipe.variational.kind if recipe.variational else None,
+    )
 
     def save(path: Path) -> None:
         save_encoder(model, backbone, recipe.pooling, recipe.max_tokens, path, new_layers=recipe.encoder != "backbone")
@@ -68,7 +81,16 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
         training_model,
         examples,
         collate,
-        RetrievalLoss(recipe, training_model, epoch_batches(examples, recipe.epochs, recipe.optimiser.batch)),
+        RetrievalLoss(
+            training_model,
+            RETRIEVER_LOSSES[recipe.loss].of(recipe),
+            late=recipe.is_late,
+            scale=recipe.scale,
+            epoch_batches=epoch_batches(examples, recipe.epochs, recipe.optimiser.batch),
+            chunk=recipe.chunk,
+            alignment=recipe.alignment,
+            variational=recipe.variational,
+        ),
         optimiser=recipe.optimiser,
         seed=recipe.seed,
         out=out,
@@ -134,7 +156,6 @@ def _examples(
         passages=passages,
         encode=partial(passage_vectors, folder, model, uses_bf16(recipe.optimiser.precision)),
         number=number,
-        points=recipe.cluster_points,
         interval=recipe.cluster_epochs,
         seed=recipe.seed,
         folder=checkpoints_of(out),
@@ -153,10 +174,16 @@ def _cluster_count(recipe: RetrieverRecipe, pairs: int, passages: int) -> int:
 
 
 def _early_stopping(recipe: RetrieverRecipe, folder: EncoderFolder, model: DualEncoder) -> EarlyStopping | None:
-    if recipe.dev is None:
+    if recipe.dev_file is None:
         return None
-    task = load_task(recipe.data_root / recipe.dev, "dev", held_out=True)
-    passage_weight = recipe.passage_weight if recipe.context == "late_chunking" else 0.0
-    bf16 = uses_bf16(recipe.optimiser.precision)
-    metric = partial(dev_mrr, task, folder, model, bf16, unit=recipe.unit, passage_weight=passage_weight)
-    return EarlyStopping(dev_metric=metric, patience=recipe.patience)
+    measure = partial(
+        dev_score,
+        load_task(recipe.dev_file, "dev", held_out=True),
+        folder,
+        model,
+        uses_bf16(recipe.optimiser.precision),
+        metric=recipe.dev_metric,
+        unit=recipe.unit,
+        passage_weight=PASSAGE_WEIGHT if recipe.context == "late_chunking" else 0.0,
+    )
+    return EarlyStopping(recipe.dev_metric, measure, recipe.patience)

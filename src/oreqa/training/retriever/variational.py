@@ -7,11 +7,11 @@ Only the variance needs a layer, which is here, and the exported model is the du
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
 
 from oreqa.losses.variational import gaussian_kl, token_nll
 
@@ -157,37 +157,12 @@ class TextDecoder(nn.Module):  # type: ignore[misc]
 def tokens_nll(states: Tensor, targets: Tensor, word_embeddings: Tensor, at_once: int) -> Tensor:
     """``-log softmax(W s_n)[target_n]`` of each of ``N`` tokens, ``[N]`` in float32.
 
-    ``states`` (s) are ``[N, E]``, ``targets`` ``[N]`` token ids, ``word_embeddings`` (W) ``[V, E]``, which get no gradient.
-    Logits are computed of ``at_once`` tokens and dropped, so that forward and backward pass need a few ``[at_once, V]``.
+    ``states`` (s) are ``[N, E]``, ``targets`` ``[N]`` token ids, ``word_embeddings`` (W) ``[V, E]``. Logits are computed of
+    ``at_once`` tokens and dropped, and again for the gradients.
     """
-    differentiate = torch.is_grad_enabled() and states.requires_grad
-    nll: Tensor = _TokensNLL.apply(states, targets, word_embeddings, at_once, differentiate)
-    return nll
 
+    def nll(states: Tensor, targets: Tensor) -> Tensor:
+        return token_nll(states @ word_embeddings.T, targets)
 
-class _TokensNLL(torch.autograd.Function):  # type: ignore[misc]
-    """A token's logits depend on its own state alone. So the gradient at the state, up to a factor that the backward pass
-    brings, is known as soon as the logits are, which are computed once and not kept."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, states: Tensor, targets: Tensor, word_embeddings: Tensor, at_once: int, differentiate: bool
-    ) -> Tensor:
-        losses, gradients = [], []
-        for chunk, chunk_targets in zip(states.split(at_once), targets.split(at_once), strict=True):
-            with torch.set_grad_enabled(differentiate):
-                inputs = chunk.detach().requires_grad_(differentiate)
-                logits = inputs @ word_embeddings.T
-                nll = token_nll(logits[:, None], chunk_targets[:, None], torch.ones_like(chunk_targets)[:, None])
-            losses.append(nll.detach())
-            if differentiate:
-                gradients += torch.autograd.grad(nll, inputs, torch.ones_like(nll))
-        if differentiate:
-            ctx.save_for_backward(torch.cat(gradients))
-        return torch.cat(losses)
-
-    @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
-        (at_states,) = ctx.saved_tensors
-        return (gradient[:, None] * at_states).to(at_states.dtype), None, None, None, None
+    chunks = zip(states.split(at_once), targets.split(at_once), strict=True)
+    return torch.cat([checkpoint(nll, *chunk, use_reentrant=False) for chunk in chunks])

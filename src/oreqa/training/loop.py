@@ -1,0 +1,201 @@
+"""transformers' Trainer with our loss, two learning rates, a given order of examples and a metric of a dev set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from transformers import EarlyStoppingCallback, PrinterCallback, ProgressCallback, Trainer, TrainerCallback
+
+from oreqa.errors import InputError
+from oreqa.progress import Advance
+from oreqa.training.distributed import process_number
+
+Tensors = dict[str, Tensor]
+Loss = Callable[[Any, Tensors], Tensor]
+"""The loss of a model on a batch, a number that can be differentiated."""
+
+
+class Rounds(Protocol):
+    """Several passes over examples, each in batches that are made when it begins, of the model as it then is."""
+
+    @property
+    def count(self) -> int:
+        """How many rounds."""
+        ...
+
+    @property
+    def batches(self) -> int:
+        """Batches of each round."""
+        ...
+
+    def begin(self, number: int) -> Sequence[Sequence[Any]]:
+        """The batches of a round. A run that resumes in the middle of it asks again, and gets the same."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyStopping:
+    """Keep the best checkpoint by a metric, and stop when it has not improved at ``patience`` checkpoints in a row."""
+
+    metric: str
+    """Its name."""
+    measure: Callable[[], float]
+    """Its value for the model as it is. It may leave the model in its mode for evaluation."""
+    patience: int
+    lower_is_better: bool = False
+
+
+class DivergedError(InputError):
+    """The loss, or a weight, is no finite number any more."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(
+            f"training diverged at step {step:,}: its loss is not a finite number; set optimiser.learning_rate lower, or "
+            "weights and scales of its losses"
+        )
+
+
+class ReportsSteps(TrainerCallback):  # type: ignore[misc]
+    """Reports steps, but those of an earlier, interrupted run, whose time is not known."""
+
+    def __init__(self, advance: Advance, resumed: int) -> None:
+        self._advance, self._reported = advance, resumed
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._advance(state.global_step - self._reported)
+        self._reported = state.global_step
+
+
+class SavesAsAsked(TrainerCallback):  # type: ignore[misc]
+    """A resumed run saves as often as it is told to now: transformers would go on as often as before."""
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        state.save_steps, state.logging_steps = args.save_steps, args.logging_steps
+
+
+class _EvaluateLastStep(TrainerCallback):  # type: ignore[misc]
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step >= state.max_steps:
+            control.should_evaluate = control.should_save = True
+
+
+class ListDataset(torch.utils.data.Dataset):  # type: ignore[misc]
+    def __init__(self, examples: Sequence[Any]) -> None:
+        self._examples = examples
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    def __getitem__(self, number: int) -> Any:
+        return self._examples[number]
+
+
+class GivenExamples(torch.utils.data.Dataset):  # type: ignore[misc]
+    """What a sampler of ``count`` batches draws from that gives the examples themselves."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, example: Any) -> Any:
+        return example
+
+
+class RoundBatches(torch.utils.data.Sampler):  # type: ignore[misc]
+    """The batches of the round at hand; of several processes each gets its own, and all get as many."""
+
+    def __init__(self, rounds: Rounds) -> None:
+        self._rounds, self._batches = rounds, rounds.batches
+        self.number: Callable[[], int] = lambda: 0
+        """The number of the round at hand."""
+
+    def __len__(self) -> int:
+        return -(-self._batches // process_number()[1])
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        rank, processes = process_number()
+        batches = self._rounds.begin(self.number())
+        for first in range(0, len(batches), processes):
+            yield batches[(first + rank) % len(batches)]
+
+
+class OrderedTrainer(Trainer):  # type: ignore[misc]
+    """Trainer with our loss, two learning rates (of every encoder, in a ``bert``, and of the heads) and a metric of our
+    own.
+
+    It prints nothing, and sees the examples in the order in which they are given, or which ``rounds`` give.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        rates: tuple[float, float],
+        early_stopping: EarlyStopping | None,
+        rounds: RoundBatches | None,
+        **arguments: Any,
+    ) -> None:
+        if early_stopping is not None:
+            callbacks = [EarlyStoppingCallback(early_stopping.patience), _EvaluateLastStep()]
+            arguments |= {"eval_dataset": ListDataset(()), "callbacks": callbacks}
+        super().__init__(**arguments)
+        self._loss, self._rates, self._early_stopping, self._rounds = loss, rates, early_stopping, rounds
+        for printer in (ProgressCallback, PrinterCallback):
+            self.remove_callback(printer)
+
+    def get_train_dataloader(self) -> Any:
+        """Batches of examples in their order, or those that a round makes when it begins."""
+        rounds = self._rounds
+        if rounds is None:
+            return super().get_train_dataloader()
+        steps = -(-len(rounds) // self.args.gradient_accumulation_steps)
+        rounds.number = lambda: self.state.global_step // steps
+        return torch.utils.data.DataLoader(
+            self.train_dataset,
+            batch_sampler=rounds,
+            collate_fn=self.data_collator,
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+
+    def create_optimizer(self, model: Any = None) -> Any:
+        """AdamW; only matrices decay."""
+        groups = []
+        for heads, rate in zip((False, True), self._rates, strict=True):
+            weights = [
+                weight
+                for name, weight in self.model.named_parameters()
+                if weight.requires_grad and heads != ("bert" in name.split("."))
+            ]
+            groups.append({"params": [p for p in weights if p.ndim > 1], "lr": rate})
+            groups.append({"params": [p for p in weights if p.ndim == 1], "lr": rate, "weight_decay": 0.0})
+        self.optimizer = torch.optim.AdamW(groups, weight_decay=self.args.weight_decay, fused=True)
+        return self.optimizer
+
+    def compute_loss(self, model: Any, inputs: Tensors, **_: Any) -> Tensor:
+        loss = self._loss(model, inputs)
+        if not loss.isfinite():
+            raise DivergedError(self.state.global_step + 1)
+        return loss
+
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Refuse a checkpoint whose weights have other names: it would be resumed with the model's first weights."""
+        if load_result.unexpected_keys:
+            raise InputError(
+                f"{self.args.output_dir}: its checkpoints were made by another version of oreqa; remove them to begin anew"
+            )
+        super()._issue_warnings_after_load(load_result)
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """The metric of the model as it is."""
+        assert self._early_stopping is not None
+        metrics = {"eval_dev": self._early_stopping.measure()}
+        self.log(metrics)
+        self.control: Any = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        self.model.train()
+        return metrics
