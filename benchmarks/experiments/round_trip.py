@@ -90,7 +90,7 @@ def measure(reader: str | Path, tests: dict[str, tuple[Path, int | None]], out: 
     for test, (file, questions) in tests.items():
         folder = out.with_name(f"{out.name}-{test}")
         if not (folder / "metrics.json").is_file():
-            evaluate_openqa(file, folder, gold_passages=True, reader=reader, span_reranker=None, questions=questions)
+            evaluate_openqa(file, folder, gold_passages=True, reader=reader, span_reranker=None, draw=questions)
         rows = load_run(folder).questions.values()
         scores[test] = {metric: [100 * row[metric] for row in rows] for metric in ("em", "f1")}
     return scores

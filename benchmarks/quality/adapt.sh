@@ -31,8 +31,8 @@ with open(sys.argv[2], "w") as file:
     for q in (q for group in groups for q in random.Random(0).sample(group, 200)):
         file.write(json.dumps({"question": q.text, "answers": [a.text for a in q.answers]}) + "\n")
 PYTHON
-run squad2-index-before openqa --data "$squad2" --questions 1 --model $base
-run squad2-index-after openqa --data "$squad2" --questions 1 --model "$adapted"
+run squad2-index-before openqa --data "$squad2" --draw 1 --model $base
+run squad2-index-after openqa --data "$squad2" --draw 1 --model "$adapted"
 for when in before after; do
   run squad2-$when openqa --data "$work/squad2.jsonl" --index "$work/squad2-index-$when/index"
 done

@@ -299,9 +299,7 @@ def test_mining_judging_and_re_ranking(
     assert ["hit_probability" in hit["scores"] for hit in hits["hits"]][:5] == [True] * 4 + [False]
     rerank = ("--rerank", 5, "--classifier", tiny_classifier)
     for task in ("reqa", "openqa"):
-        found = run(
-            "eval", task, "--data", squad_file, "--model", tiny, "--out", tmp_path / task, *rerank, "--questions", 10
-        )
+        found = run("eval", task, "--data", squad_file, "--model", tiny, "--out", tmp_path / task, *rerank, "--draw", 10)
         assert found.exit_code == 0, found.output
         assert json.loads((tmp_path / task / "metrics.json").read_text())["settings"]["rerank"] == 5
 

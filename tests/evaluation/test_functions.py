@@ -70,14 +70,10 @@ def test_reqa(squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Pat
         stages.append((name, total, sum(steps)))
 
     more: dict[str, Any] = {"rerank_hits": rerank, "hit_reranker": tiny_classifier} if rerank else {}
-    summary = evaluate_reqa(
-        str(squad_file), tmp_path / "f", mode="hybrid", model=tiny, questions=10, progress=progress, **more
-    )
+    summary = evaluate_reqa(str(squad_file), tmp_path / "f", mode="hybrid", model=tiny, draw=10, progress=progress, **more)
     assert stages == [("encoding passages", 24, 24), ("ranking questions", 10, 10)]
     arguments = [word for key, value in more.items() for word in (f"--{key}", value)]
-    command = run(
-        "eval", "reqa", "--data", squad_file, "--model", tiny, "--questions", 10, "--out", tmp_path / "c", *arguments
-    )
+    command = run("eval", "reqa", "--data", squad_file, "--model", tiny, "--draw", 10, "--out", tmp_path / "c", *arguments)
     same_run(summary, tmp_path / "f", command, tmp_path / "c")
     precision = {"encoder": encoder_precision(), **({"classifier": heads_precision()} if rerank else {})}
     assert summary["settings"]["precision"] == precision
@@ -117,7 +113,7 @@ def test_reqa_of_sentences_with_several_questions(tiny: Path, tmp_path: Path) ->
     )  # fmt: skip
     same_run(summary, tmp_path / "f", command, tmp_path / "c")
     # Questions are drawn from those that are left, and counted before the draw.
-    drawn = evaluate_reqa(file, tmp_path / "d", min_questions=4, questions=9, seed=1, **common)
+    drawn = evaluate_reqa(file, tmp_path / "d", min_questions=4, draw=9, seed=1, **common)
     assert drawn["questions"] == 9
     assert {int(question.split()[-1]) % 4 for question in asked_texts(tmp_path / "d")} == {3}
     common["index"] = tmp_path / "held"
@@ -148,14 +144,14 @@ def test_beir(tiny: Path, tmp_path: Path) -> None:
 
 def test_generator(squad_file: Path, tiny_generator: Path, tmp_path: Path) -> None:
     pytest.importorskip("rouge_score")
-    summary = evaluate_generator(squad_file, tmp_path / "f", generator=tiny_generator, style="search", questions=6)
+    summary = evaluate_generator(squad_file, tmp_path / "f", generator=tiny_generator, style="search", draw=6)
     report = (tmp_path / "f" / "report.html").read_text()
     assert report.count("<mark>") == 6
     assert "generator greedy: 6 questions" in report
     assert "rank of gold" not in report
     assert summary["questions"] == 6
     assert summary["questions_per_second"] > 0
-    common = ("--data", squad_file, "--generator", tiny_generator, "--style", "search", "--questions", 6)
+    common = ("--data", squad_file, "--generator", tiny_generator, "--style", "search", "--draw", 6)
     command = run("eval", "generator", *common, "--out", tmp_path / "c")
     speed = {"questions_per_second": 0.0}
     for folder, metrics in ((tmp_path / "f", summary), (tmp_path / "c", command)):
@@ -286,8 +282,8 @@ def test_silver_and_predictions(
     assert counts["questions"] == mined.questions == 9
     assert (counts["gold"], counts["silver"]) == (len(mined.of_source("gold")), len(mined.of_source("silver")))
     assert counts["silver"] > 0
-    number = mine_predictions(squad_file, tmp_path / "f", reader=tiny_reader, passages=2, k=7, questions=5)
-    common = ("--data", squad_file, "--reader", tiny_reader, "--passages", 2, "-k", 7, "--questions", 5)
+    number = mine_predictions(squad_file, tmp_path / "f", reader=tiny_reader, passages=2, k=7, draw=5)
+    common = ("--data", squad_file, "--reader", tiny_reader, "--passages", 2, "-k", 7, "--draw", 5)
     assert run("mine", "predictions", *common, "--out", tmp_path / "c")["questions"] == number == 5
     assert (tmp_path / "f").read_bytes() == (tmp_path / "c").read_bytes()
 
@@ -296,14 +292,14 @@ def test_wrong_numbers_and_modes_are_refused_before_anything_is_read(tmp_path: P
     nowhere: Any = tmp_path / "nowhere"
     for evaluate, arguments, message in (
         (evaluate_reqa, {"rerank_hits": -1}, "rerank_hits is -1; it must be a whole number from 0"),
-        (evaluate_reqa, {"questions": 0}, "^questions is 0; it must be a whole number from 1"),
+        (evaluate_reqa, {"draw": 0}, "^draw is 0; it must be a whole number from 1"),
         (evaluate_reqa, {"min_questions": 0}, "min_questions is 0; it must be a whole number from 1"),
         (evaluate_reqa, {"mode": "fuzzy"}, "no mode 'fuzzy': choose hybrid, dense, sparse"),
         (evaluate_beir, {"rerank_hits": 1.5}, "rerank_hits is 1.5; it must be a whole number from 0"),
         (evaluate_beir, {"mode": "fuzzy"}, "no mode 'fuzzy': choose hybrid, dense, sparse"),
         (evaluate_openqa, {"rerank_hits": -1}, "rerank_hits is -1; it must be a whole number from 0"),
         (evaluate_openqa, {"passages": 0}, "passages is 0; it must be a whole number from 1"),
-        (evaluate_openqa, {"questions": 0}, "questions is 0; it must be a whole number from 1"),
+        (evaluate_openqa, {"draw": 0}, "draw is 0; it must be a whole number from 1"),
         (evaluate_openqa, {"null": "a", "gold_passages": True}, "null is 'a'; write a number"),
         (evaluate_openqa, {"combine": ["reranking"]}, "combine is a mapping of weights to numbers, .*, not a list"),
         (evaluate_openqa, {"combine": {"speed": 1}}, "the weights are selection, retrieval"),
@@ -322,8 +318,8 @@ def test_wrong_numbers_and_modes_are_refused_before_anything_is_read(tmp_path: P
 def test_wrong_arguments_of_mining_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     nowhere: Any = tmp_path / "nowhere"
     for arguments, message in (
-        ({"questions": -1}, "questions is -1; it must be a whole number from 1"),
-        ({"questions": 2.5}, r"questions is 2\.5; it must be a whole number from 1"),
+        ({"draw": -1}, "draw is -1; it must be a whole number from 1"),
+        ({"draw": 2.5}, r"draw is 2\.5; it must be a whole number from 1"),
         ({"passages": 0}, "passages is 0; it must be a whole number from 1"),
         ({"k": 0}, "k is 0; it must be a whole number from 1"),
         ({"seed": "x"}, "seed is 'x'; it must be a whole number from 0"),

@@ -120,7 +120,7 @@ def test_eval_openqa(squad_file: Path, tiny: Path, tiny_reader: Path, tiny_reran
         "--combine",
         "alone=1",
     )
-    gold = run(*common, "--reranker", "none", "--gold-passages", "--questions", 10, "--out", tmp_path / "c")
+    gold = run(*common, "--reranker", "none", "--gold-passages", "--draw", 10, "--out", tmp_path / "c")
     first, second, third = (json.loads(found.stdout) for found in (plain, again, gold))
     assert first["questions"] == second["questions"] == 48
     assert 0 <= first["em"] <= first["em@5"] <= 100

@@ -274,7 +274,7 @@ def test_mining_and_the_re_ranker(squad_file: Path, tiny_reader: Path, tmp_path:
 
 def test_predictions_are_the_best_of_all_passages(squad_file: Path, tmp_path: Path) -> None:
     loaded = Reader(make_head(tmp_path / "dpr", "reader", shared=False))
-    mine_predictions([squad_file], tmp_path / "p.jsonl", reader=loaded, passages=3, k=40, questions=6)
+    mine_predictions([squad_file], tmp_path / "p.jsonl", reader=loaded, passages=3, k=40, draw=6)
     crowded = 0
     for row in load_predictions(tmp_path / "p.jsonl"):
         (spans,) = loaded.read([row.question], [row.passages], k=1000)

@@ -30,7 +30,6 @@ app.add_typer(evaluate, name="eval", rich_help_panel=Panel.RUN)
     min_questions=Annotated[
         int, number_option(help="Ask only about answer sentences that have at least this many questions.")
     ],
-    questions=Option.count,
 )
 def reqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Retrieve the answer sentence among all sentences (ReQA, MultiReQA).
@@ -74,7 +73,6 @@ def classifier(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     lambda: oreqa.evaluation.evaluate_generator,
     data=Option.squad,
     out=Option.run,
-    questions=Option.count,
 )
 def generator(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Compare generated questions with those that people asked about the same answers: ROUGE-L and BLEU-4.
@@ -93,7 +91,6 @@ def generator(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     ],
     out=Option.run,
     index=Option.task_index,
-    questions=Option.count,
 )
 def openqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Answer questions from all paragraphs: EM, F1, and the accuracy of retrieval.

@@ -103,7 +103,6 @@ def _print_sample(rows: list[dict[str, Any]]) -> None:
     ],
     index=Option.documents,
     k=Annotated[int, number_option("-k", min=2, help="Spans kept for each question.")],
-    questions=Option.count,
 )
 def predictions(count: int, out: Path, as_json: bool) -> None:
     """Keep a reader's best spans for training questions, right and wrong, to train a span re-ranker.

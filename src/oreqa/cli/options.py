@@ -137,9 +137,6 @@ class Option:
     question_file = Annotated[
         Path, data_option("--out", metavar="FILE", dir_okay=False, help="File to write: pairs (.jsonl) or SQuAD (.json).")
     ]
-    count = Annotated[
-        int | None, data_option("--questions", metavar="N", min=1, help="How many questions to draw.", show_default="all")
-    ]
     task_index = Annotated[
         Path | None,
         data_option(

@@ -39,7 +39,7 @@ def evaluate_generator(
     style: str | None = None,
     decoding: Decoding | str = "greedy",
     held_out: bool = False,
-    questions: int | None = None,
+    draw: int | None = None,
     seed: int = 0,
     device: str = "cpu",
     progress: Progress = no_progress,
@@ -49,8 +49,8 @@ def evaluate_generator(
     Answers that do not stand where the data says are passed over.
 
     ``style`` is one that the generator learned, by default its first. With ``held_out`` only the articles that training
-    holds out are asked about; ``questions`` are drawn by ``seed``, all if left out. Writes the run's files to ``out`` and
-    returns what metrics.json holds: ROUGE-L and BLEU-4 in percent, and the questions generated a second.
+    holds out are asked about; ``draw`` questions are drawn by ``seed``, all if left out. Writes the run's files to ``out``
+    and returns what metrics.json holds: ROUGE-L and BLEU-4 in percent, and the questions generated a second.
 
     Raises InputError for data that cannot be read and an ``out`` that holds a run, a model or an index, ModelError for a
     model that cannot be loaded.
@@ -60,8 +60,8 @@ def evaluate_generator(
     style = question_generator.styles[0] if style is None else style
     choice(style, question_generator.styles, "style")
     rows = _asked(data, held_out, question_generator.reads_passages)
-    if questions is not None and count(questions, "the number of questions") < len(rows):
-        rows = [rows[i] for i in sorted(random.Random(seed).sample(range(len(rows)), questions))]
+    if draw is not None and count(draw, "draw") < len(rows):
+        rows = [rows[i] for i in sorted(random.Random(seed).sample(range(len(rows)), draw))]
     if not rows:
         raise InputError(f"{data}: no question with an answer")
     begin = time.monotonic()
@@ -81,7 +81,7 @@ def evaluate_generator(
             "decoding": _MODES[type(decoding)],
             **asdict(decoding),
             "held_out": held_out,
-            "drawn": questions,
+            "drawn": draw,
             "seed": seed,
             "precision": used_precision(device, "generator"),
         },

@@ -91,7 +91,7 @@ def evaluate_openqa(
     combine: Mapping[str, float] | Iterable[tuple[str, float]] | None = None,
     model: str | Path = DEFAULT_ENCODER,
     index: str | Path | None = None,
-    questions: int | None = None,
+    draw: int | None = None,
     seed: int = 0,
     device: str = "cpu",
     progress: Progress = no_progress,
@@ -106,7 +106,7 @@ def evaluate_openqa(
 
     ``passages`` are read for each question, of which the ``hit_reranker`` may re-rank the ``rerank_hits`` best before; a
     ``span_reranker`` of None leaves the reader's spans in their order. ``combine`` changes weights of the one score, as
-    ``{"reranking": 0.5}``. ``questions`` are drawn by ``seed``.
+    ``{"reranking": 0.5}``. ``draw`` questions are drawn by ``seed``.
 
     Writes the run's files and predictions.json to ``out`` and returns what metrics.json holds, metrics in percent. Answers
     are kept in ``out`` as they come: an interrupted run resumes when it is started again. Raises InputError for data that
@@ -115,7 +115,7 @@ def evaluate_openqa(
     """
     data, out = Path(data), run_folder(out)
     passages, rerank_hits = count(passages, "passages"), count(rerank_hits, "rerank_hits", 0)
-    questions = None if questions is None else count(questions, "questions")
+    draw = None if draw is None else count(draw, "draw")
     if null is not None:
         if not is_number(null):
             raise InputError(f"null is {null!r}; write a number")
@@ -125,7 +125,7 @@ def evaluate_openqa(
     changes = weight_changes({} if combine is None else combine)
     settings = Settings(model=str(model))
     source = load_question_file(data)
-    drawn, places, refuses = _draw_questions(source, data, questions, seed, null is not None or not gold_passages)
+    drawn, places, refuses = _draw_questions(source, data, draw, seed, null is not None or not gold_passages)
     if gold_passages and not places:
         raise InputError(f"{data}: its questions have no paragraphs to read as gold passages; search an index instead")
     if gold_passages and (index is not None or rerank_hits):

@@ -35,7 +35,7 @@ def evaluate_reqa(
     hit_reranker: str | Path = DEFAULT_CLASSIFIER,
     held_out: bool = False,
     min_questions: int = 1,
-    questions: int | None = None,
+    draw: int | None = None,
     seed: int = 0,
     device: str = "cpu",
     progress: Progress = no_progress,
@@ -45,7 +45,7 @@ def evaluate_reqa(
     The candidates' boundaries are those of the file ``sentences``, else our own splitter's. The task's index is kept in the
     folder ``index``, else in ``out/index``. The ``hit_reranker`` re-ranks the ``rerank_hits`` best. ``held_out`` takes only
     the tenth of the articles that training leaves out. Of their questions, those are asked that have an answer sentence with
-    at least ``min_questions`` questions (``often_asked``); ``questions`` of these are drawn by ``seed``. The candidates
+    at least ``min_questions`` questions (``often_asked``); ``draw`` of these are drawn by ``seed``. The candidates
     stay.
 
     Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
@@ -53,9 +53,9 @@ def evaluate_reqa(
     or number, and an ``out`` that holds a run, a model or an index, ModelError for a model that cannot be loaded.
     """
     choice(mode, MODES, "mode")
-    rerank_hits, questions = (
+    rerank_hits, draw = (
         count(rerank_hits, "rerank_hits", 0),
-        None if questions is None else count(questions, "questions"),
+        None if draw is None else count(draw, "draw"),
     )
     min_questions = count(min_questions, "min_questions")
     data, out = Path(data), run_folder(out)
@@ -65,7 +65,7 @@ def evaluate_reqa(
     if held_out:
         paragraphs, where = split_articles(paragraphs)[1], f"{data}, held-out articles (a tenth, chosen by title)"
     task = need_questions(build_reqa(paragraphs, boundaries, settings.language), where)
-    task = draw_questions(often_asked(task, min_questions, where), questions, seed)
+    task = draw_questions(often_asked(task, min_questions, where), draw, seed)
     begin = time.monotonic()
     opened = index_passages(Path(index) if index else out / "index", task.passages, settings, device, progress)
     with show(progress, "ranking questions", len(task.questions)) as advance:

@@ -52,7 +52,7 @@ def mine_predictions(
     index: str | Path | Index | None = None,
     passages: int = 5,
     k: int = 100,
-    questions: int | None = None,
+    draw: int | None = None,
     seed: int = 0,
     device: str = "cpu",
     progress: Progress = no_progress,
@@ -61,8 +61,8 @@ def mine_predictions(
 
     A file is one of SQuAD or MRQA, whose held-out articles are passed over and whose paragraphs BM25 searches, or a list of
     questions with answers or patterns, for which ``index`` is searched. Spans that lie inside one another are kept: the
-    best answer's neighbours are what a re-ranker meets, too. ``questions`` are drawn of each file by ``seed``, all if left
-    out. The reader and the index may be loaded ones.
+    best answer's neighbours are what a re-ranker meets, too. ``draw`` questions are drawn of each file by ``seed``, all if
+    left out. The reader and the index may be loaded ones.
 
     Rows are appended to ``out`` as they come: what it holds already is kept, so that an interrupted run resumes. Returns
     the number of its rows. Raises InputError for numbers that make no sense, for data that cannot be read, and if the rows
@@ -70,7 +70,7 @@ def mine_predictions(
     """
     files, out = as_paths(data), as_path(out, "out")
     passages, k, seed = count(passages, "passages"), count(k, "k"), count(seed, "seed", 0)
-    questions = None if questions is None else count(questions, "questions")
+    draw = None if draw is None else count(draw, "draw")
     opened = index if isinstance(index, Index) or index is None else Index.open(index, device)
     loaded = reader if isinstance(reader, Reader) else Reader(reader, device=device)
     lists = [file for file in files if data_kind(file) in ("questions", "pairs")]
@@ -85,7 +85,7 @@ def mine_predictions(
             drawn, paragraphs = _training_questions(file, file in lists)
             random.Random(seed).shuffle(drawn)
             ids = {question_id for of_row, question_id in done if of_row == of_file}
-            waiting = [question for question in drawn[:questions] if question.id not in ids]
+            waiting = [question for question in drawn[:draw] if question.id not in ids]
             texts = _retrieved(waiting, paragraphs, opened, passages)
             for begin in range(0, len(waiting), CHUNK):
                 chunk = waiting[begin : begin + CHUNK]
