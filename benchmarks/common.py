@@ -6,8 +6,11 @@ import json
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from oreqa.datasets.paragraphs import Paragraph, load_squad
 from oreqa.files import write_json
@@ -74,6 +77,19 @@ def cold(ours: Sequence[str], theirs: Sequence[str], rounds: int, expected: str)
         "memory_ratio": round(peaks["ours"] / peaks["theirs"], 3),
         "rounds": rounds,
     }
+
+
+@dataclass
+class Timed:
+    """A call that is timed: calling it gives seconds, and ``result`` is what it returned last."""
+
+    call: Callable[[], Any]
+    result: Any = None
+
+    def __call__(self) -> float:
+        begun = time.perf_counter()
+        self.result = self.call()
+        return time.perf_counter() - begun
 
 
 def paired(a: Callable[[], float], b: Callable[[], float], rounds: int) -> dict[str, float]:
