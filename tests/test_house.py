@@ -47,7 +47,7 @@ TO_PUT_RIGHT: dict[str, str] = {
         oreqa.adaptation.cosines oreqa.evaluation.papers oreqa.index.check oreqa.models.mixing
     """,
     "functions": """
-        oreqa.adaptation.adapt._adapt oreqa.evaluation.openqa.evaluate_openqa oreqa.models.graph.bert.bert_graph
+        oreqa.adaptation.adapt._adapt oreqa.evaluation.openqa.evaluate_openqa
         oreqa.training.openqa.train.train_openqa oreqa.training.trainer.fit
     """,
     "files": """

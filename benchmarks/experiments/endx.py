@@ -44,8 +44,9 @@ from oreqa.losses.alignment import PairVectors, alignment_loss
 from oreqa.mining import mine_negatives
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
-from oreqa.models.folders import find_model
-from oreqa.models.graph.session import load_session
+from oreqa.models.graph.cache import cached_fingerprint
+from oreqa.models.model import load_session
+from oreqa.models.names import find_model
 from oreqa.provenance import data_hash
 from oreqa.training.recipes import load_recipe
 from oreqa.training.records import train_recorded
@@ -167,7 +168,7 @@ def ranks_of(task: ReqaTask, encoder: Encoder) -> list[list[float]]:
 def backbone() -> Encoder:
     """MiniLM before any training, which reads sentences alone, as the trained encoders do."""
     folder = replace(read_encoder_folder(find_model(BASE_ENCODER)), context="none")
-    return Encoder.of(folder, load_session("encoder", folder, "cpu", "f32"))
+    return Encoder.of(folder, load_session("encoder", folder, cached_fingerprint(folder.path), "cpu", "f32"))
 
 
 def ensure_measured(

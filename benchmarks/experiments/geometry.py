@@ -23,7 +23,7 @@ from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, questions
 from oreqa.errors import InputError, OreqaError
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
-from oreqa.models.folders import CROSS, find_model
+from oreqa.models.names import CROSS, find_model
 from oreqa.training.retriever.cross_side import load_cross
 
 sys.path.append(str(Path(__file__).parents[1]))

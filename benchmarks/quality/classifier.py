@@ -23,7 +23,7 @@ from oreqa.datasets.reqa import build_reqa
 from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER
 from oreqa.mining.negatives import mine_negatives
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.folders import CLASSIFIER
+from oreqa.models.names import CLASSIFIER
 from oreqa.provenance import data_hash
 from oreqa.training.cross_encoder.examples import plausible_candidates
 

@@ -29,7 +29,7 @@ from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.folders import CLASSIFIER
+from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
 from oreqa.provenance import data_hash
 

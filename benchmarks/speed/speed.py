@@ -39,9 +39,9 @@ from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.models.folders import find_model
-from oreqa.models.graph.weights import find_tokenizer, load_weights
+from oreqa.models.names import find_model, find_tokenizer
 from oreqa.models.reader.reader import Reader
+from oreqa.models.weights import load_weights
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import Timed, cold, paired, process, report, squad, write_paragraph_files

@@ -18,7 +18,7 @@ from oreqa.evaluation.open_scores import has_answer
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import fitted_file, read_fitted
-from oreqa.models.folders import RERANKER
+from oreqa.models.names import RERANKER
 from oreqa.models.reader.reader import Reader
 from oreqa.text.answers import f1_score
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from oreqa.models.folders import find_model, model_fingerprint
+from oreqa.models.names import find_model, model_fingerprint
 
 
 def kept_folder(work: Path, *models: str | Path, settings: Sequence[object] = ()) -> Path:

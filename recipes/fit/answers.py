@@ -28,7 +28,7 @@ from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, fitted_file, write_fitted
-from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, model_fingerprint
+from oreqa.models.names import CLASSIFIER, RERANKER, find_model, model_fingerprint
 from oreqa.models.reader.reader import Reader
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

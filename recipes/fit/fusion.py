@@ -32,7 +32,7 @@ from oreqa.index.passages import index_passages
 from oreqa.index.scores import SCORES
 from oreqa.index.store import Settings
 from oreqa.models.fitted import fitted_file, write_fitted
-from oreqa.models.folders import find_model, model_fingerprint
+from oreqa.models.names import find_model, model_fingerprint
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from common import write_result

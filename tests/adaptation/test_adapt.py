@@ -27,10 +27,10 @@ from oreqa.index.generations import newest_generation  # noqa: E402
 from oreqa.index.in_memory import index_documents  # noqa: E402
 from oreqa.index.locking import write_lock  # noqa: E402
 from oreqa.index.search import Index  # noqa: E402
-from oreqa.models.cross_encoder.folder import read_cross_encoder_folder  # noqa: E402
+from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.fitted import write_fitted  # noqa: E402
-from oreqa.models.folders import model_fingerprint  # noqa: E402
+from oreqa.models.names import model_fingerprint  # noqa: E402
 
 SETTINGS = ["max_tokens=48", "optimiser.batch=8", "optimiser.checkpoint_steps=2", "optimiser.learning_rate=1e-3"]
 STAGES = [GENERATE, NEGATIVES, TRAIN, ENCODE, MEASURE]

@@ -10,7 +10,7 @@ from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, TRAIN, TRAIN_CLAS
 from oreqa.core import Document
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
-from oreqa.models.graph.weights import load_weights
+from oreqa.models.weights import load_weights
 
 
 def test_a_resumed_run_adds_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from oreqa.core import Document
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.models.fitted import COSINES, read_fitted, write_fitted
-from oreqa.models.folders import FITTED, model_fingerprint
+from oreqa.models.names import FITTED, model_fingerprint
 
 DOCUMENTS = [Document(f"d{n}", f"Title {n}", f"{word} are here. {word} sleep there.") for n, word in enumerate("abcdefgh")]
 QUESTIONS = ["Where do a sleep?", "What are h?", "c?"]

@@ -316,8 +316,8 @@ def test_an_answerer_of_a_folder_is_told_how_to_open_it(answerer: Answerer) -> N
 def test_every_score_of_an_answer_is_explained(
     answerer: Answerer, tiny_reader: Path, tiny_classifier: Path, tiny_reranker: Path, kind: str
 ) -> None:
-    classifier = CrossEncoder.load(tiny_classifier)
-    span_reranker = classifier if kind == "classifier" else CrossEncoder.load(tiny_reranker)
-    again = Answerer(answerer.index, Reader.load(tiny_reader), span_reranker, hit_reranker=classifier, rerank_hits=6)
+    classifier = CrossEncoder(tiny_classifier)
+    span_reranker = classifier if kind == "classifier" else CrossEncoder(tiny_reranker)
+    again = Answerer(answerer.index, Reader(tiny_reader), span_reranker, hit_reranker=classifier, rerank_hits=6)
     names = {name for answer in again.ask("Which beetle has horns?", 5) for name in answer.scores}
     assert names == SCORE_MEANINGS.keys() - ({"reranking_logit"} if kind == "reranker" else set())

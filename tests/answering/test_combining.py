@@ -10,7 +10,7 @@ import pytest
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
 from oreqa.core import Span
 from oreqa.models.fitted import COMBINED, Fitted, read_fitted
-from oreqa.models.folders import CLASSIFIER
+from oreqa.models.names import CLASSIFIER
 
 WEIGHTS = Combination(selection=0.3, retrieval=2.0, reranking=0.7)
 

@@ -18,7 +18,7 @@ from oreqa.index.scores import SCORES
 from oreqa.index.scores.questions import Questions
 from oreqa.index.search import Index
 from oreqa.models.fitted import read_fitted, write_fitted
-from oreqa.models.folders import FITTED
+from oreqa.models.names import FITTED
 from oreqa.models.reader.reader import Reader
 
 QUESTIONS = ["Where are flowers?", "How many hearts has an octopus?", "What is made of leather?"]
@@ -87,7 +87,7 @@ def test_an_answer_is_calibrated_as_its_reply_says(kb: Path, fitted_reader: Path
             return super().read(*arguments, **more)  # type: ignore[call-overload,no-any-return]
 
     with Index.open(kb) as index:
-        before = Answerer(index, Reader.load(fitted_reader)).reply(QUESTIONS, threshold=0)
+        before = Answerer(index, Reader(fitted_reader)).reply(QUESTIONS, threshold=0)
         changing = Answerer(index, ReaderWhileTheIndexIsReplaced.load(fitted_reader))
         during = changing.reply(QUESTIONS, threshold=0)
         assert changing.calibration is None

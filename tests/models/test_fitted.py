@@ -9,7 +9,7 @@ import pytest
 from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import ModelError
 from oreqa.index.scores import SCORES
-from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
+from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
 from oreqa.models.fitted import (
     Calibration,
     Fitted,
@@ -19,8 +19,8 @@ from oreqa.models.fitted import (
     read_fitted,
     write_fitted,
 )
-from oreqa.models.folders import find_model, model_fingerprint
-from oreqa.models.reader.folder import read_reader_folder
+from oreqa.models.names import find_model, model_fingerprint
+from oreqa.models.reader.inputs import read_reader_folder
 
 SUM = Calibration({"sentence_cosine": 1.0, "margin": 2.0}, -0.5, 0.4)
 

@@ -29,8 +29,8 @@ def test_shares_of_both_weights(tmp_path: Path, fitted: Path) -> None:
 
 
 def test_a_difference_is_a_model_to_begin_with(tmp_path: Path, tiny_reader: Path, tiny: Path) -> None:
-    from oreqa.models.graph.weights import load_weights
     from oreqa.models.pack.packing import pack_model
+    from oreqa.models.weights import load_weights
 
     pack_model(tiny_reader, "reader", str(tiny), tmp_path / "packed", "CC0")
     mix_weights(tiny_reader, tmp_path / "packed", 0.5, tmp_path / "out")

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from oreqa.models.fitted import fitted_file, write_fitted
-from oreqa.models.folders import model_fingerprint
+from oreqa.models.names import model_fingerprint
 
 WIDTH, LAYERS, HEADS, INNER, POSITIONS = 32, 2, 4, 64, 64
 

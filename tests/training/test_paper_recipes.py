@@ -88,7 +88,7 @@ def test_endx_takes_two_steps(bert_base: Path, tmp_path: Path, encoder: str) -> 
 
 def torch_encoder(folder: Path) -> Encoder:
     """The folder on the processor, by torch."""
-    from oreqa.models.encoder.torch import open_session
+    from oreqa.models.encoder.module import open_session
 
     read = read_encoder_folder(folder)
     return Encoder.of(read, open_session(read, "f32", "cpu"))

@@ -29,10 +29,10 @@ from oreqa.mining.predictions import load_predictions, mine_predictions  # noqa:
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder  # noqa: E402
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
 from oreqa.models.cross_encoder.module import BertCrossEncoder  # noqa: E402
-from oreqa.models.folders import find_model  # noqa: E402
-from oreqa.models.graph.weights import load_weights  # noqa: E402
+from oreqa.models.names import find_model  # noqa: E402
 from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
+from oreqa.models.weights import load_weights  # noqa: E402
 from oreqa.progress import Advance  # noqa: E402
 from oreqa.training.backbone import start_bert  # noqa: E402
 from oreqa.training.cross_encoder.examples import prediction_lists  # noqa: E402

@@ -34,8 +34,8 @@ from oreqa.index.generations import require_generation
 from oreqa.index.locking import write_lock
 from oreqa.index.search import Index
 from oreqa.mining.negatives import draw_negatives
-from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
-from oreqa.models.folders import CLASSIFIER, find_model, model_fingerprint
+from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
+from oreqa.models.names import CLASSIFIER, find_model, model_fingerprint
 from oreqa.progress import Progress, no_progress, show
 
 FEWEST_QUESTIONS = 30

@@ -14,7 +14,7 @@ from oreqa.errors import InputError
 from oreqa.files import read_json, write_json
 from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.models.graph.weights import load_weights
+from oreqa.models.weights import load_weights
 
 GENERATE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, ENCODE, MEASURE = (
     "generating questions", "drawing negatives", "training", "training the classifier", "encoding passages", "measuring",

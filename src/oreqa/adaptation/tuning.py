@@ -14,11 +14,11 @@ from oreqa.arrays import Doubles
 from oreqa.errors import InputError
 from oreqa.files import write_text
 from oreqa.index.search import Index
-from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
+from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.fitted import COSINES, ReplacedEncoder, write_fitted
-from oreqa.models.folders import CLASSIFIER, FITTED, find_model
 from oreqa.models.mixing import mix_weights
+from oreqa.models.names import CLASSIFIER, FITTED, find_model
 from oreqa.progress import Progress
 from oreqa.training.recipes import load_recipe
 from oreqa.training.retriever.recipe import RetrieverRecipe

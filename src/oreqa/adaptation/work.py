@@ -18,7 +18,7 @@ from oreqa.generation.drafts import partial_file
 from oreqa.index.change_encoder import copy_generation
 from oreqa.index.encodings import passage_hash
 from oreqa.index.search import Index
-from oreqa.models.folders import find_model, model_fingerprint
+from oreqa.models.names import find_model, model_fingerprint
 from oreqa.provenance import data_hash
 from oreqa.training.records import TRAINING_STARTED
 

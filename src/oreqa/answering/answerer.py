@@ -21,7 +21,7 @@ from oreqa.index.search import Index
 from oreqa.index.snapshot import Snapshot
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, Fitted
-from oreqa.models.folders import CLASSIFIER
+from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
 from oreqa.text.names import holds_names, identifiers
 

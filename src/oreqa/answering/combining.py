@@ -10,7 +10,7 @@ import numpy as np
 
 from oreqa.core import Span
 from oreqa.models.fitted import Fitted
-from oreqa.models.folders import CLASSIFIER, RERANKER
+from oreqa.models.names import CLASSIFIER, RERANKER
 from oreqa.text.answers import normalize_answer
 
 

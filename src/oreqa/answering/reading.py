@@ -13,7 +13,7 @@ from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Fitted
-from oreqa.models.folders import CLASSIFIER
+from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.text.cells import answering_cell, asked_cells
 

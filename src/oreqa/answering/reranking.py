@@ -14,7 +14,7 @@ from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.defaults import DEFAULT_CLASSIFIER
 from oreqa.errors import InputError
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.folders import CLASSIFIER
+from oreqa.models.names import CLASSIFIER
 
 PLAIN_WEIGHT = 1.0
 """Weight of the log-probability against the retrieval score, for a classifier without a fitted weight."""

@@ -28,7 +28,7 @@ def models(
     [bold]oreqa models minilm-reader[/bold]
     """
     from oreqa.cli.console import Console
-    from oreqa.models.folders import find_model, list_models
+    from oreqa.models.names import find_model, list_models
 
     if name is not None:
         card = find_model(name) / "README.md"

@@ -33,8 +33,8 @@ from oreqa.evaluation.write import EvalRun, run_folder, write_run
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.models.folders import CLASSIFIER
 from oreqa.models.graph.precision import used_precision
+from oreqa.models.names import CLASSIFIER
 from oreqa.progress import Progress, no_progress
 
 

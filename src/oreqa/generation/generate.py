@@ -23,11 +23,11 @@ from oreqa.generation.sources import PassageSource, open_source
 from oreqa.index.clusters import draw_across_clusters
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.extractor.extractor import Extractor
-from oreqa.models.folders import CLASSIFIER
 from oreqa.models.generator.decoding import Decoding, as_decoding
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import mark_answer
 from oreqa.models.graph.precision import used_precision
+from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress, show
 from oreqa.provenance import fingerprint

@@ -20,8 +20,8 @@ from oreqa.index.passages import index_passages, work_folder
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.folders import CLASSIFIER
 from oreqa.models.graph.precision import used_precision
+from oreqa.models.names import CLASSIFIER
 from oreqa.progress import Advance, Progress, ignore, no_progress, show
 from oreqa.provenance import fingerprint
 

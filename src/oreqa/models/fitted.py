@@ -12,7 +12,7 @@ from oreqa.core import UNITS, Unit
 from oreqa.defaults import BASE_ENCODER
 from oreqa.errors import ModelError
 from oreqa.files import write_json
-from oreqa.models.folders import FITTED, find_model, read_json_file
+from oreqa.models.names import FITTED, find_model, read_json_file
 
 SHIPPED_ENCODER = Path(__file__).parent / "pack" / BASE_ENCODER / FITTED
 """What was fitted for the base encoder, whose own folder belongs to another package."""

@@ -10,8 +10,8 @@ from safetensors.numpy import save
 
 from oreqa.errors import ModelError
 from oreqa.files import write_bytes
-from oreqa.models.folders import FITTED, find_model, load_tensors
-from oreqa.models.graph.weights import load_weights, uniform_name
+from oreqa.models.names import FITTED, find_model, load_tensors
+from oreqa.models.weights import load_weights, uniform_name
 
 
 def mix_weights(trained: Path, before: str | Path, share: float, out: Path, keep_fitted: bool = False) -> None:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from oreqa.models.folders import find_model, shown_name
-from oreqa.models.graph.session import check_finite, load_session
+from oreqa.errors import InputError
+from oreqa.models.graph.session import DEVICES, check_finite
 from oreqa.models.graph.windows import Window, window_batches
-
-
-class ModelFolder(Protocol):
-    """The settings of a model's folder."""
-
-    @property
-    def path(self) -> Path:
-        """The folder."""
-        ...
-
+from oreqa.models.names import ModelFolder, find_model, shown_name
 
 Folder = TypeVar("Folder", bound=ModelFolder)
 
@@ -72,8 +64,8 @@ class LoadedModel(Generic[Folder]):
     def _load(self, folder: Folder, device: str, precision: str | None) -> None:
         from oreqa.models.graph.cache import cached_fingerprint
 
-        session = load_session(self.family, folder, device, precision)
-        self._begin(folder, session, cached_fingerprint(folder.path))
+        fingerprint = cached_fingerprint(folder.path)
+        self._begin(folder, load_session(self.family, folder, fingerprint, device, precision), fingerprint)
 
     def _begin(self, folder: Folder, session: Any, fingerprint: str) -> None:
         """Take what was loaded; families add their inputs."""
@@ -93,3 +85,20 @@ class LoadedModel(Generic[Folder]):
                 check_finite(output, self.folder.path)
             for row, number in enumerate(batch.numbers.tolist()):
                 yield number, [output[row] for output in outputs]
+
+
+def load_session(family: str, folder: ModelFolder, fingerprint: str, device: str, precision: str | None) -> Any:
+    """Load a model of ``family``: with OpenVINO on ``cpu``, with torch on ``cuda``. Returns its ``Session``.
+
+    Raises InputError for another device or a precision that the device does not have, ModelError if weights are missing or
+    do not fit.
+    """
+    if device not in DEVICES:
+        raise InputError(f"there is no device {device!r}: choose cpu or cuda")
+    if device == "cpu" and not folder.needs_torch:
+        key = f"{family.replace('_', '-')}-{fingerprint[:32]}"
+        return import_module(f"oreqa.models.{family}.graph").open_session(folder, key, precision)
+    from oreqa.models.graph.torch import usable_device
+
+    usable_device(device)
+    return import_module(f"oreqa.models.{family}.module").open_session(folder, precision, device)

@@ -9,9 +9,8 @@ import torch
 from transformers import BertConfig, BertPreTrainedModel
 
 from oreqa.errors import InputError
-from oreqa.models.encoder.folder import RECURRENT
-from oreqa.models.folders import read_config, read_json_file, whole_number
-from oreqa.models.graph.weights import load_weights
+from oreqa.models.names import RECURRENT, read_config, read_json_file, whole_number
+from oreqa.models.weights import load_weights
 
 
 def check_positions(backbone: Path, **tokens: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from oreqa.errors import InputError
 from oreqa.files import write_json
-from oreqa.models.folders import read_json_file
+from oreqa.models.names import read_json_file
 from oreqa.progress import Progress, no_progress
 from oreqa.provenance import data_hash, versions
 from oreqa.training.recipes import Recipe

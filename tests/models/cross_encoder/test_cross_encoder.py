@@ -22,9 +22,9 @@ from oreqa.errors import InputError, ModelError
 from oreqa.index import Index
 from oreqa.index.ingest import index_files
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
+from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
 from oreqa.models.fitted import write_fitted
-from oreqa.models.folders import CLASSIFIER, RERANKER
+from oreqa.models.names import CLASSIFIER, RERANKER
 from oreqa.progress import part_of
 
 TEXT = "the fox jumps. it sleeps in house 3. then it eats a bone"
@@ -90,7 +90,7 @@ def test_a_cross_encoder_of_the_hub_scores_as_in_torch(tiny_classifier: Path, tm
 @pytest.mark.parametrize("kind", ["tiny_classifier", "tiny_reranker"])
 def test_torch_scores_the_same(request: pytest.FixtureRequest, kind: str) -> None:
     pytest.importorskip("torch")
-    from oreqa.models.cross_encoder.torch import open_session
+    from oreqa.models.cross_encoder.module import open_session
 
     ours = CrossEncoder(request.getfixturevalue(kind), precision="f32")
     theirs = CrossEncoder.of(ours.folder, open_session(ours.folder, "f32", "cpu"))
@@ -100,7 +100,7 @@ def test_torch_scores_the_same(request: pytest.FixtureRequest, kind: str) -> Non
 
 def test_torch_refuses_what_openvino_refuses(tiny_classifier: Path, tiny_reranker: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from oreqa.models.cross_encoder.torch import open_session
+    from oreqa.models.cross_encoder.module import open_session
 
     three = with_settings(tiny_classifier, tmp_path / "three")
     weights = load_file(three / "model.safetensors")

@@ -13,8 +13,8 @@ from oreqa.errors import ModelError
 from oreqa.files import read_json, write_json
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
-from oreqa.models.graph.weights import DIFFERENCE
 from oreqa.models.pack.packing import pack_model
+from oreqa.models.weights import DIFFERENCE
 
 TEXTS = ["How many hearts has an octopus?", "three", ""]
 
@@ -67,8 +67,7 @@ def test_what_a_difference_would_lose_is_refused(
 @pytest.mark.train
 def test_torch_gives_the_same_and_trains_it(packed: Path) -> None:
     torch = pytest.importorskip("torch")
-    from oreqa.models.encoder.module import load_tokens
-    from oreqa.models.encoder.torch import open_session
+    from oreqa.models.encoder.module import load_tokens, open_session
 
     folder = read_encoder_folder(packed)
     encoder = Encoder.of(folder, open_session(folder, "f32", "cpu"))

@@ -99,7 +99,7 @@ def test_equals_sentence_transformers(tiny: Path) -> None:
 
 @pytest.mark.train
 def test_torch_session_gives_the_same(tmp_path: Path) -> None:
-    from oreqa.models.encoder.torch import open_session
+    from oreqa.models.encoder.module import open_session
 
     folder = make_model(tmp_path / "m", dense=True)
     encoder = exact(folder)
@@ -333,7 +333,7 @@ def test_incomplete_weights_are_refused(tiny: Path, tmp_path: Path) -> None:
 @pytest.mark.train
 def test_torch_refuses_incomplete_weights(tiny: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from oreqa.models.encoder.torch import open_session
+    from oreqa.models.encoder.module import open_session
 
     folder = shutil.copytree(tiny, tmp_path / "m")
     weights = load_file(folder / "model.safetensors")

@@ -61,7 +61,7 @@ def test_it_gives_the_same_in_openvino_torch_and_sentence_transformers(
 ) -> None:
     from sentence_transformers import SentenceTransformer
 
-    from oreqa.models.encoder.torch import open_session
+    from oreqa.models.encoder.module import open_session
 
     folder = trained(tiny, tmp_path / "m", encoder, **settings)
     model = Encoder(folder, precision="f32")
@@ -177,7 +177,7 @@ def test_an_odd_width_is_refused_before_it_is_trained(tiny: Path, tmp_path: Path
     ],
 )
 def test_torch_names_what_a_damaged_folder_lacks(gru: Path, tmp_path: Path, file: str, change: str, reason: str) -> None:
-    from oreqa.models.encoder.torch import open_session
+    from oreqa.models.encoder.module import open_session
 
     folder = tmp_path / "m"
     shutil.copytree(gru, folder)

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from oreqa.errors import InputError, ModelError
 from oreqa.models.extractor.extractor import Extractor
 from oreqa.models.graph.precision import offered_precisions
-from oreqa.models.graph.weights import load_weights
+from oreqa.models.weights import load_weights
 
 PASSAGES = [
     ("Title", "The fox, it jumps over the dog. " * 6),
@@ -91,7 +91,7 @@ def test_probabilities_of_single_words_add_up(tiny_extractor: Path, tmp_path: Pa
 @pytest.mark.train
 def test_scores_equal_torch(tiny_extractor: Path) -> None:
     pytest.importorskip("torch")
-    from oreqa.models.extractor.torch import open_session
+    from oreqa.models.extractor.module import open_session
 
     ours = exact(tiny_extractor)
     theirs = Extractor.of(ours.folder, open_session(ours.folder, "f32", "cpu"))

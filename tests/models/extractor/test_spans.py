@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.models.extractor.spans import PassageSpans, WindowScores
+from oreqa.models.extractor.extractor import PassageSpans, WindowScores
 from oreqa.models.graph.windows import Tokens
 
 

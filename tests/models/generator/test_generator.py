@@ -42,7 +42,7 @@ def generator(tiny_generator: Path) -> QuestionGenerator:
 
 
 def torch_generator(generator: QuestionGenerator) -> QuestionGenerator:
-    from oreqa.models.generator.torch import open_session
+    from oreqa.models.generator.module import open_session
 
     return QuestionGenerator.of(generator.folder, open_session(generator.folder, "f32", "cpu"))
 
@@ -65,7 +65,7 @@ def test_steps_with_the_cache_equal_one_pass_over_everything(generator: Question
     torch = pytest.importorskip("torch")
     from oreqa.models.generator.module import BertGenerator
     from oreqa.models.graph.torch import load_module
-    from oreqa.models.graph.weights import load_weights
+    from oreqa.models.weights import load_weights
 
     module = load_module(BertGenerator, generator.folder, load_weights(generator.folder.path), "cpu", None)
     session: Any = (generator if device == "openvino" else torch_generator(generator))._session

@@ -8,10 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from oreqa.models.generator.folder import read_generator_folder  # noqa: E402
+from oreqa.models.generator.inputs import read_generator_folder  # noqa: E402
 from oreqa.models.generator.module import BertGenerator, prefix_mask  # noqa: E402
 from oreqa.models.graph.torch import load_module  # noqa: E402
-from oreqa.models.graph.weights import load_weights  # noqa: E402
+from oreqa.models.weights import load_weights  # noqa: E402
 
 PREFIXES, LENGTHS, TOKENS = torch.tensor([9, 5, 3]), torch.tensor([16, 12, 9]), 16
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from growth import growth
 
-from oreqa.models.folders import find_model
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer
 from oreqa.models.generator.surface import join_pieces
+from oreqa.models.names import find_model
 
 CONTEXT = (
     "Disney's 12-year-old studio paid $5,000 (3.5% of £2.1m) to Zoë O'Brien at AT&T. Teachers like the iPod/iPad. "

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.models.graph import compile as module
+from oreqa.models.graph import openvino as module
 from oreqa.models.graph.cache import cached_fingerprint, is_intact, save_entry
 
 TEXTS = ["the fox", "a dog that it did not see"]

@@ -13,10 +13,10 @@ from oreqa.cli import app
 from oreqa.errors import ModelError
 from oreqa.files import write_json
 from oreqa.models.fitted import Fitted
-from oreqa.models.folders import find_model, list_models
-from oreqa.models.graph.weights import load_weights
+from oreqa.models.names import find_model, list_models
 from oreqa.models.pack.packing import pack_model
-from oreqa.models.reader.folder import read_reader_folder
+from oreqa.models.reader.inputs import read_reader_folder
+from oreqa.models.weights import load_weights
 
 
 def test_a_packed_reader_is_small_and_reads_without_its_origin(tiny_reader: Path, tiny: Path, tmp_path: Path) -> None:

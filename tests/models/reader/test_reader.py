@@ -10,10 +10,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from oreqa.errors import InputError, ModelError
-from oreqa.models.graph.weights import load_weights
-from oreqa.models.reader.folder import read_reader_folder
+from oreqa.models.reader.inputs import read_reader_folder
 from oreqa.models.reader.reader import Reader
 from oreqa.models.reader.spans import best_spans
+from oreqa.models.weights import load_weights
 
 PASSAGES = [
     ("Title", "The fox, it jumps over the dog. " * 4),
@@ -115,7 +115,7 @@ def test_a_number_of_spans_below_one_is_refused(tiny_reader: Path) -> None:
 @pytest.mark.train
 def test_logits_equal_torch(tiny_reader: Path) -> None:
     pytest.importorskip("torch")
-    from oreqa.models.reader.torch import open_session
+    from oreqa.models.reader.module import open_session
 
     ours = exact(tiny_reader)
     (spans,) = ours.read(["what fox"], [PASSAGES], k=4)
@@ -180,7 +180,7 @@ def test_other_layouts_read_the_same(tiny_reader: Path, tmp_path: Path, layout: 
 
 
 def test_a_difference_reads_as_the_whole(tiny_reader: Path, tiny: Path, tmp_path: Path) -> None:
-    from oreqa.models.pack.differences import pack_difference
+    from oreqa.models.weights import pack_difference
 
     whole = load_weights(tiny_reader)
     base = {f"bert.{name}": value for name, value in load_file(tiny / "model.safetensors").items()}

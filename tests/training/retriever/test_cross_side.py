@@ -21,7 +21,7 @@ from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignment_loss  # noqa: E402
 from oreqa.losses.retrieval import weighted_softmax  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
-from oreqa.models.folders import model_fingerprint  # noqa: E402
+from oreqa.models.names import model_fingerprint  # noqa: E402
 from oreqa.training.loop import Tensors  # noqa: E402
 from oreqa.training.recipes import load_recipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402

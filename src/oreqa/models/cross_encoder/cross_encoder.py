@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from oreqa.arguments import choice, count, is_list, kind_of, text_list
 from oreqa.datasets.pairs import Candidate
 from oreqa.errors import InputError
-from oreqa.models.cross_encoder.folder import CrossEncoderFolder, read_cross_encoder_folder
-from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
-from oreqa.models.folders import CLASSIFIER, RERANKER, find_model
+from oreqa.models.cross_encoder.inputs import CrossEncoderFolder, CrossEncoderInputs, read_cross_encoder_folder
 from oreqa.models.graph.session import Session
 from oreqa.models.model import LoadedModel
+from oreqa.models.names import CLASSIFIER, RERANKER, find_model
 from oreqa.progress import Progress, no_progress, show
 
 CHUNK = 64

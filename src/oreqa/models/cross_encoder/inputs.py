@@ -1,13 +1,20 @@
-"""Build a cross-encoder's inputs: a question, and a candidate answer alone or in its passage."""
+"""Cross-encoders: the settings of their folders, and their inputs.
+
+An input is a question and a candidate answer, alone or in its passage.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
 from oreqa.datasets.pairs import Candidate
+from oreqa.errors import ModelError
+from oreqa.models.fitted import Fitted, read_fitted
 from oreqa.models.graph.windows import QUESTION_TOKENS, Tokens, Window, WindowInputs, token_span
+from oreqa.models.names import CLASSIFIER, RERANKER, ModelFolder, folder_settings, sound_settings
 
 Marking = Literal["alone", "marked", "appended", "unmarked"]
 """How a candidate is shown. ``alone``: without its passage. ``marked``: in its passage, between two unused vocabulary
@@ -17,6 +24,41 @@ MARKINGS: tuple[Marking, ...] = get_args(Marking)
 
 MARKS = ("[unused0]", "[unused1]")
 """The vocabulary entries before and after a marked candidate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossEncoderFolder(ModelFolder):
+    """The settings of a cross-encoder's folder, explained in ``CrossEncoderInputs``."""
+
+    kind: str
+    marking: Marking
+    titles: bool
+    closing: bool
+    fitted: Fitted = field(default_factory=Fitted)
+
+    def check_classes(self, classes: int) -> None:
+        """Raise ModelError unless the weights have one output or two."""
+        if classes not in (1, 2):
+            raise ModelError(
+                f"{self.path}: the {self.kind} has {classes} classes; it must have one output, or two (no and yes)"
+            )
+
+
+def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncoderFolder:
+    """Read the settings of a cross-encoder's folder. Raises ModelError if it is something else, or not of ``kind``."""
+    with sound_settings(path):
+        settings = folder_settings(path, *([kind] if kind else (CLASSIFIER, RERANKER)))
+        marking = settings.oreqa.get("marking", "alone" if settings.kind == CLASSIFIER else "marked")
+        if marking not in MARKINGS:
+            raise ModelError(f"{path}: its setting marking is {marking!r}; it must be one of {', '.join(MARKINGS)}")
+        return CrossEncoderFolder(
+            **settings.folder(384),
+            kind=settings.kind,
+            marking=marking,
+            titles=bool(settings.oreqa.get("titles", False)),
+            closing=bool(settings.oreqa.get("closing", True)),
+            fitted=read_fitted(path),
+        )
 
 
 class CrossEncoderInputs(WindowInputs):

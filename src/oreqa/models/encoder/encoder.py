@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from oreqa.arguments import text_list
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.inputs import EncoderInputs, PassageText, input_batches
-from oreqa.models.graph.session import Session, check_finite, load_session
-from oreqa.models.model import LoadedModel
+from oreqa.models.graph.session import Session, check_finite
+from oreqa.models.model import LoadedModel, load_session
 from oreqa.progress import Progress, no_progress, show
 
 Vectors = NDArray[np.float32]
@@ -43,19 +43,17 @@ class Encoder(LoadedModel[EncoderFolder]):
         """An encoder that sessions run; ``question_session`` is for questions alone, ``dim`` the width of the vectors, if
         it is not the folder's."""
         encoder = super().of(folder, session)
-        encoder.dim = dim or folder.width
-        encoder._question_session = question_session or session
+        encoder.dim, encoder._question_session = dim or encoder.dim, question_session or session
         return encoder
 
     def _load(self, folder: EncoderFolder, device: str, precision: str | None) -> None:
         super()._load(folder, device, precision)
-        self.dim = folder.width
         if folder.questions:
-            self._question_session = load_session(self.family, folder.questions, device, precision)
+            self._question_session = load_session(self.family, folder.questions, self.fingerprint, device, precision)
 
     def _begin(self, folder: EncoderFolder, session: Session, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
-        self._question_session = session
+        self.dim, self._question_session = folder.width, session
         self._inputs = EncoderInputs(folder)
         self._question_inputs = EncoderInputs(folder.questions) if folder.questions else self._inputs
         self.max_tokens = self._inputs.max_tokens

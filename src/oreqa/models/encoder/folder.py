@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.errors import ModelError
-from oreqa.models.folders import (
+from oreqa.models.names import (
     MIN_TOKENS,
+    RECURRENT,
+    ModelFolder,
     find_model,
     load_tensors,
     read_config,
@@ -24,24 +26,18 @@ from oreqa.models.folders import (
     sound_settings,
     whole_number,
 )
-from oreqa.models.graph.weights import DIFFERENCE, Weights, load_weights
+from oreqa.models.weights import DIFFERENCE, Weights, load_weights
 
 Context = Literal["late_chunking", "cross_segment", "none"]
 """How much of its passage an encoder sees with a sentence. ``late_chunking``: all of it, in one pass, and the sentence's
 vector is the mean of its tokens (Günther et al. 2024). ``cross_segment``: all of it, as the second segment (Yang et al.
 2021, section 4.2). ``none``: nothing."""
 
-_OLD_CONTEXTS = {"inside": "late_chunking", "pairs": "cross_segment", "alone": "none"}
-"""The names in older folders, under the key ``answers``."""
-
 ROUTER = "router_config.json"
 """The file of sentence-transformers' Router, in a folder of two encoders."""
 
 QUESTIONS, PASSAGES = "query", "document"
 """The Router's routes, which sentence-transformers' ``encode_query`` and ``encode_document`` take."""
-
-RECURRENT = "oreqa_recurrent"
-"""The model type of encoders of ``models.encoder.module``, in their config.json."""
 
 Cell = Literal["rnn", "gru", "lstm"]
 """Kinds of recurrent layers."""
@@ -82,9 +78,9 @@ class Attention:
         return self.width * (self.hops if self.joining == "concatenated" else 1)
 
 
-@dataclass(frozen=True, slots=True)
-class EncoderFolder:
-    """The settings of a sentence-transformers folder with a BERT-like or a recurrent encoder; the weights are not loaded.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderFolder(ModelFolder):
+    """The settings of a sentence-transformers folder with a BERT-like or a recurrent encoder.
 
     ``path`` is the model's folder, ``transformer`` the one that holds BERT's settings, weights and tokenizer: the same, or
     one in it if there are two encoders. ``context`` is what the encoder sees with a sentence, ``query_token_type`` the token
@@ -93,16 +89,13 @@ class EncoderFolder:
     Of two encoders these are the passages' settings, and ``questions`` has those of the questions' encoder.
     """
 
-    path: Path
     transformer: Path
-    config: dict[str, Any]
     pooling: str
     attention: Attention | None
     dense: tuple[Layer, ...]
     normalise: bool
     context: Context
     query_token_type: int
-    max_tokens: int
     lower_case: bool
     route: str = ""
     """Which of two encoders it is: QUESTIONS or PASSAGES."""
@@ -126,11 +119,6 @@ class EncoderFolder:
     def load(self) -> Weights:
         """The tensors of the transformer."""
         return load_weights(self.path) if self.is_difference else load_tensors(self.transformer / "model.safetensors")
-
-    @property
-    def tokenizer(self) -> Path:
-        """The path of the tokenizer."""
-        return self.transformer / "tokenizer.json"
 
     @property
     def width(self) -> int:
@@ -238,21 +226,20 @@ def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -
         path=path,
         transformer=transformer,
         config=config,
+        tokenizer=transformer / "tokenizer.json",
         pooling=pooling,
         attention=attention,
         dense=tuple(dense),
         normalise=normalise,
         context=_context(path, settings, pooling),
-        query_token_type=whole_number(settings, "query_token_type", path, settings.get("question_type", 0)),
+        query_token_type=whole_number(settings, "query_token_type", path, 0),
         max_tokens=max_tokens,
         lower_case=bool(limits.get("do_lower_case")),
     )
 
 
 def _context(path: Path, settings: dict[str, Any], pooling: str) -> Context:
-    context = settings.get("context") or _OLD_CONTEXTS.get(settings.get("answers", ""))
-    if context is None and "answers" not in settings:
-        context = "none" if pooling == "cls" else "late_chunking"
+    context = settings.get("context") or ("none" if pooling == "cls" else "late_chunking")
     if context not in get_args(Context) or (context == "late_chunking" and pooling == "cls"):
         raise ModelError(f"{path}: the context {context!r} is not supported with {pooling} pooling")
     return cast(Context, context)

@@ -23,7 +23,9 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.models.bert.modeling_bert import BertEmbeddings
 
 from oreqa.errors import ModelError
-from oreqa.models.encoder.folder import RECURRENT, Attention, EncoderFolder, Joining, load_attention
+from oreqa.models.encoder.folder import Attention, EncoderFolder, Joining, Layer, load_attention, load_dense
+from oreqa.models.graph.torch import TorchSession, torch_precision
+from oreqa.models.names import RECURRENT
 
 QUERY_TOKEN_TYPE = 2
 """The token type of a question's tokens, in models with input types."""
@@ -209,6 +211,34 @@ class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
         tower = self.questions if questions and self.questions is not None else self.passages
         vectors = tower.pooled(tower.states(input_ids, attention_mask, token_type_ids), pool)
         return nn.functional.normalize(vectors.float(), dim=-1) if self.normalise else vectors.float()
+
+
+def open_session(folder: EncoderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
+    """Return a session with the same outputs as OpenVINO's, on ``device`` (always in f32 if that is the CPU).
+
+    Raises ModelError if weights are missing, or for a model that OpenVINO's session refuses.
+    """
+    from oreqa.models.graph.architectures import check_architecture  # which imports OpenVINO: training does without it
+
+    check_architecture(folder.transformer, folder.config)
+    bert = load_tokens(folder, dtype=torch_precision(device, precision)).eval().to(device)
+    attention = None if folder.attention is None else load_pooling(folder.attention).eval().to(device)
+    dense = [(_dense_tensors(layer, device), layer.activation) for layer in folder.dense]
+
+    def vectors(ids: Tensor, mask: Tensor, types: Tensor, pool: Tensor) -> Tensor:
+        states = bert(ids, mask, types).last_hidden_state.float()
+        x = torch.bmm(pool, states) if attention is None else attention.pool(states, pool)
+        for (weight, bias), activation in dense:
+            x = nn.functional.linear(x, weight, bias)
+            x = torch.tanh(x) if activation == "tanh" else x
+        return nn.functional.normalize(x, dim=-1) if folder.normalise else x
+
+    return TorchSession(vectors, device)
+
+
+def _dense_tensors(layer: Layer, device: str) -> tuple[Tensor, Tensor | None]:
+    weight, bias = load_dense(layer)
+    return torch.from_numpy(weight).to(device), None if bias is None else torch.from_numpy(bias).to(device)
 
 
 class QuestionTransformer(Transformer):

@@ -10,6 +10,10 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel, BertPreTrainedModel
 
+from oreqa.models.extractor.inputs import ExtractorFolder
+from oreqa.models.graph.torch import TorchSession, load_module
+from oreqa.models.weights import load_weights
+
 SPAN_WIDTH = 64
 """r, the width of the vectors q and k."""
 
@@ -42,3 +46,8 @@ def banded(scores: Tensor, width: int) -> Tensor:
     tokens = scores.shape[1]
     ends = torch.arange(tokens, device=scores.device)[:, None] + torch.arange(width, device=scores.device)
     return scores.gather(2, ends.clamp(max=tokens - 1).expand(len(scores), -1, -1))
+
+
+def open_session(folder: ExtractorFolder, precision: str | None, device: str = "cuda") -> TorchSession:
+    """Return a session with the same output as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
+    return TorchSession(load_module(BertExtractor, folder, load_weights(folder.path), device, precision), device)

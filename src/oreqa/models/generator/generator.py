@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from oreqa.arguments import choice, count, is_list, kind_of
 from oreqa.errors import InputError
-from oreqa.models.folders import read_config
 from oreqa.models.generator.decoding import (
     BeamSearch,
     Decoder,
@@ -29,11 +28,10 @@ from oreqa.models.generator.decoding import (
     draw_from_nucleus,
     most_probable,
 )
-from oreqa.models.generator.folder import GeneratorFolder, read_generator_folder
-from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer
-from oreqa.models.generator.seq2seq import Seq2SeqInputs, is_seq2seq, read_seq2seq_folder
-from oreqa.models.graph.session import DEVICES
+from oreqa.models.generator.inputs import GeneratorFolder, GeneratorInputs, MarkedAnswer, read_generator_folder
+from oreqa.models.generator.seq2seq import Seq2SeqFolder, Seq2SeqInputs, is_seq2seq, read_seq2seq_folder
 from oreqa.models.model import LoadedModel
+from oreqa.models.names import read_config
 from oreqa.progress import Advance, Progress, no_progress, show
 
 ROWS, TOKENS = 32, 4096
@@ -90,21 +88,11 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         config = read_config(path)
         return read_seq2seq_folder(path, config) if is_seq2seq(config) else read_generator_folder(path)
 
-    def _load(self, folder: GeneratorFolder, device: str, precision: str | None) -> None:
-        if not is_seq2seq(folder.config):
-            super()._load(folder, device, precision)
-            return
-        choice(device, DEVICES, "device")
-        from oreqa.models.generator.torch import open_seq2seq
-        from oreqa.models.graph.cache import cached_fingerprint
-
-        self._begin(folder, open_seq2seq(folder, precision, device), cached_fingerprint(folder.path))
-
     def _begin(self, folder: GeneratorFolder, session: Decoders, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
         self._idle: deque[Decoder] = deque()  # they keep their memory, which is slow to allocate
         self._inputs: GeneratorInputs | Seq2SeqInputs
-        if is_seq2seq(folder.config):
+        if isinstance(folder, Seq2SeqFolder):
             self._inputs = Seq2SeqInputs(folder)
         else:
             lengths = folder.max_tokens, folder.question_tokens

@@ -1,7 +1,8 @@
-"""Build a generator's inputs: ``[CLS] style title [SEP] context with the answer marked [SEP]``, then the question.
+"""Question generators: the settings of their folders, and their inputs.
 
-The context is the answer's sentence with one sentence on each side; the answer stands between two markers. Style and
-markers are vocabulary entries that BERT does not use.
+An input is ``[CLS] style title [SEP] context with the answer marked [SEP]``, then the question. The context is the answer's
+sentence with one sentence on each side; the answer stands between two markers. Style and markers are vocabulary entries
+that BERT does not use.
 """
 
 from __future__ import annotations
@@ -13,15 +14,53 @@ from pathlib import Path
 
 import numpy as np
 
+from oreqa.errors import ModelError
 from oreqa.models.generator.decoding import Ending
 from oreqa.models.generator.surface import Source, readable
 from oreqa.models.graph.windows import TITLE_TOKENS, Tokens, WindowInputs, token_span
+from oreqa.models.names import GENERATOR, MIN_TOKENS, ModelFolder, find_tokenizer, folder_settings, sound_settings
 
 NEIGHBOURS = 1
 """Sentences before and after the answer's that are shown with it."""
 
 ANSWER_OPENS, ANSWER_CLOSES = "[unused0]", "[unused1]"
 _FIRST_STYLE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratorFolder(ModelFolder):
+    """The settings of a generator's folder.
+
+    ``styles`` are the kinds of questions that it learned, each from a training set of its own; it saw no titles with those
+    that are ``untitled``. ``max_tokens`` is the longest prefix (title, context and answer with special tokens),
+    ``question_tokens`` the longest question with [SEP].
+    """
+
+    styles: tuple[str, ...]
+    question_tokens: int
+    untitled: tuple[str, ...] = ()
+
+
+def read_generator_folder(path: Path) -> GeneratorFolder:
+    """Read the settings of a generator's folder. Raises ModelError, with the reason, if it is something else."""
+    with sound_settings(path):
+        settings = folder_settings(path, GENERATOR)
+        styles, untitled = settings.oreqa.get("styles"), settings.oreqa.get("untitled", [])
+        if not isinstance(styles, list) or not styles or not all(isinstance(style, str) for style in styles):
+            raise ModelError(f"{path}: its setting styles is {styles!r}; it must be a list of names")
+        if not isinstance(untitled, list) or not all(style in styles for style in untitled):
+            raise ModelError(f"{path}: its setting untitled is {untitled!r}; it must be a list of its styles")
+        positions = settings.positions(2 * MIN_TOKENS)
+        question_tokens = min(settings.number("question_tokens", 32, 2), positions // 2)
+        return GeneratorFolder(
+            path=path,
+            config=settings.config,
+            tokenizer=find_tokenizer(path),
+            max_tokens=min(settings.number("max_tokens", 128, MIN_TOKENS), positions - question_tokens),
+            styles=tuple(styles),
+            question_tokens=question_tokens,
+            untitled=tuple(untitled),
+        )
 
 
 @dataclass(frozen=True, slots=True)

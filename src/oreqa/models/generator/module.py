@@ -1,4 +1,6 @@
-"""The trainable question generator: one BERT with UniLM's prefix mask (Dong et al. 2019), and BERT's language model head.
+"""Question generators in torch: our own, which is trained here and runs on a GPU, and a BART or T5, which runs on either.
+
+Ours is one BERT with UniLM's prefix mask (Dong et al. 2019), and BERT's language model head.
 
 The prefix (context and answer) sees all of itself, the question sees the prefix and what stands before it in the question.
 One stack of layers both reads and writes, so that nothing but the head is new; the output embeddings are the input's. The
@@ -7,9 +9,23 @@ tensor names are those of transformers' BertLMHeadModel, which can load the fold
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import torch
+import transformers
 from torch import Tensor, nn
-from transformers import BertConfig, BertLMHeadModel
+from transformers import BertConfig, BertLMHeadModel, DynamicCache, EncoderDecoderCache
+
+from oreqa.arrays import Floats
+from oreqa.errors import ModelError, describe
+from oreqa.models.generator.inputs import GeneratorFolder
+from oreqa.models.generator.seq2seq import ARCHITECTURES, Seq2SeqFolder
+from oreqa.models.graph.torch import load_module, torch_precision
+from oreqa.models.names import read_config
+from oreqa.models.weights import language_head, load_weights
 
 
 def prefix_mask(prefixes: Tensor, lengths: Tensor, tokens: int) -> Tensor:
@@ -49,3 +65,127 @@ def start_head(model: BertGenerator) -> None:
     with torch.no_grad():
         nn.init.eye_(dense.weight)
         nn.init.zeros_(dense.bias)
+
+
+class TorchDecoder:
+    """A batch of prefixes; see ``Decoder``."""
+
+    def __init__(self, module: Any, device: str) -> None:
+        self._module, self._device = module, device
+        self._cache: Any = None
+        self._visible: Any = None
+        self._positions: Any = None
+
+    def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
+        """As ``Decoder.start``."""
+        self._cache = DynamicCache(config=self._module.config)
+        rows = [torch.tensor(prefix) for prefix in prefixes]
+        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(self._device)
+        lengths = torch.tensor([len(prefix) for prefix in prefixes], device=self._device)
+        places = torch.arange(ids.shape[1], device=self._device)
+        self._visible = places < lengths[:, None]
+        self._positions = lengths[:, None]
+        return self._run(ids, torch.zeros_like(ids), places.expand_as(ids), lengths - 1)
+
+    def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
+        """As ``Decoder.step``."""
+        ids = torch.tensor(tokens, device=self._device)[:, None]
+        chosen = torch.tensor(rows, device=self._device)
+        self._cache.batch_select_indices(chosen)
+        positions = self._positions[chosen]
+        self._visible = torch.cat([self._visible[chosen], torch.ones_like(ids, dtype=torch.bool)], dim=1)
+        self._positions = positions + 1
+        return self._run(ids, torch.ones_like(ids), positions, torch.zeros_like(chosen))
+
+    def _run(self, ids: Any, types: Any, positions: Any, last: Any) -> Floats:
+        # A float mask: transformers' eager attention adds it to the scores.
+        dtype = self._module.dtype
+        mask = torch.zeros(self._visible.shape, dtype=dtype, device=self._device)
+        mask = mask.masked_fill(~self._visible, torch.finfo(dtype).min)[:, None, None]
+        with torch.inference_mode():
+            hidden = self._module.bert(
+                ids, mask.expand(-1, 1, ids.shape[1], -1), types, positions, past_key_values=self._cache, use_cache=True
+            ).last_hidden_state
+            logits = self._module.cls(hidden[torch.arange(len(ids), device=self._device), last])
+        return np.asarray(logits.float().cpu())
+
+
+class Seq2SeqDecoder:
+    """A batch of inputs of a BART or T5; see ``Decoder``."""
+
+    def __init__(self, module: Any, device: str) -> None:
+        self._module, self._device = module, device
+        self._cache: Any = None
+        self._hidden: Any = None
+        self._mask: Any = None
+
+    def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
+        """As ``Decoder.start``."""
+        config = self._module.config
+        self._cache = EncoderDecoderCache(DynamicCache(config=config), DynamicCache(config=config))
+        rows = [torch.tensor(prefix) for prefix in prefixes]
+        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=config.pad_token_id).to(self._device)
+        lengths = torch.tensor([len(prefix) for prefix in prefixes], device=self._device)
+        self._mask = (torch.arange(ids.shape[1], device=self._device) < lengths[:, None]).long()
+        with torch.inference_mode():
+            self._hidden = self._module.get_encoder()(input_ids=ids, attention_mask=self._mask).last_hidden_state
+        begin = torch.tensor(first_tokens(self._module), device=self._device)
+        return self._run(begin.expand(len(rows), -1))
+
+    def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
+        """As ``Decoder.step``."""
+        chosen = torch.tensor(rows, device=self._device)
+        self._cache.batch_select_indices(chosen)
+        self._hidden, self._mask = self._hidden[chosen], self._mask[chosen]
+        return self._run(torch.tensor(tokens, device=self._device)[:, None])
+
+    def _run(self, ids: Any) -> Floats:
+        with torch.inference_mode():
+            logits = self._module(
+                encoder_outputs=(self._hidden,),
+                attention_mask=self._mask,
+                decoder_input_ids=ids,
+                past_key_values=self._cache,
+                use_cache=True,
+            ).logits[:, -1]
+        return np.asarray(logits.float().cpu())
+
+
+def first_tokens(module: Any) -> list[int]:
+    """What the decoder of a BART or T5 is given before the first token that it writes, as in its training."""
+    config = module.config
+    return [config.decoder_start_token_id, *([config.bos_token_id] if config.model_type == "bart" else [])]
+
+
+class TorchDecoders:
+    """A generator on a device; one decoder at a time keeps it busy."""
+
+    width = 1
+
+    def __init__(self, module: Any, device: str, kind: type[TorchDecoder | Seq2SeqDecoder] = TorchDecoder) -> None:
+        self._module, self._device, self._kind = module, device, kind
+
+    def decoder(self) -> TorchDecoder | Seq2SeqDecoder:
+        """Return a new decoder."""
+        return self._kind(self._module, self._device)
+
+
+def open_session(folder: GeneratorFolder, precision: str | None, device: str = "cuda") -> TorchDecoders:
+    """Return the generator on ``device`` (always in f32 if that is the CPU)."""
+    if isinstance(folder, Seq2SeqFolder):
+        module = load_seq2seq(folder.path)
+        return TorchDecoders(module.to(device, torch_precision(device, precision)).eval(), device, Seq2SeqDecoder)
+    weights = load_weights(folder.path)
+    language_head(weights, folder.path, folder.config)  # says what is missing
+    return TorchDecoders(load_module(BertGenerator, folder, weights, device, precision), device)
+
+
+def load_seq2seq(path: Path, **settings: Any) -> Any:
+    """Load the BART or T5 of a folder, with some of its ``settings`` changed. Raises ModelError if it cannot be read."""
+    architecture = next(name for name in read_config(path)["architectures"] if name in ARCHITECTURES)
+    try:
+        return getattr(transformers, architecture).from_pretrained(
+            path, local_files_only=True, use_safetensors=True, **settings
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ModelError(f"{path}: transformers cannot load it ({describe(error)})") from error

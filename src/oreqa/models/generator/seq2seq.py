@@ -14,11 +14,9 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from oreqa.errors import ModelError
-from oreqa.models.folders import MIN_TOKENS, sound_settings, whole_number
 from oreqa.models.generator.decoding import Ending
-from oreqa.models.generator.folder import GeneratorFolder
-from oreqa.models.generator.inputs import MarkedAnswer
-from oreqa.models.graph.weights import find_tokenizer
+from oreqa.models.generator.inputs import GeneratorFolder, MarkedAnswer
+from oreqa.models.names import GENERATOR, MIN_TOKENS, FolderSettings, sound_settings, whole_number
 
 ARCHITECTURES = ("BartForConditionalGeneration", "T5ForConditionalGeneration")
 
@@ -34,21 +32,28 @@ def is_seq2seq(config: Mapping[str, Any]) -> bool:
     return any(name in ARCHITECTURES for name in config.get("architectures") or ())
 
 
-def read_seq2seq_folder(path: Path, config: dict[str, Any]) -> GeneratorFolder:
+class Seq2SeqFolder(GeneratorFolder):
+    """The settings of a BART's or T5's folder."""
+
+    __slots__ = ()
+
+    @property
+    def needs_torch(self) -> bool:
+        """OpenVINO has no graph for it."""
+        return True
+
+
+def read_seq2seq_folder(path: Path, config: dict[str, Any]) -> Seq2SeqFolder:
     """Read the settings of a BART's or T5's folder. Raises ModelError, with the reason, for damaged ones."""
     with sound_settings(path):
-        settings = config.get("oreqa") or {}
-        styles = settings.get("styles", [STYLE])
+        settings = FolderSettings(path, GENERATOR, config, config.get("oreqa") or {})
+        styles = settings.oreqa.get("styles", [STYLE])
         if not isinstance(styles, list) or len(styles) != 1 or not isinstance(styles[0], str):
             raise ModelError(f"{path}: its setting styles is {styles!r}; it must be a list of one name")
-        positions = whole_number(config, "max_position_embeddings", path, 512, 2 * MIN_TOKENS)
-        return GeneratorFolder(
-            path=path,
-            config=config,
-            tokenizer=find_tokenizer(path),
+        return Seq2SeqFolder(
+            **settings.folder(512),
             styles=tuple(styles),
-            max_tokens=min(whole_number(settings, "max_tokens", path, 512, MIN_TOKENS), positions),
-            question_tokens=min(whole_number(settings, "question_tokens", path, 64, 2), positions),
+            question_tokens=min(settings.number("question_tokens", 64, 2), settings.positions(2 * MIN_TOKENS)),
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from oreqa.errors import InputError
 from oreqa.files import write_text
-from oreqa.models.folders import difference_base, model_fingerprint
+from oreqa.models.names import difference_base, model_fingerprint
 
 CHECKSUMS = "checksums.json"
 

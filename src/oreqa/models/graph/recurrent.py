@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from oreqa.errors import ModelError
-from oreqa.models.folders import whole_number
-from oreqa.models.graph.bert import Graph
-from oreqa.models.graph.embeddings import Tensors, embed_tokens, token_inputs
+from oreqa.models.graph.layers import Graph, Tensors, embed_tokens, ints, token_inputs
 from oreqa.models.graph.quiet_openvino import op
+from oreqa.models.names import whole_number
 
 _GATES = {"rnn": (0,), "gru": (1, 0, 2), "lstm": (1, 0, 2, 3)}
 """The gates in OpenVINO's order, by their places in torch's: a GRU's z, r, h are torch's 1, 0, 2 of r, z, n; an LSTM's
@@ -30,8 +29,8 @@ def recurrent_graph(folder: Path, weights: Mapping[str, np.ndarray], config: Map
         raise ModelError(f"{folder}: its hidden_size {tensors.width} must be even, half of it for each direction")
     inputs = token_inputs()
     x, words = embed_tokens(tensors, inputs)
-    lengths = op.reduce_sum(inputs["attention_mask"], _ints(1))
-    present = op.unsqueeze(op.convert(inputs["attention_mask"], np.float32), _ints(2))
+    lengths = op.reduce_sum(inputs["attention_mask"], ints(1))
+    present = op.unsqueeze(op.convert(inputs["attention_mask"], np.float32), ints(2))
     for layer in range(depth):
         ahead = _direction(x, tensors, cell, f"l{layer}")
         backwards = _direction(op.reverse_sequence(x, lengths, 0, 1), tensors, cell, f"l{layer}_reverse")
@@ -57,8 +56,8 @@ def _direction(x: Any, tensors: Tensors, cell: str, name: str) -> Any:
     if cell == "gru":  # the candidate's bias of the states stands inside the reset gate's product, by itself
         bias = np.concatenate([bias[:, : 2 * half], of_inputs[:, 2 * half :], of_states[:, 2 * half :]], 1)
     shape = op.shape_of(x)
-    batch, tokens = (op.gather(shape, _ints(axis), op.constant(np.array(0, np.int64))) for axis in (0, 1))
-    start = op.broadcast(op.constant(np.float32(0)), op.concat([batch, _ints(1, half)], 0))
+    batch, tokens = (op.gather(shape, ints(axis), op.constant(np.array(0, np.int64))) for axis in (0, 1))
+    start = op.broadcast(op.constant(np.float32(0)), op.concat([batch, ints(1, half)], 0))
     lengths = op.broadcast(tokens, batch)
     matrices = weights("weight_ih", tensors.width), weights("weight_hh", half)
     parts = [lengths, *(op.constant(np.ascontiguousarray(value)) for value in (*matrices, bias)), half, "forward"]
@@ -68,8 +67,4 @@ def _direction(x: Any, tensors: Tensors, cell: str, name: str) -> Any:
         sequence = op.gru_sequence(x, start, *parts, linear_before_reset=True)
     else:
         sequence = op.rnn_sequence(x, start, *parts)
-    return op.squeeze(sequence.output(0), _ints(1))
-
-
-def _ints(*values: int) -> Any:
-    return op.constant(np.array(values, np.int64))
+    return op.squeeze(sequence.output(0), ints(1))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.errors import InputError, ModelError
+from oreqa.errors import ModelError
 
 BATCH_TOKENS = 1024
 """Most tokens in a batch, padding included: enough for efficient matrix products, few enough for the CPU caches."""
@@ -19,8 +18,7 @@ BATCH_TOKENS = 1024
 MIN_TOKENS, MIN_BATCHES = 128, 8
 """A small workload is split into about MIN_BATCHES batches of at least MIN_TOKENS tokens, so that all cores get work."""
 
-DEVICES = {"cpu": "openvino", "cuda": "torch"}
-"""Device to the module of a family's folder that runs on it."""
+DEVICES = ("cpu", "cuda")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +39,6 @@ class Session(Protocol):
     def run(self, batches: Iterator[Batch]) -> Outputs:
         """Yield each batch with its outputs, in order. Batches are drawn only as fast as they can be started."""
         ...
-
-
-def load_session(family: str, folder: Any, device: str, precision: str | None) -> Any:
-    """Load a model of ``family``: with OpenVINO on ``cpu``, with torch on ``cuda``. Returns its ``Session``.
-
-    Raises InputError for another device or a precision that the device does not have, ModelError if weights are missing or
-    do not fit.
-    """
-    if device not in DEVICES:
-        raise InputError(f"there is no device {device!r}: choose cpu or cuda")
-    return import_module(f"oreqa.models.{family}.{DEVICES[device]}").open_session(folder, precision)
 
 
 def batches_by_length(lengths: Sequence[int]) -> Iterator[NDArray[np.intp]]:

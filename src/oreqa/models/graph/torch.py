@@ -35,7 +35,7 @@ def usable_device(device: str) -> Any:
         import torch
         import transformers  # noqa: F401
     except ImportError as error:
-        raise ModelError(f"a GPU needs torch: {INSTALL_TRAIN}") from error
+        raise ModelError(f"{'a GPU' if device == 'cuda' else 'a BART or T5'} needs torch: {INSTALL_TRAIN}") from error
     if device == "cuda" and not torch.cuda.is_available():
         raise ModelError("torch finds no GPU here: use the device cpu")
     skip_cudnn_attention()

@@ -12,9 +12,8 @@ from safetensors.numpy import save
 from oreqa.errors import ModelError
 from oreqa.files import read_json, write_bytes, write_json
 from oreqa.models.encoder.folder import read_encoder_folder
-from oreqa.models.folders import ENCODER, FITTED, check_kind, find_model, read_config, read_json_file
-from oreqa.models.graph.weights import DIFFERENCE, Weights, load_weights
-from oreqa.models.pack.differences import pack_difference
+from oreqa.models.names import ENCODER, FITTED, check_kind, find_model, read_config, read_json_file
+from oreqa.models.weights import DIFFERENCE, Weights, load_weights, pack_difference
 
 
 def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, licence: str) -> int:

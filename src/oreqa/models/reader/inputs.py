@@ -1,10 +1,52 @@
-"""Build a reader's inputs: ``[CLS] question [SEP] title [SEP] passage [SEP]``, with a sliding window over long passages."""
+"""Readers: the settings of their folders, and their inputs.
+
+An input is ``[CLS] question [SEP] title [SEP] passage [SEP]``; a window slides over a long passage.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from oreqa.models.fitted import Fitted, read_fitted
 from oreqa.models.graph.windows import Tokens, Window, WindowInputs
+from oreqa.models.names import READER, ModelFolder, folder_settings, sound_settings
+
+MAX_ANSWER_TOKENS = 16
+"""Default length of the longest answer. DPR's reader uses 10, but in FairytaleQA and QED answers can be clauses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderFolder(ModelFolder):
+    """The settings of a reader's folder.
+
+    ``max_tokens``, ``overlap``, ``titles`` and ``closing`` are those of ``ReaderInputs``. ``shared`` says whether spans
+    were normalised over all passages of a question in training, ``answer_tokens`` is the length of the longest answer,
+    and ``fitted`` has the weights and calibration of the answers.
+    """
+
+    overlap: int
+    titles: bool
+    closing: bool
+    shared: bool
+    answer_tokens: int
+    fitted: Fitted = field(default_factory=Fitted)
+
+
+def read_reader_folder(path: Path) -> ReaderFolder:
+    """Read the settings of a reader's folder. Raises ModelError, with the reason, if it is something else."""
+    with sound_settings(path):
+        settings = folder_settings(path, READER)
+        dpr = "DPRReader" in (settings.config.get("architectures") or ())
+        return ReaderFolder(
+            **settings.folder(350 if dpr else 384),
+            overlap=settings.number("overlap", 128),
+            titles=bool(settings.oreqa.get("titles", dpr)),
+            closing=bool(settings.oreqa.get("closing", not dpr)),
+            shared=bool(settings.oreqa.get("shared", False)),
+            answer_tokens=settings.number("answer_tokens", MAX_ANSWER_TOKENS, 1),
+            fitted=read_fitted(path),
+        )
 
 
 class ReaderInputs(WindowInputs):

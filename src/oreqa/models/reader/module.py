@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel, BertPreTrainedModel
+
+from oreqa.models.graph.torch import TorchSession, load_module
+from oreqa.models.reader.inputs import ReaderFolder
+from oreqa.models.weights import load_weights
 
 
 class BertReader(BertPreTrainedModel):  # type: ignore[misc]
@@ -47,3 +52,15 @@ def _spread(logits: Tensor, real: Tensor) -> Tensor:
     out = torch.zeros((*real.shape, *logits.shape[1:]), dtype=logits.dtype, device=logits.device)
     out[real] = logits
     return out
+
+
+def open_session(folder: ReaderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
+    """Return a session with the same outputs as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
+    weights = load_weights(folder.path)
+    if "qa_classifier.weight" not in weights:  # a reader of single passages, none of which it selects
+        width = folder.config["hidden_size"]
+        weights |= {
+            "qa_classifier.weight": np.zeros((1, width), np.float32),
+            "qa_classifier.bias": np.zeros(1, np.float32),
+        }
+    return TorchSession(load_module(BertReader, folder, weights, device, precision), device)

@@ -15,8 +15,7 @@ from oreqa.errors import InputError
 from oreqa.models.graph.session import Session
 from oreqa.models.graph.windows import Tokens, Window
 from oreqa.models.model import LoadedModel
-from oreqa.models.reader.folder import ReaderFolder, read_reader_folder
-from oreqa.models.reader.inputs import ReaderInputs
+from oreqa.models.reader.inputs import ReaderFolder, ReaderInputs, read_reader_folder
 from oreqa.models.reader.spans import TokenSpan, WindowLogits, best_spans
 from oreqa.text.lines import line_ends
 from oreqa.text.whole_words import long_words, whole_words

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
+from oreqa.models.reader.inputs import MAX_ANSWER_TOKENS
 
 Logits = NDArray[np.float32]
 

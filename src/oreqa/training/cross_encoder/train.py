@@ -21,12 +21,10 @@ from oreqa.datasets.paragraphs import split_articles
 from oreqa.errors import InputError
 from oreqa.losses.reranking import CrossEncoderScores
 from oreqa.mining.predictions import load_predictions
-from oreqa.models.cross_encoder.folder import read_cross_encoder_folder
-from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
+from oreqa.models.cross_encoder.inputs import CrossEncoderInputs, read_cross_encoder_folder
 from oreqa.models.cross_encoder.module import BertCrossEncoder
-from oreqa.models.folders import CLASSIFIER, RERANKER, find_model, read_config
-from oreqa.models.graph.weights import find_tokenizer
-from oreqa.models.reader.folder import read_reader_folder
+from oreqa.models.names import CLASSIFIER, RERANKER, find_model, find_tokenizer, read_config
+from oreqa.models.reader.inputs import read_reader_folder
 from oreqa.progress import Advance, Progress, no_progress, show
 from oreqa.training.backbone import start_bert
 from oreqa.training.batches import in_a_row

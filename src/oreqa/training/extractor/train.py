@@ -12,8 +12,7 @@ from torch import Tensor
 from oreqa.errors import InputError
 from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.extractor.module import BertExtractor, banded
-from oreqa.models.folders import EXTRACTOR, find_model
-from oreqa.models.graph.weights import find_tokenizer
+from oreqa.models.names import EXTRACTOR, find_model, find_tokenizer
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import start_bert
 from oreqa.training.extractor.examples import collate_windows, dev_examples, extractor_examples

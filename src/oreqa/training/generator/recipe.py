@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from oreqa.defaults import BASE_ENCODER
-from oreqa.models.folders import GENERATOR
+from oreqa.models.names import GENERATOR
 from oreqa.training.recipes import Count, FilePart, Recipe, Share
 
 

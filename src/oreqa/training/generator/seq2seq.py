@@ -11,9 +11,9 @@ from torch import Tensor
 
 from oreqa.errors import InputError
 from oreqa.losses.generation import token_loss
-from oreqa.models.folders import read_config
+from oreqa.models.generator.module import first_tokens, load_seq2seq
 from oreqa.models.generator.seq2seq import Seq2SeqInputs, read_seq2seq_folder
-from oreqa.models.generator.torch import first_tokens, load_seq2seq
+from oreqa.models.names import read_config
 from oreqa.training.generator.examples import GeneratorExample
 from oreqa.training.generator.recipe import GeneratorRecipe
 from oreqa.training.loop import Tensors

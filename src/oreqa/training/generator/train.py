@@ -10,11 +10,11 @@ from torch import Tensor
 
 from oreqa.errors import InputError
 from oreqa.losses.generation import token_loss
-from oreqa.models.folders import find_model, read_config
 from oreqa.models.generator.inputs import GeneratorInputs
 from oreqa.models.generator.module import BertGenerator, start_head
 from oreqa.models.generator.seq2seq import is_seq2seq
-from oreqa.models.graph.weights import find_tokenizer, load_weights
+from oreqa.models.names import find_model, find_tokenizer, read_config
+from oreqa.models.weights import load_weights
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import check_positions, start_bert
 from oreqa.training.generator.examples import Inputs, collate_questions, dev_examples, generator_examples

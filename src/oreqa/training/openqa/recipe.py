@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from oreqa.defaults import BASE_ENCODER, DEFAULT_READER
-from oreqa.models.reader.folder import MAX_ANSWER_TOKENS
+from oreqa.models.reader.inputs import MAX_ANSWER_TOKENS
 from oreqa.training.losses import OPENQA_LOSSES, OneOf
 from oreqa.training.recipes import Count, Recipe, Share
 

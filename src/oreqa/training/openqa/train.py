@@ -21,11 +21,9 @@ from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.module import DualEncoder
 from oreqa.models.fitted import write_fitted
-from oreqa.models.folders import FITTED, READER, find_model, model_fingerprint, read_config
 from oreqa.models.graph.torch import TorchSession
-from oreqa.models.graph.weights import find_tokenizer
-from oreqa.models.reader.folder import read_reader_folder
-from oreqa.models.reader.inputs import ReaderInputs
+from oreqa.models.names import FITTED, READER, find_model, find_tokenizer, model_fingerprint, read_config
+from oreqa.models.reader.inputs import ReaderInputs, read_reader_folder
 from oreqa.models.reader.module import BertReader
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress, show

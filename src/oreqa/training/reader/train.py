@@ -13,13 +13,12 @@ from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import Paragraph, Question, readable_title, split_articles
 from oreqa.errors import InputError
 from oreqa.losses.reading import ReaderLogits
-from oreqa.models.folders import READER, find_model
 from oreqa.models.graph.torch import TorchSession
-from oreqa.models.graph.weights import find_tokenizer, load_weights
-from oreqa.models.reader.folder import read_reader_folder
-from oreqa.models.reader.inputs import ReaderInputs
+from oreqa.models.names import READER, find_model, find_tokenizer
+from oreqa.models.reader.inputs import ReaderInputs, read_reader_folder
 from oreqa.models.reader.module import BertReader, read_groups
 from oreqa.models.reader.reader import Reader
+from oreqa.models.weights import load_weights
 from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import f1_score, normalize_answer
 from oreqa.training.backbone import check_positions, start_bert

@@ -13,7 +13,7 @@ from transformers.activations import ACT2FN
 from oreqa.errors import ModelError
 from oreqa.files import write_json
 from oreqa.models.encoder.module import DualEncoder, Tower
-from oreqa.models.folders import CROSS, check_kind, load_tensors, read_config
+from oreqa.models.names import CROSS, check_kind, load_tensors, read_config
 
 _KIND = "cross-encoder of an alignment"
 """What a saved one says that it is."""

@@ -13,8 +13,8 @@ from oreqa.files import write_json
 from oreqa.models.encoder.folder import PASSAGES, QUESTIONS, ROUTER, EncoderFolder
 from oreqa.models.encoder.module import DualEncoder, RecurrentModel, Tower
 from oreqa.models.fitted import encoder_fitted, write_fitted
-from oreqa.models.folders import FITTED
 from oreqa.models.graph.cache import cached_fingerprint
+from oreqa.models.names import FITTED
 
 
 def save_encoder(

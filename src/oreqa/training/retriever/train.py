@@ -15,7 +15,7 @@ from oreqa.datasets.pairs import passage_pairs
 from oreqa.errors import InputError
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder
-from oreqa.models.folders import find_model
+from oreqa.models.names import find_model
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import check_positions
 from oreqa.training.batches import in_a_row

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arrays import Floats
-from oreqa.models.generator.folder import GeneratorFolder, head_weights
-from oreqa.models.graph import bert
-from oreqa.models.graph.cache import cached_fingerprint
-from oreqa.models.graph.compile import compile_cached
-from oreqa.models.graph.embeddings import layer_norm
+from oreqa.models.generator.inputs import GeneratorFolder
+from oreqa.models.graph.architectures import build_graph
+from oreqa.models.graph.layers import activate, dense, layer_norm, product
+from oreqa.models.graph.openvino import compile_cached
 from oreqa.models.graph.precision import heads_precision
 from oreqa.models.graph.quiet_openvino import op, ov
-from oreqa.models.graph.weights import load_weights
+from oreqa.models.weights import language_head, load_weights
 
 
 class OpenVinoDecoder:
@@ -74,21 +73,20 @@ class OpenVinoDecoders:
         return OpenVinoDecoder(self._model.create_infer_request())
 
 
-def open_session(folder: GeneratorFolder, precision: str | None) -> OpenVinoDecoders:
+def open_session(folder: GeneratorFolder, key: str, precision: str | None) -> OpenVinoDecoders:
     """Return the generator, compiled."""
     precision = heads_precision(precision)
-    key = f"generator-{cached_fingerprint(folder.path)[:32]}"
     return OpenVinoDecoders(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
 
 
 def _graph(folder: GeneratorFolder, eight_bits: bool) -> ov.Model:
     """Build the graph: BERT with its cache, and the language model head for one token of each row."""
     weights = load_weights(folder.path)
-    dense, norm, output_bias = head_weights(folder, weights)
-    graph = bert.bert_graph(folder.path, weights, folder.config, eight_bits=eight_bits, cached=True)
+    inner, norm, output_bias = language_head(weights, folder.path, folder.config)
+    graph = build_graph(folder.path, weights, folder.config, eight_bits=eight_bits, cached=True)
     last = op.parameter([-1], np.int64, "last")
     hidden = op.gather(graph.hidden, last, op.constant(np.array(1, np.int64)), 1)
-    inner = bert.activate(bert.dense(hidden, *dense, "identity"), folder.config)
-    inner = layer_norm(inner, op.constant(norm[0]), op.constant(norm[1]), folder.config.get("layer_norm_eps", 1e-12))
-    logits = op.add(bert.product(inner, graph.words, eight_bits), op.constant(output_bias))
-    return bert.as_model(graph, {"last": last}, {"logits": logits})
+    x = activate(dense(hidden, *inner), folder.config)
+    x = layer_norm(x, op.constant(norm[0]), op.constant(norm[1]), folder.config.get("layer_norm_eps", 1e-12))
+    logits = op.add(product(x, graph.words, eight_bits), op.constant(output_bias))
+    return graph.model({"logits": logits}, {"last": last})

@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from oreqa.errors import ModelError
-from oreqa.models.pack.differences import pack_difference, unpack_difference
+from oreqa.models.weights import pack_difference, unpack_difference
 
 
 def test_round_trip_is_within_half_a_step(tmp_path: Path) -> None:

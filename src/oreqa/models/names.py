@@ -1,4 +1,4 @@
-"""Model names and model folders: find the folder of a name, and read its settings and weights."""
+"""Names of models: the folder of a name, and what a folder says about itself."""
 
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ _ARCHITECTURES = {
     "T5ForConditionalGeneration": GENERATOR,
 }
 """The kind of a folder without ``kind``, by the class in its ``architectures``."""
+
+RECURRENT = "oreqa_recurrent"
+"""The model type of recurrent encoders (``models.encoder.module``), in their config.json."""
 
 CROSS = "cross"
 """The folder, in an encoder's, of the cross-encoder that taught it. It does not affect the model's output either."""
@@ -155,6 +158,54 @@ def whole_number(settings: Mapping[str, Any], name: str, path: Path, default: in
     return value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFolder:
+    """The settings of a model's folder; the weights are not loaded.
+
+    ``config`` is what config.json holds, ``tokenizer`` the path of tokenizer.json, and ``max_tokens`` the longest input
+    with special tokens.
+    """
+
+    path: Path
+    config: dict[str, Any]
+    tokenizer: Path
+    max_tokens: int
+
+    @property
+    def needs_torch(self) -> bool:
+        """Whether the model runs on torch alone."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSettings:
+    """What a model's folder says about itself: ``oreqa`` are the settings under the key ``oreqa`` of its config.json."""
+
+    path: Path
+    kind: str
+    config: dict[str, Any]
+    oreqa: dict[str, Any]
+
+    def number(self, name: str, default: int, minimum: int = 0) -> int:
+        """A whole number of ours. Raises ModelError for anything else, and for less than ``minimum``."""
+        return whole_number(self.oreqa, name, self.path, default, minimum)
+
+    def positions(self, minimum: int = MIN_TOKENS) -> int:
+        """The most tokens that the model was built for. Raises ModelError for less than ``minimum``."""
+        return whole_number(self.config, "max_position_embeddings", self.path, 512, minimum)
+
+    def folder(self, max_tokens: int) -> dict[str, Any]:
+        """The fields of ModelFolder; ``max_tokens`` is the default of the longest input."""
+        limit = min(self.number("max_tokens", max_tokens, MIN_TOKENS), self.positions())
+        return {"path": self.path, "config": self.config, "tokenizer": find_tokenizer(self.path), "max_tokens": limit}
+
+
+def folder_settings(path: Path, *kinds: str) -> FolderSettings:
+    """Read what a folder says about itself. Raises ModelError if it is damaged, or a model of none of the ``kinds``."""
+    config = read_config(path)
+    return FolderSettings(path, check_kind(path, config, *kinds), config, config.get("oreqa") or {})
+
+
 @contextmanager
 def sound_settings(path: Path) -> Iterator[None]:
     """Turn the errors that malformed settings cause in the block into ModelErrors."""
@@ -178,6 +229,15 @@ def load_tensors(path: Path) -> dict[str, NDArray[Any]]:
         ValueError,
     ) as error:  # the last three: number types that numpy does not have
         raise ModelError(f"{path}: it cannot be read as safetensors ({error}); copy or download it again") from error
+
+
+def find_tokenizer(path: Path) -> Path:
+    """Return the path of the folder's tokenizer, or of its base model's. Raises ModelError if there is none."""
+    if (path / "tokenizer.json").is_file():
+        return path / "tokenizer.json"
+    if base := (read_config(path).get("oreqa") or {}).get("base"):
+        return find_tokenizer(find_model(str(base)))
+    raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
 
 
 def difference_base(path: Path) -> Path | None:

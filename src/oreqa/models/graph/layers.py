@@ -1,16 +1,46 @@
-"""The beginning of every graph: a folder's weights as constants, the inputs, and BERT's embeddings of the tokens."""
+"""Parts of OpenVINO graphs that architectures and heads share: a folder's weights as constants, the inputs, layers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oreqa.errors import ModelError
-from oreqa.models.folders import whole_number
-from oreqa.models.graph.quiet_openvino import op
+from oreqa.models.graph.quiet_openvino import op, ov
+from oreqa.models.names import whole_number
+
+ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", "relu": ""}
+"""Values of ``hidden_act`` to OpenVINO's kinds of GELU; without one, it is ReLU."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """An encoder without a head: its inputs by name and its last hidden state.
+
+    The inputs are ``input_ids``, ``attention_mask`` and ``token_type_ids`` (``[batch, tokens]`` int64); ``hidden`` is
+    ``[batch, tokens, width]`` float32. Families add their heads before the model is compiled. ``words`` are the word
+    embeddings, ``[vocabulary, width]``; ``sinks`` the nodes that keep keys and values between two calls.
+    """
+
+    inputs: Mapping[str, Any]
+    hidden: Any
+    words: Any
+    sinks: tuple[Any, ...] = ()
+
+    def model(self, outputs: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> ov.Model:
+        """The model with the encoder's and the ``extra`` inputs, and with the outputs, all named."""
+        inputs = {**self.inputs, **(extra or {})}
+        for label, node in inputs.items():
+            node.output(0).tensor.set_names({label})
+        results = []
+        for label, node in outputs.items():
+            results.append(op.result(node))
+            results[-1].output(0).tensor.set_names({label})
+        return ov.Model(results, list(self.sinks), list(inputs.values()), "bert")
 
 
 class Tensors:
@@ -46,6 +76,10 @@ class Tensors:
         """The layer normalisation ``name``."""
         return layer_norm(x, self(f"{name}.weight", self.width), self(f"{name}.bias", self.width), self._eps)
 
+    def linear(self, x: Any, name: str, out: int | None, into: int | None, eight_bits: bool = False) -> Any:
+        """The linear layer ``name`` of ``into`` inputs and ``out`` outputs (None: any number)."""
+        return op.add(product(x, self(f"{name}.weight", out, into), eight_bits), self(f"{name}.bias", out))
+
 
 def token_inputs() -> dict[str, Any]:
     """The inputs of every encoder, ``[batch, tokens]`` int64 each, by name."""
@@ -64,9 +98,8 @@ def embed_tokens(tensors: Tensors, inputs: Mapping[str, Any], position_ids: Any 
     if position_ids is not None:
         positions = op.gather(positions, position_ids, axis)
     else:  # the first rows, as many as the batch has tokens
-        length = op.gather(op.shape_of(inputs["input_ids"]), op.constant(np.array([1], np.int64)), axis)
-        zero, unit = (op.constant(np.array([number], np.int64)) for number in (0, 1))
-        positions = op.slice(positions, zero, length, unit, zero)
+        length = op.gather(op.shape_of(inputs["input_ids"]), ints(1), axis)
+        positions = op.slice(positions, ints(0), length, ints(1), ints(0))
     tokens = op.add(op.gather(words, inputs["input_ids"], axis), op.gather(segments, inputs["token_type_ids"], axis))
     return tensors.norm(op.add(tokens, positions), "embeddings.LayerNorm"), words
 
@@ -75,6 +108,47 @@ def layer_norm(x: Any, weight: Any, bias: Any, eps: float) -> Any:
     """Normalise the last axis to mean 0 and variance 1, then scale and shift it."""
     centred = op.mvn(x, op.constant(np.array([-1], np.int64)), True, eps, "INSIDE_SQRT")
     return op.add(op.multiply(centred, weight), bias)
+
+
+def product(x: Any, matrix: Any, eight_bits: bool) -> Any:
+    """Multiply by a constant ``[out, in]``, which is quantised to int8 if ``eight_bits``."""
+    return op.matmul(x, _quantised(matrix) if eight_bits else matrix, False, True)
+
+
+def activate(x: Any, config: Mapping[str, Any]) -> Any:
+    """Apply the model's activation."""
+    mode = ACTIVATIONS[config.get("hidden_act", "gelu")]
+    return op.gelu(x, mode) if mode else op.relu(x)
+
+
+def _quantised(matrix: Any) -> Any:
+    """Quantise a constant to int8 with one scale per row, in the form that OpenVINO multiplies in int8."""
+    scale = np.maximum(np.abs(matrix.data).max(1, keepdims=True), 1e-12) / 127
+    steps = op.constant(np.rint(matrix.data / scale).astype(np.int8))
+    return op.multiply(op.convert(steps, np.float32), op.constant(scale.astype(np.float32)))
+
+
+def dense(x: Any, weight: np.ndarray, bias: np.ndarray | None, activation: str = "identity") -> Any:
+    """Apply a linear layer to the last axis, ``weight`` ``[out, in]``; ``activation`` is ``tanh`` or ``identity``."""
+    x = op.matmul(x, op.constant(np.ascontiguousarray(weight, np.float32)), False, True)
+    if bias is not None:
+        x = op.add(x, op.constant(np.ascontiguousarray(bias, np.float32)))
+    return op.tanh(x) if activation == "tanh" else x
+
+
+def first_token(hidden: Any) -> Any:
+    """Return the hidden state of [CLS], ``[batch, width]``."""
+    return pick(hidden, 0, axis=1)
+
+
+def pick(x: Any, place: int, axis: int) -> Any:
+    """Return the slice at index ``place`` of an axis, and drop the axis."""
+    return op.gather(x, op.constant(np.array(place, np.int64)), op.constant(np.array(axis, np.int64)))
+
+
+def ints(*values: int) -> Any:
+    """A constant, ``[values]`` int64."""
+    return op.constant(np.array(values, np.int64))
 
 
 def _prefix(folder: Path, weights: Mapping[str, np.ndarray]) -> str:

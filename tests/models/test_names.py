@@ -10,8 +10,8 @@ from tiny_models import make_model
 
 from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import read_encoder_folder
-from oreqa.models.folders import find_model, model_fingerprint
 from oreqa.models.graph.cache import cached_fingerprint
+from oreqa.models.names import find_model, model_fingerprint
 from oreqa.models.pack.packing import pack_model
 
 
