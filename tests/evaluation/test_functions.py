@@ -72,7 +72,7 @@ def test_reqa(squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Pat
     more: dict[str, Any] = {"rerank_hits": rerank, "hit_reranker": tiny_classifier} if rerank else {}
     summary = evaluate_reqa(str(squad_file), tmp_path / "f", mode="hybrid", model=tiny, draw=10, progress=progress, **more)
     assert stages == [("encoding passages", 24, 24), ("ranking questions", 10, 10)]
-    arguments = [word for key, value in more.items() for word in (f"--{key}", value)]
+    arguments = ("--rerank", rerank, "--classifier", tiny_classifier) if rerank else ()
     command = run("eval", "reqa", "--data", squad_file, "--model", tiny, "--draw", 10, "--out", tmp_path / "c", *arguments)
     same_run(summary, tmp_path / "f", command, tmp_path / "c")
     precision = {"encoder": encoder_precision(), **({"classifier": heads_precision()} if rerank else {})}

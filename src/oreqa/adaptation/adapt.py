@@ -37,6 +37,7 @@ from oreqa.mining.negatives import draw_negatives
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
 from oreqa.models.names import CLASSIFIER, find_model, model_fingerprint
 from oreqa.progress import Progress, no_progress, show
+from oreqa.training import need_torch
 
 FEWEST_QUESTIONS = 30
 """Held-out questions without which no gain could be told from chance."""
@@ -82,6 +83,7 @@ def adapt_index(
     classifier that cannot be loaded, IndexStateError if another process is adapting the index, and whatever generation and
     training raise.
     """
+    need_torch()
     folder = as_path(index, "an index's folder")
     settings = text_list(settings, "settings")
     draw, answers, seed = count(draw, "draw"), count(answers, "answers"), count(seed, "seed", 0)

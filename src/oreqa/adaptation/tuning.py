@@ -20,8 +20,6 @@ from oreqa.models.fitted import COSINES, ReplacedEncoder, write_fitted
 from oreqa.models.mixing import mix_weights
 from oreqa.models.names import CLASSIFIER, FITTED, find_model
 from oreqa.progress import Progress
-from oreqa.training.recipes import load_recipe
-from oreqa.training.retriever.recipe import RetrieverRecipe
 
 TRAINED_SHARE = 0.5
 """Share of the trained weights in the mix with those before."""
@@ -74,6 +72,9 @@ def write_encoder_recipe(file: Path, pairs: Path, model: str, seed: int, setting
 
     Raises InputError for an encoder that cannot be mixed with a trained one, and ``settings`` that do not fit.
     """
+    from oreqa.training.recipes import load_recipe  # of the train extra, as help pages are not
+    from oreqa.training.retriever.recipe import RetrieverRecipe
+
     encoder = _plain_encoder(model)
     similarity, scale = ("cosine", 20.0) if encoder.normalise else ("dot", 1.0)
     recipe = ENCODER_RECIPE.format(

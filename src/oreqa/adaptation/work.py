@@ -20,7 +20,6 @@ from oreqa.index.encodings import passage_hash
 from oreqa.index.search import Index
 from oreqa.models.names import find_model, model_fingerprint
 from oreqa.provenance import data_hash
-from oreqa.training.records import TRAINING_STARTED
 
 FOLDER = "adapted"
 """Where an index keeps its adaptations: a folder for each, numbered."""
@@ -106,6 +105,8 @@ def _remove(path: Path) -> None:
 
 def _follow_move(trained: Path, base: str | None) -> None:
     """Name the model that an unfinished training began with as it is named now: the index may have been moved."""
+    from oreqa.training.records import TRAINING_STARTED  # torch takes seconds to import
+
     if (trained / TRAINING_STARTED).is_file():
         started = read_json(trained / TRAINING_STARTED)
         write_json(trained / TRAINING_STARTED, {**started, "recipe": {**started["recipe"], "backbone": base}})

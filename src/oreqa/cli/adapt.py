@@ -4,42 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.options import Option, data_option, model_option
+import oreqa.adaptation
+from oreqa.cli.application import Panel, app
+from oreqa.cli.options import data_option, model_option
 from oreqa.cli.output import model_or_none, print_json, say
-from oreqa.cli.progress import duration, progress_bar
-from oreqa.defaults import DEFAULT_GENERATOR
+from oreqa.cli.progress import duration
+from oreqa.cli.runs import runs
 
 if TYPE_CHECKING:
     from oreqa.adaptation.report import AdaptationReport, Gain
     from oreqa.adaptation.stages import Estimate
 
 
-@app.command(cls=Command, rich_help_panel=Panel.MODELS)
-def adapt(
-    index: Option.index,
-    generator: Option.generator = DEFAULT_GENERATOR,
-    extractor: Option.extractor = None,
-    classifier: Annotated[
+@runs(
+    app,
+    lambda: partial(oreqa.adaptation.adapt_index, announce=_announce),
+    Panel.MODELS,
+    announce=None,
+    significance=None,
+    classifier=Annotated[
         str | None,
-        model_option("--train-classifier", help="Classifier to train, too: a name or a folder.", show_default="none"),
-    ] = None,
-    questions: Annotated[
-        Path | None,
-        data_option(metavar="FILE", help="Your own questions with answers (.jsonl), measured before and after."),
-    ] = None,
-    draw: Annotated[int, data_option(metavar="N", min=1, help="Passages to ask about, drawn at random.")] = 2000,
-    answers: Option.answers = 3,
-    round_trip: Option.round_trip = 0.8,
-    settings: Option.settings = None,
-    seed: Option.seed = 0,
-    device: Option.device = "cpu",
-    precision: Option.precision = None,
-    as_json: Option.as_json = False,
-) -> None:
+        model_option(
+            "--train-classifier",
+            callback=model_or_none,
+            help="Classifier to train, too: a name or a folder.",
+            show_default="none",
+        ),
+    ],
+    questions=Annotated[
+        Path | None, data_option(metavar="FILE", help="Your own questions with answers (.jsonl), measured before and after.")
+    ],
+    draw=Annotated[int, data_option(metavar="N", min=1, help="Passages to ask about, drawn at random.")],
+)
+def adapt(report: AdaptationReport, index: Path, as_json: bool) -> None:
     """Train an index's encoder on its documents alone, and use it if it searches them better (needs the train extra).
 
     Questions are generated from the passages, the encoder learns from them, and questions about held-out documents measure
@@ -47,23 +48,6 @@ def adapt(
 
     [bold]oreqa adapt --index kb[/bold]
     """
-    from oreqa.adaptation import adapt_index
-
-    report = adapt_index(
-        index,
-        generator=generator,
-        extractor=extractor,
-        classifier=model_or_none(classifier),
-        questions=questions,
-        draw=draw,
-        answers=answers,
-        round_trip=round_trip,
-        settings=settings or (),
-        seed=seed,
-        device=device,
-        announce=_announce,
-        progress=progress_bar,
-    )
     if as_json:
         print_json(asdict(report))
         return
