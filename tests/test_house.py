@@ -39,20 +39,17 @@ ALLOWED: dict[str, dict[str, str]] = {
 
 TO_PUT_RIGHT: dict[str, str] = {
     "names": """
-        CANDIDATES CHUNK CUTOFFS DEPTH DOCUMENTS Entry FEWEST Floats Ids MAX_ANSWER_TOKENS
-        MIN_TOKENS PASSAGES PLAIN_WEIGHT QUESTIONS SAMPLE STYLE Source Tensors Text Vectors Weights
-        load_passages share train_classifier
+        CANDIDATES CHUNK CUTOFFS Entry Floats Ids MIN_TOKENS PASSAGES PLAIN_WEIGHT QUESTIONS STYLE Source Tensors Text
+        Weights load_passages share
     """,
     "crumbs": """
-        oreqa.adaptation.cosines oreqa.evaluation.papers oreqa.index.check oreqa.models.mixing
+        oreqa.evaluation.papers oreqa.index.check oreqa.models.mixing
     """,
     "functions": """
-        oreqa.adaptation.adapt._adapt oreqa.evaluation.openqa.evaluate_openqa
-        oreqa.training.openqa.train.train_openqa oreqa.training.trainer.fit
+        oreqa.evaluation.openqa.evaluate_openqa oreqa.training.openqa.train.train_openqa oreqa.training.trainer.fit
     """,
     "files": """
         oreqa.answering.answerer oreqa.evaluation.openqa oreqa.index.search oreqa.index.writer
-        oreqa.training.trainer
     """,
 }
 """What breaks a rule until someone mends it. A name that no longer does fails the test: the lists only shrink."""
