@@ -17,7 +17,7 @@ from index_content import assert_same_content, content, old
 from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, OreqaError
-from oreqa.index import check, generations, snapshot, store, writer
+from oreqa.index import check, generations, search, snapshot, store, writer
 from oreqa.index.check import check_index
 from oreqa.index.generations import newest_generation, require_generation
 from oreqa.index.ingest import index_files
@@ -102,12 +102,11 @@ def test_damage_that_opening_does_not_see_ends_in_no_traceback(
     """
     monkeypatch.setattr(generations, "_SMALL", 0)
     encoder = Index.open(folder).encoder
+    monkeypatch.setattr(search, "Encoder", lambda *_, **__: encoder)  # loaded once
 
     def error() -> str | None:
         try:
-            index = Index.open(folder)
-            index._encoder = encoder
-            index.search(["octopus arms"], 3)
+            Index.open(folder).search(["octopus arms"], 3)
         except OreqaError as problem:
             return str(problem)
         return None

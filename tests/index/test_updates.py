@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -171,16 +173,20 @@ def test_a_document_changed_again_before_the_run_goes_on(
     assert_same(tmp_path / "kb", tmp_path / "new")
 
 
+def stored_rows(folder: Path, table: str) -> int:
+    """Rows in a table of the stored encodings."""
+    with closing(sqlite3.connect(folder / "encodings.db")) as database:
+        (count,) = database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
+    return int(count)
+
+
 def test_encodings_that_nothing_needs_are_dropped(tmp_path: Path, library: Path, settings: Settings) -> None:
     index_files(tmp_path / "kb", [library], settings)
     (library / "bees.txt").write_text("Wasps build nests of paper.")
     index_files(tmp_path / "kb", [library])
     (library / "bees.txt").unlink()
     index_files(tmp_path / "kb", [library], prune=True)
-    with open_writer(tmp_path / "kb") as opened:
-        stored = opened.encodings._database.execute("SELECT COUNT(*) FROM encodings").fetchone()[0]
-        left = opened.encodings._database.execute("SELECT COUNT(*) FROM unpublished").fetchone()[0]
-    assert (stored, left) == (5, 0)
+    assert (stored_rows(tmp_path / "kb", "encodings"), stored_rows(tmp_path / "kb", "unpublished")) == (5, 0)
 
 
 def test_a_file_that_vanishes_while_the_run_goes_on_is_a_line(
@@ -362,9 +368,7 @@ def test_words_and_encodings_of_what_is_gone_are_gone(
     for number in range(encodings.KEPT_UPDATES + 1):
         (library / "bees.txt").write_text(f"Bees dance, version {number}.")
         index_files(tmp_path / "kb", [library], prune=True)
-    with open_writer(tmp_path / "kb") as opened:
-        rows = opened.encodings._database.execute("SELECT COUNT(*) FROM encodings").fetchone()[0]
-    assert rows == Index.open(tmp_path / "kb").counts()["passages"]
+    assert stored_rows(tmp_path / "kb", "encodings") == Index.open(tmp_path / "kb").counts()["passages"]
     terms = {term for (term,) in open_documents(require_generation(tmp_path / "kb")).execute("SELECT term FROM terms")}
     assert "octopus" in terms
     assert not terms & {"swordfish", "barracuda", "password"}
