@@ -29,8 +29,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "crumbs": {
         "oreqa.index.scores.bm25": "a score a file",
-        "oreqa.losses.extraction": "an objective a file",
-        "oreqa.losses.reranking": "an objective a file",
     },
     "functions": {},
     "files": {},
@@ -39,8 +37,8 @@ ALLOWED: dict[str, dict[str, str]] = {
 
 TO_PUT_RIGHT: dict[str, str] = {
     "names": """
-        CANDIDATES CHUNK CUTOFFS Entry Floats Ids MIN_TOKENS PASSAGES PLAIN_WEIGHT QUESTIONS STYLE Source Tensors Text
-        Weights load_passages share
+        CANDIDATES CHUNK CUTOFFS Entry Floats Ids MIN_TOKENS PASSAGES PLAIN_WEIGHT QUESTIONS STYLE Source Text
+        Weights share
     """,
     "crumbs": """
         oreqa.evaluation.papers oreqa.index.check oreqa.models.mixing

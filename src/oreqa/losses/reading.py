@@ -36,12 +36,12 @@ class ReaderLogits:
 def dpr(batch: ReaderLogits, null: bool) -> Tensor:
     """``span_loss`` inside each passage plus ``selection_loss``, as DPR has them; ``null`` as in ``selection_loss``.
 
-    Use when passages are read apart and compared by their selection logits. Rival: ``shared``.
+    Use when passages are read apart and compared by their selection logits. Rival: ``shared_normalisation``.
     """
     return _span_and_selection(batch, null, shared=False)
 
 
-def shared(batch: ReaderLogits, null: bool) -> Tensor:
+def shared_normalisation(batch: ReaderLogits, null: bool) -> Tensor:
     """``span_loss`` over all passages of a question plus ``selection_loss``; ``null`` as in ``selection_loss``.
 
     Use when spans of several passages are ranked by their own scores, as ProQA does. Rival: ``dpr``.

@@ -14,8 +14,8 @@ from oreqa.errors import InputError
 from oreqa.progress import Advance
 from oreqa.training.distributed import process_number
 
-Tensors = dict[str, Tensor]
-Loss = Callable[[Any, Tensors], Tensor]
+TensorBatch = dict[str, Tensor]
+BatchLoss = Callable[[Any, TensorBatch], Tensor]
 """The loss of a model on a batch, a number that can be differentiated."""
 
 
@@ -134,7 +134,7 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
 
     def __init__(
         self,
-        loss: Loss,
+        loss: BatchLoss,
         rates: tuple[float, float],
         early_stopping: EarlyStopping | None,
         rounds: RoundBatches | None,
@@ -177,7 +177,7 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
         self.optimizer = torch.optim.AdamW(groups, weight_decay=self.args.weight_decay, fused=True)
         return self.optimizer
 
-    def compute_loss(self, model: Any, inputs: Tensors, **_: Any) -> Tensor:
+    def compute_loss(self, model: Any, inputs: TensorBatch, **_: Any) -> Tensor:
         loss = self._loss(model, inputs)
         if not loss.isfinite():
             raise DivergedError(self.state.global_step + 1)

@@ -49,7 +49,7 @@ RETRIEVER_LOSSES = {
 
 READER_LOSSES = {
     "dpr": Loss("reading:dpr", ("null",)),
-    "shared": Loss("reading:shared", ("null",)),
+    "shared": Loss("reading:shared_normalisation", ("null",)),
 }
 """Of ``losses.reading.ReaderLogits``."""
 

@@ -20,17 +20,17 @@ from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.loop import (
+    BatchLoss,
     DivergedError,
     EarlyStopping,
     GivenExamples,
     ListDataset,
-    Loss,
     OrderedTrainer,
     ReportsSteps,
     RoundBatches,
     Rounds,
     SavesAsAsked,
-    Tensors,
+    TensorBatch,
 )
 from oreqa.training.recipes import Optimiser
 
@@ -38,8 +38,8 @@ from oreqa.training.recipes import Optimiser
 def fit(
     model: PreTrainedModel,
     examples: Sequence[Any] | Rounds,
-    collate: Callable[[Sequence[Any]], Tensors],
-    loss: Loss,
+    collate: Callable[[Sequence[Any]], TensorBatch],
+    loss: BatchLoss,
     *,
     optimiser: Optimiser,
     seed: int,
@@ -213,8 +213,8 @@ def evaluated(model: torch.nn.Module, precision: str) -> Iterator[torch.device]:
 
 
 def dev_batches(
-    examples: Sequence[Any], collate: Callable[[Sequence[Any]], Tensors], size: int, device: torch.device
-) -> Iterator[Tensors]:
+    examples: Sequence[Any], collate: Callable[[Sequence[Any]], TensorBatch], size: int, device: torch.device
+) -> Iterator[TensorBatch]:
     """Batches of a dev set, on the device."""
     for begin in range(0, len(examples), size):
         yield {name: value.to(device) for name, value in collate(examples[begin : begin + size]).items()}

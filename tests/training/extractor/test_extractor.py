@@ -15,7 +15,7 @@ from oreqa.datasets.paragraphs import Gold, Paragraph, Question, is_held_out, sa
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.models.extractor.extractor import Extractor  # noqa: E402
 from oreqa.models.extractor.inputs import ExtractorInputs  # noqa: E402
-from oreqa.training.extractor.examples import collate_windows, extractor_examples, load_passages  # noqa: E402
+from oreqa.training.extractor.examples import collate_windows, extractor_examples, load_asked_passages  # noqa: E402
 from oreqa.training.extractor.recipe import ExtractorRecipe  # noqa: E402
 from oreqa.training.extractor.train import train_extractor  # noqa: E402
 from oreqa.training.recipes import load_recipe  # noqa: E402
@@ -58,7 +58,7 @@ def test_a_passage_of_two_files_is_seen_once_with_the_spans_of_both(tmp_path: Pa
         questions = tuple(Question(answer, "?", (Gold(answer, text.index(answer)),)) for answer in answers)
         shared, single = Paragraph("T1", text, questions), Paragraph("T1", f"{text} {name}", questions)
         save_squad(tmp_path / f"{name}.json", [shared, single])
-    passages = load_passages(extractor_recipe(tiny, tmp_path / "a.json", tmp_path / "b.json").parts)
+    passages = load_asked_passages(extractor_recipe(tiny, tmp_path / "a.json", tmp_path / "b.json").parts)
     assert [{text[start:end] for start, end in passage.answers} for passage in passages] == [
         {"fox", "den", "home"},
         {"fox", "den"},
@@ -72,8 +72,8 @@ def test_what_one_file_holds_out_is_in_no_other(tmp_path: Path, tiny: Path) -> N
     titles = {is_held_out(Paragraph(title, text, ())): title for title in map(str, range(100))}
     for name, held in (("a", False), ("b", True)):
         save_squad(tmp_path / f"{name}.json", [Paragraph(titles[held], text, questions)])
-    assert load_passages(extractor_recipe(tiny, tmp_path / "a.json").parts)
-    assert load_passages(extractor_recipe(tiny, tmp_path / "a.json", tmp_path / "b.json").parts) == []
+    assert load_asked_passages(extractor_recipe(tiny, tmp_path / "a.json").parts)
+    assert load_asked_passages(extractor_recipe(tiny, tmp_path / "a.json", tmp_path / "b.json").parts) == []
 
 
 def test_collate_allows_whole_words_that_are_short_enough(squad_file: Path, tiny: Path) -> None:

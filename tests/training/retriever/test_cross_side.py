@@ -22,7 +22,7 @@ from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignm
 from oreqa.losses.retrieval import weighted_softmax  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.names import model_fingerprint  # noqa: E402
-from oreqa.training.loop import Tensors  # noqa: E402
+from oreqa.training.loop import TensorBatch  # noqa: E402
 from oreqa.training.recipes import load_recipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.retriever.collator import RetrieverCollator  # noqa: E402
@@ -49,7 +49,7 @@ def recipe_for(tiny: Path, **changes: object) -> RetrieverRecipe:
     return RetrieverRecipe.model_validate({"optimiser": {"learning_rate": 1e-3, "batch": 6}, **settings})
 
 
-def a_batch(tiny: Path, recipe: RetrieverRecipe, pairs: list[Pair]) -> Tensors:
+def a_batch(tiny: Path, recipe: RetrieverRecipe, pairs: list[Pair]) -> TensorBatch:
     folder = replace(read_encoder_folder(tiny), context=recipe.context, max_tokens=recipe.max_tokens)
     pool = pool_of(recipe, pairs)
     return RetrieverCollator(folder, pairs, pool.answers)(pool.draw(random.Random(0)))

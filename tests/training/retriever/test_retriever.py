@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from interruption import interrupted
 from safetensors.numpy import load_file, save_file
 from tiny_models import make_model
 from training_parts import loss_of, model_of, pool_of
@@ -369,23 +369,6 @@ def test_pair_files_and_beir_folders_are_read(squad_file: Path, tmp_path: Path) 
     task = Beir((Entry("1", "t", "one"), Entry("2", "", "two")), {"q": "which"}, {"q": {"1": 1, "2": 0}})
     save_beir(tmp_path / "b", task, "train")
     assert load_training_pairs(tmp_path / "b", "train") == [Pair("which", Candidate("one", "one", "t"))]
-
-
-def interrupted(train: Callable[[], object], step: int) -> None:
-    """Run a training until it is interrupted after ``step``."""
-    from transformers import TrainerCallback, trainer
-
-    class Stop(TrainerCallback):
-        def on_step_end(self, args, state, control, **_) -> None:  # type: ignore[no-untyped-def]
-            if state.global_step == step:
-                raise KeyboardInterrupt
-
-    trainer.DEFAULT_CALLBACKS.append(Stop)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            train()
-    finally:
-        trainer.DEFAULT_CALLBACKS.remove(Stop)
 
 
 def test_an_interrupted_training_ends_as_an_uninterrupted_one(squad_file: Path, tiny: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
 from oreqa.models.graph.windows import Window, padded_windows
 from oreqa.progress import Advance, ignore
 from oreqa.training.batches import TOKENISED_TOGETHER, similar_length_batches
-from oreqa.training.loop import Tensors
+from oreqa.training.loop import TensorBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def one_by_one(lists: Sequence[CandidateList], batch: int, rng: random.Random) -
     return [[[candidate] for candidate in rows] for rows in batches]
 
 
-def collate_candidates(lists: Sequence[CandidateList]) -> Tensors:
+def collate_candidates(lists: Sequence[CandidateList]) -> TensorBatch:
     """Padded inputs ``[N, T]`` of all candidates, and their places: ``present`` (``[G, M]``), ``labels``, ``weights``."""
     longest = max(len(candidates) for candidates in lists)
     windows = [candidate.window for candidates in lists for candidate in candidates]

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oreqa.arrays import Floats
+from oreqa.arrays import Flags, Floats
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.pairs import GOLD, Candidate, load_pairs
 from oreqa.datasets.paragraphs import split_articles
@@ -39,12 +39,15 @@ from oreqa.training.cross_encoder.examples import (
     prediction_lists,
 )
 from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe
-from oreqa.training.loop import EarlyStopping, Tensors
+from oreqa.training.loop import EarlyStopping, TensorBatch
 from oreqa.training.losses import CROSS_ENCODER_LOSSES
 from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit, silence_transformers
 
 DEV_SPANS = 5
 """Predictions of a question that dev has re-ranked, as the paper does in its tests."""
+
+DevLists = Callable[[Path, CrossEncoderInputs], Sequence[CandidateList]]
+"""The candidate lists of a dev file."""
 
 EpochDraw = Callable[[CrossEncoderInputs, random.Random, Advance], Sequence[CandidateList]]
 """The candidate lists of one epoch, in the order in which they are seen if they stay together."""
@@ -112,7 +115,7 @@ def _train(
     base: Path,
     settings: dict[str, Any],
     draw: EpochDraw,
-    dev_lists: Callable[[Path, CrossEncoderInputs], Sequence[CandidateList]],
+    dev_lists: DevLists,
     count: int,
     out: Path,
     progress: Progress,
@@ -148,18 +151,9 @@ def _train(
             else:
                 examples = [candidates for lists in epochs for candidates in lists]
 
-        def loss(model: BertCrossEncoder, batch: Tensors) -> Tensor:
+        def loss(model: BertCrossEncoder, batch: TensorBatch) -> Tensor:
             return loss_of(_scores(model, batch))
 
-        early_stopping = None
-        if recipe.dev_file is not None:
-            dev = dev_lists(recipe.dev_file, inputs)
-
-            def measure() -> float:
-                with evaluated(model, recipe.optimiser.precision) as device:
-                    return _ranking(model, dev, recipe.dev_metric, batch_size, device)
-
-            early_stopping = EarlyStopping(recipe.dev_metric, measure, recipe.patience)
         record = fit(
             model,
             examples,
@@ -169,18 +163,32 @@ def _train(
             seed=recipe.seed,
             out=out,
             progress=progress,
-            early_stopping=early_stopping,
+            early_stopping=_early_stopping(recipe, model, inputs, dev_lists),
         )
     copy_tokenizer(tokenizer.parent, out)
     return record
 
 
-def _scores(model: BertCrossEncoder, batch: Tensors) -> CrossEncoderScores:
+def _scores(model: BertCrossEncoder, batch: TensorBatch) -> CrossEncoderScores:
     inputs = {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
     present = batch["present"]
     scores = torch.full(present.shape, -1e9, dtype=torch.float32, device=present.device)
     scores[present] = model(**inputs).float()
     return CrossEncoderScores(scores=scores, labels=batch["labels"], weights=batch["weights"], present=present)
+
+
+def _early_stopping(
+    recipe: ClassifierRecipe | RerankerRecipe, model: BertCrossEncoder, inputs: CrossEncoderInputs, dev_lists: DevLists
+) -> EarlyStopping | None:
+    if recipe.dev_file is None:
+        return None
+    dev = dev_lists(recipe.dev_file, inputs)
+
+    def measure() -> float:
+        with evaluated(model, recipe.optimiser.precision) as device:
+            return _ranking(model, dev, recipe.dev_metric, recipe.optimiser.batch, device)
+
+    return EarlyStopping(recipe.dev_metric, measure, recipe.patience)
 
 
 def _dev_pairs(file: Path, inputs: CrossEncoderInputs) -> Sequence[CandidateList]:
@@ -203,6 +211,15 @@ def _ranking(model: BertCrossEncoder, lists: Sequence[CandidateList], metric: st
         rows = _scores(model, batch).scores.cpu().numpy()
         scores += [row[present] for row, present in zip(rows, batch["present"].cpu().numpy(), strict=True)]
     labels = [np.array([candidate.label > 0 for candidate in candidates]) for candidates in lists]
+    return ranking_metric(metric, scores, labels)
+
+
+def ranking_metric(metric: str, scores: Sequence[Floats], labels: Sequence[Flags]) -> float:
+    """A metric of the scores of each question's candidates, in percent; ``labels`` are those that answer it.
+
+    ``em``: how often the first candidate answers. ``mrr``: the mean reciprocal rank of the first that does, 0 where none
+    does; ties share their mean rank. ``auc``: how often an answer is above another candidate, of any questions; ties count half.
+    """
     if metric == "auc":
         all_scores, all_labels = np.concatenate(scores), np.concatenate(labels)
         right, wrong = all_scores[all_labels], np.sort(all_scores[~all_labels])

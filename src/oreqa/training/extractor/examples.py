@@ -16,7 +16,7 @@ from oreqa.models.graph.windows import Tokens, Window, padded_windows, token_spa
 from oreqa.progress import Advance, ignore
 from oreqa.training.batches import TOKENISED_TOGETHER, in_a_row, similar_length_batches
 from oreqa.training.extractor.recipe import ExtractorData
-from oreqa.training.loop import Tensors
+from oreqa.training.loop import TensorBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def extractor_examples(
 
     Each epoch shows one window of each passage, drawn from those that hold a span of at most ``answer_tokens``.
     """
-    passages = load_passages(parts)
+    passages = load_asked_passages(parts)
     windows: dict[int, list[list[ExtractorExample]]] = {id(part): [] for part in parts}
     for passage, of_passage in zip(passages, passage_windows(passages, inputs, answer_tokens, advance), strict=True):
         if of_passage:
@@ -71,7 +71,7 @@ def extractor_examples(
     return in_a_row(epochs, batch)
 
 
-def load_passages(parts: Iterable[ExtractorData]) -> list[AskedPassage]:
+def load_asked_passages(parts: Iterable[ExtractorData]) -> list[AskedPassage]:
     """The passages of all files, each text once, without those that are held out in any of them."""
     held: set[str] = set()
     passages: dict[str, AskedPassage] = {}
@@ -85,7 +85,7 @@ def load_passages(parts: Iterable[ExtractorData]) -> list[AskedPassage]:
     return [passage for text, passage in passages.items() if passage.answers and text not in held]
 
 
-def dev_examples(file: Path, inputs: ExtractorInputs, answer_tokens: int) -> list[ExtractorExample]:
+def dev_windows(file: Path, inputs: ExtractorInputs, answer_tokens: int) -> list[ExtractorExample]:
     """All windows of a file's held-out articles that hold a span that was asked about."""
     part = ExtractorData(file=file)
     passages = [
@@ -131,7 +131,7 @@ def example_windows(
     return examples
 
 
-def collate_windows(examples: Sequence[ExtractorExample], answer_tokens: int) -> Tensors:
+def collate_windows(examples: Sequence[ExtractorExample], answer_tokens: int) -> TensorBatch:
     """Padded tensors of a batch: inputs ``[N, T]``, and ``allowed`` and ``asked`` ``[N, T, W]``, as the losses take them."""
     ids, mask, types = map(torch.from_numpy, padded_windows([example.window for example in examples]))
     length = ids.shape[1]

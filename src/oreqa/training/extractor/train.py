@@ -15,9 +15,9 @@ from oreqa.models.extractor.module import BertExtractor, banded
 from oreqa.models.names import EXTRACTOR, find_model, find_tokenizer
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import start_bert
-from oreqa.training.extractor.examples import collate_windows, dev_examples, extractor_examples
+from oreqa.training.extractor.examples import collate_windows, dev_windows, extractor_examples
 from oreqa.training.extractor.recipe import ExtractorRecipe
-from oreqa.training.loop import EarlyStopping, Tensors
+from oreqa.training.loop import EarlyStopping, TensorBatch
 from oreqa.training.losses import EXTRACTOR_LOSSES
 from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit, silence_transformers
 
@@ -62,40 +62,42 @@ def train_extractor(recipe: ExtractorRecipe, out: Path, progress: Progress = no_
 
     loss_of = EXTRACTOR_LOSSES[recipe.loss].of(recipe)
 
-    def scored(module: BertExtractor, batch: Tensors) -> tuple[Tensor, Tensor, Tensor]:
-        """The scores of a batch's spans, which are allowed, and which were asked about."""
-        allowed, asked = batch.pop("allowed"), batch.pop("asked")
-        return banded(module(**batch), recipe.answer_tokens), allowed, asked
-
-    collate = partial(collate_windows, answer_tokens=recipe.answer_tokens)
-    early_stopping = None
-    if recipe.dev_file is not None:
-        dev = dev_examples(recipe.dev_file, inputs, recipe.answer_tokens)
-        if not dev:
-            raise InputError(f"{recipe.dev_file}: its held-out articles, a tenth by title, hold no answer; name another dev")
-
-        def measure() -> float:
-            hits = 0
-            with evaluated(model, recipe.optimiser.precision) as device:
-                for batch in dev_batches(dev, collate, recipe.optimiser.batch, device):
-                    hits += asked_among_best(*scored(model, batch))
-            return round(100 * hits / sum(len(set(example.spans)) for example in dev), 2)
-
-        early_stopping = EarlyStopping(recipe.dev_metric, measure, recipe.patience)
-
     record = fit(
         model,
         examples,
-        collate,
-        lambda module, batch: loss_of(*scored(module, batch)),
+        partial(collate_windows, answer_tokens=recipe.answer_tokens),
+        lambda module, batch: loss_of(*_scored(module, batch)),
         optimiser=recipe.optimiser,
         seed=recipe.seed,
         out=out,
         progress=progress,
-        early_stopping=early_stopping,
+        early_stopping=_early_stopping(recipe, model, inputs),
     )
     copy_tokenizer(tokenizer.parent, out)
     return record
+
+
+def _scored(model: BertExtractor, batch: TensorBatch) -> tuple[Tensor, Tensor, Tensor]:
+    """The scores of a batch's spans, which are allowed, and which were asked about."""
+    allowed, asked = batch.pop("allowed"), batch.pop("asked")
+    return banded(model(**batch), allowed.shape[-1]), allowed, asked
+
+
+def _early_stopping(recipe: ExtractorRecipe, model: BertExtractor, inputs: ExtractorInputs) -> EarlyStopping | None:
+    if recipe.dev_file is None:
+        return None
+    dev = dev_windows(recipe.dev_file, inputs, recipe.answer_tokens)
+    if not dev:
+        raise InputError(f"{recipe.dev_file}: its held-out articles, a tenth by title, hold no answer; name another dev")
+    collate = partial(collate_windows, answer_tokens=recipe.answer_tokens)
+    total = sum(len(set(example.spans)) for example in dev)
+
+    def measure() -> float:
+        with evaluated(model, recipe.optimiser.precision) as device:
+            batches = dev_batches(dev, collate, recipe.optimiser.batch, device)
+            return round(100 * sum(asked_among_best(*_scored(model, batch)) for batch in batches) / total, 2)
+
+    return EarlyStopping(recipe.dev_metric, measure, recipe.patience)
 
 
 def asked_among_best(scores: Tensor, allowed: Tensor, asked: Tensor) -> int:

@@ -18,7 +18,7 @@ from oreqa.progress import Advance, ignore
 from oreqa.text.sentences import split_sentences
 from oreqa.training.batches import TOKENISED_TOGETHER, in_a_row, similar_length_batches
 from oreqa.training.generator.recipe import GeneratorData
-from oreqa.training.loop import Tensors
+from oreqa.training.loop import TensorBatch
 
 Inputs = GeneratorInputs | Seq2SeqInputs
 
@@ -51,7 +51,7 @@ def generator_examples(
     return in_a_row(epochs, batch)
 
 
-def dev_examples(part: GeneratorData, inputs: Inputs) -> list[GeneratorExample]:
+def dev_questions(part: GeneratorData, inputs: Inputs) -> list[GeneratorExample]:
     """The examples of a file's held-out articles, or of all pairs of a pair file, shortest first."""
     held_out = None if data_kind(part.file) == "pairs" else split_articles(load_paragraphs(part.file))[1]
     examples = _load(part, inputs, held_out, frozenset(), ignore)
@@ -114,7 +114,7 @@ def _of_paragraphs(paragraphs: Iterable[Paragraph], titles: bool, inputs: Inputs
                 yield question.text, mark_answer(title, paragraph.text, start, end, sentences)
 
 
-def collate_questions(examples: Sequence[GeneratorExample]) -> Tensors:
+def collate_questions(examples: Sequence[GeneratorExample]) -> TensorBatch:
     """Padded tensors of a batch, as ``BertGenerator`` takes them, and ``targets`` (``[P]``), the questions' tokens."""
     rows = [example.prefix + example.question[:-1] for example in examples]
     length = max(map(len, rows))

@@ -16,7 +16,7 @@ from oreqa.models.generator.seq2seq import Seq2SeqInputs, read_seq2seq_folder
 from oreqa.models.names import read_config
 from oreqa.training.generator.examples import GeneratorExample
 from oreqa.training.generator.recipe import GeneratorRecipe
-from oreqa.training.loop import Tensors
+from oreqa.training.loop import TensorBatch
 
 
 def start_seq2seq(recipe: GeneratorRecipe, backbone: Path) -> tuple[Any, Seq2SeqInputs]:
@@ -42,11 +42,11 @@ def _refuse_ignored(recipe: GeneratorRecipe, model_type: str) -> None:
         raise InputError("attention_dropout would be ignored: T5 has one rate, dropout")
 
 
-def seq2seq_collate(model: Any) -> Callable[[Sequence[GeneratorExample]], Tensors]:
+def seq2seq_collate(model: Any) -> Callable[[Sequence[GeneratorExample]], TensorBatch]:
     """Return the collator: inputs of encoder and decoder, and ``predicts`` and ``targets`` as in ``collate_questions``."""
     first, padding = first_tokens(model), model.config.pad_token_id
 
-    def collate_questions(examples: Sequence[GeneratorExample]) -> Tensors:
+    def collate_questions(examples: Sequence[GeneratorExample]) -> TensorBatch:
         written = [[*first, *example.question[:-1]] for example in examples]
         ids, decoder_ids = (
             torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=padding)
@@ -67,10 +67,10 @@ def seq2seq_collate(model: Any) -> Callable[[Sequence[GeneratorExample]], Tensor
     return collate_questions
 
 
-def seq2seq_loss(smoothing: float) -> Callable[[Any, Tensors], Tensor]:
+def seq2seq_loss(smoothing: float) -> Callable[[Any, TensorBatch], Tensor]:
     """Return the cross-entropy of the questions' tokens, with label smoothing."""
 
-    def loss(model: Any, batch: Tensors) -> Tensor:
+    def loss(model: Any, batch: TensorBatch) -> Tensor:
         predicts, targets = batch.pop("predicts"), batch.pop("targets")
         return token_loss(model(**batch, use_cache=False).logits[predicts], targets, smoothing)
 

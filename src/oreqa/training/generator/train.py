@@ -17,10 +17,10 @@ from oreqa.models.names import find_model, find_tokenizer, read_config
 from oreqa.models.weights import load_weights
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import check_positions, start_bert
-from oreqa.training.generator.examples import Inputs, collate_questions, dev_examples, generator_examples
+from oreqa.training.generator.examples import Inputs, collate_questions, dev_questions, generator_examples
 from oreqa.training.generator.recipe import GeneratorRecipe
 from oreqa.training.generator.seq2seq import seq2seq_collate, seq2seq_loss, start_seq2seq
-from oreqa.training.loop import EarlyStopping, Loss, Tensors
+from oreqa.training.loop import BatchLoss, EarlyStopping, TensorBatch
 from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit, silence_transformers
 
 
@@ -52,7 +52,7 @@ def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_
 
     early_stopping = None
     if recipe.dev_file is not None:
-        dev = dev_examples(recipe.parts[0].model_copy(update={"file": recipe.dev_file}), inputs)
+        dev = dev_questions(recipe.parts[0].model_copy(update={"file": recipe.dev_file}), inputs)
         if not dev:
             raise InputError(
                 f"{recipe.dev_file}: it holds no question with an answer that training leaves out; name another"
@@ -84,8 +84,8 @@ def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_
     return record
 
 
-def _loss(smoothing: float) -> Loss:
-    def loss(module: BertGenerator, batch: Tensors) -> Tensor:
+def _loss(smoothing: float) -> BatchLoss:
+    def loss(module: BertGenerator, batch: TensorBatch) -> Tensor:
         targets = batch.pop("targets")
         return token_loss(module(**batch), targets, smoothing)
 

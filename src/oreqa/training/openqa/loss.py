@@ -18,7 +18,7 @@ from oreqa.models.graph.windows import Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.models.reader.module import BertReader, read_groups
 from oreqa.training.distributed import summed
-from oreqa.training.loop import Tensors
+from oreqa.training.loop import TensorBatch
 from oreqa.training.openqa.data import Collection, MatchedQuestion
 from oreqa.training.reader.examples import Group, collate_groups
 from oreqa.training.retriever.collator import INPUTS
@@ -47,7 +47,7 @@ class QuestionCollator:
     def __init__(self, folder: EncoderFolder, questions: Sequence[MatchedQuestion]) -> None:
         self._inputs = EncoderInputs(folder.questions or folder).questions([row.question.text for row in questions])
 
-    def __call__(self, numbers: Sequence[int]) -> Tensors:
+    def __call__(self, numbers: Sequence[int]) -> TensorBatch:
         arrays = input_arrays([self._inputs[number] for number in numbers])
         tensors = (torch.from_numpy(array) for array in arrays)
         return {**dict(zip(INPUTS, tensors, strict=True)), "numbers": torch.tensor(numbers)}
@@ -71,7 +71,7 @@ class OpenQALossOfBatch:
     scale: float
     _vectors: Tensor | None = None
 
-    def __call__(self, model: Any, batch: Tensors) -> Tensor:
+    def __call__(self, model: Any, batch: TensorBatch) -> Tensor:
         """``model`` is ours, or what wraps it in several processes."""
         vectors = model(**{name: batch[name] for name in INPUTS})[:, 0]
         if self._vectors is None or self._vectors.device != vectors.device:

@@ -16,7 +16,7 @@ from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.progress import Advance, ignore
 from oreqa.text.answers import normalize_answer, occurrences
 from oreqa.training.batches import in_a_row, similar_length_batches
-from oreqa.training.loop import Tensors
+from oreqa.training.loop import TensorBatch
 from oreqa.training.reader.recipe import DataPart
 
 AnswerSpans = tuple[int, list[tuple[int, int]]]
@@ -151,7 +151,7 @@ def _tokens(inputs: ReaderInputs, texts: Sequence[str]) -> list[Tokens]:
     return [tokens[text] for text in texts]
 
 
-def collate_groups(groups: Sequence[Group]) -> Tensors:
+def collate_groups(groups: Sequence[Group]) -> TensorBatch:
     """Padded tensors ``[G, P, T]`` of a batch, as ``losses.reading`` takes them."""
     passages = max(len(group.windows) for group in groups)
     length = max(group.tokens for group in groups)

@@ -22,7 +22,7 @@ from oreqa.models.weights import load_weights
 from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import f1_score, normalize_answer
 from oreqa.training.backbone import check_positions, start_bert
-from oreqa.training.loop import EarlyStopping, Tensors
+from oreqa.training.loop import EarlyStopping, TensorBatch
 from oreqa.training.losses import READER_LOSSES
 from oreqa.training.reader.examples import Drawing, collate_groups, reader_groups
 from oreqa.training.reader.recipe import ReaderRecipe
@@ -60,7 +60,7 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         )
     loss_of = READER_LOSSES[recipe.loss].of(recipe)
 
-    def loss(model: BertReader, batch: Tensors) -> Tensor:
+    def loss(model: BertReader, batch: TensorBatch) -> Tensor:
         start, end, selection = read_groups(model, batch)
         logits = ReaderLogits(
             start=start,
@@ -72,16 +72,6 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         )
         return loss_of(logits)
 
-    early_stopping = None
-    if recipe.dev_file is not None:
-        asked = _dev_questions(recipe.dev_file)
-
-        def measure() -> float:
-            with evaluated(model, recipe.optimiser.precision) as device:
-                folder = read_reader_folder(dev_folder(model, tokenizer, out))
-                return _accuracy(Reader.of(folder, TorchSession(model, str(device))), asked, recipe.dev_metric)
-
-        early_stopping = EarlyStopping(recipe.dev_metric, measure, recipe.patience)
     record = fit(
         model,
         groups,
@@ -91,7 +81,7 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         seed=recipe.seed,
         out=out,
         progress=progress,
-        early_stopping=early_stopping,
+        early_stopping=dev_reading(recipe, model, tokenizer, out),
     )
     copy_tokenizer(tokenizer.parent, out)
     return record
@@ -121,6 +111,20 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> BertReader:
         **rates,
     )
     return model
+
+
+def dev_reading(recipe: ReaderRecipe, model: BertReader, tokenizer: Path, out: Path) -> EarlyStopping | None:
+    """EM or F1 of the reader as it is on the recipe's dev set, if it has one."""
+    if recipe.dev_file is None:
+        return None
+    asked = _dev_questions(recipe.dev_file)
+
+    def measure() -> float:
+        with evaluated(model, recipe.optimiser.precision) as device:
+            folder = read_reader_folder(dev_folder(model, tokenizer, out))
+            return _accuracy(Reader.of(folder, TorchSession(model, str(device))), asked, recipe.dev_metric)
+
+    return EarlyStopping(recipe.dev_metric, measure, recipe.patience)
 
 
 def _dev_questions(file: Path) -> list[tuple[Question, Paragraph]]:

@@ -15,7 +15,7 @@ from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.inputs import EncoderInput, EncoderInputs, PassageInput, input_arrays
 from oreqa.text.sentences import split_sentences
-from oreqa.training.loop import Tensors
+from oreqa.training.loop import TensorBatch
 from oreqa.training.retriever.examples import PassageKey, RetrieverExample
 
 MARGIN = 1e-4
@@ -52,8 +52,8 @@ class RetrieverCollator:
                 self._spans[source] = list(spans)
         self._passages: dict[PassageKey, list[PassageInput]] = {}
 
-    def __call__(self, examples: Sequence[RetrieverExample]) -> Tensors:
-        """Tensors of a batch: the inputs of questions and of passages, and which of their vectors are candidates.
+    def __call__(self, examples: Sequence[RetrieverExample]) -> TensorBatch:
+        """TensorBatch of a batch: the inputs of questions and of passages, and which of their vectors are candidates.
 
         ``rows`` and ``outputs`` (``[C]``) say where a candidate's vector stands, ``candidate_texts`` (``[C]``) number its
         text; ``positives``, ``weights`` (``[Q]``) and ``answer_texts`` (``[Q, K]``, -1 where there are fewer) belong to the

@@ -16,7 +16,7 @@ from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignm
 from oreqa.losses.retrieval import RetrieverVectors, weighted_softmax
 from oreqa.losses.variational import variational_loss
 from oreqa.training.distributed import gather_padded
-from oreqa.training.loop import Tensors
+from oreqa.training.loop import TensorBatch
 from oreqa.training.retriever.collator import INPUTS
 from oreqa.training.retriever.model import RetrieverModel
 from oreqa.training.retriever.recipe import Alignment, Variational
@@ -57,7 +57,7 @@ class RetrievalLoss:
         self._model, self._loss, self._late, self._scale = model, loss, late, scale
         self._epoch_batches, self._chunk, self._alignment, self._variational = epoch_batches, chunk, alignment, variational
 
-    def __call__(self, model: Any, batch: Tensors) -> Tensor:
+    def __call__(self, model: Any, batch: TensorBatch) -> Tensor:
         size = self._chunk
         sides = [_side(batch, "question"), _side(batch, "passage")]
         if size is None or max(len(inputs["input_ids"]) for inputs in sides) <= size or not model.training:
@@ -70,7 +70,7 @@ class RetrievalLoss:
             self._model.batches += 1
         return loss
 
-    def calls(self, batch: Tensors, size: int | None = None) -> dict[str, list[dict[str, Any]]]:
+    def calls(self, batch: TensorBatch, size: int | None = None) -> dict[str, list[dict[str, Any]]]:
         """The arguments of the model's calls that encode the questions, the passages, and the pairs of the two if a
         cross-encoder reads them, ``size`` at a time."""
         questions, passages = _side(batch, "question"), _side(batch, "passage")
@@ -86,7 +86,7 @@ class RetrievalLoss:
             ]
         return calls
 
-    def _cached(self, model: Any, batch: Tensors, calls: dict[str, list[dict[str, Any]]]) -> Tensor:
+    def _cached(self, model: Any, batch: TensorBatch, calls: dict[str, list[dict[str, Any]]]) -> Tensor:
         """The loss of a batch that is encoded in chunks, whose gradients are computed already."""
         replays, vectors = [], {}
         with torch.no_grad():
@@ -115,7 +115,7 @@ class RetrievalLoss:
         torch.autograd.backward(outputs, [again[number][1] for number in last])
         return loss.detach().requires_grad_()
 
-    def of_vectors(self, vectors: Mapping[str, Tensor], batch: Tensors) -> Tensor:
+    def of_vectors(self, vectors: Mapping[str, Tensor], batch: TensorBatch) -> Tensor:
         """The loss from vectors of ``questions`` ``[Q, 1, D]``, of ``passages`` and their sentences ``[N, outputs, D]``, and
         by a cross-encoder of ``pairs`` ``[Q, 2, D]``."""
         passages = vectors["passages"]
@@ -139,7 +139,7 @@ class RetrievalLoss:
             return self._aligned(self._alignment, loss, joined, batch)
         return loss if self._variational is None else loss + self._generated(self._variational, vectors, batch)
 
-    def _aligned(self, alignment: Alignment, dual: Tensor, joined: Tensor, batch: Tensors) -> Tensor:
+    def _aligned(self, alignment: Alignment, dual: Tensor, joined: Tensor, batch: TensorBatch) -> Tensor:
         """Eq. 13 of Wang et al. (2021): the loss of the ``dual`` encoder, the cross-encoder's (Eq. 5) and the alignment.
 
         ``joined`` ``[Q, 4 D]`` are the vectors of questions and answers by the dual encoder, and by the cross-encoder.
@@ -164,7 +164,7 @@ class RetrievalLoss:
         )
         return alignment.dual_share * dual + alignment.cross_share * cross + alignment.share * geometry
 
-    def _generated(self, variational: Variational, vectors: Mapping[str, Tensor], batch: Tensors) -> Tensor:
+    def _generated(self, variational: Variational, vectors: Mapping[str, Tensor], batch: TensorBatch) -> Tensor:
         """The loss of generating the pairs' texts from their vectors."""
         assert self._model.decoders is not None
         rows, outputs = (batch[name][batch["positives"]] for name in ("rows", "outputs"))
@@ -188,17 +188,17 @@ class RetrievalLoss:
         return min(1.0, float(self._model.batches) / (self._epoch_batches * epochs)) if epochs else 1.0
 
 
-def _answering(texts: Tensor, batch: Tensors) -> Tensor:
+def _answering(texts: Tensor, batch: TensorBatch) -> Tensor:
     """Which of the candidates with these numbers of their ``texts`` (``[C]``) answer each question, or are blank:
     ``[Q, C]``."""
     return (texts[None, :, None] == batch["answer_texts"][:, None, :]).any(-1) | (texts < 0)
 
 
-def _side(batch: Tensors, side: str) -> Tensors:
+def _side(batch: TensorBatch, side: str) -> TensorBatch:
     return {name: batch[f"{side}_{name}"] for name in INPUTS}
 
 
-def pair_inputs(batch: Tensors, part: slice) -> dict[str, Any]:
+def pair_inputs(batch: TensorBatch, part: slice) -> dict[str, Any]:
     """The cross-encoder's arguments for a part of a batch's questions and their answers: each passage once, whose sentences
     several of them may ask for."""
     rows, outputs = (batch[name][batch["positives"]][part] for name in ("rows", "outputs"))
@@ -229,7 +229,7 @@ def _replayed(model: Any, inputs: dict[str, Any], replay: RandContext) -> Tensor
     return vectors
 
 
-def _of_similar_length(inputs: Tensors) -> list[Tensors]:
+def _of_similar_length(inputs: TensorBatch) -> list[TensorBatch]:
     """Inputs that come sorted by length in parts, so that little is computed on padding."""
     lengths = inputs["attention_mask"].sum(1).tolist()
     cuts = [len(lengths)]
@@ -239,17 +239,17 @@ def _of_similar_length(inputs: Tensors) -> list[Tensors]:
     return [_rows(inputs, begin, end) for begin, end in pairwise([0, *cuts])]
 
 
-def _chunks(inputs: Tensors, size: int) -> Iterator[Tensors]:
+def _chunks(inputs: TensorBatch, size: int) -> Iterator[TensorBatch]:
     for begin in range(0, len(inputs["input_ids"]), size):
         yield _rows(inputs, begin, begin + size)
 
 
-def _rows(inputs: Tensors, begin: int, end: int) -> Tensors:
+def _rows(inputs: TensorBatch, begin: int, end: int) -> TensorBatch:
     """Some of the inputs."""
     return _trimmed({name: value[begin:end] for name, value in inputs.items()})
 
 
-def _trimmed(inputs: Tensors) -> Tensors:
+def _trimmed(inputs: TensorBatch) -> TensorBatch:
     """The inputs padded no further than their longest."""
     longest = int(inputs["attention_mask"].sum(1).max())
     return {name: value[..., :longest] for name, value in inputs.items()}
