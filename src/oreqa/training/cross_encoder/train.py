@@ -218,7 +218,7 @@ def ranking_metric(metric: str, scores: Sequence[Floats], labels: Sequence[Flags
     """A metric of the scores of each question's candidates, in percent; ``labels`` are those that answer it.
 
     ``em``: how often the first candidate answers. ``mrr``: the mean reciprocal rank of the first that does, 0 where none
-    does; ties share their mean rank. ``auc``: how often an answer is above another candidate, of any questions; ties count half.
+    does; ties share their mean rank. ``auc``: how often an answer is above another candidate, of any questions.
     """
     if metric == "auc":
         all_scores, all_labels = np.concatenate(scores), np.concatenate(labels)
