@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.datasets.questions import load_question_list
-from oreqa.evaluation.open_scores import Prediction
-from oreqa.evaluation.refusals import DEPTH, grouped_metrics, refusal_metrics, score_replies
+from oreqa.evaluation.open_scores import JUDGED_PASSAGES, Prediction, grouped_metrics, refusal_metrics, score_replies
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.provenance import data_hash
 
@@ -30,7 +29,7 @@ QUESTIONS = Path(__file__).parent / "questions"
 
 
 def _row(result: QuestionResult) -> dict[str, Any]:
-    rank = result.ranks[0] if result.ranks[0] <= DEPTH else None
+    rank = result.ranks[0] if result.ranks[0] <= JUDGED_PASSAGES else None
     return {"right": result.metrics["right"], "passage": rank, "answer": result.answers[0][0] if result.answers else None}
 
 

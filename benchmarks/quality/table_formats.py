@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.datasets.questions import load_question_list
-from oreqa.evaluation.refusals import refusal_metrics, score_replies
+from oreqa.evaluation.open_scores import refusal_metrics, score_replies
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report

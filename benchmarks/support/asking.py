@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.evaluation.open_scores import Prediction
-from oreqa.evaluation.refusals import DEPTH
+from oreqa.evaluation.open_scores import JUDGED_PASSAGES, Prediction
 
 OURS = Path(__file__).parents[2] / "src"
 SHOWN = ("answerable_right", "answerable_em", "acc@5", "refused_answerable", "refused_unanswerable", "precision")
@@ -52,7 +51,7 @@ def index(source: Path, folder: Path, place: Path) -> dict[str, Any]:
 def ask(source: Path, place: Path, questions: list[OpenQuestion]) -> list[Prediction]:
     """What that code answers to the questions of one collection."""
     texts = json.dumps([question.text for question in questions])
-    done = run(source, "-c", _ASK, str(place), str(DEPTH), given=texts)
+    done = run(source, "-c", _ASK, str(place), str(JUDGED_PASSAGES), given=texts)
     if done.returncode:
         raise RuntimeError(f"{place}: asking failed")
     return [

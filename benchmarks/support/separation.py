@@ -15,8 +15,8 @@ import numpy as np
 from oreqa.arrays import Doubles, Flags, Rows
 from oreqa.errors import InputError
 from oreqa.evaluation.figures import new_figure
+from oreqa.evaluation.frame import run_folder
 from oreqa.evaluation.report import write_page
-from oreqa.evaluation.write import run_folder
 from oreqa.files import write_bytes, write_json
 from oreqa.provenance import versions
 

@@ -7,8 +7,8 @@ import pytest
 
 from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.errors import InputError
-from oreqa.evaluation.classification import average_precision, best_threshold, calibration, calibration_error
 from oreqa.evaluation.classifier import classification_metrics, labelled_questions, question_results
+from oreqa.evaluation.metrics import average_precision, best_threshold, calibration, calibration_error
 
 A, B, C = (Candidate(text, text) for text in ("a", "b", "c"))
 

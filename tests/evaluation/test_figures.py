@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from oreqa.errors import InputError
-from oreqa.evaluation.compare import Comparison, compare_runs
-from oreqa.evaluation.compare_report import write_comparison
+from oreqa.evaluation.compare import Comparison, compare_runs, write_comparison
 from oreqa.evaluation.figures import venn_circles, venn_figure
 from oreqa.evaluation.runs import Run
 from oreqa.evaluation.significance import Difference

@@ -25,7 +25,7 @@ from oreqa.evaluation import (
     evaluate_generator,
     evaluate_openqa,
     evaluate_reqa,
-    openqa,
+    open_answers,
 )
 from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
@@ -183,9 +183,9 @@ def test_an_interrupted_reading_goes_on(
     squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments: dict[str, Any] = {"model": tiny, "reader": tiny_reader, "span_reranker": None}
-    monkeypatch.setattr(openqa, "CHUNK", 16)
+    monkeypatch.setattr(open_answers, "CHUNK", 16)
     whole = evaluate_openqa(squad_file, tmp_path / "whole", **arguments)
-    read, questions_read = openqa.read_answers, []
+    read, questions_read = open_answers.read_answers, []
 
     def fail_once(reader: Any, reranker: Any, questions: list[str], *rest: Any) -> Any:
         if len(questions_read) == 32:
@@ -194,7 +194,7 @@ def test_an_interrupted_reading_goes_on(
         questions_read.extend(questions)
         return read(reader, reranker, questions, *rest)
 
-    monkeypatch.setattr(openqa, "read_answers", fail_once)
+    monkeypatch.setattr(open_answers, "read_answers", fail_once)
     with pytest.raises(KeyboardInterrupt):
         evaluate_openqa(squad_file, tmp_path / "run", **arguments)
     assert not (tmp_path / "run" / "metrics.json").exists()
@@ -208,7 +208,7 @@ def test_a_reading_begins_anew_under_other_titles(
     squad_file: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     titles: list[str] = []
-    read = openqa.read_answers
+    read = open_answers.read_answers
 
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
@@ -218,13 +218,13 @@ def test_a_reading_begins_anew_under_other_titles(
         return read(reader, reranker, questions, passages, *rest)
 
     arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None, "gold_passages": True}
-    monkeypatch.setattr(openqa, "CHUNK", 40)  # two chunks
-    monkeypatch.setattr(openqa, "read_answers", lambda *rest: interrupted() if titles else read_titles(*rest))
+    monkeypatch.setattr(open_answers, "CHUNK", 40)  # two chunks
+    monkeypatch.setattr(open_answers, "read_answers", lambda *rest: interrupted() if titles else read_titles(*rest))
     with pytest.raises(KeyboardInterrupt):
         evaluate_openqa(squad_file, tmp_path / "run", **arguments)
     assert len(titles) == 40
     squad_file.write_text(squad_file.read_text().replace("story_", "tale_"))
-    monkeypatch.setattr(openqa, "read_answers", read_titles)
+    monkeypatch.setattr(open_answers, "read_answers", read_titles)
     evaluate_openqa(squad_file, tmp_path / "run", **arguments)
     assert len(titles) == 40 + 48
 
@@ -235,7 +235,7 @@ def test_a_reading_begins_anew_in_another_precision(
     other = next((name for name in offered_precisions() if name != heads_precision()), None)
     if other is None:
         pytest.skip("this processor offers one precision")
-    read, calls = openqa.read_answers, []
+    read, calls = open_answers.read_answers, []
 
     def fail_once(*rest: Any) -> Any:
         calls.append(rest)
@@ -243,8 +243,8 @@ def test_a_reading_begins_anew_in_another_precision(
             raise KeyboardInterrupt
         return read(*rest)
 
-    monkeypatch.setattr(openqa, "CHUNK", 30)  # two chunks
-    monkeypatch.setattr(openqa, "read_answers", fail_once)
+    monkeypatch.setattr(open_answers, "CHUNK", 30)  # two chunks
+    monkeypatch.setattr(open_answers, "read_answers", fail_once)
     arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None, "gold_passages": True, "passages": 5}
     with pytest.raises(KeyboardInterrupt):
         evaluate_openqa(squad_file, tmp_path / "run", **arguments)

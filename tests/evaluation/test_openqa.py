@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from oreqa.cli import app
 from oreqa.datasets.load import load_task
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.evaluation import evaluate_openqa, openqa
+from oreqa.evaluation import evaluate_openqa, open_answers
 from oreqa.evaluation.open_scores import (
     Prediction,
     has_answer,
@@ -92,7 +92,7 @@ def test_the_passages_that_are_read_are_the_best_after_re_ranking(
 ) -> None:
     index = index_passages(tmp_path / "kb", load_task(squad_file).passages, Settings(model=str(tiny)))
     (tmp_path / "q.jsonl").write_text('{"question": "who jumps", "answers": ["fox"]}\n')
-    monkeypatch.setattr(openqa, "reranked_hits", lambda _model, _questions, hits, _depth: [row[::-1] for row in hits])
+    monkeypatch.setattr(open_answers, "reranked_hits", lambda _model, _questions, hits, _depth: [row[::-1] for row in hits])
     arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None, "index": index.folder, "passages": 3}
     evaluate_openqa(tmp_path / "q.jsonl", tmp_path / "o", rerank_hits=10, hit_reranker=tiny_classifier, **arguments)
     (hits,) = index.search(["who jumps"], 10, "hybrid", "passage")

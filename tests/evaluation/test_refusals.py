@@ -17,8 +17,8 @@ from oreqa.core import Answer, Hit, Passage, Sentence
 from oreqa.datasets.questions import OpenQuestion, load_question_list
 from oreqa.errors import InputError
 from oreqa.evaluation import evaluate_openqa
-from oreqa.evaluation.open_scores import Prediction
-from oreqa.evaluation.refusals import (
+from oreqa.evaluation.open_scores import (
+    Prediction,
     check_documents,
     expect_refusals,
     grouped_metrics,

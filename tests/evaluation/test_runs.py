@@ -10,8 +10,7 @@ import pytest
 from oreqa.errors import InputError
 from oreqa.evaluation.compare import compare_runs
 from oreqa.evaluation.metrics import mean_metrics, question_metrics
-from oreqa.evaluation.papers import published_rows
-from oreqa.evaluation.report import write_report
+from oreqa.evaluation.report import published_rows, write_report
 from oreqa.evaluation.runs import QuestionResult, Run, load_run, save_run
 from oreqa.files import resume_rows
 from oreqa.provenance import data_hash

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.evaluation.classification import roc_area
+from oreqa.evaluation.metrics import roc_area
 from oreqa.evaluation.open_scores import Prediction
 from oreqa.evaluation.trust import Judged, judge, risk_coverage, trust_metrics, trust_section
 

@@ -38,10 +38,9 @@ def compare(
     [bold]oreqa compare runs/sparse runs/hybrid --out runs/difference[/bold]
     """
     from oreqa.errors import InputError
-    from oreqa.evaluation.compare import FEW, FEW_QUESTIONS, compare_runs
-    from oreqa.evaluation.compare_report import write_comparison
+    from oreqa.evaluation.compare import FEW, FEW_QUESTIONS, compare_runs, write_comparison
+    from oreqa.evaluation.frame import run_folder
     from oreqa.evaluation.runs import load_run
-    from oreqa.evaluation.write import run_folder
 
     if len(runs) < 2:
         raise InputError("name at least two runs: oreqa compare BASELINE OTHER")

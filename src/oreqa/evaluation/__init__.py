@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from oreqa.evaluation.answers import evaluate_answers as evaluate_answers
     from oreqa.evaluation.classifier import evaluate_classifier as evaluate_classifier
     from oreqa.evaluation.compare import compare_runs as compare_runs
-    from oreqa.evaluation.compare_report import write_comparison as write_comparison
+    from oreqa.evaluation.compare import write_comparison as write_comparison
     from oreqa.evaluation.generator import evaluate_generator as evaluate_generator
     from oreqa.evaluation.openqa import evaluate_openqa as evaluate_openqa
     from oreqa.evaluation.recall import evaluate_recall as evaluate_recall

@@ -7,7 +7,6 @@ precision-recall curve of the same three.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,20 +15,20 @@ from typing import Any
 import numpy as np
 
 from oreqa.answering.reranking import probability
+from oreqa.arrays import Reals
 from oreqa.datasets.pairs import GOLD, Candidate, Pair, load_pairs
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.errors import InputError
-from oreqa.evaluation.classification import (
-    Floats,
+from oreqa.evaluation.figures import calibration_figure
+from oreqa.evaluation.frame import Evaluation
+from oreqa.evaluation.metrics import (
     average_precision,
     best_threshold,
     calibration,
     calibration_error,
+    gold_ranks,
 )
-from oreqa.evaluation.figures import calibration_figure
-from oreqa.evaluation.metrics import gold_ranks
 from oreqa.evaluation.runs import QuestionResult
-from oreqa.evaluation.write import EvalRun, run_folder, write_run
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.encoder.encoder import Encoder
@@ -62,33 +61,32 @@ def evaluate_classifier(
     that cannot be read or have no negatives, and an ``out`` that holds a run, a model or an index, ModelError for a model
     that cannot be loaded.
     """
-    data, out = Path(data), run_folder(out)
+    data = Path(data)
+    run = Evaluation("classifier", [data], out)
     settings, scorer = Settings(model=str(model)), CrossEncoder(classifier, device=device, kind=CLASSIFIER)
     rows = labelled_questions(list(load_pairs(data)))
-    begin = time.monotonic()
+    run.start()
     logits = scorer.score([row.question for row in rows], [row.candidates for row in rows], progress=progress)
     results = question_results(rows, logits)
     probabilities = probability(np.concatenate(logits))
     metrics = classification_metrics(rows, probabilities, cosines(Encoder(settings.model, device=device), rows))
     labels = np.array([label for row in rows for label in row.labels])
-    run = EvalRun(
-        task="classifier",
-        mode="cross-attention",
-        results=results,
+    settings_of_run = {
+        **asdict(settings),
+        "data": data.name,
+        "classifier": str(classifier),
+        "precision": used_precision(device, "encoder", "classifier"),
+    }
+    figure = "Calibration: how many are answers, by p", calibration_figure(calibration(probabilities, labels))
+    return run.write(
+        results,
+        "cross-attention",
+        settings.model,
+        settings_of_run,
         candidates=len(labels),
-        data=[data],
-        model=settings.model,
-        settings={
-            **asdict(settings),
-            "data": data.name,
-            "classifier": str(classifier),
-            "precision": used_precision(device, "encoder", "classifier"),
-        },
-        seconds=time.monotonic() - begin,
         metrics=metrics,
-        figure=("Calibration: how many are answers, by p", calibration_figure(calibration(probabilities, labels))),
+        figure=figure,
     )
-    return write_run(out, run)
 
 
 def labelled_questions(pairs: Sequence[Pair]) -> list[LabelledQuestion]:
@@ -109,7 +107,7 @@ def labelled_questions(pairs: Sequence[Pair]) -> list[LabelledQuestion]:
     return rows
 
 
-def cosines(encoder: Encoder, rows: Sequence[LabelledQuestion]) -> Floats:
+def cosines(encoder: Encoder, rows: Sequence[LabelledQuestion]) -> Reals:
     """The cosine of every question and candidate sentence, in order, ``[candidates]``."""
     questions = encoder.encode([row.question for row in rows])
     sentences = sorted({candidate.answer for row in rows for candidate in row.candidates})
@@ -119,7 +117,7 @@ def cosines(encoder: Encoder, rows: Sequence[LabelledQuestion]) -> Floats:
     return np.array(products, np.float64)
 
 
-def classification_metrics(rows: Sequence[LabelledQuestion], probabilities: Floats, cosine: Floats) -> dict[str, float]:
+def classification_metrics(rows: Sequence[LabelledQuestion], probabilities: Reals, cosine: Reals) -> dict[str, float]:
     """Metrics in percent: ``acc`` at p = 0.5, ``auc_pr``, ``ece``; and ``majority_acc``, ``cosine_acc``, ``cosine_auc_pr``.
 
     The cosine's threshold for one half of the questions is the one that is best on the other half.
@@ -142,7 +140,7 @@ def classification_metrics(rows: Sequence[LabelledQuestion], probabilities: Floa
     return {name: round(100 * float(value), 2) for name, value in metrics.items()}
 
 
-def question_results(rows: Sequence[LabelledQuestion], logits: Sequence[Floats]) -> list[QuestionResult]:
+def question_results(rows: Sequence[LabelledQuestion], logits: Sequence[Reals]) -> list[QuestionResult]:
     """Each question's share of candidates classified right, and the ranks of its answers among its candidates."""
     results = []
     for number, (row, scores) in enumerate(zip(rows, logits, strict=True)):

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.evaluation.classification import Bin, Floats
+from oreqa.arrays import Reals
+from oreqa.evaluation.metrics import Bin
 from oreqa.models.graph.cache import cache_folder
 
 VENN_COLOURS = ("#c26a2b", "#2f6f9f")
@@ -37,7 +38,7 @@ def calibration_figure(bins: Sequence[Bin]) -> str:
     return _svg(figure)
 
 
-def trust_figure(bins: Sequence[Bin], coverage: Floats, risk: Floats) -> str:
+def trust_figure(bins: Sequence[Bin], coverage: Reals, risk: Reals) -> str:
     """Right answers against confidence; and the share of wrong answers, ``risk``, against that of questions answered."""
     figure = new_figure(9, 3.6)
     left, right = figure.subplots(1, 2)

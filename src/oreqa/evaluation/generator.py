@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
@@ -18,9 +17,9 @@ from oreqa.datasets.paragraphs import placed_answers, readable_title, split_arti
 from oreqa.defaults import DEFAULT_GENERATOR
 from oreqa.errors import InputError
 from oreqa.evaluation.figures import histogram
+from oreqa.evaluation.frame import Evaluation
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.evaluation.wording import bleu_4, rouge_l, rouge_l_coco
-from oreqa.evaluation.write import EvalRun, run_folder, write_run
 from oreqa.models.generator.decoding import BeamSearch, Decoding, Greedy, Nucleus, as_decoding
 from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer, mark_answer
@@ -55,7 +54,8 @@ def evaluate_generator(
     Raises InputError for data that cannot be read and an ``out`` that holds a run, a model or an index, ModelError for a
     model that cannot be loaded.
     """
-    data, out = as_path(data, "data"), run_folder(out)
+    data = as_path(data, "data")
+    run = Evaluation("generator", [data], out)
     question_generator, decoding = QuestionGenerator(generator, device=device), as_decoding(decoding, seed)
     style = question_generator.styles[0] if style is None else style
     choice(style, question_generator.styles, "style")
@@ -64,38 +64,36 @@ def evaluate_generator(
         rows = [rows[i] for i in sorted(random.Random(seed).sample(range(len(rows)), draw))]
     if not rows:
         raise InputError(f"{data}: no question with an answer")
-    begin = time.monotonic()
+    run.start()
     generated = question_generator.generate([answer for _, _, answer in rows], style, decoding, progress=progress)
-    seconds = time.monotonic() - begin
+    seconds = run.seconds
     texts, golds = [best[0].text if best else "" for best in generated], [gold for _, gold, _ in rows]
     scores = rouge_l(texts, golds)
-    run = EvalRun(
-        task="generator",
-        mode=_MODES[type(decoding)],
-        results=_results(rows, texts, scores),
-        data=[data],
-        model=str(generator),
-        settings={
-            "data": data.name,
-            "style": style,
-            "decoding": _MODES[type(decoding)],
-            **asdict(decoding),
-            "held_out": held_out,
-            "drawn": draw,
-            "seed": seed,
-            "precision": used_precision(device, "generator"),
-        },
-        seconds=seconds,
-        metrics={
-            "rouge_l_coco": round(100 * float(np.mean(rouge_l_coco(texts, golds))), 2),
-            "bleu_4": round(bleu_4(texts, golds), 2),
-            "words": round(float(np.mean([len(text.split()) for text in texts])), 2),
-            "questions_per_second": round(len(rows) / seconds, 1),
-        },
+    settings = {
+        "data": data.name,
+        "style": style,
+        "decoding": _MODES[type(decoding)],
+        **asdict(decoding),
+        "held_out": held_out,
+        "drawn": draw,
+        "seed": seed,
+        "precision": used_precision(device, "generator"),
+    }
+    metrics = {
+        "rouge_l_coco": round(100 * float(np.mean(rouge_l_coco(texts, golds))), 2),
+        "bleu_4": round(bleu_4(texts, golds), 2),
+        "words": round(float(np.mean([len(text.split()) for text in texts])), 2),
+        "questions_per_second": round(len(rows) / seconds, 1),
+    }
+    return run.write(
+        _results(rows, texts, scores),
+        _MODES[type(decoding)],
+        str(generator),
+        settings,
+        metrics=metrics,
         figure=("ROUGE-L of the questions", histogram([100 * score for score in scores], "ROUGE-L, %", "questions")),
         examples=("Examples", _examples(rows, texts, scores)),
     )
-    return write_run(out, run)
 
 
 def _asked(data: Path, held_out: bool, whole: bool) -> list[tuple[str, str, MarkedAnswer]]:

@@ -1,22 +1,38 @@
-"""Answers to open questions against their gold answers, and the retrieval that limits what can be read."""
+"""Answers to open questions against their accepted ones, the retrieval that limits them, and refusals.
+
+A question without an accepted answer is unanswerable: to refuse it is right. Where questions are asked as ``oreqa ask``
+answers them, ``em``, ``f1`` and ``right`` count it so, as SQuAD 2.0 does; ``answerable_*`` and ``acc@5`` are of the other
+questions alone.
+"""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
+from pathlib import Path
 
+import numpy as np
 import regex
 
+from oreqa.corpus.readers import is_supported
 from oreqa.datasets.questions import OpenQuestion
+from oreqa.errors import InputError
 from oreqa.evaluation.answers import Score, score_answer
 from oreqa.evaluation.metrics import mean_metrics
 from oreqa.evaluation.runs import QuestionResult
-from oreqa.text.answers import match_pattern
+from oreqa.text.answers import match_pattern, normalize_answer
 
-CUTOFFS = (1, 3, 5, 10)
+ANSWER_CUTOFFS = (1, 3, 5, 10)
+
+JUDGED_PASSAGES = 5
+"""Passages in which the right one is looked for."""
+
+MOST_WORDS = 3
+"""How many times as many words as the accepted answer an answer that holds it may have."""
 
 _WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
 
@@ -75,19 +91,19 @@ def retrieval_accuracy(questions: Sequence[OpenQuestion], predictions: Sequence[
 
 def _accuracy(question: OpenQuestion, prediction: Prediction) -> dict[str, float]:
     holds = [has_answer(text, question) for _, text, _ in prediction.retrieved]
-    return {f"acc@{cutoff}": float(any(holds[:cutoff])) for cutoff in CUTOFFS if cutoff <= max(len(holds), 1)}
+    return {f"acc@{cutoff}": float(any(holds[:cutoff])) for cutoff in ANSWER_CUTOFFS if cutoff <= max(len(holds), 1)}
 
 
 def _result(question: OpenQuestion, prediction: Prediction, accuracy: dict[str, float]) -> QuestionResult:
-    scores = [score_open(question, text) for text, _ in prediction.answers[: max(CUTOFFS)]]
+    scores = [score_open(question, text) for text, _ in prediction.answers[: max(ANSWER_CUTOFFS)]]
     first = scores[0] if scores else Score(0.0, 0.0)
     before = score_open(question, prediction.before)
     metrics = {"em": first.em, "f1": first.f1, "em_before": before.em, "f1_before": before.f1}
-    metrics |= {f"em@{cutoff}": max((score.em for score in scores[:cutoff]), default=0.0) for cutoff in CUTOFFS}
+    metrics |= {f"em@{cutoff}": max((score.em for score in scores[:cutoff]), default=0.0) for cutoff in ANSWER_CUTOFFS}
     metrics |= accuracy
     if not question.is_answerable:  # nothing to find: right if nothing was answered
         refused = float(not prediction.answers)
-        metrics |= {"em": refused, "f1": refused, **{f"em@{cutoff}": refused for cutoff in CUTOFFS}}
+        metrics |= {"em": refused, "f1": refused, **{f"em@{cutoff}": refused for cutoff in ANSWER_CUTOFFS}}
     rank = next((place for place, score in enumerate(scores, 1) if score.em), math.inf)
     return question_result(question, prediction, metrics, rank)
 
@@ -124,3 +140,107 @@ def reranking_analysis(results: Sequence[QuestionResult], reranked: int) -> dict
         "mended": sum(bool(result.metrics["em"]) for result in wrong),
         "broken": sum(not result.metrics["em"] for result in right),
     }
+
+
+def expect_refusals(questions: Sequence[OpenQuestion]) -> bool:
+    """Whether the questions tell what should be refused, or which document holds the answer."""
+    return any(not question.is_answerable or question.document for question in questions)
+
+
+def is_right(answer: str, question: OpenQuestion) -> bool:
+    """Whether an answer equals an accepted one, or holds one and has at most ``MOST_WORDS`` times as many words.
+
+    Both are normalised as SQuAD's scripts do, which leave nothing of ``!``: such an answer is right as it is. Of a pattern,
+    whether it matches.
+    """
+    if question.pattern is not None:
+        return bool(score_open(question, answer).em)
+    if answer.strip() and answer.strip() in map(str.strip, question.answers):
+        return True
+    words = normalize_answer(answer).split()
+    accepted = [normalize_answer(text).split() for text in question.answers]
+    return any(
+        gold and len(words) <= MOST_WORDS * len(gold) and f" {' '.join(gold)} " in f" {' '.join(words)} "
+        for gold in accepted
+    )
+
+
+def is_document(name: str, document: str) -> bool:
+    """Whether a document's name, or that of the table that a row stands in, ends in the path or matches the pattern."""
+    table = name.rpartition("#")[0]
+    paths = [f"/{name}", f"/{table}"] if is_supported(Path(table)) else [f"/{name}"]
+    return any(path.endswith(f"/{document}") or fnmatchcase(path, document) for path in paths)
+
+
+def check_documents(questions: Sequence[OpenQuestion], names: Iterable[str], data: Path) -> None:
+    """Raise InputError, with the first question, if a document that holds an answer is not among the indexed ``names``."""
+    indexed = set(names)
+    wanted = {question.document: question.id for question in reversed(questions) if question.document}
+    for document in reversed(wanted):
+        if not any(is_document(name, document) for name in indexed):
+            raise InputError(
+                f"{data}: question {wanted[document]} names the document {document}, which is not indexed: index it, "
+                "or leave the question out"
+            )
+
+
+def score_replies(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> list[QuestionResult]:
+    """Score every question: ``em``, ``f1``, ``right`` (1 for a refusal of an unanswerable one) and ``refused``.
+
+    The rank is that of the first passage of the question's document that holds an accepted answer.
+    """
+    results = []
+    for question, prediction in zip(questions, predictions, strict=True):
+        refused = not prediction.answers
+        if refused or not question.is_answerable:
+            right = refused and not question.is_answerable
+            score = Score(float(right), float(right))
+        else:
+            first = prediction.answers[0][0]
+            score, right = score_open(question, first), is_right(first, question)
+        metrics = {"em": score.em, "f1": score.f1, "right": float(right), "refused": float(refused)}
+        results.append(question_result(question, prediction, metrics, passage_rank(question, prediction)))
+    return results
+
+
+def passage_rank(question: OpenQuestion, prediction: Prediction) -> float:
+    """The rank, from 1, of the first passage that holds an accepted answer in the right document; infinite without one."""
+    for rank, (name, text, _) in enumerate(prediction.retrieved, 1):
+        if has_answer(text, question) and (question.document is None or is_document(name, question.document)):
+            return rank
+    return math.inf
+
+
+def refusal_metrics(questions: Sequence[OpenQuestion], results: Sequence[QuestionResult]) -> dict[str, float]:
+    """The numbers of questions, and metrics in percent; those of no question at all are left out.
+
+    ``answerable_em``, ``answerable_f1`` and ``answerable_right`` are of the first answer, ``acc@5`` of the first five
+    passages. ``precision`` is the share of right answers among all answers, those to unanswerable questions too.
+    """
+    pairs = list(zip(questions, results, strict=True))
+    answerable = [result for question, result in pairs if question.is_answerable]
+    unanswerable = [result for question, result in pairs if not question.is_answerable]
+    answered = [result for result in results if not result.metrics["refused"]]
+    values = {f"answerable_{name}": [result.metrics[name] for result in answerable] for name in ("em", "f1", "right")}
+    values[f"acc@{JUDGED_PASSAGES}"] = [float(result.ranks[0] <= JUDGED_PASSAGES) for result in answerable]
+    values["refused_unanswerable"] = [result.metrics["refused"] for result in unanswerable]
+    values["refused_answerable"] = [result.metrics["refused"] for result in answerable]
+    values["precision"] = [result.metrics["right"] for result in answered]
+    shares = {name: round(100 * float(np.mean(of_metric)), 2) for name, of_metric in values.items() if of_metric}
+    return {"answerable": len(answerable), "unanswerable": len(unanswerable), **shares}
+
+
+def grouped_metrics(
+    questions: Sequence[OpenQuestion], results: Sequence[QuestionResult]
+) -> dict[str, dict[str, dict[str, float]]]:
+    """The same by collection and by kind, where the questions name them."""
+    groups: dict[str, dict[str, dict[str, float]]] = {}
+    for label, names in (
+        ("collection", [question.collection for question in questions]),
+        ("kind", [question.kind for question in questions]),
+    ):
+        for group in sorted({name for name in names if name is not None}):
+            places = [place for place, name in enumerate(names) if name == group]
+            metrics = refusal_metrics([questions[place] for place in places], [results[place] for place in places])
+            groups.setdefault(label, {})[group] = metrics
+    return groups

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import split_articles
 from oreqa.datasets.reqa import build_reqa, draw_questions, load_boundaries, need_questions, often_asked
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
+from oreqa.evaluation.frame import Evaluation
 from oreqa.evaluation.ranking import rank_documents, rank_sentences
-from oreqa.evaluation.write import EvalRun, run_folder, write_run
 from oreqa.index.passages import index_corpus, index_passages
 from oreqa.index.store import Settings
 from oreqa.models.graph.precision import used_precision
@@ -45,20 +45,17 @@ def evaluate_reqa(
     The candidates' boundaries are those of the file ``sentences``, else our own splitter's. The task's index is kept in the
     folder ``index``, else in ``out/index``. The ``hit_reranker`` re-ranks the ``rerank_hits`` best. ``held_out`` takes only
     the tenth of the articles that training leaves out. Of their questions, those are asked that have an answer sentence with
-    at least ``min_questions`` questions (``often_asked``); ``draw`` of these are drawn by ``seed``. The candidates
-    stay.
+    at least ``min_questions`` questions (``often_asked``); ``draw`` of these are drawn by ``seed``. The candidates stay.
 
     Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
     that cannot be read, hold no question with an answer or no answer with ``min_questions`` questions, and for a wrong mode
     or number, and an ``out`` that holds a run, a model or an index, ModelError for a model that cannot be loaded.
     """
     choice(mode, MODES, "mode")
-    rerank_hits, draw = (
-        count(rerank_hits, "rerank_hits", 0),
-        None if draw is None else count(draw, "draw"),
-    )
-    min_questions = count(min_questions, "min_questions")
-    data, out = Path(data), run_folder(out)
+    rerank_hits, min_questions = count(rerank_hits, "rerank_hits", 0), count(min_questions, "min_questions")
+    draw = None if draw is None else count(draw, "draw")
+    data = Path(data)
+    run = Evaluation("reqa", [data, Path(sentences)] if sentences else [data], out)
     settings, scorer = Settings(model=str(model)), load_hit_reranker(hit_reranker, rerank_hits, device)
     boundaries = load_boundaries(Path(sentences)) if sentences else None
     paragraphs, where = load_paragraphs(data), str(data)
@@ -66,30 +63,19 @@ def evaluate_reqa(
         paragraphs, where = split_articles(paragraphs)[1], f"{data}, held-out articles (a tenth, chosen by title)"
     task = need_questions(build_reqa(paragraphs, boundaries, settings.language), where)
     task = draw_questions(often_asked(task, min_questions, where), draw, seed)
-    begin = time.monotonic()
-    opened = index_passages(Path(index) if index else out / "index", task.passages, settings, device, progress)
+    run.start()
+    opened = index_passages(Path(index) if index else run.out / "index", task.passages, settings, device, progress)
     with show(progress, "ranking questions", len(task.questions)) as advance:
         results = rank_sentences(task, opened, mode, advance, scorer, rerank_hits)
-    run = EvalRun(
-        task="reqa",
-        mode=mode,
-        results=results,
-        candidates=task.candidates,
-        data=[data, Path(sentences)] if sentences else [data],
-        model=settings.model,
-        settings={
-            **asdict(settings),
-            "data": data.name,
-            "sentences": Path(sentences).name if sentences else "own splitter",
-            "seed": seed,
-            **({"held_out": True} if held_out else {}),
-            **({"min_questions": min_questions} if min_questions > 1 else {}),
-            **reranking_settings(hit_reranker, rerank_hits),
-            "precision": used_precision(device, "encoder", *(["classifier"] if rerank_hits else [])),
-        },
-        seconds=time.monotonic() - begin,
-    )
-    return write_run(out, run)
+    of_task = {
+        "data": data.name,
+        "sentences": Path(sentences).name if sentences else "own splitter",
+        "seed": seed,
+        **({"held_out": True} if held_out else {}),
+        **({"min_questions": min_questions} if min_questions > 1 else {}),
+    }
+    settings_of_run = _settings(settings, of_task, hit_reranker, rerank_hits, device)
+    return run.write(results, mode, settings.model, settings_of_run, candidates=task.candidates)
 
 
 def evaluate_beir(
@@ -113,32 +99,25 @@ def evaluate_beir(
     that cannot be loaded.
     """
     choice(mode, MODES, "mode")
-    rerank_hits = count(rerank_hits, "rerank_hits", 0)
-    data, out = Path(data), run_folder(out)
+    data, rerank_hits = Path(data), count(rerank_hits, "rerank_hits", 0)
+    run = Evaluation("beir", [data], out)
     settings, scorer = Settings(model=str(model)), load_hit_reranker(hit_reranker, rerank_hits, device)
     task = load_beir(data, split)
-    begin = time.monotonic()
-    opened = index_corpus(Path(index) if index else out / "index", task.corpus, settings, device, progress)
+    run.start()
+    opened = index_corpus(Path(index) if index else run.out / "index", task.corpus, settings, device, progress)
     with show(progress, "ranking questions", len(task.queries)) as advance:
         results = rank_documents(task, opened, mode, advance, scorer, rerank_hits)
-    run = EvalRun(
-        task="beir",
-        mode=mode,
-        results=results,
-        candidates=len(task.corpus),
-        data=[data],
-        model=settings.model,
-        settings={
-            **asdict(settings),
-            "data": data.name,
-            "split": split,
-            "seed": seed,
-            **reranking_settings(hit_reranker, rerank_hits),
-            "precision": used_precision(device, "encoder", *(["classifier"] if rerank_hits else [])),
-        },
-        seconds=time.monotonic() - begin,
-    )
-    return write_run(out, run)
+    of_task = {"data": data.name, "split": split, "seed": seed}
+    settings_of_run = _settings(settings, of_task, hit_reranker, rerank_hits, device)
+    return run.write(results, mode, settings.model, settings_of_run, candidates=len(task.corpus))
+
+
+def _settings(
+    settings: Settings, of_task: Mapping[str, Any], hit_reranker: str | Path, rerank_hits: int, device: str
+) -> dict[str, Any]:
+    """All that decided the numbers of a run."""
+    precision = used_precision(device, "encoder", *(["classifier"] if rerank_hits else []))
+    return {**asdict(settings), **of_task, **reranking_settings(hit_reranker, rerank_hits), "precision": precision}
 
 
 def reranking_settings(hit_reranker: str | Path, rerank_hits: int) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.evaluation.classification import calibration, calibration_error, roc_area
 from oreqa.evaluation.figures import trust_figure
+from oreqa.evaluation.metrics import calibration, calibration_error, roc_area
 from oreqa.evaluation.open_scores import Prediction, score_open
 
 RIGHT_F1 = 0.5

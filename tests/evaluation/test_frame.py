@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from oreqa.errors import InputError
-from oreqa.evaluation.write import run_folder
+from oreqa.evaluation.frame import run_folder
 from oreqa.index.generations import generation_folder
 
 

@@ -1,0 +1,112 @@
+"""What every evaluation shares: its folder, its clock, work that resumes, and the files that it ends with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from oreqa.arguments import as_path
+from oreqa.errors import InputError
+from oreqa.evaluation.metrics import mean_metrics
+from oreqa.evaluation.report import published_rows, write_report
+from oreqa.evaluation.runs import QuestionResult, save_run
+from oreqa.files import resume_rows
+from oreqa.index.generations import newest_generation
+from oreqa.progress import Advance
+from oreqa.provenance import data_hash, fingerprint, versions
+
+
+class Evaluation:
+    """An evaluation of a ``task`` on files of ``data``, which are hashed in their order, written to the folder ``out``.
+
+    Raises InputError for a folder that is taken (``run_folder``).
+    """
+
+    def __init__(self, task: str, data: Sequence[Path], out: str | Path) -> None:
+        self.task, self.data, self.out = task, data, run_folder(out)
+        self._unfinished: Path | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start the clock: loading data and models does not count."""
+        self._started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
+    def resume(
+        self,
+        name: str,
+        decisive: Sequence[Any],
+        count: int,
+        together: int,
+        make: Callable[[int, int], list[dict[str, Any]]],
+        advance: Advance,
+    ) -> list[dict[str, Any]]:
+        """The ``count`` rows of work that is kept in the run's file ``name`` until the run is written.
+
+        ``make`` gives the rows from one number to another, so many ``together``. Rows that something else than what is
+        ``decisive`` led to are made anew.
+        """
+        self._unfinished = self.out / name
+        return resume_rows(self._unfinished, fingerprint(decisive), count, together, make, advance)
+
+    def write(
+        self,
+        results: Sequence[QuestionResult],
+        mode: str,
+        model: str,
+        settings: Mapping[str, Any],
+        *,
+        candidates: int | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        figure: tuple[str, str] | None = None,
+        examples: tuple[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Write metrics.json, per_question.jsonl, run.trec and report.html, and return what metrics.json holds.
+
+        ``candidates`` is how many there were to choose from. ``settings`` hold all that decided the numbers. ``metrics`` are
+        kept with the means over the ``results``; those that people are shown are in percent. ``figure`` is a title and an
+        SVG for the report, in place of the curve of ranks; ``examples`` are a title and HTML, in place of the questions
+        whose gold is not on top.
+        """
+        summary = {
+            "task": self.task,
+            "mode": mode,
+            **mean_metrics([result.metrics for result in results]),
+            **(metrics or {}),
+            "questions": len(results),
+            **({} if candidates is None else {"candidates": candidates}),
+            "data_sha256": data_hash(self.data),
+            "model": model,
+            "settings": dict(settings),
+            "seconds": round(self.seconds, 2),
+            "versions": versions(),
+        }
+        published = published_rows(summary["data_sha256"], len(results)) if self.task == "reqa" else ()
+        write_report(self.out / "report.html", summary, results, published, figure, examples)
+        save_run(self.out, summary, results, f"oreqa-{mode}")
+        if self._unfinished is not None:
+            self._unfinished.unlink(missing_ok=True)
+        return summary
+
+
+def run_folder(out: str | Path) -> Path:
+    """The folder that a run is to be written to. Raises InputError if it holds what would be lost or mixed with the run: a
+    finished run, a model or an index; and if it is a file."""
+    folder = as_path(out, "out")
+    if (folder / "metrics.json").is_file():
+        held = "a finished run"
+    elif any((folder / name).is_file() for name in ("config.json", "run.json")):
+        held = "a model"
+    elif newest_generation(folder) is not None:
+        held = "an index"
+    elif folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: it is a file; name a folder for the run")
+    else:
+        return folder
+    raise InputError(f"{folder}: it holds {held} already; choose another folder, or remove it")

@@ -1,0 +1,152 @@
+"""Answer all questions of a file, from passages or as ``oreqa ask`` does, and score the answers; unfinished work resumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from oreqa.answering.answerer import Answerer
+from oreqa.answering.combining import Combination, ScoredSpan
+from oreqa.answering.reading import read_answers
+from oreqa.answering.reranking import reranked_hits
+from oreqa.core import Passage
+from oreqa.corpus.splitter import passage_head
+from oreqa.datasets.questions import OpenQuestion
+from oreqa.evaluation.frame import Evaluation
+from oreqa.evaluation.open_scores import (
+    JUDGED_PASSAGES,
+    Prediction,
+    grouped_metrics,
+    refusal_metrics,
+    reranking_analysis,
+    retrieval_accuracy,
+    score_predictions,
+    score_replies,
+)
+from oreqa.evaluation.runs import QuestionResult
+from oreqa.evaluation.trust import judge, trust_metrics, trust_section
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.reader.reader import CHUNK, Reader
+from oreqa.progress import Progress, show
+
+_ASKED_TOGETHER = 8
+_ANSWERS_KEPT = 10
+_NOTHING: dict[str, Any] = {"answers": [], "before": ""}
+"""The row of a question that is refused: re-ranking changes nothing about it, as its passage is the only one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPredictions:
+    """The predictions of all questions with their scores, the run's further metrics, and a figure for its report."""
+
+    predictions: Sequence[Prediction]
+    results: Sequence[QuestionResult]
+    metrics: Mapping[str, Any]
+    figure: tuple[str, str] | None = None
+
+
+def search_passages(answerer: Answerer, questions: Sequence[str]) -> list[list[tuple[Passage, float]]]:
+    """The best passages of the collection with their scores, re-ranked if there is a re-ranker of hits."""
+    rankings = answerer.index.search(questions, max(answerer.passages, answerer.rerank_hits), "hybrid", "passage")
+    if answerer.hit_reranker is not None:
+        rankings = reranked_hits(answerer.hit_reranker, questions, rankings, answerer.rerank_hits)
+    return [[(hit.passage, hit.score) for hit in hits[: answerer.passages]] for hits in rankings]
+
+
+def read_passages(
+    run: Evaluation,
+    reader: Reader,
+    span_reranker: CrossEncoder | None,
+    weights: Combination,
+    questions: Sequence[OpenQuestion],
+    evidence: Sequence[Sequence[tuple[Passage, float]]],
+    null: float | None,
+    precision: Mapping[str, str],
+    progress: Progress,
+) -> ScoredPredictions:
+    """The best answers in each question's passages; with ``null`` none where the passage's log-odds are below it."""
+    texts = [question.text for question in questions]
+    passages = [[passage for passage, _ in of_question] for of_question in evidence]
+    scores = [[score for _, score in of_question] for of_question in evidence]
+
+    def read(begin: int, end: int) -> list[dict[str, Any]]:
+        part = slice(begin, end)
+        ranked = read_answers(reader, span_reranker, texts[part], passages[part], scores[part], weights)
+        return [_answer_row(candidates) for candidates in ranked]
+
+    decisive = [
+        texts,
+        [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages],
+        scores,
+        asdict(weights),
+        reader.fingerprint,
+        span_reranker.fingerprint if span_reranker else None,
+        dict(precision),
+    ]
+    with show(progress, "reading questions", len(questions)) as advance:
+        rows = run.resume("reading.jsonl", decisive, len(questions), CHUNK, read, advance)
+    if null is not None:
+        rows = [row if row["answers"] and row["passage_logit"] >= null else {**row, **_NOTHING} for row in rows]
+    predictions = []
+    for row, of_question in zip(rows, evidence, strict=True):
+        retrieved = [(passage.document_key, passage.text, score) for passage, score in of_question]
+        predictions.append(Prediction([(text, score) for text, score in row["answers"]], row["before"], retrieved))
+    results = score_predictions(questions, predictions)
+    metrics: dict[str, Any] = {} if null is None else dict(retrieval_accuracy(questions, predictions))
+    if span_reranker is not None:
+        answerable = [result for question, result in zip(questions, results, strict=True) if question.is_answerable]
+        metrics["reranking"] = reranking_analysis(answerable, weights.rerank_spans)
+    return ScoredPredictions(predictions, results, metrics)
+
+
+def _answer_row(ranked: Sequence[ScoredSpan]) -> dict[str, Any]:
+    """What is kept of a question: the best answers, the first one before re-ranking, and the best one's passage logit."""
+    if not ranked:
+        return {**_NOTHING, "passage_logit": None}
+    before = max(ranked, key=lambda candidate: candidate.scores.get("before_span_reranker", candidate.score))
+    best = [[candidate.span.text, candidate.score] for candidate in ranked[:_ANSWERS_KEPT]]
+    return {"answers": best, "before": before.span.text, "passage_logit": ranked[0].scores["passage_logit"]}
+
+
+def ask_questions(
+    run: Evaluation, answerer: Answerer, questions: Sequence[OpenQuestion], settings: Mapping[str, Any], progress: Progress
+) -> ScoredPredictions:
+    """The answers to each question, none if it is refused, and the passages that they come from, best first."""
+    texts = [question.text for question in questions]
+
+    def ask(begin: int, end: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "answers": [[answer.text, answer.score] for answer in reply.answers],
+                "passages": [
+                    [hit.passage.document_key, hit.passage.text, hit.score] for hit in reply.hits[:JUDGED_PASSAGES]
+                ],
+                "best": [reply.best.text, reply.best.confidence] if reply.best else None,
+            }
+            for reply in answerer.reply(texts[begin:end])
+        ]
+
+    models = (answerer.reader, answerer.span_reranker, answerer.hit_reranker)
+    fingerprints = [model.fingerprint if model else None for model in models]
+    index = answerer.index
+    calibration = asdict(answerer.calibration) if answerer.calibration else None
+    weights = dict(index.weights("passage"))
+    decisive = [texts, index.content_stamp, index.fingerprint, weights, calibration, *fingerprints, dict(settings)]
+    with show(progress, "asking questions", len(questions)) as advance:
+        rows = run.resume("asking.jsonl", decisive, len(questions), _ASKED_TOGETHER, ask, advance)
+    predictions = [
+        Prediction(
+            [(text, score) for text, score in row["answers"]],
+            "",
+            [tuple(passage) for passage in row["passages"]],
+            row["best"] and tuple(row["best"]),
+        )
+        for row in rows
+    ]
+    results = score_replies(questions, predictions)
+    metrics: dict[str, Any] = {**refusal_metrics(questions, results), "by": grouped_metrics(questions, results)}
+    judged = judge(questions, predictions)
+    if judged is None:
+        return ScoredPredictions(predictions, results, metrics)
+    return ScoredPredictions(predictions, results, metrics | trust_metrics(judged), trust_section(judged))
