@@ -325,7 +325,8 @@ def test_the_command_has_the_arguments_and_does_what_the_function_does(
     kb: Path, tiny_generator: Path, tmp_path: Path
 ) -> None:
     commands: Any = typer.main.get_command(app)
-    options = {option.name: option for option in commands.commands["generate"].params}
+    command = commands.commands["generate"]
+    options = {option.name: option for option in command.get_params(typer.Context(command))}
     parameters = dict(inspect.signature(generate_questions).parameters)
     assert set(options) - {"as_json", "precision", "help"} == set(parameters) - {"progress"}
     for key, parameter in parameters.items():

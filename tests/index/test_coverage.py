@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
+from index_content import old
 
 from oreqa.core import MISSING, Document, PageWords
 from oreqa.index import ingest
@@ -55,14 +56,14 @@ def test_what_cannot_be_read_is_warned_of() -> None:
 
 def test_an_index_keeps_the_words_of_its_pages(tmp_path: Path, library: Path, tiny: Path) -> None:
     (library / "tagged.md").write_text("# Wasps\n\nWasps [sting](http://wasps.org/stings).\n")
+    old(library)  # files written this moment are read once more
     report = index_files(tmp_path / "kb", [library], Settings(model=str(tiny), passage_tokens=40))
     rows = read_coverage(tmp_path / "kb")
     (row,) = [row for row in rows if row.document.endswith("tagged.md")]
     assert row.page == PageWords("", 7, 3, {"link targets": 4})
     assert report.words.source == sum(row.page.source for row in rows)
     assert report.words.left_out == {"link targets": 4}
-    again = index_files(tmp_path / "kb", [library])
-    assert again.words.source in (0, report.words.source)  # files written this moment are read once more
+    assert index_files(tmp_path / "kb", [library]).words.source == 0
     assert read_coverage(tmp_path / "kb") == rows
     write_coverage(tmp_path / "out" / "report.csv", rows)
     with (tmp_path / "out" / "report.csv").open() as file:
