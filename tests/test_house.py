@@ -37,17 +37,16 @@ ALLOWED: dict[str, dict[str, str]] = {
 
 TO_PUT_RIGHT: dict[str, str] = {
     "names": """
-        CANDIDATES CHUNK CUTOFFS Entry Floats Ids MIN_TOKENS PASSAGES PLAIN_WEIGHT QUESTIONS STYLE Source Text
-        Weights share
+        CANDIDATES Entry PLAIN_WEIGHT Weights share
     """,
     "crumbs": """
-        oreqa.evaluation.papers oreqa.index.check oreqa.models.mixing
+        oreqa.index.check
     """,
     "functions": """
-        oreqa.evaluation.openqa.evaluate_openqa oreqa.training.openqa.train.train_openqa oreqa.training.trainer.fit
+        oreqa.training.openqa.train.train_openqa oreqa.training.trainer.fit
     """,
     "files": """
-        oreqa.answering.answerer oreqa.evaluation.openqa oreqa.index.search oreqa.index.writer
+        oreqa.answering.answerer oreqa.index.search oreqa.index.writer
     """,
 }
 """What breaks a rule until someone mends it. A name that no longer does fails the test: the lists only shrink."""

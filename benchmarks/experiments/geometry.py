@@ -24,10 +24,9 @@ from oreqa.errors import InputError, OreqaError
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.names import CROSS, find_model
-from oreqa.training.retriever.cross_side import load_cross
 
 sys.path.append(str(Path(__file__).parents[1]))
-from support.pair_vectors import Answer, Embed, cross_vectors, encoder_vectors, named_model
+from support.pair_vectors import Answer, Embed, cross_vectors, encoder_vectors, load_cross, named_model
 from support.separation import write_geometry
 
 

@@ -40,7 +40,7 @@ from oreqa.index.passages import index_data
 from oreqa.index.store import Settings
 from oreqa.mining import mine_cloze
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.models.mixing import mix_weights
+from oreqa.models.weights import mix_weights
 from oreqa.provenance import data_hash
 from oreqa.training import train_model
 

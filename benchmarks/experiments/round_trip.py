@@ -28,7 +28,7 @@ from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.runs import load_run
 from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_jsonl, write_text
-from oreqa.models.mixing import mix_weights
+from oreqa.models.weights import mix_weights
 from oreqa.training import train_model
 
 sys.path.append(str(Path(__file__).parents[1]))

@@ -5,16 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file
+from transformers import AutoConfig
 
 from oreqa.core import Passage
 from oreqa.datasets.pairs import Candidate, Pair
 from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder
+from oreqa.models.names import CROSS
 from oreqa.training.retriever.collator import RetrieverCollator
 from oreqa.training.retriever.cross_side import CrossSide
 from oreqa.training.retriever.examples import RetrieverExample
@@ -47,6 +51,15 @@ def encoder_vectors(
     passages = encoder.encode_passages([encoder_input(answer.passage) for answer in answers])
     of_answers = [vectors[1 + answer.number] for vectors, answer in zip(passages, answers, strict=True)]
     return encoder.encode([question for group in questions for question in group]), np.stack(of_answers)
+
+
+def load_cross(model: Path) -> CrossSide:
+    """The cross-encoder that was saved with a model, in its mode for evaluation."""
+    config = AutoConfig.from_pretrained(model / CROSS)
+    cross = CrossSide(config, config.oreqa.get("similarity") != "dot")
+    cross.load_state_dict(load_file(model / CROSS / "model.safetensors"))
+    cross.eval()
+    return cross
 
 
 def cross_vectors(

@@ -26,7 +26,7 @@ from oreqa.evaluation import evaluate_beir, evaluate_reqa
 from oreqa.evaluation.runs import load_run
 from oreqa.evaluation.significance import paired_difference
 from oreqa.mining import mine_negatives
-from oreqa.models.mixing import mix_weights
+from oreqa.models.weights import mix_weights
 from oreqa.provenance import data_hash
 from oreqa.training import train_model
 

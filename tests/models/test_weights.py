@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from tiny_models import make_model
 
 from oreqa.errors import ModelError
-from oreqa.models.weights import pack_difference, unpack_difference
+from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.weights import mix_weights, pack_difference, unpack_difference
 
 
 def test_round_trip_is_within_half_a_step(tmp_path: Path) -> None:
@@ -41,14 +44,46 @@ def test_rows_that_did_not_change() -> None:
     assert np.allclose(unpack_difference(pack_difference(tuned, base), base)["w"], tuned["w"])
 
 
-def test_eight_bits_are_read() -> None:
-    packed = {"w": np.array([[-127, 0, 127]], np.int8), "w.scale": np.array([0.5], np.float32)}
-    restored = unpack_difference(packed, {"w": np.ones((1, 3), np.float32)})
-    assert restored["w"].tolist() == [[-62.5, 1, 64.5]]
-
-
 @pytest.mark.parametrize("shape", [(2, 5), (2, 2), (2, 8), (3, 3)])
 def test_another_base_is_told(shape: tuple[int, int]) -> None:
     packed = pack_difference({"w": np.ones((2, 3), np.float32)}, {"w": np.zeros((2, 3), np.float32)})
     with pytest.raises(ModelError, match="the base has changed"):
         unpack_difference(packed, {"w": np.zeros(shape, np.float32)})
+
+
+def test_shares_of_both_weights(tmp_path: Path, fitted: Path) -> None:
+    trained = shutil.copytree(fitted, tmp_path / "trained")
+    before = load_file(fitted / "model.safetensors")
+    save_file({name: value + 1 for name, value in before.items()}, trained / "model.safetensors")
+    for share in (0.0, 0.25, 1.0):
+        out = tmp_path / str(share)
+        mix_weights(trained, fitted, share, out)
+        for name, value in load_file(out / "model.safetensors").items():
+            np.testing.assert_allclose(value, before[name] + share, rtol=1e-6, atol=1e-6)
+        assert not (out / "fitted.json").exists()
+        assert Encoder(out, precision="f32").encode("text").shape == Encoder(fitted).encode("text").shape
+    same = Encoder(tmp_path / "0.0", precision="f32").encode("a text")
+    np.testing.assert_allclose(same, Encoder(fitted, precision="f32").encode("a text"), atol=1e-6)
+
+
+def test_a_difference_is_a_model_to_begin_with(tmp_path: Path, tiny_reader: Path, tiny: Path) -> None:
+    from oreqa.models.pack.packing import pack_model
+    from oreqa.models.weights import load_weights
+
+    pack_model(tiny_reader, "reader", str(tiny), tmp_path / "packed", "CC0")
+    mix_weights(tiny_reader, tmp_path / "packed", 0.5, tmp_path / "out")
+    whole, packed, mixed = (load_weights(path) for path in (tiny_reader, tmp_path / "packed", tmp_path / "out"))
+    for name in mixed:
+        np.testing.assert_allclose(mixed[name], (whole[name] + packed[name]) / 2, atol=1e-6)
+
+
+def test_models_of_other_shapes_are_refused(tmp_path: Path, tiny: Path) -> None:
+    headed = make_model(tmp_path / "headed", dense=True)
+    with pytest.raises(ModelError, match=r"it has new layers \(\w+\)"):
+        mix_weights(headed, tiny, 0.5, tmp_path / "out")
+    other = shutil.copytree(tiny, tmp_path / "other")
+    weights = load_file(tiny / "model.safetensors")
+    save_file({**weights, "more.weight": np.ones((2, 2), np.float32)}, other / "model.safetensors")
+    with pytest.raises(ModelError, match=r"its more.weight does not stand in"):
+        mix_weights(other, tiny, 0.5, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -17,8 +17,8 @@ from oreqa.index.search import Index
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.fitted import COSINES, ReplacedEncoder, write_fitted
-from oreqa.models.mixing import mix_weights
 from oreqa.models.names import CLASSIFIER, FITTED, find_model
+from oreqa.models.weights import mix_weights
 from oreqa.progress import Progress
 
 TRAINED_SHARE = 0.5

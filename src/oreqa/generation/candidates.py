@@ -10,7 +10,8 @@ from oreqa.arguments import count, passage_list
 from oreqa.core import Passage
 from oreqa.errors import InputError, ModelError
 from oreqa.generation.rules import rule_spans
-from oreqa.models.extractor.extractor import Extractor, Text
+from oreqa.models.extractor.extractor import Extractor
+from oreqa.models.graph.windows import Text
 from oreqa.text.answers import normalize_answer
 from oreqa.text.sentences import is_prose
 

@@ -24,7 +24,8 @@ from oreqa.files import append_jsonl, byte_lines, drop_torn_line, need, need_id,
 from oreqa.index.search import Index
 from oreqa.mining.passages import bm25_passages
 from oreqa.models.graph.precision import used_precision
-from oreqa.models.reader.reader import CHUNK, Reader, Text
+from oreqa.models.graph.windows import Text
+from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.progress import Progress, no_progress, show
 from oreqa.provenance import fingerprint
 from oreqa.text.answers import match_pattern, normalize_answer

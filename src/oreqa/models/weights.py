@@ -1,4 +1,4 @@
-"""Weights of models: read under uniform names, whichever class saved them, and stored as small differences from a base.
+"""Weights of models: read under uniform names, stored as small differences from a base, and mixed.
 
 Supported, as safetensors: our own models, transformers' BertForQuestionAnswering, DPRReader and
 BertForSequenceClassification (CrossEncoders), and readers with the tensor names of the original DPR code.
@@ -11,14 +11,17 @@ they are.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import save
 
 from oreqa.errors import ModelError
-from oreqa.models.names import difference_base, load_tensors
+from oreqa.files import write_bytes
+from oreqa.models.names import FITTED, difference_base, find_model, load_tensors
 
 Weights = dict[str, NDArray[np.float32]]
 Linear = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -113,19 +116,15 @@ def pack_difference(tuned: Weights, base: Weights) -> dict[str, NDArray[np.gener
 
 
 def unpack_difference(packed: dict[str, NDArray[np.generic]], base: Weights) -> Weights:
-    """Return the tuned weights; matrices in eight bits, as they were packed before, are read too.
-
-    Raises ModelError if a tensor does not fit the base.
-    """
+    """Return the tuned weights. Raises ModelError if a tensor does not fit the base."""
     weights = {name: np.asarray(value, np.float32) for name, value in base.items()}
     for name, value in packed.items():
         if name.endswith(_SCALE):
             continue
-        width = base[name].shape[-1] if name in base else 0
-        values = _parted(value, width) if value.dtype == np.uint8 else value
-        delta = values.astype(np.float32)
+        delta = np.asarray(value, np.float32)
         if name + _SCALE in packed:
-            delta = delta * np.asarray(packed[name + _SCALE], np.float32)[:, None]
+            width = base[name].shape[-1] if name in base else 0
+            delta = _parted(value, width) * np.asarray(packed[name + _SCALE], np.float32)[:, None]
         if name in weights and weights[name].shape == delta.shape:
             weights[name] = weights[name] + delta
         elif name + _SCALE in packed:
@@ -133,6 +132,27 @@ def unpack_difference(packed: dict[str, NDArray[np.generic]], base: Weights) -> 
         else:
             weights[name] = delta
     return weights
+
+
+def mix_weights(trained: Path, before: str | Path, share: float, out: Path, keep_fitted: bool = False) -> None:
+    """Write a copy of the folder ``trained`` to ``out`` whose weights are ``share`` of it and the rest of ``before``.
+
+    A share of 1 is the trained model, 0 the one that its training began with, whose general abilities a mix keeps
+    (LM-Cocktail, Xiao et al. 2024). What was fitted for the trained model is left out unless ``keep_fitted``: the weights of
+    a retriever's scores fit its mixes, whose cosines are of the same scale, and a reader's do not. Raises ModelError if the
+    two are not of one shape.
+    """
+    base, mixed = load_weights(find_model(before)), {}
+    if others := sorted(file.parent.name for file in trained.glob("*/*.safetensors")):
+        raise ModelError(f"{trained}: it has new layers ({', '.join(others)}), which no other model has to mix them with")
+    for name, value in load_tensors(trained / "model.safetensors").items():
+        start = base.get(uniform_name(name))
+        if start is None or start.shape != value.shape:
+            raise ModelError(f"{trained}: its {name} does not stand in {before}: only what was trained from it can be mixed")
+        mixed[name] = np.asarray(start + share * (value.astype(np.float32) - start), np.float32)
+    left_out = ["*.safetensors", "checkpoints", *([] if keep_fitted else [FITTED])]
+    shutil.copytree(trained, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*left_out))
+    write_bytes(out / "model.safetensors", save(mixed))
 
 
 def _joined(values: NDArray[np.int8]) -> NDArray[np.uint8]:

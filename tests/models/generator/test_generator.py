@@ -121,7 +121,7 @@ def test_answers_are_taken_in_chunks(generator: QuestionGenerator, monkeypatch: 
     rows = answers()
     blank = MarkedAnswer("", "a   fox", 2, 3)
     together = generator.generate([*rows, blank], "search")
-    monkeypatch.setattr("oreqa.models.generator.generator.CHUNK", 3)
+    monkeypatch.setattr("oreqa.models.generator.generator._CHUNK", 3)
     done: list[int] = []
     in_chunks = generator.generate([*rows, blank], "search", progress=part_of(done.append))
     assert [[q.text for q in row] for row in in_chunks] == [[q.text for q in row] for row in together]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oreqa.arguments import choice, count, is_list, kind_of, text_list
+from oreqa.arrays import Floats
 from oreqa.datasets.pairs import Candidate
 from oreqa.errors import InputError
 from oreqa.models.cross_encoder.inputs import CrossEncoderFolder, CrossEncoderInputs, read_cross_encoder_folder
@@ -19,10 +19,8 @@ from oreqa.models.model import LoadedModel
 from oreqa.models.names import CLASSIFIER, RERANKER, find_model
 from oreqa.progress import Progress, no_progress, show
 
-CHUNK = 64
+_CHUNK = 64
 """Questions scored together: enough to sort candidates by length, and few enough to keep their tokens in memory."""
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +103,8 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
             )
         scores = [np.zeros(len(of_question), np.float32) for of_question in lists]
         with show(progress, "scoring candidates", len(texts)) as advance:
-            for begin in range(0, len(texts), CHUNK):
-                chunk = range(begin, min(begin + CHUNK, len(texts)))
+            for begin in range(0, len(texts), _CHUNK):
+                chunk = range(begin, min(begin + _CHUNK, len(texts)))
                 owners = [(q, place) for q in chunk for place in range(len(lists[q]))]
                 windows = self._inputs.windows([(texts[q], lists[q][place]) for q, place in owners])
                 for number, (score,) in self._run(windows):

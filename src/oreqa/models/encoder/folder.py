@@ -36,7 +36,7 @@ vector is the mean of its tokens (Günther et al. 2024). ``cross_segment``: all 
 ROUTER = "router_config.json"
 """The file of sentence-transformers' Router, in a folder of two encoders."""
 
-QUESTIONS, PASSAGES = "query", "document"
+QUESTION_ROUTE, PASSAGE_ROUTE = "query", "document"
 """The Router's routes, which sentence-transformers' ``encode_query`` and ``encode_document`` take."""
 
 Cell = Literal["rnn", "gru", "lstm"]
@@ -98,7 +98,7 @@ class EncoderFolder(ModelFolder):
     query_token_type: int
     lower_case: bool
     route: str = ""
-    """Which of two encoders it is: QUESTIONS or PASSAGES."""
+    """Which of two encoders it is: QUESTION_ROUTE or PASSAGE_ROUTE."""
     questions: EncoderFolder | None = None
 
     @property
@@ -159,8 +159,9 @@ def _check_family(path: Path, settings: Mapping[str, Any]) -> None:
 def _two_encoders(path: Path) -> EncoderFolder:
     router = read_json_file(path / ROUTER)
     routes, types = router["structure"], router["types"]
-    if set(routes) != {QUESTIONS, PASSAGES}:
-        raise ModelError(f"{path}: its routes are {', '.join(sorted(routes))}; supported: {QUESTIONS} and {PASSAGES}")
+    if set(routes) != {QUESTION_ROUTE, PASSAGE_ROUTE}:
+        supported = f"{QUESTION_ROUTE} and {PASSAGE_ROUTE}"
+        raise ModelError(f"{path}: its routes are {', '.join(sorted(routes))}; supported: {supported}")
     first, *shared = _modules(path)
     if _class_name(first) not in ("Router", "Asym") or first[1] != path:
         raise ModelError(f"{path}: beside {ROUTER} the first module in modules.json must be Router, in the folder itself")
@@ -168,7 +169,7 @@ def _two_encoders(path: Path) -> EncoderFolder:
     for route, (transformer, *others) in routes.items():
         modules = [(str(types[name]), path / name) for name in (transformer, *others)]
         settings[route] = replace(_encoder_folder(path, path / transformer, [*modules, *shared]), route=route)
-    questions, passages = settings[QUESTIONS], settings[PASSAGES]
+    questions, passages = settings[QUESTION_ROUTE], settings[PASSAGE_ROUTE]
     if questions.width != passages.width:
         raise ModelError(
             f"{path}: vectors of questions have {questions.width} dimensions, those of passages {passages.width}"

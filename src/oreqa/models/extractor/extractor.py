@@ -13,16 +13,12 @@ from oreqa.arguments import count, passage_list
 from oreqa.core import Span
 from oreqa.models.extractor.inputs import ExtractorFolder, ExtractorInputs, read_extractor_folder
 from oreqa.models.graph.session import Session
-from oreqa.models.graph.windows import Tokens, Window, token_span
+from oreqa.models.graph.windows import Text, Tokens, Window, token_span
 from oreqa.models.model import LoadedModel
 from oreqa.text.whole_words import long_words, whole_words
 
-CHUNK = 256
+_CHUNK = 256
 """Passages read together: enough to sort them by length, and few enough to keep the scores small."""
-
-
-Text = tuple[str, str]
-"""A passage's title and text."""
 
 
 class Extractor(LoadedModel[ExtractorFolder]):
@@ -54,8 +50,8 @@ class Extractor(LoadedModel[ExtractorFolder]):
         k = count(k, "the number of spans")
         texts = passage_list(passages)
         spans: list[list[Span]] = []
-        for begin in range(0, len(texts), CHUNK):
-            spans += self._extract_chunk(texts[begin : begin + CHUNK], begin, k, overlapping)
+        for begin in range(0, len(texts), _CHUNK):
+            spans += self._extract_chunk(texts[begin : begin + _CHUNK], begin, k, overlapping)
         return spans
 
     def _extract_chunk(self, passages: Sequence[Text], begin: int, k: int, overlapping: bool) -> list[list[Span]]:

@@ -20,7 +20,7 @@ from oreqa.arrays import Floats
 from oreqa.errors import InputError
 from oreqa.models.graph.session import check_finite
 
-Ids = tuple[int, ...]
+TokenIds = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,9 @@ class Ending:
     forbidden: NDArray[np.intp]
     path: Path
 
-    def log_probabilities(self, logits: Floats, written: Sequence[Sequence[int]], repeats: Sequence[Counter[Ids]]) -> Floats:
+    def log_probabilities(
+        self, logits: Floats, written: Sequence[Sequence[int]], repeats: Sequence[Counter[TokenIds]]
+    ) -> Floats:
         """Return the log-probability ``[rows, vocabulary]`` of each token, -inf for those that cannot follow.
 
         ``written`` are the tokens of each row's question so far, the same number in all. No token follows itself, nor
@@ -146,7 +148,7 @@ class Ending:
         return scores
 
 
-def allowed_repeats(prefix: Sequence[int]) -> Counter[Ids]:
+def allowed_repeats(prefix: Sequence[int]) -> Counter[TokenIds]:
     """How often a question may write each repeat: as often as its prefix has the three tokens, or the token twice in a row.
 
     A number such as 1,000,000 repeats a pair, and a name such as Duran Duran a token.
@@ -154,11 +156,11 @@ def allowed_repeats(prefix: Sequence[int]) -> Counter[Ids]:
     return Counter(_triples(prefix)) + Counter(pair for pair in pairwise(prefix) if pair[0] == pair[1])
 
 
-def _triples(ids: Sequence[int]) -> Iterable[Ids]:
+def _triples(ids: Sequence[int]) -> Iterable[TokenIds]:
     return zip(ids, ids[1:], ids[2:], strict=False)
 
 
-def repeating_tokens(ids: Sequence[int], allowed: Counter[Ids]) -> set[int]:
+def repeating_tokens(ids: Sequence[int], allowed: Counter[TokenIds]) -> set[int]:
     """The tokens that would repeat the question's last, or a pair of it, more often than is allowed."""
     if not ids:
         return set()

@@ -39,7 +39,7 @@ ROWS, TOKENS = 32, 4096
 keys and values no longer fit into the caches."""
 
 
-CHUNK = 1024
+_CHUNK = 1024
 """Answers whose questions are generated together: enough to sort them by length, and few enough to keep their tokens."""
 
 
@@ -135,8 +135,8 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         _check_number(decoding, k)
         generated: list[list[GeneratedQuestion]] = []
         with show(progress, "generating questions", len(rows)) as advance, ThreadPoolExecutor(self._session.width) as pool:
-            for begin in range(0, len(rows), CHUNK):
-                chunk = slice(begin, begin + CHUNK)
+            for begin in range(0, len(rows), _CHUNK):
+                chunk = slice(begin, begin + _CHUNK)
                 generated += self._generate_chunk(pool, rows[chunk], styles[chunk], decoding, k, advance)
         return generated
 

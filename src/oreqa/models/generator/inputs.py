@@ -16,7 +16,7 @@ import numpy as np
 
 from oreqa.errors import ModelError
 from oreqa.models.generator.decoding import Ending
-from oreqa.models.generator.surface import Source, readable
+from oreqa.models.generator.surface import Writing, readable
 from oreqa.models.graph.windows import TITLE_TOKENS, Tokens, WindowInputs, token_span
 from oreqa.models.names import GENERATOR, MIN_TOKENS, ModelFolder, find_tokenizer, folder_settings, sound_settings
 
@@ -142,11 +142,11 @@ class GeneratorInputs(WindowInputs):
 
     def text(self, ids: Sequence[int], answer: MarkedAnswer) -> str:
         """Return a question as text, with its words written as in the answer's context and title."""
-        source = Source()
+        writing = Writing()
         tokens = self.tokenize((answer.context, answer.title))
         for text in (answer.context, answer.title):
-            source.add(text, tokens[text], self._pieces(tokens[text].ids))
-        return readable(self._pieces(ids), source)
+            writing.add(text, tokens[text], self._pieces(tokens[text].ids))
+        return readable(self._pieces(ids), writing)
 
     def _pieces(self, ids: Sequence[int]) -> list[str]:
         return [str(self._tokenizer.id_to_token(number)) for number in ids]

@@ -20,7 +20,7 @@ from oreqa.models.names import GENERATOR, MIN_TOKENS, FolderSettings, sound_sett
 
 ARCHITECTURES = ("BartForConditionalGeneration", "T5ForConditionalGeneration")
 
-STYLE = "question"
+ONLY_STYLE = "question"
 """The style of a model whose folder names none."""
 
 ANSWER_SHARE = 4
@@ -47,7 +47,7 @@ def read_seq2seq_folder(path: Path, config: dict[str, Any]) -> Seq2SeqFolder:
     """Read the settings of a BART's or T5's folder. Raises ModelError, with the reason, for damaged ones."""
     with sound_settings(path):
         settings = FolderSettings(path, GENERATOR, config, config.get("oreqa") or {})
-        styles = settings.oreqa.get("styles", [STYLE])
+        styles = settings.oreqa.get("styles", [ONLY_STYLE])
         if not isinstance(styles, list) or len(styles) != 1 or not isinstance(styles[0], str):
             raise ModelError(f"{path}: its setting styles is {styles!r}; it must be a list of one name")
         return Seq2SeqFolder(

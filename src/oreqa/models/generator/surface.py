@@ -38,7 +38,7 @@ _FUNCTION_WORDS = frozenset(_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a source, or a mark of punctuation: as the tokenizer has it, and as it is written.
+    """A word of a writing, or a mark of punctuation: as the tokenizer has it, and as it is written.
 
     ``spaced`` says whether there is a space before it, ``first`` whether it begins a sentence.
     """
@@ -50,7 +50,7 @@ class Word:
 
 
 @dataclass(slots=True)
-class Source:
+class Writing:
     """What is known of the way in which a passage and its title write words."""
 
     words: list[Word] = field(default_factory=list)
@@ -95,14 +95,14 @@ def _words(text: str, tokens: Tokens, pieces: Sequence[str]) -> Iterable[Word]:
         key, end = "", stop
 
 
-def readable(pieces: Sequence[str], source: Source) -> str:
+def readable(pieces: Sequence[str], writing: Writing) -> str:
     """Return a question as text, cased and spaced; if it ends with a question mark, it begins with a capital letter."""
     keys = join_pieces(pieces)
-    places = _aligned(keys, source)
+    places = _aligned(keys, writing)
     text = ""
-    spaces = _Spaces(keys, places, source)
+    spaces = _Spaces(keys, places, writing)
     for number in range(len(keys)):
-        written = _written(keys, places, number, source)
+        written = _written(keys, places, number, writing)
         text += " " + written if spaces.before(number) and number else written
     return text[:1].upper() + text[1:] if text.endswith("?") and text.split()[0].islower() else text
 
@@ -118,27 +118,27 @@ def join_pieces(pieces: Iterable[str]) -> list[str]:
     return words
 
 
-def _aligned(keys: Sequence[str], source: Source) -> list[int | None]:
+def _aligned(keys: Sequence[str], writing: Writing) -> list[int | None]:
     """The place in the source of each word that stands beside the same word there, as far as possible in one piece."""
     places: list[int | None] = []
     before: int | None = None
     for number, key in enumerate(keys):
-        if before is not None and source.words[before + 1].key == key:
+        if before is not None and writing.words[before + 1].key == key:
             before += 1
         else:
-            before = source.pairs.get((key, keys[number + 1])) if number + 1 < len(keys) else None
+            before = writing.pairs.get((key, keys[number + 1])) if number + 1 < len(keys) else None
         places.append(before)
     return places
 
 
-def _written(keys: Sequence[str], places: Sequence[int | None], number: int, source: Source) -> str:
+def _written(keys: Sequence[str], places: Sequence[int | None], number: int, writing: Writing) -> str:
     """How a word is written: as in its place, else as inside of the source's sentences, else as where they begin.
 
     A word that is not in the source is written as its plural or singular there.
     """
     key, place = keys[number], places[number]
     if place is not None:
-        word = source.words[place]
+        word = writing.words[place]
         continues = number > 0 and places[number - 1] == place - 1
         if not word.first or continues:
             return word.written
@@ -146,14 +146,14 @@ def _written(keys: Sequence[str], places: Sequence[int | None], number: int, sou
         return key.capitalize()
     if number and keys[number - 1] == "'" and key in _AFTER_APOSTROPHE:
         return key
-    if inside := source.inside.get(key):
+    if inside := writing.inside.get(key):
         return inside.most_common(1)[0][0]
     if key in _FUNCTION_WORDS:
         return key
-    if beginning := source.beginning.get(key):
+    if beginning := writing.beginning.get(key):
         return beginning.most_common(1)[0][0]
     other = key[:-1] if key.endswith("s") else key + "s"
-    if (inside := source.inside.get(other)) and all(written.istitle() for written in inside):
+    if (inside := writing.inside.get(other)) and all(written.istitle() for written in inside):
         return key.capitalize()
     return key
 
@@ -164,7 +164,7 @@ class _Spaces:
 
     keys: Sequence[str]
     places: Sequence[int | None]
-    source: Source
+    writing: Writing
     open_quotes: set[str] = field(default_factory=set)
     after_opening: bool = False
 
@@ -174,7 +174,7 @@ class _Spaces:
         space = self._by_rule(number, left, right)
         place = self.places[number]
         if number and place is not None and self.places[number - 1] == place - 1:
-            return self.source.words[place].spaced
+            return self.writing.words[place].spaced
         return space
 
     def _by_rule(self, number: int, left: str, right: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from oreqa.errors import ModelError
-from oreqa.models.graph.layers import Graph, Tensors, activate, embed_tokens, first_token, ints, token_inputs
+from oreqa.models.graph.layers import Constants, Graph, activate, embed_tokens, first_token, ints, token_inputs
 from oreqa.models.graph.quiet_openvino import op, ov
 from oreqa.models.names import whole_number
 
@@ -37,7 +37,7 @@ def bert_graph(
 
     Raises ModelError if a tensor is missing or does not have the shape that ``config`` implies.
     """
-    tensors = Tensors(folder, weights, config)
+    tensors = Constants(folder, weights, config)
     heads, depth = (whole_number(config, name, folder, minimum=1) for name in ("num_attention_heads", "num_hidden_layers"))
     if tensors.width % heads:
         raise ModelError(f"{folder}: its hidden_size {tensors.width} is not a multiple of its num_attention_heads {heads}")
@@ -61,7 +61,9 @@ def _padding_bias(mask: Any) -> Any:
 class _Layers:
     """Adds Transformer layers to a graph; ``inputs`` are those of a graph that keeps keys and values, else None."""
 
-    def __init__(self, tensors: Tensors, heads: int, bias: Any, inputs: Mapping[str, Any] | None, eight_bits: bool) -> None:
+    def __init__(
+        self, tensors: Constants, heads: int, bias: Any, inputs: Mapping[str, Any] | None, eight_bits: bool
+    ) -> None:
         self.sinks: list[Any] = []
         self._tensors, self._bias, self._inputs, self._eight_bits = tensors, bias, inputs, eight_bits
         self._heads, self._width = heads, tensors.width // heads

@@ -43,7 +43,7 @@ class Graph:
         return ov.Model(results, list(self.sinks), list(inputs.values()), "bert")
 
 
-class Tensors:
+class Constants:
     """The weights of the model in ``folder`` as constants of a graph, their shapes checked."""
 
     def __init__(self, folder: Path, weights: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> None:
@@ -86,7 +86,7 @@ def token_inputs() -> dict[str, Any]:
     return {name: op.parameter([-1, -1], np.int64, name) for name in ("input_ids", "attention_mask", "token_type_ids")}
 
 
-def embed_tokens(tensors: Tensors, inputs: Mapping[str, Any], position_ids: Any | None = None) -> tuple[Any, Any]:
+def embed_tokens(tensors: Constants, inputs: Mapping[str, Any], position_ids: Any | None = None) -> tuple[Any, Any]:
     """BERT's embeddings of the tokens, ``[batch, tokens, width]``, and those of all words, ``[vocabulary, width]``.
 
     Without ``position_ids`` (``[batch, tokens]``) the positions count from 0.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from oreqa.errors import ModelError
-from oreqa.models.graph.layers import Graph, Tensors, embed_tokens, ints, token_inputs
+from oreqa.models.graph.layers import Constants, Graph, embed_tokens, ints, token_inputs
 from oreqa.models.graph.quiet_openvino import op
 from oreqa.models.names import whole_number
 
@@ -23,7 +23,7 @@ def recurrent_graph(folder: Path, weights: Mapping[str, np.ndarray], config: Map
 
     Raises ModelError if a tensor is missing or does not have the shape that ``config`` implies.
     """
-    tensors, cell = Tensors(folder, weights, config), config["cell"]
+    tensors, cell = Constants(folder, weights, config), config["cell"]
     depth = whole_number(config, "num_hidden_layers", folder, minimum=1)
     if tensors.width % 2:
         raise ModelError(f"{folder}: its hidden_size {tensors.width} must be even, half of it for each direction")
@@ -39,7 +39,7 @@ def recurrent_graph(folder: Path, weights: Mapping[str, np.ndarray], config: Map
     return Graph(inputs, x, words)
 
 
-def _direction(x: Any, tensors: Tensors, cell: str, name: str) -> Any:
+def _direction(x: Any, tensors: Constants, cell: str, name: str) -> Any:
     """One direction of a layer, padding and all: ``[batch, tokens, width]`` to ``[batch, tokens, width / 2]``.
 
     OpenVINO's CPU plugin takes no heed of the sequences' lengths, so that it can read only from the front.

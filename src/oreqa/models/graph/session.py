@@ -15,8 +15,8 @@ from oreqa.errors import ModelError
 BATCH_TOKENS = 1024
 """Most tokens in a batch, padding included: enough for efficient matrix products, few enough for the CPU caches."""
 
-MIN_TOKENS, MIN_BATCHES = 128, 8
-"""A small workload is split into about MIN_BATCHES batches of at least MIN_TOKENS tokens, so that all cores get work."""
+_MIN_TOKENS, _MIN_BATCHES = 128, 8
+"""A small workload is split into about _MIN_BATCHES batches of at least _MIN_TOKENS tokens, so that all cores get work."""
 
 DEVICES = ("cpu", "cuda")
 
@@ -46,7 +46,7 @@ def batches_by_length(lengths: Sequence[int]) -> Iterator[NDArray[np.intp]]:
 
     Batching inputs of similar length keeps padding short.
     """
-    limit = min(BATCH_TOKENS, max(MIN_TOKENS, sum(lengths) // MIN_BATCHES))
+    limit = min(BATCH_TOKENS, max(_MIN_TOKENS, sum(lengths) // _MIN_BATCHES))
     order = np.argsort([-length for length in lengths], kind="stable")
     begin = 0
     while begin < len(order):

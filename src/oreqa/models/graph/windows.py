@@ -17,6 +17,9 @@ QUESTION_TOKENS, TITLE_TOKENS = 64, 24
 """Maximum lengths of questions and titles. They are cut further, the title first, if less than half of the window would be
 left for the passage, or for the span to be shown in it."""
 
+Text = tuple[str, str]
+"""A passage's title and text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:

@@ -13,7 +13,7 @@ from oreqa.arguments import count, is_list, kind_of, text_list, title_and_text
 from oreqa.core import Span
 from oreqa.errors import InputError
 from oreqa.models.graph.session import Session
-from oreqa.models.graph.windows import Tokens, Window
+from oreqa.models.graph.windows import Text, Tokens, Window
 from oreqa.models.model import LoadedModel
 from oreqa.models.reader.inputs import ReaderFolder, ReaderInputs, read_reader_folder
 from oreqa.models.reader.spans import TokenSpan, WindowLogits, best_spans
@@ -25,9 +25,6 @@ CHUNK = 64
 
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _SECTION_NUMBER = re.compile(r"^[ \t]*\d{1,3}(?:\.\d{1,3})+[.)](?=[ \t])", re.MULTILINE)
-
-Text = tuple[str, str]
-"""A passage's title and text."""
 
 
 class Reader(LoadedModel[ReaderFolder]):

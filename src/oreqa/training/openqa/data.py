@@ -22,7 +22,7 @@ from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.graph.cache import cached_fingerprint
-from oreqa.models.reader.reader import Text
+from oreqa.models.graph.windows import Text
 from oreqa.progress import Advance, Progress
 from oreqa.provenance import fingerprint
 

@@ -7,13 +7,12 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from transformers import AutoConfig, BertConfig
+from transformers import BertConfig
 from transformers.activations import ACT2FN
 
-from oreqa.errors import ModelError
 from oreqa.files import write_json
 from oreqa.models.encoder.module import DualEncoder, Tower
-from oreqa.models.names import CROSS, check_kind, load_tensors, read_config
+from oreqa.models.names import CROSS
 
 _KIND = "cross-encoder of an alignment"
 """What a saved one says that it is."""
@@ -110,24 +109,3 @@ def save_cross(cross: CrossSide, out: Path) -> None:
     )
     config = cross.tower.bert.config.to_dict()
     write_json(folder / "config.json", config | {"oreqa": {**config["oreqa"], "kind": _KIND}})
-
-
-def load_cross(model: Path) -> CrossSide:
-    """The cross-encoder that was saved with a model, in its mode for evaluation.
-
-    Raises ModelError if there is none, or if it is damaged.
-    """
-    folder = model / CROSS
-    check_kind(folder, read_config(folder), _KIND)
-    tensors = {name: torch.from_numpy(value) for name, value in load_tensors(folder / "model.safetensors").items()}
-    try:
-        config = AutoConfig.from_pretrained(folder)
-        cross = CrossSide(config, config.oreqa.get("similarity") != "dot")
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{folder}: its config.json is no encoder's ({type(error).__name__}: {error})") from error
-    try:
-        cross.load_state_dict(tensors)
-    except RuntimeError as error:
-        raise ModelError(f"{folder}: its tensors do not fit its config.json") from error
-    cross.eval()
-    return cross

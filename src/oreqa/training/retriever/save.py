@@ -10,7 +10,7 @@ from torch import nn
 from transformers import BertConfig
 
 from oreqa.files import write_json
-from oreqa.models.encoder.folder import PASSAGES, QUESTIONS, ROUTER, EncoderFolder
+from oreqa.models.encoder.folder import PASSAGE_ROUTE, QUESTION_ROUTE, ROUTER, EncoderFolder
 from oreqa.models.encoder.module import DualEncoder, RecurrentModel, Tower
 from oreqa.models.fitted import encoder_fitted, write_fitted
 from oreqa.models.graph.cache import cached_fingerprint
@@ -30,7 +30,7 @@ def save_encoder(
         modules = _save_tower(out, "", model.passages, model.config, origin, pooling, max_tokens)
         rows = list(modules.items())
     else:
-        towers = {PASSAGES: (model.passages, origin), QUESTIONS: (model.questions, origin.questions or origin)}
+        towers = {PASSAGE_ROUTE: (model.passages, origin), QUESTION_ROUTE: (model.questions, origin.questions or origin)}
         saved = {
             route: _save_tower(out, f"{route}_", tower, model.config, of_tower, pooling, max_tokens)
             for route, (tower, of_tower) in towers.items()
@@ -38,7 +38,7 @@ def save_encoder(
         router = {
             "types": {name: kind for modules in saved.values() for name, kind in modules.items()},
             "structure": {route: list(modules) for route, modules in saved.items()},
-            "parameters": {"default_route": PASSAGES, "allow_empty_key": True},
+            "parameters": {"default_route": PASSAGE_ROUTE, "allow_empty_key": True},
         }
         write_json(out / ROUTER, router)
         rows = [("", f"{_MODULES}.Router")]
