@@ -1,5 +1,3 @@
-"""The functions do what the commands do: the same files, the same figures, the same words."""
-
 from __future__ import annotations
 
 import json
@@ -16,7 +14,6 @@ import oreqa.evaluation
 import oreqa.generation
 import oreqa.mining
 from oreqa.cli import app
-from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.errors import InputError
 from oreqa.evaluation import (
     evaluate_answers,
@@ -25,12 +22,11 @@ from oreqa.evaluation import (
     evaluate_generator,
     evaluate_openqa,
     evaluate_reqa,
-    open_answers,
 )
 from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
-from oreqa.mining import mine_negatives, mine_predictions, mine_silver
-from oreqa.models.graph.precision import encoder_precision, heads_precision, offered_precisions
+from oreqa.mining import mine_negatives
+from oreqa.models.graph.precision import encoder_precision, heads_precision
 
 
 def run(*arguments: object) -> dict[str, Any]:
@@ -179,83 +175,6 @@ def test_openqa_and_answers(squad_file: Path, tiny: Path, tiny_reader: Path, tin
 
 
 @pytest.mark.slow
-def test_an_interrupted_reading_goes_on(
-    squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments: dict[str, Any] = {"model": tiny, "reader": tiny_reader, "span_reranker": None}
-    monkeypatch.setattr(open_answers, "CHUNK", 16)
-    whole = evaluate_openqa(squad_file, tmp_path / "whole", **arguments)
-    read, questions_read = open_answers.read_answers, []
-
-    def fail_once(reader: Any, reranker: Any, questions: list[str], *rest: Any) -> Any:
-        if len(questions_read) == 32:
-            questions_read.append("interrupted")
-            raise KeyboardInterrupt
-        questions_read.extend(questions)
-        return read(reader, reranker, questions, *rest)
-
-    monkeypatch.setattr(open_answers, "read_answers", fail_once)
-    with pytest.raises(KeyboardInterrupt):
-        evaluate_openqa(squad_file, tmp_path / "run", **arguments)
-    assert not (tmp_path / "run" / "metrics.json").exists()
-    again = evaluate_openqa(squad_file, tmp_path / "run", **arguments)
-    assert len(questions_read) == 48 + 1  # no question was read twice
-    same_run(again, tmp_path / "run", whole, tmp_path / "whole")
-    assert not (tmp_path / "run" / "reading.jsonl").exists()
-
-
-def test_a_reading_begins_anew_under_other_titles(
-    squad_file: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    titles: list[str] = []
-    read = open_answers.read_answers
-
-    def interrupted(*_: Any) -> Any:
-        raise KeyboardInterrupt
-
-    def read_titles(reader: Any, reranker: Any, questions: Any, passages: Any, *rest: Any) -> Any:
-        titles.extend(passage.title for of_question in passages for passage in of_question)
-        return read(reader, reranker, questions, passages, *rest)
-
-    arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None, "gold_passages": True}
-    monkeypatch.setattr(open_answers, "CHUNK", 40)  # two chunks
-    monkeypatch.setattr(open_answers, "read_answers", lambda *rest: interrupted() if titles else read_titles(*rest))
-    with pytest.raises(KeyboardInterrupt):
-        evaluate_openqa(squad_file, tmp_path / "run", **arguments)
-    assert len(titles) == 40
-    squad_file.write_text(squad_file.read_text().replace("story_", "tale_"))
-    monkeypatch.setattr(open_answers, "read_answers", read_titles)
-    evaluate_openqa(squad_file, tmp_path / "run", **arguments)
-    assert len(titles) == 40 + 48
-
-
-def test_a_reading_begins_anew_in_another_precision(
-    squad_file: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = next((name for name in offered_precisions() if name != heads_precision()), None)
-    if other is None:
-        pytest.skip("this processor offers one precision")
-    read, calls = open_answers.read_answers, []
-
-    def fail_once(*rest: Any) -> Any:
-        calls.append(rest)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return read(*rest)
-
-    monkeypatch.setattr(open_answers, "CHUNK", 30)  # two chunks
-    monkeypatch.setattr(open_answers, "read_answers", fail_once)
-    arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None, "gold_passages": True, "passages": 5}
-    with pytest.raises(KeyboardInterrupt):
-        evaluate_openqa(squad_file, tmp_path / "run", **arguments)
-    monkeypatch.setenv("OREQA_PRECISION", other)
-    summary = evaluate_openqa(squad_file, tmp_path / "run", **arguments)
-    assert summary["settings"]["precision"] == {"reader": other}
-    assert summary["model"] == summary["settings"]["model"] == DEFAULT_ENCODER
-    assert len(calls) == 2 + 2
-
-
-@pytest.mark.slow
 def test_negatives_and_the_classifier(squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path) -> None:
     pairs, same = tmp_path / "f.jsonl", tmp_path / "c.jsonl"
     mined = mine_negatives(squad_file, pairs, draw=12, model=tiny, seed=4)
@@ -265,27 +184,6 @@ def test_negatives_and_the_classifier(squad_file: Path, tiny: Path, tiny_classif
     summary = evaluate_classifier(pairs, tmp_path / "f", classifier=tiny_classifier, model=tiny)
     common = ("--data", pairs, "--classifier", tiny_classifier, "--model", tiny)
     same_run(summary, tmp_path / "f", run("eval", "classifier", *common, "--out", tmp_path / "c"), tmp_path / "c")
-
-
-@pytest.mark.slow
-def test_silver_and_predictions(
-    squad_file: Path, tiny: Path, tiny_classifier: Path, tiny_reader: Path, tmp_path: Path
-) -> None:
-    mined = mine_silver(
-        tmp_path / "f.jsonl", data=squad_file, classifier=tiny_classifier, k=4, min_probability=0.3, model=tiny, draw=9
-    )
-    counts = run(
-        "mine", "silver", "--data", squad_file, "--classifier", tiny_classifier, "-k", 4, "--min-probability", 0.3,
-        "--model", tiny, "--draw", 9, "--out", tmp_path / "c.jsonl",
-    )  # fmt: skip
-    assert (tmp_path / "f.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
-    assert counts["questions"] == mined.questions == 9
-    assert (counts["gold"], counts["silver"]) == (len(mined.of_source("gold")), len(mined.of_source("silver")))
-    assert counts["silver"] > 0
-    number = mine_predictions(squad_file, tmp_path / "f", reader=tiny_reader, passages=2, k=7, draw=5)
-    common = ("--data", squad_file, "--reader", tiny_reader, "--passages", 2, "-k", 7, "--draw", 5)
-    assert run("mine", "predictions", *common, "--out", tmp_path / "c")["questions"] == number == 5
-    assert (tmp_path / "f").read_bytes() == (tmp_path / "c").read_bytes()
 
 
 def test_wrong_numbers_and_modes_are_refused_before_anything_is_read(tmp_path: Path) -> None:
@@ -313,53 +211,6 @@ def test_wrong_numbers_and_modes_are_refused_before_anything_is_read(tmp_path: P
     numbers = {"reranking": np.float32(0.5), "rerank_spans": 5.0, "alone": 1, "aggregate": False}
     with pytest.raises(InputError, match="give a SQuAD file"):
         evaluate_openqa(nowhere, tmp_path / "o", passages=np.int64(3), combine=numbers)
-
-
-def test_wrong_arguments_of_mining_are_refused_before_anything_is_read(tmp_path: Path) -> None:
-    nowhere: Any = tmp_path / "nowhere"
-    for arguments, message in (
-        ({"draw": -1}, "draw is -1; it must be a whole number from 1"),
-        ({"draw": 2.5}, r"draw is 2\.5; it must be a whole number from 1"),
-        ({"passages": 0}, "passages is 0; it must be a whole number from 1"),
-        ({"k": 0}, "k is 0; it must be a whole number from 1"),
-        ({"seed": "x"}, "seed is 'x'; it must be a whole number from 0"),
-    ):
-        with pytest.raises(InputError, match=message):
-            mine_predictions(nowhere, tmp_path / "o", **arguments)
-    for arguments, message in (
-        ({"draw": -1}, "draw is -1; it must be a whole number from 1"),
-        ({"seed": "x"}, "seed is 'x'; it must be a whole number from 0"),
-    ):
-        with pytest.raises(InputError, match=message):
-            mine_negatives(nowhere, tmp_path / "o", **arguments)
-        with pytest.raises(InputError, match=message):
-            mine_silver(tmp_path / "o", data=nowhere, **arguments)
-    for arguments, message in (
-        ({"min_probability": "a"}, "min_probability is 'a'; it must lie between 0 and 1"),
-        ({"min_probability": 5}, "min_probability is 5; it must lie between 0 and 1"),
-        ({"k": 0}, "k is 0; it must be a whole number from 1"),
-        ({"mode": "fuzzy"}, "no mode 'fuzzy': choose hybrid, dense, sparse"),
-        ({"split": "dev"}, "are for data: leave them out"),
-        ({"held_out": True}, "are for data: leave them out"),
-        ({"draw": 5}, "are for data: leave them out"),
-        ({"seed": 1}, "are for data: leave them out"),
-        ({"work": nowhere}, "are for data: leave them out"),
-        ({"model": nowhere}, "are for data: leave them out"),
-        ({"questions": "\ud800"}, "questions: number 1 holds half of a surrogate pair"),
-        ({"questions": ["who", "a \udcff"]}, "questions: number 2 holds half of a surrogate pair"),
-    ):
-        with pytest.raises(InputError, match=message):
-            mine_silver(tmp_path / "o", **{"questions": ["who"], "index": nowhere, **arguments})
-
-
-def test_a_question_mined_as_a_string_is_one_question(
-    library: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path
-) -> None:
-    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
-    mined = mine_silver(
-        tmp_path / "s", questions="hea", index=tmp_path / "kb", classifier=tiny_classifier, min_probability=0
-    )
-    assert (mined.questions, {row["question"] for row in mined.rows}) == (1, {"hea"})
 
 
 def test_arguments_that_would_be_ignored_are_refused(

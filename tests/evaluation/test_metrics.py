@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from oreqa.evaluation.metrics import gold_ranks, mean_metrics, question_metrics
+from oreqa.evaluation.metrics import (
+    average_precision,
+    best_threshold,
+    calibration,
+    calibration_error,
+    gold_ranks,
+    mean_metrics,
+    question_metrics,
+)
 
 
 def test_a_constant_scorer_scores_as_chance() -> None:
@@ -42,3 +50,31 @@ def test_mrr_is_cut_and_uncut() -> None:
 def test_means() -> None:
     assert mean_metrics([{"mrr": 1.0}, {"mrr": 0.5}, {"mrr": 0.0}]) == {"mrr": 50.0}
     assert mean_metrics([]) == {}
+
+
+def test_average_precision_is_that_of_scikit_learn() -> None:
+    sklearn = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 10, 200):
+        for _ in range(20):
+            labels = rng.random(size) < 0.3
+            scores = rng.integers(0, 8, size) / 4  # with ties
+            if labels.any():
+                assert average_precision(scores, labels) == pytest.approx(sklearn.average_precision_score(labels, scores))
+    assert average_precision(np.zeros(3), np.zeros(3, bool)) == 0
+
+
+def test_the_best_threshold_is_that_of_trying_all() -> None:
+    rng = np.random.default_rng(1)
+    for size in (1, 2, 9, 40):
+        for _ in range(20):
+            labels, scores = rng.random(size) < 0.4, rng.integers(0, 6, size).astype(float)
+            tried = [np.mean((scores >= t) == labels) for t in (*scores, np.inf)]
+            assert np.mean((scores >= best_threshold(scores, labels)) == labels) == max(tried)
+
+
+def test_calibration() -> None:
+    p, labels = np.array([0.05, 0.05, 0.95, 1.0]), np.array([False, True, True, True])
+    rows = calibration(p, labels)
+    assert [(row.share, row.accuracy) for row in rows] == [(0.5, 0.5), (0.5, 1.0)]
+    assert calibration_error(p, labels) == pytest.approx(0.5 * 0.45 + 0.5 * 0.025)

@@ -1,43 +1,91 @@
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from oreqa.answering import Answerer
-from oreqa.answering.answerer import Reply
-from oreqa.cli import app
-from oreqa.core import Answer, Hit, Passage, Sentence
 from oreqa.datasets.questions import OpenQuestion, load_question_list
 from oreqa.errors import InputError
-from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.open_scores import (
     Prediction,
     check_documents,
     expect_refusals,
     grouped_metrics,
+    has_answer,
     is_document,
     is_right,
     passage_rank,
     refusal_metrics,
+    reranking_analysis,
+    retrieval_accuracy,
+    score_open,
+    score_predictions,
     score_replies,
 )
-from oreqa.evaluation.report import write_report
-from oreqa.index.ingest import index_files
-from oreqa.index.search import Index
-from oreqa.index.store import Settings
-from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.reader.reader import Reader
 
+QUESTION = OpenQuestion("1", "who", ("The Fox", "dog"))
+PATTERN = OpenQuestion("2", "when", (), r"19\d\d")
 HEARTS = OpenQuestion("1", "How many hearts?", ("three", "3 hearts"), document="octopus.md", collection="sea", kind="fact")
 NOTHING = OpenQuestion("2", "How many ears?", (), collection="sea", kind="unanswerable")
 YEAR = OpenQuestion("3", "When?", (), r"19\d\d", collection="war", kind="fact")
+
+
+def obviously_right(answer: str, accepted: Sequence[str]) -> bool:
+    words = [word for word in answer.lower().replace(".", "").split() if word not in ("a", "an", "the")]
+    for text in accepted:
+        if answer.strip() == text.strip() != "":
+            return True
+        own = [word for word in text.lower().replace(".", "").split() if word not in ("a", "an", "the")]
+        for start in range(len(words)):
+            if own and words[start : start + len(own)] == own and len(words) <= 3 * len(own):
+                return True
+    return False
+
+
+def test_answers_and_patterns_score() -> None:
+    assert score_open(QUESTION, "fox").em == 1
+    assert score_open(QUESTION, "fox dog").f1 == pytest.approx(2 / 3)
+    assert score_open(PATTERN, "1912").em == 1
+    assert score_open(PATTERN, "in 1912").em == 0
+    assert score_open(PATTERN, "").em == 0
+
+
+def test_a_passage_holds_an_answer_by_its_words() -> None:
+    assert has_answer("It is the FOX's", QUESTION)
+    assert not has_answer("It is the foxes", QUESTION)
+    assert has_answer("caf\u00e9", OpenQuestion("", "", ("cafe\u0301",)))
+    assert not has_answer("anything", OpenQuestion("", "", ("",)))
+    assert has_answer("in 1912", PATTERN)
+
+
+def test_metrics_of_a_question() -> None:
+    rows = [
+        Prediction([("cat", 2.0), ("fox", 1.0)], "fox", [("p", "a cat", 0.5), ("q", "the fox", 0.4)]),  # broken
+        Prediction([("1912", 2.0), ("x", 1.0)], "x", [("p", "in 1912", 0.5)]),  # mended
+        Prediction([], "", []),
+    ]
+    results = score_predictions([QUESTION, PATTERN, QUESTION], rows)
+    assert [r.metrics["em"] for r in results] == [0, 1, 0]
+    assert results[0].metrics["em@3"] == 1
+    assert (results[0].metrics["acc@1"], results[1].metrics["acc@1"]) == (0, 1)
+    assert [list(r.ranks) for r in results[:2]] == [[2], [1]]
+    assert reranking_analysis(results, 5) == {"right_before": 1, "mendable": 1, "mended": 1, "broken": 1}
+
+
+def test_retrieval_is_judged_by_the_questions_that_have_an_answer() -> None:
+    questions = [QUESTION, OpenQuestion("3", "who", ()), PATTERN]
+    rows = [
+        Prediction([("fox", 1.0)], "fox", [("p", "the fox", 0.5)]),
+        Prediction([], "", [("p", "a cat", 0.5)]),
+        Prediction([], "", [("p", "a cat", 0.5)]),
+    ]
+    results = score_predictions(questions, rows)
+    assert not any("acc@1" in result.metrics for result in results)
+    assert retrieval_accuracy(questions, rows) == {"acc@1": 50.0}
+    assert [(result.metrics["em"], result.metrics["em_before"]) for result in results] == [(1, 1), (1, 1), (0, 0)]
 
 
 @pytest.mark.parametrize(
@@ -70,18 +118,6 @@ def test_answers_of_punctuation_are_right_as_they_are_and_refusals_are_not() -> 
     assert not is_right("?", mark)
     (row,) = score_replies([mark], [Prediction([], "", [])])
     assert row.metrics == {"em": 0, "f1": 0, "right": 0, "refused": 1}
-
-
-def obviously_right(answer: str, accepted: Sequence[str]) -> bool:
-    words = [word for word in answer.lower().replace(".", "").split() if word not in ("a", "an", "the")]
-    for text in accepted:
-        if answer.strip() == text.strip() != "":
-            return True
-        own = [word for word in text.lower().replace(".", "").split() if word not in ("a", "an", "the")]
-        for start in range(len(words)):
-            if own and words[start : start + len(own)] == own and len(words) <= 3 * len(own):
-                return True
-    return False
 
 
 def test_right_answers_are_those_of_an_obvious_version() -> None:
@@ -177,85 +213,6 @@ def test_groups_have_their_own_metrics_and_none_of_no_question() -> None:
     assert grouped_metrics(questions[3:], results[3:]) == {}
 
 
-def test_an_interrupted_run_goes_on_and_refusals_are_empty(
-    library: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-
-    def reply(self: Answerer, texts: Sequence[str]) -> list[Reply]:
-        if "q16" in texts and not asked[16:]:
-            asked.append("interrupted")
-            raise KeyboardInterrupt
-        asked.extend(texts)
-        sentence = Sentence("s", 0, 1)
-        hits = [Hit(1.0, _passage(text), sentence, 0, 0, {}) for text in texts]
-        answers = [() if t == "q3" else (Answer(t, 0, 1, 0.5, sentence, _passage(t), 2.0, {}),) for t in texts]
-        return [
-            Reply(of_question, (hit,) * 9, best=next(iter(of_question), None))
-            for of_question, hit in zip(answers, hits, strict=True)
-        ]
-
-    monkeypatch.setattr(Answerer, "reply", reply)
-    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
-    data, out = tmp_path / "q.jsonl", tmp_path / "run"
-    data.write_text("".join(json.dumps({"id": str(n), "question": f"q{n}", "answers": []}) + "\n" for n in range(20)))
-
-    def evaluate(reader: Path = tiny_reader) -> dict[str, object]:
-        return evaluate_openqa(data, out, reader=reader, span_reranker=None, index=tmp_path / "kb")
-
-    with pytest.raises(KeyboardInterrupt):
-        evaluate()
-    assert not (out / "metrics.json").exists()
-    metrics = evaluate()
-    assert asked == [f"q{n}" for n in range(16)] + ["interrupted"] + [f"q{n}" for n in range(16, 20)]  # none twice
-    assert not (out / "asking.jsonl").exists()
-    assert (metrics["unanswerable"], metrics["refused_unanswerable"]) == (20, 5.0)
-    assert metrics["model"] == str(tiny)  # the index's own
-    predictions = json.loads((out / "predictions.json").read_text())
-    assert predictions == {str(n): "" if n == 3 else f"q{n}" for n in range(20)}
-    rows = [line.split() for line in (out / "run.trec").read_text().splitlines()]
-    assert [row[2] for row in rows if row[0] == "7"] == ["of_q7"]  # five of its passages were read
-    of_q7 = json.loads((out / "per_question.jsonl").read_text().splitlines()[7])
-    assert [row["candidate"] for row in of_q7["top"]] == ["of q7"] * 3
-    assert of_q7["best"] == {"text": "q7", "confidence": 0.5}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("owner", "name"), [(Index, "fingerprint"), (CrossEncoder, "fingerprint"), (Reader, "fingerprint")])
-def test_questions_are_asked_anew_of_another_model(
-    owner: type,
-    name: str,
-    library: Path,
-    tiny: Path,
-    tiny_reader: Path,
-    tiny_classifier: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[str] = []
-
-    def reply(self: Answerer, texts: Sequence[str]) -> list[Reply]:
-        asked.extend(texts)
-        if len(asked) == 10:
-            raise KeyboardInterrupt
-        return [Reply((), ())] * len(texts)
-
-    monkeypatch.setattr(Answerer, "reply", reply)
-    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
-    data = tmp_path / "q.jsonl"
-    data.write_text("".join(json.dumps({"id": str(n), "question": f"q{n}", "answers": []}) + "\n" for n in range(10)))
-    arguments: dict[str, Any] = {"index": tmp_path / "kb", "reader": tiny_reader, "hit_reranker": tiny_classifier}
-    with pytest.raises(KeyboardInterrupt):
-        evaluate_openqa(data, tmp_path / "run", span_reranker=None, rerank_hits=2, **arguments)
-    monkeypatch.setattr(owner, name, property(lambda self: "another model under the same name"))
-    evaluate_openqa(data, tmp_path / "run", span_reranker=None, rerank_hits=2, **arguments)
-    assert asked[10:] == [f"q{n}" for n in range(10)]
-
-
-def _passage(name: str) -> Passage:
-    return Passage(f"of {name}", "", "", "text", 0, 4, ())
-
-
 def test_lists_say_what_is_to_be_refused(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     path.write_text(
@@ -269,62 +226,3 @@ def test_lists_say_what_is_to_be_refused(tmp_path: Path) -> None:
     path.write_text('{"question": "a", "answers": [], "document": 3}\n')
     with pytest.raises(InputError, match="line 1"):
         load_question_list(path)
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def test_eval_openqa_answers_as_ask_does(library: Path, tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
-    rows = [
-        {
-            "id": "1",
-            "question": "hearts of the octopus",
-            "answers": ["three"],
-            "document": "octopus.md",
-            "collection": "sea",
-        },
-        {"id": "2", "question": "sting of drones", "answers": ["no"], "document": "bees.txt", "collection": "land"},
-        {"id": "3", "question": "price of the tent", "answers": [], "collection": "land"},
-    ]
-    data = tmp_path / "q.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert run("index", library, "--index", tmp_path / "kb", "--model", tiny).exit_code == 0
-    common = ("eval", "openqa", "--data", data, "--reader", tiny_reader, "--reranker", "none", "--json")
-    done = run(*common, "--index", tmp_path / "kb", "--out", tmp_path / "o")
-    assert done.exit_code == 0, done.output
-    metrics = json.loads(done.stdout)
-    assert (metrics["questions"], metrics["answerable"], metrics["unanswerable"]) == (3, 2, 1)
-    assert set(metrics["by"]["collection"]) == {"land", "sea"}
-    given = Answerer.load(tmp_path / "kb", reader=tiny_reader, span_reranker=None).ask(
-        [str(row["question"]) for row in rows]
-    )
-    expected = {str(row["id"]): own[0].text if own else "" for row, own in zip(rows, given, strict=True)}
-    assert json.loads((tmp_path / "o" / "predictions.json").read_text()) == expected
-    assert run("compare", tmp_path / "o", tmp_path / "o").exit_code == 0
-    for more, message in (((), "name the index"), (("--index", tmp_path / "kb", "--gold-passages"), "have no paragraphs")):
-        wrong = run(*common, *more, "--out", tmp_path / "w")
-        assert wrong.exit_code == 2
-        assert message in wrong.output
-
-
-def test_the_report_lists_what_was_answered_wrong(tmp_path: Path) -> None:
-    questions = [HEARTS, HEARTS, NOTHING, NOTHING, YEAR]
-    passages = [("octopus.md", "three hearts", 1.0)]
-    given = [[("three", 1.0)], [], [], [("<Oslo>", 1.0)], [("1815", 1.0)]]
-    results = score_replies(questions, [Prediction(answers, "", passages) for answers in given])
-    summary = {
-        "task": "openqa",
-        "mode": "asked",
-        "model": "m",
-        "data_sha256": "",
-        "settings": {},
-        "seconds": 1,
-        "versions": {},
-    }
-    write_report(tmp_path / "report.html", summary, results)
-    page = (tmp_path / "report.html").read_text()
-    assert "3 of 5; a sample" in page
-    assert "refused (right: three" in page
-    assert "&lt;Oslo&gt; (right: no answer)" in page
-    assert "1815 (right: " in page
