@@ -173,7 +173,7 @@ def _adapt(
 def _estimate(
     original: Index, passages: Sequence[Passage], work: Work, arguments: Mapping[str, Any], classifies: bool
 ) -> Estimate:
-    """What is left of an adaptation. Raises InputError if it would have too few questions to measure by."""
+    """Time and disk that an adaptation still needs. Raises InputError if it would have too few questions to measure by."""
     asked_about = min(arguments["draw"], sum(map(is_askable, passages)))
     questions = asked_about * arguments["answers"]
     if (measured := round(MOST_PASSING * questions / HELD_OUT_DOCUMENTS)) < FEWEST_QUESTIONS:

@@ -1,4 +1,4 @@
-"""What an adaptation is judged by: the held-out questions' passages, and the answers to the user's own questions."""
+"""Measure an adaptation by the passages of held-out questions and the answers to the user's own questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oreqa.progress import Progress, show
 from oreqa.provenance import data_hash
 
 METRICS = ("em", "f1", "acc@1", "acc@5")
-"""What is measured of the user's questions, where answers are short enough to tell: exact match, F1, and retrieval."""
+"""Metrics of the user's questions, whose answers are short: exact match, F1, and the accuracy of retrieval."""
 
 RANKED, SEARCHED_TOGETHER = 100, 64
 """Passages that are ranked for a held-out question, and questions that are searched together."""
@@ -33,7 +33,7 @@ def answer_questions(questions: Path, index: Path, out: Path, seed: int, device:
 
 
 def user_gains(before: Path, after: Path, compare: Compare) -> dict[str, Gain]:
-    """What the user's questions gain, from the runs ``before`` and ``after``, in each of ``METRICS`` that was measured."""
+    """The gain of the user's questions from run ``before`` to run ``after`` in each of ``METRICS`` that both have."""
     first, second = (list(load_run(run).questions.values()) for run in (before, after))
     return {
         metric: compare([row[metric] for row in first], [row[metric] for row in second])
@@ -51,8 +51,8 @@ def classifier_gains(
     device: str,
     progress: Progress,
 ) -> dict[str, Gain]:
-    """What re-ranking by the second classifier gains over no re-ranking, which has the reciprocal ranks ``plain``, and over
-    re-ranking by the first."""
+    """The gain of re-ranking by the second classifier over no re-ranking, whose reciprocal ranks are ``plain``, and over the
+    first classifier."""
     before, after = (
         reciprocal_ranks(task, index, f"measuring the classifier {when}", progress, CrossEncoder(name, device=device))
         for when, name in zip(("before", "after"), classifiers, strict=True)

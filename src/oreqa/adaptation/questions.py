@@ -1,4 +1,4 @@
-"""What an adaptation learns from and is measured by: questions about an index's own passages."""
+"""Questions about an index's passages, to train on and to measure by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an adaptation gained: the report that it returns, and keeps as a file."""
+"""The report of an adaptation's gains, returned and kept as a file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Compare = Callable[[Sequence[float], Sequence[float]], Gain]
 
 @dataclass(frozen=True, slots=True)
 class AdaptationReport:
-    """What an adaptation learned from, and what it gained.
+    """The size of an adaptation's data, and its gains.
 
     ``held_out`` is the MRR of the passages that answer generated questions about held-out documents, by hybrid search,
     with the encoder before and after. ``classifier`` is what re-ranking by the trained classifier, if there is one, gains

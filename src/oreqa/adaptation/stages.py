@@ -1,4 +1,4 @@
-"""How long the stages of an adaptation take: estimated before, measured as they run."""
+"""Time of an adaptation's stages: estimated before, measured as they run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TIMED_PASSAGES = 64
 """Passages whose encoding is timed."""
 
 ASKING, READING, TRAINING, CLASSIFYING = 3.0, 8.0, 14.0, 10.0
-"""What it takes to generate a question, to read five passages for it, and for the encoder and the classifier to learn from
-it: in encodings of a passage."""
+"""Costs of a question in encodings of a passage: to generate it, to read five passages for it, and for the encoder and the
+classifier to learn from it."""
 
 CHECKPOINTS, MODELS = 6, 2
 """Disk in sizes of the encoder's weights: two checkpoints with the optimiser's state, and the trained and mixed models. A
@@ -59,7 +59,7 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an adaptation takes: ``seconds`` for each stage that is left, and ``bytes`` of disk at its peak.
+    """The needs of an adaptation: ``seconds`` for each stage that is left, and ``bytes`` of disk at its peak.
 
     It is rough, and assumes one epoch of training on a CPU.
     """

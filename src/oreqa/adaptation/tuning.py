@@ -68,7 +68,7 @@ checkpoint_steps = 10
 
 
 def write_encoder_recipe(file: Path, pairs: Path, model: str, seed: int, settings: Sequence[str]) -> None:
-    """Write how the encoder ``model`` is trained, as what it is, on ``pairs``.
+    """Write the recipe that trains the encoder ``model`` on ``pairs`` without changing its kind.
 
     Raises InputError for an encoder that cannot be mixed with a trained one, and ``settings`` that do not fit.
     """

@@ -30,8 +30,8 @@ class Work:
 
     ``original`` and ``trial`` are copies of the index: as it was at the beginning, and to try the new encoder with.
     ``trained`` is the trained encoder, ``retriever`` its mix with the one before. ``before`` and ``after`` hold the answers
-    to the user's questions. ``started`` says what the adaptation was started with, ``measured`` what it gained while it is
-    not published yet, and ``report`` the same when it is finished.
+    to the user's questions. ``started`` holds the adaptation's arguments, ``measured`` its gains until they are published,
+    and ``report`` the same when it is finished.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -49,7 +49,7 @@ class Work:
 def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], classifier: str | None) -> Work:
     """The folder of an adaptation: that of an unfinished one of the same documents and arguments, or the next.
 
-    In it are copies of the index, so that updates of the index do not disturb, and the training's recipe. Of an unfinished
+    It holds copies of the index, so that updates of the index do not disturb, and the training's recipe. Of an unfinished
     one with other settings of the training (``run_state``), what was generated is kept. Raises InputError for an index that
     is empty or has an encoder that cannot be adapted, and for settings that do not fit.
     """
@@ -85,7 +85,7 @@ def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], 
 
 
 def run_state(settings: Sequence[str], classifier: str | None, questions: Path | None) -> dict[str, Any]:
-    """What may change between two runs of an adaptation without new questions; part of the rest is done again."""
+    """Arguments that may change between two runs of an adaptation without new questions; later stages run again."""
     return {
         "settings": settings,
         "classifier": None if classifier is None else model_fingerprint(find_model(classifier)),

@@ -38,7 +38,7 @@ def load_paragraphs(path: Path) -> list[Paragraph]:
     kind = data_kind(path)
     if kind in ("beir", "unknown"):
         raise InputError(f"{path}: give a SQuAD file (.json) or an MRQA file (.jsonl), plain or gzipped")
-    return load_squad(path) if kind == "squad" else load_mrqa(path)  # which says what is wrong with other rows
+    return load_squad(path) if kind == "squad" else load_mrqa(path)  # its errors name rows of other kinds
 
 
 def load_passages(path: Path) -> list[Passage]:

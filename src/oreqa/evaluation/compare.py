@@ -50,7 +50,7 @@ class Comparison:
 
 
 _DRAWN_BY = ("held_out", "min_questions", "seed")
-"""Settings that decide which questions a run asks, beside their number."""
+"""Settings that decide which questions a run asks, apart from their number."""
 
 
 def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
@@ -82,7 +82,7 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
         "only_b": len(fails_b - fails_a),
         "neither": len(ids) - len(fails_a | fails_b),
     }
-    errors = errors if right else {}  # what is scored by degrees, as a question's wording, is not wrong or right
+    errors = errors if right else {}  # a score by degrees, as of a question's wording, is not wrong or right
     key = next((name for name in ("f1", "mrr", "rouge_l") if name in metrics), "")
     gains = {i: b.questions[i][key] - a.questions[i][key] for i in ids} if key else {}
     by_gain = sorted(gains, key=gains.__getitem__)

@@ -1,4 +1,4 @@
-"""What every evaluation shares: its folder, its clock, work that resumes, and the files that it ends with."""
+"""The frame of every evaluation: its folder, its clock, work that resumes, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Evaluation:
     ) -> list[dict[str, Any]]:
         """The ``count`` rows of work that is kept in the run's file ``name`` until the run is written.
 
-        ``make`` gives the rows from one number to another, so many ``together``. Rows that something else than what is
-        ``decisive`` led to are made anew.
+        ``make`` gives the rows from one number to another, so many ``together``. They are made anew if anything
+        ``decisive`` has changed.
         """
         self._unfinished = self.out / name
         return resume_rows(self._unfinished, fingerprint(decisive), count, together, make, advance)

@@ -1,4 +1,4 @@
-"""``oreqa eval generator``: generated questions beside those that people asked about the same answers."""
+"""``oreqa eval generator``: generated questions compared with those that people asked about the same answers."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _asked(data: Path, held_out: bool, whole: bool) -> list[tuple[str, str, Mark
 def _results(
     rows: Sequence[tuple[str, str, MarkedAnswer]], texts: Sequence[str], scores: Sequence[float]
 ) -> list[QuestionResult]:
-    """Each answer in its context as the question, and what was generated as its answer."""
+    """Rows whose question is an answer in its context, and whose answer is the generated question."""
     return [
         QuestionResult(
             id=key,
@@ -127,7 +127,7 @@ def _results(
 def _examples(
     rows: Sequence[tuple[str, str, MarkedAnswer]], texts: Sequence[str], scores: Sequence[float], number: int = 20
 ) -> str:
-    """Questions evenly spread over the file as an HTML table, each beside its answer marked in the context."""
+    """Questions evenly spread over the file as an HTML table, each with its answer marked in the context."""
     head = "".join(f"<th class=text>{name}</th>" for name in ("answer in its context", "generated", "asked by a person"))
     body = []
     for (_, gold, marked), text, score in list(zip(rows, texts, scores, strict=True))[:: -(-len(rows) // number)]:

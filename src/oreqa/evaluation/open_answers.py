@@ -54,7 +54,7 @@ def search_passages(answerer: Answerer, questions: Sequence[str]) -> list[list[t
     return [[(hit.passage, hit.score) for hit in hits[: answerer.passages]] for hits in rankings]
 
 
-def read_passages(
+def answer_from_passages(
     run: Evaluation,
     reader: Reader,
     span_reranker: CrossEncoder | None,
@@ -101,7 +101,7 @@ def read_passages(
 
 
 def _answer_row(ranked: Sequence[ScoredSpan]) -> dict[str, Any]:
-    """What is kept of a question: the best answers, the first one before re-ranking, and the best one's passage logit."""
+    """A question's kept row: the best answers, the first one before re-ranking, and the best one's passage logit."""
     if not ranked:
         return {**_NOTHING, "passage_logit": None}
     before = max(ranked, key=lambda candidate: candidate.scores.get("before_span_reranker", candidate.score))

@@ -32,7 +32,7 @@ JUDGED_PASSAGES = 5
 """Passages in which the right one is looked for."""
 
 MOST_WORDS = 3
-"""How many times as many words as the accepted answer an answer that holds it may have."""
+"""An answer that holds an accepted one has at most so many times its words."""
 
 _WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
 
@@ -111,7 +111,7 @@ def _result(question: OpenQuestion, prediction: Prediction, accuracy: dict[str, 
 def question_result(
     question: OpenQuestion, prediction: Prediction, metrics: dict[str, float], rank: float
 ) -> QuestionResult:
-    """A question's row: its ``metrics``, the ``rank`` of what was looked for, the passages, and the first five answers."""
+    """A question's row: its ``metrics``, the ``rank`` of the first right answer or passage, and the best of both."""
     return QuestionResult(
         id=question.id,
         question=question.text,
@@ -126,7 +126,7 @@ def question_result(
 
 
 def reranking_analysis(results: Sequence[QuestionResult], reranked: int) -> dict[str, int]:
-    """What re-ranking mended and broke, in questions, which all have an answer.
+    """Count the questions, all with an answer, that re-ranking mended and broke.
 
     ``mendable`` had a right answer among the first ``reranked`` but not on top; ``mended`` of them have it now, and
     ``broken`` had it on top and lost it. Re-ranking moves answers within the first ``reranked`` only, so that where a right

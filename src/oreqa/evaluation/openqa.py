@@ -20,7 +20,7 @@ from oreqa.datasets.questions import OpenQuestion
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.evaluation.frame import Evaluation
-from oreqa.evaluation.open_answers import ask_questions, read_passages, search_passages
+from oreqa.evaluation.open_answers import answer_from_passages, ask_questions, search_passages
 from oreqa.evaluation.open_scores import (
     check_documents,
     expect_refusals,
@@ -115,7 +115,7 @@ def evaluate_openqa(
     else:
         texts = [question.text for question in drawn]
         evidence = [[(of_data[place], 0.0)] for place in places] if answerer is None else search_passages(answerer, texts)
-        scored = read_passages(run, *models, weights, drawn, evidence, null, of_run["precision"], progress)
+        scored = answer_from_passages(run, *models, weights, drawn, evidence, null, of_run["precision"], progress)
     first_answers = [prediction.answers[0][0] if prediction.answers else "" for prediction in scored.predictions]
     write_json(run.out / "predictions.json", {q.id: text for q, text in zip(drawn, first_answers, strict=True)})
     candidates = answerer.index.counts()["passages"] if answerer else len({of_data[place].text for place in places})

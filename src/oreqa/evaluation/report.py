@@ -1,4 +1,4 @@
-"""A run as one self-contained HTML page: metrics, published rows beside them, a curve, and examples."""
+"""A run as one self-contained HTML page: metrics, published figures, a curve, and examples."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def write_report(
     figure: tuple[str, str] | None = None,
     examples: tuple[str, str] | None = None,
 ) -> None:
-    """Write the page. ``published`` rows, for the same task, are shown beside ours.
+    """Write the page. ``published`` rows, of the same task, are shown below ours.
 
     ``figure`` is a title and an SVG, in place of the curve of ranks; ``examples`` are a title and HTML, in place of the
     questions that fail.
@@ -140,7 +140,7 @@ def _shown(value: Any) -> str:
 
 
 def run_title(summary: Mapping[str, Any]) -> str:
-    """What a run did, in a line: its task, its mode, how many questions and candidates it had."""
+    """A run in a line: its task, its mode, how many questions and candidates it had."""
     counts = [f"{summary[name]:,} {name}" for name in ("questions", "candidates") if name in summary]
     return f"{summary['task']} {summary['mode']}: {', '.join(counts)}"
 

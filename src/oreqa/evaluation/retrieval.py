@@ -121,5 +121,5 @@ def _settings(
 
 
 def reranking_settings(hit_reranker: str | Path, rerank_hits: int) -> dict[str, Any]:
-    """What metrics.json says of re-ranking by the classifier; nothing where there is none."""
+    """The settings of re-ranking hits in metrics.json; none without re-ranking."""
     return {"classifier": str(hit_reranker), "rerank": rerank_hits} if rerank_hits else {}

@@ -1,4 +1,4 @@
-"""What the confidence of answers is worth: does it tell right answers from wrong ones, and is it a probability?
+"""The confidence of answers, judged: does it tell right answers from wrong ones, and is it a probability?
 
 The best answer to each question is judged, even if it was refused.
 """

@@ -1,4 +1,4 @@
-"""How close a generated question's wording is to a person's: ROUGE-L and BLEU-4, from rouge-score and sacrebleu."""
+"""Similarity of a generated question's wording to a person's: ROUGE-L and BLEU-4, from rouge-score and sacrebleu."""
 
 from __future__ import annotations
 

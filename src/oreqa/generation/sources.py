@@ -40,7 +40,7 @@ def open_source(
     device: str,
     progress: Progress,
 ) -> Iterator[PassageSource]:
-    """Open the ``index``, or index the ``data`` in ``work``, by default beside ``out``.
+    """Open the ``index``, or index the ``data`` in ``work``, by default next to ``out``.
 
     The paragraphs of a file that are not to be ``searched`` are only read; documents of a BEIR folder are split by indexing
     them. Raises InputError unless one of the two is named, and for a ``work`` or a ``model`` if nothing is indexed.

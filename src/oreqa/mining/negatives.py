@@ -43,7 +43,7 @@ def mine_negatives(
     """Write to ``out`` every gold pair of a SQuAD or MRQA file, or a BEIR folder's ``split``, with up to three negatives.
 
     Held-out articles are left out, or with ``held_out`` are all that is taken; ``draw`` questions are drawn by ``seed``. The
-    index of the data is kept in ``work``, else beside ``out``. Returns the pairs. Raises InputError for data that cannot be
+    index of the data is kept in ``work``, else next to ``out``. Returns the pairs. Raises InputError for data that cannot be
     read or hold no question with an answer, ModelError for a model that cannot be loaded.
     """
     data, out, seed = as_path(data, "data"), as_path(out, "out"), count(seed, "seed", 0)

@@ -65,8 +65,8 @@ def mine_predictions(
     best answer's neighbours are what a re-ranker meets, too. ``draw`` questions are drawn of each file by ``seed``, all if
     left out. The reader and the index may be loaded ones.
 
-    Rows are appended to ``out`` as they come: what it holds already is kept, so that an interrupted run resumes. Returns
-    the number of its rows. Raises InputError for numbers that make no sense, for data that cannot be read, and if the rows
+    Rows are appended to ``out`` as they come, after those that it holds: an interrupted run resumes. Returns the number of
+    its rows. Raises InputError for numbers that make no sense, for data that cannot be read, and if the rows
     of ``out`` were mined from other data, by another reader or with other settings.
     """
     files, out = as_paths(data), as_path(out, "out")
@@ -188,7 +188,7 @@ def _right(question: OpenQuestion, spans: Sequence[Span]) -> list[bool]:
 
 
 def load_predictions(path: Path) -> Iterator[ReaderPredictions]:
-    """Read what was mined. Raises InputError that names the line of a mistake."""
+    """Read a file of mine_predictions. Raises InputError that names the line of a mistake."""
     for number, row in read_jsonl(path):
         where = f"{path}, line {number}"
         try:

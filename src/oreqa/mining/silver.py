@@ -41,7 +41,7 @@ class MinedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class SilverPairs:
-    """What was mined: the number of ``questions``, and the ``rows`` of the pair file, gold and silver."""
+    """The number of ``questions``, and the ``rows`` of the pair file, gold and silver."""
 
     questions: int
     rows: list[dict[str, Any]]
@@ -123,7 +123,7 @@ def score_silver(
     """Gold pairs, and of the ``k`` best sentences of ``index`` those whose probability is at least ``min_probability``.
 
     A silver pair's weight and score are the probability, its rank the retriever's. Gold pairs have a score, too, the weight
-    1, and a rank if they were retrieved. Rows are kept beside ``out`` as they come, so that an interrupted run resumes;
+    1, and a rank if they were retrieved. Rows are kept next to ``out`` as they come, so that an interrupted run resumes;
     ``out`` is written last. Returns its rows.
     """
     texts = [question.text for question in questions]
@@ -158,7 +158,7 @@ def score_silver(
 
 
 def _pairs(question: MinedQuestion, retrieved: Sequence[Candidate]) -> list[Pair]:
-    """The gold and what was retrieved, with the retriever's ranks; nothing besides that reads like the gold."""
+    """The gold and retrieved candidates with the retriever's ranks; none of the latter that reads like the gold."""
     ranks: dict[str, int] = {}
     for rank, candidate in enumerate(retrieved, 1):
         ranks.setdefault(candidate.answer, rank)
