@@ -97,7 +97,3 @@ def _markdown(keys: Sequence[Key]) -> str:
         default = "needed" if key.default is None else f"`{key.default}`" if key.default else "none"
         rows.append(f"| `{key.name}` | {key.value} | {default} | {key.description} |")
     return "\n".join(rows)
-
-
-if __name__ == "__main__":
-    print(recipe_reference())
