@@ -37,17 +37,13 @@ ALLOWED: dict[str, dict[str, str]] = {
 
 TO_PUT_RIGHT: dict[str, str] = {
     "names": """
-        CANDIDATES Entry PLAIN_WEIGHT Weights share
+        Entry
     """,
-    "crumbs": """
-        oreqa.index.check
-    """,
+    "crumbs": "",
     "functions": """
         oreqa.training.openqa.train.train_openqa oreqa.training.trainer.fit
     """,
-    "files": """
-        oreqa.answering.answerer oreqa.index.search oreqa.index.writer
-    """,
+    "files": "",
 }
 """What breaks a rule until someone mends it. A name that no longer does fails the test: the lists only shrink."""
 

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.answering.combining import Combination
-from oreqa.answering.confidence import span_features
+from oreqa.answering.combining import Combination, span_features
 from oreqa.core import LIKELY, SURE, Hit
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import split_articles, whole_passages

@@ -23,7 +23,7 @@ import numpy as np
 
 from oreqa.adaptation.tuning import compare_cosines
 from oreqa.answering.answerer import SENTENCES_TOP_K
-from oreqa.answering.confidence import sentence_features
+from oreqa.answering.combining import sentence_features
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import Paragraph, split_articles, whole_passages
 from oreqa.datasets.reqa import build_reqa

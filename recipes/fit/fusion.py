@@ -27,9 +27,9 @@ from oreqa.core import MODES
 from oreqa.datasets.load import load_paragraphs, load_task
 from oreqa.datasets.reqa import build_reqa
 from oreqa.defaults import DEFAULT_ENCODER
-from oreqa.index.fusion import mode_weights, plain_weights
 from oreqa.index.passages import index_passages
 from oreqa.index.scores import SCORES
+from oreqa.index.scoring import mode_weights, plain_weights
 from oreqa.index.store import Settings
 from oreqa.models.fitted import fitted_file, write_fitted
 from oreqa.models.names import find_model, model_fingerprint

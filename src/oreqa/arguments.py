@@ -47,6 +47,15 @@ def text_list(value: str | Iterable[str], name: str) -> list[str]:
     return texts
 
 
+def question_list(value: str | Iterable[str]) -> list[str]:
+    """As ``text_list``; raises InputError for a question without a character, too."""
+    texts = text_list(value, "questions")
+    for number, text in enumerate(texts, 1):
+        if not text.strip():
+            raise InputError("the question is empty" if isinstance(value, str) else f"question {number} is empty")
+    return texts
+
+
 def title_and_text(passage: object) -> tuple[str, str]:
     """The title and text of a passage, which is its text or ``(title, text)``. Raises InputError for anything else."""
     if isinstance(passage, str):

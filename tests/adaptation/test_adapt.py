@@ -23,9 +23,9 @@ from oreqa.errors import IndexStateError, InputError, ModelError  # noqa: E402
 from oreqa.evaluation.significance import Difference  # noqa: E402
 from oreqa.generation import candidates  # noqa: E402
 from oreqa.index.change_encoder import change_encoder  # noqa: E402
+from oreqa.index.current import write_lock  # noqa: E402
 from oreqa.index.generations import newest_generation  # noqa: E402
 from oreqa.index.in_memory import index_documents  # noqa: E402
-from oreqa.index.locking import write_lock  # noqa: E402
 from oreqa.index.search import Index  # noqa: E402
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from oreqa import Answerer
-from oreqa.answering.answerer import span_answers
-from oreqa.answering.combining import Combination, ScoredSpan
-from oreqa.answering.confidence import MAX_MARGIN, sentence_features, span_features
-from oreqa.answering.reading import read_answers
+from oreqa.answering.combining import MAX_MARGIN, Combination, ScoredSpan, sentence_features, span_features
+from oreqa.answering.reading import read_answers, span_answers
 from oreqa.answering.reranking import reranked_hits
 from oreqa.core import SCORE_MEANINGS, UNITS, Document, Span
 from oreqa.errors import IndexStateError, InputError, ModelError
@@ -260,7 +258,7 @@ def test_models_that_were_not_fitted_together_are_not_calibrated(
     plain = Index.open(tmp_path / "plain")
     reader, reranker = Reader(fitted_reader), CrossEncoder(fitted_reranker)
     unfitted, other = Reader(tiny_reader), CrossEncoder(tiny_reranker)
-    weighted = Index.open(index.folder, weights={"passage": {"passage_cosine": 1.0}, "sentence": {"sentence_cosine": 1.0}})
+    weighted = Index(index.folder, weights={"passage": {"passage_cosine": 1.0}, "sentence": {"sentence_cosine": 1.0}})
     for calibrated, models in (
         (True, (index,)), (True, (index, reader)), (True, (index, reader, reranker)),
         (False, (plain,)), (False, (plain, reader)), (False, (index, unfitted)), (False, (index, reader, other)),
@@ -288,7 +286,7 @@ def test_without_a_calibration_nothing_is_refused(tmp_path: Path, library: Path,
 
 
 def test_a_confidence_needs_every_score_of_its_calibration(answerer: Answerer) -> None:
-    index = Index.open(answerer.index.folder, weights={unit: {"sentence_cosine": 1.0} for unit in UNITS})
+    index = Index(answerer.index.folder, weights={unit: {"sentence_cosine": 1.0} for unit in UNITS})
     calibration = Calibration({"margin": 1.0}, 0.0, 0.5)
     with pytest.raises(InputError, match="the confidence needs the retrieval score passage_cosine"):
         Answerer(index, calibration=calibration).ask("leather boots")

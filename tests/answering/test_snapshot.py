@@ -67,7 +67,7 @@ def test_hits_and_calibration_are_of_one_generation(kb: Path, fitted: Path, othe
         return SCORES["sentence_bm25"].score(questions)
 
     watched = replace(SCORES["sentence_bm25"], score=bm25_while_the_index_is_replaced)
-    with Index.open(kb) as index, Index.open(kb, scores={**SCORES, "sentence_bm25": watched}) as changing:
+    with Index.open(kb) as index, Index(kb, scores={**SCORES, "sentence_bm25": watched}) as changing:
         before = Answerer(index).reply(QUESTIONS, threshold=0)
         during = Answerer(changing).reply(QUESTIONS, threshold=0)
         after = Answerer(index).reply(QUESTIONS, threshold=0)

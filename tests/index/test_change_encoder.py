@@ -11,6 +11,7 @@ from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, ModelError
 from oreqa.index import change_encoder as module
+from oreqa.index import publish
 from oreqa.index.change_encoder import change_encoder, copy_generation, take_encodings
 from oreqa.index.encodings import NEXT, Encodings
 from oreqa.index.generations import newest_generation
@@ -59,7 +60,7 @@ def test_an_interrupted_change_leaves_the_index_and_resumes(kb: Path, other: Pat
         calls.append(len(passages))
         encode(self, passages, encoder, advance)
 
-    monkeypatch.setattr(module, "BATCH_PASSAGES", 3)
+    monkeypatch.setattr(publish, "BATCH_PASSAGES", 3)
     monkeypatch.setattr(Encodings, "encode", interrupted)
     with pytest.raises(KeyboardInterrupt):
         change_encoder(kb, other)
@@ -132,7 +133,7 @@ def test_a_log_that_a_kill_left_is_not_taken_for_that_of_another_memo(tmp_path: 
 
 def test_damaged_encodings_are_computed_again(kb: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(module, "build_search_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        broken.setattr(publish, "build_search_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             change_encoder(kb, other)
     with closing(sqlite3.connect(kb / NEXT)) as database, database:

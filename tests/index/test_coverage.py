@@ -10,7 +10,7 @@ from index_content import old
 
 from oreqa.core import MISSING, Document, PageWords
 from oreqa.index import ingest
-from oreqa.index.coverage import PageRow, coverage_warnings, read_coverage, share, write_coverage
+from oreqa.index.coverage import PageRow, coverage_warnings, read_coverage, share_read, write_coverage
 from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
 
@@ -20,11 +20,11 @@ def lines(*pages: PageWords) -> list[str]:
 
 
 def test_share_of_a_page() -> None:
-    assert share(PageWords("", 100, 40)) == 0.4
-    assert share(PageWords("", 100, 40, {"navigation": 50, "code": 10})) == 1.0
-    assert share(PageWords("", 10, 12)) == 1.0
-    assert share(PageWords("", 10, 0, {"navigation": 12})) == 1.0
-    assert share(PageWords("", 0, 0)) == 1.0
+    assert share_read(PageWords("", 100, 40)) == 0.4
+    assert share_read(PageWords("", 100, 40, {"navigation": 50, "code": 10})) == 1.0
+    assert share_read(PageWords("", 10, 12)) == 1.0
+    assert share_read(PageWords("", 10, 0, {"navigation": 12})) == 1.0
+    assert share_read(PageWords("", 0, 0)) == 1.0
 
 
 def test_warnings() -> None:

@@ -17,8 +17,8 @@ from index_content import assert_same_content, content, old
 from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, OreqaError
-from oreqa.index import check, generations, search, snapshot, store, writer
-from oreqa.index.check import check_index
+from oreqa.index import current, generations, publish, search, snapshot, store
+from oreqa.index.current import check_index
 from oreqa.index.generations import newest_generation, require_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
@@ -200,7 +200,7 @@ def test_a_word_that_an_update_brings_is_unknown_until_it_is_published(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(writer, "build_search_files", search_and_stop)
+        patch.setattr(publish, "build_search_files", search_and_stop)
         with pytest.raises(KeyboardInterrupt):
             index_files(folder, [library])
     assert index.search("zebrafinch", 9, "sparse") == []
@@ -284,7 +284,7 @@ def test_replaced_generations_are_removed_after_a_while(folder: Path, library: P
 
 def test_a_touched_file_rebuilds_no_search_files(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.utime(library / "bees.txt", (time.time() - 50, time.time() - 50))
-    monkeypatch.setattr(writer, "build_search_files", lambda *_: pytest.fail("built"))
+    monkeypatch.setattr(publish, "build_search_files", lambda *_: pytest.fail("built"))
     assert index_files(folder, [library]).unchanged == 4
     assert check_index(folder) == []
     generation = require_generation(folder)
@@ -299,7 +299,7 @@ def test_a_full_disk_is_one_line_and_the_index_answers_as_before(
     (library / "new.txt").write_text("Owls hoot.")
     for error in (OSError(28, "No space left on device"), sqlite3.OperationalError("database or disk is full")):
         with monkeypatch.context() as patch:
-            patch.setattr(writer, "build_search_files", lambda *_, error=error: (_ for _ in ()).throw(error))
+            patch.setattr(publish, "build_search_files", lambda *_, error=error: (_ for _ in ()).throw(error))
             with pytest.raises(
                 IndexStateError, match=r"cannot be written \(.*; searches see the state before this update; free some space"
             ):
@@ -315,7 +315,7 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
 ) -> None:
     """Two updates are published between the opening of a generation's files: the newest is opened instead."""
     load = snapshot.load_bm25
-    checked = check.damaged_files
+    checked = current.damaged_files
 
     numbers = itertools.count()
 
@@ -337,7 +337,7 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
         publish_twice()
         return checked(generation)
 
-    monkeypatch.setattr(check, "damaged_files", check_late)
+    monkeypatch.setattr(current, "damaged_files", check_late)
     assert check_index(folder) == []
 
     def open_half_removed(generation: Path) -> object:
@@ -378,11 +378,11 @@ def test_a_closed_index_says_so_and_ends_what_it_has_begun(folder: Path) -> None
 def test_the_stamp_of_the_content_tells_what_decides_results(
     tmp_path: Path, folder: Path, library: Path, settings: Settings
 ) -> None:
-    stamp = Index.open(folder).content_stamp
+    stamp = Index.open(folder).content_fingerprint
     os.utime(library / "bees.txt", (time.time() - 50, time.time() - 50))
     index_files(folder, [library])
-    assert Index.open(folder).content_stamp == stamp
+    assert Index.open(folder).content_fingerprint == stamp
     index_files(tmp_path / "same", [library], settings)
-    assert Index.open(tmp_path / "same").content_stamp == stamp
+    assert Index.open(tmp_path / "same").content_fingerprint == stamp
     index_files(folder, [library], Settings(settings.model, settings.passage_tokens, factory="HNSW8"))
-    assert Index.open(folder).content_stamp != stamp
+    assert Index.open(folder).content_fingerprint != stamp

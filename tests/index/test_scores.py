@@ -13,10 +13,10 @@ from oreqa.arrays import Floats
 from oreqa.core import Document, Unit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
-from oreqa.index.fusion import mode_weights, plain_weights
 from oreqa.index.passages import index_passages
 from oreqa.index.scores import SCORES
 from oreqa.index.scores.questions import Questions, RetrievalScore
+from oreqa.index.scoring import mode_weights, plain_weights
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.fitted import write_fitted
@@ -49,7 +49,7 @@ def folder(request: pytest.FixtureRequest, tiny: Path, tmp_path_factory: pytest.
 
 def test_a_new_score_ranks_with_the_others(folder: Path) -> None:
     weights = {"named_title": 1.0, "sentence_bm25": 0.1, "sentence_cosine": 0.001}
-    index = Index.open(folder, scores=WITH_TITLE, weights={"sentence": weights})
+    index = Index(folder, scores=WITH_TITLE, weights={"sentence": weights})
     best, second, *others = index.search(["the fox of Title 2", "the fox of Title 0"], 9)[0]
     assert (best.passage.title, best.scores["named_title"]) == ("Title 2", 1.0)
     assert second.scores["named_title"] == 0.0
@@ -62,7 +62,7 @@ def test_a_new_score_ranks_with_the_others(folder: Path) -> None:
 
 
 def test_modes_choose_among_the_names(folder: Path) -> None:
-    index = Index.open(folder, scores=WITH_TITLE)
+    index = Index(folder, scores=WITH_TITLE)
     names = {mode: set(index.search(["fox"], 1, mode)[0][0].scores) for mode in ("hybrid", "dense", "sparse")}
     assert names["dense"] == {"sentence_cosine", "passage_cosine"}
     assert names["sparse"] == {"sentence_bm25", "passage_bm25", "named_title", "bm25_bound"}
@@ -71,7 +71,7 @@ def test_modes_choose_among_the_names(folder: Path) -> None:
 
 
 def test_every_score_apart(folder: Path) -> None:
-    index = Index.open(folder, scores=WITH_TITLE)
+    index = Index(folder, scores=WITH_TITLE)
     (scores,) = index.raw_scores(["fox of Title 3"])
     weights = index.weights()
     together = sum(np.float32(weights[name]) * scores.by_sentence(name) for name in WITH_TITLE)
@@ -95,7 +95,7 @@ def test_weights_that_rank_nothing(weights: Mapping[str, float], mode: str, reas
 def test_a_score_of_the_wrong_length_is_named(folder: Path) -> None:
     short = RetrievalScore("passage", "hybrid", 1.0, lambda questions: iter([np.zeros(2, np.float32)]))
     with pytest.raises(ValueError, match=r"the score short has the shape \(2,\); there are 4 passages"):
-        Index.open(folder, scores={**SCORES, "short": short}).search(["fox"])
+        Index(folder, scores={**SCORES, "short": short}).search(["fox"])
 
 
 def test_weights_come_with_the_encoder_and_do_not_change_its_fingerprint(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_weights_come_with_the_encoder_and_do_not_change_its_fingerprint(tmp_pat
     hit = fitted.search(["fox"], 1)[0][0]
     assert hit.score == pytest.approx(hit.scores["sentence_bm25"] + 0.5 * hit.scores["passage_bm25"])
     assert fitted.search(["fox"], 1, unit="passage")[0][0].scores.keys() == {"sentence_cosine"}
-    assert not Index.open(tmp_path / "kb", weights={"sentence": {"sentence_cosine": 1.0}}).fitted.fusion
+    assert not Index(tmp_path / "kb", weights={"sentence": {"sentence_cosine": 1.0}}).fitted.fusion
 
 
 def test_words_are_searched_without_the_model(tmp_path: Path) -> None:
@@ -137,11 +137,11 @@ def test_words_are_searched_without_the_model(tmp_path: Path) -> None:
 )
 def test_wrong_weights_are_refused(folder: Path, weights: dict[Unit, dict[str, float]], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Index.open(folder, weights=weights)
+        Index(folder, weights=weights)
 
 
 def test_a_unit_without_weights_of_its_own_keeps_the_others(folder: Path) -> None:
-    plain, changed = Index.open(folder), Index.open(folder, weights={"sentence": {"sentence_cosine": 1.0}})
+    plain, changed = Index.open(folder), Index(folder, weights={"sentence": {"sentence_cosine": 1.0}})
     assert dict(changed.weights("sentence")) == {"sentence_cosine": 1.0}
     assert changed.weights("passage") == plain.weights("passage")
     with pytest.raises(InputError, match="there is no mode 'hybird'"):

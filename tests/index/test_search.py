@@ -10,6 +10,7 @@ from oreqa.arguments import conditions
 from oreqa.core import UNITS, Document, Mode, Passage, Unit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
+from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.lexical import words
 from oreqa.index.passages import index_passages
@@ -95,10 +96,10 @@ def test_a_sparse_search_leaves_out_what_shares_no_word(index: Index) -> None:
 
 
 def test_many_questions_give_what_each_gives(index: Index) -> None:
-    questions = ["fox", "Who slept in the sun?", "zzz", "", "birds " * 30]
+    questions = ["fox", "Who slept in the sun?", "zzz", "?", "birds " * 30]
     one_by_one = [index.search([question], 3)[0] for question in questions]
     two_at_a_time = {f"{unit}_cosine": cosine_score(unit, block=20) for unit in UNITS}
-    together = Index.open(index.folder, scores={**SCORES, **two_at_a_time}).search(questions, 3)
+    together = Index(index.folder, scores={**SCORES, **two_at_a_time}).search(questions, 3)
     for a, b in zip(one_by_one, together, strict=True):
         assert [h.sentence_id for h in a] == [h.sentence_id for h in b]
         assert [h.score for h in a] == pytest.approx([h.score for h in b], abs=2e-3)
@@ -120,7 +121,7 @@ def test_approximate_search_scores_its_candidates_exactly(index: Index, tiny: Pa
 def test_nearest_passages_are_those_of_an_obvious_version(
     tiny: Path, tmp_path: Path, factory: str, exact: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oreqa.index.search.BLOCK_SCORES", 5)  # a vector at a time
+    monkeypatch.setattr("oreqa.index.snapshot.BLOCK_SCORES", 5)  # a vector at a time
     index = index_passages(tmp_path / "kb", passages(), Settings(str(tiny), factory=factory))
     vectors = index.encoder.encode(["fox", "rain on the roof", "dog"])
     parts = [(p.title, p.text, [(s.start, s.end) for s in p.sentences]) for p in passages()]
@@ -262,3 +263,19 @@ def test_a_search_inside_the_loop_over_scores(index: Index) -> None:
     for scores in index.score_all(["fox", "rain"], "sparse"):
         assert scores.shape == (9,)
         assert index.search(["rain"], 1, "sparse")[0][0].passage.document_key == "d2"
+
+
+def test_an_index_lists_its_documents(index: Index, tmp_path: Path) -> None:
+    assert index.documents() == sorted({passage.document_key for passage in index.passages()})
+    assert len(index) == len(index.documents()) == index.counts()["documents"] > 0
+    index_documents(tmp_path / "other", "Bees dance.", model=index.settings.model)
+    index_documents(tmp_path / "other", [], prune=True)
+    with Index(tmp_path / "other") as empty:
+        assert (len(empty), bool(empty), empty.documents()) == (0, True, [])
+
+
+def test_an_empty_question_is_refused(index: Index) -> None:
+    with pytest.raises(InputError, match="the question is empty"):
+        index.search("")
+    with pytest.raises(InputError, match="question 2 is empty"):
+        index.search(["fox", " \n"])

@@ -15,7 +15,7 @@ from index_content import assert_same, content, old
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import DocumentError, IndexStateError, InputError
-from oreqa.index import encodings, ingest, writer
+from oreqa.index import encodings, ingest, publish, writer
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DRAFT, require_generation
 from oreqa.index.ingest import index_files
@@ -164,7 +164,7 @@ def test_a_document_changed_again_before_the_run_goes_on(
     for text in ("Wasps build nests.", "Hornets build nests."):
         (library / "bees.txt").write_text(text)
         with monkeypatch.context() as patch:
-            patch.setattr(writer, "build_search_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            patch.setattr(publish, "build_search_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 index_files(tmp_path / "kb", [library])
     (library / "bees.txt").write_text("Ants carry leaves.")

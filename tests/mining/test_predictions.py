@@ -49,7 +49,7 @@ def test_a_run_does_not_go_on_from_rows_of_anything_else(
     if changed == "data":
         question_list(file, "who eats")
     elif changed == "documents":
-        monkeypatch.setattr(Index, "content_stamp", "changed")
+        monkeypatch.setattr(Index, "content_fingerprint", "changed")
     elif changed == "weights":
         monkeypatch.setattr(Index, "weights", lambda *_: {"dense": 2.0})
     else:

@@ -108,8 +108,8 @@ def test_silver_begins_anew_when_the_index_has_changed(
         index_files(tmp_path / "kb", [library], Settings(str(tiny)))
         index = Index.open(tmp_path / "kb")
         with monkeypatch.context() as patch:
-            stamps.append(index.content_stamp)
-            assert index.content_stamp == stamps[-1]
+            stamps.append(index.content_fingerprint)
+            assert index.content_fingerprint == stamps[-1]
             if text == "leather":
                 patch.setattr(CrossEncoder, "score", stop_at_tents)
                 with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Answers with their evidence: search -> read -> re-rank, and the probability that what was found is right."""
+"""Answers with their evidence and confidence: search, read, re-rank."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import overload
 
-from oreqa.answering.combining import Combination, ScoredSpan
-from oreqa.answering.confidence import sentence_features, span_features
-from oreqa.answering.reading import combination_of, read_answers
+from oreqa.answering.combining import Combination, fitted_calibration
+from oreqa.answering.reading import combination_of, read_answers, sentence_answers, span_answers
 from oreqa.answering.reranking import reranked_hits
-from oreqa.arguments import Where, count, kind_of, share, text_list
+from oreqa.arguments import Where, count, kind_of, question_list, share
 from oreqa.core import Answer, Hit, Unit
-from oreqa.corpus.splitter import passage_head, sentence_at
+from oreqa.corpus.splitter import passage_head
 from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.index.search import Index
 from oreqa.index.snapshot import Snapshot
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.fitted import Calibration, Fitted
+from oreqa.models.fitted import Calibration
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
 from oreqa.text.names import holds_names, identifiers
@@ -113,7 +112,8 @@ class Answerer:
     def _calibration_of(self, snapshot: Snapshot) -> Calibration | None:
         if self._calibration:
             return self._calibration
-        return fitted_calibration(self.index.fitted_of(snapshot), snapshot.fingerprint, self.reader, self.span_reranker)
+        fitted = [model.folder.fitted if model else None for model in (self.reader, self.span_reranker)]
+        return fitted_calibration(self.index.fitted_of(snapshot), snapshot.fingerprint, *fitted)
 
     def __repr__(self) -> str:
         models = [model for model in (self.reader, self.span_reranker, self.hit_reranker) if model is not None]
@@ -137,8 +137,8 @@ class Answerer:
         """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
 
         The ``span_reranker`` reconsiders the reader's best spans: a span re-ranker, or a classifier of their sentences. A
-        ``hit_reranker`` re-ranks the ``rerank_hits`` best of the search before they are read. The probabilities were not
-        fitted for what it picks: such answers have no confidence, and there are some if the threshold is reached without it.
+        ``hit_reranker`` re-ranks the ``rerank_hits`` best of the search before they are read. Answers it
+        re-ranked have no confidence; whether to answer is decided without it.
 
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
         model or a number that no stage would use.
@@ -215,10 +215,7 @@ class Answerer:
             >>> reply.answers, len(reply.nearest)
             ((), 3)
         """
-        texts, k = text_list(questions, "questions"), count(k, "the number of answers")
-        for number, text in enumerate(texts, 1):
-            if not text.strip():
-                raise InputError("the question is empty" if isinstance(questions, str) else f"question {number} is empty")
+        texts, k = question_list(questions), count(k, "the number of answers")
         snapshot = self.index.snapshot()  # hits, weights and calibration of a reply are of one state of the index
         calibration = self._calibration_of(snapshot)
         threshold = _checked_threshold(threshold, calibration)
@@ -271,36 +268,6 @@ class Answerer:
         return [span_answers(spans, ranking, k, calibration) for spans, ranking in zip(ranked, hits, strict=True)]
 
 
-def sentence_answers(hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:
-    """The ``k`` best retrieved sentences as answers."""
-    answers = []
-    for place, hit in enumerate(hits[:k]):
-        rival = hits[1 if place == 0 else 0].score if len(hits) > 1 else hit.score
-        confidence = calibration.probability(sentence_features(hit, rival)) if calibration else None
-        sentence = hit.sentence
-        answers.append(
-            Answer(sentence.text, sentence.start, sentence.end, confidence, sentence, hit.passage, hit.score, hit.scores)
-        )
-    return answers
-
-
-def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:
-    """The ``k`` best of the spans that were read in ``hits``; of spans that overlap only the best."""
-    answers: list[Answer] = []
-    for place, scored in enumerate(spans):
-        hit, span = hits[scored.span.passage_number], scored.span
-        start, end = hit.passage.start + span.start, hit.passage.start + span.end
-        if any(a.passage is hit.passage and a.start < end and start < a.end for a in answers):
-            continue
-        confidence = calibration.probability(span_features(spans, place, hits)) if calibration else None
-        sentence = hit.passage.sentences[sentence_at(hit.passage, span.start)]
-        scores = {**hit.scores, **scored.scores}
-        answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, scored.score, scores))
-        if len(answers) == k:
-            break
-    return answers
-
-
 def _checked_threshold(threshold: float | None, calibration: Calibration | None) -> float:
     if threshold is None:
         return calibration.threshold if calibration else 0.0
@@ -327,22 +294,3 @@ def _check_stages(reader: object, span_reranker: object, hit_reranker: object, r
         raise InputError("a classifier re-ranks the first hits of the search: name both it and their number (rerank_hits)")
     if rerank_hits:
         count(rerank_hits, "the number of hits to re-rank")
-
-
-def fitted_calibration(
-    encoder: Fitted, fingerprint: str, reader: Reader | None, span_reranker: CrossEncoder | None
-) -> Calibration | None:
-    """The calibration of the last of the models: the re-ranker, the reader, or the encoder.
-
-    ``encoder`` was fitted for the index's encoder, which has this ``fingerprint``. None if one of the models was fitted
-    together with another encoder, unless the index's encoder replaced that one.
-    """
-    if reader is None:
-        return encoder.calibration
-    calibration = (span_reranker or reader).folder.fitted.calibration
-    if calibration is None or not encoder.fusion:
-        return None
-    encoders = {model.folder.fitted.encoder for model in (reader, span_reranker) if model}
-    if encoder.replaced and encoders == {encoder.replaced.encoder}:
-        return calibration.rescaled(encoder.replaced.scales, encoder.replaced.offsets)
-    return calibration if encoders == {fingerprint} else None

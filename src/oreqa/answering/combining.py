@@ -1,4 +1,4 @@
-"""One score for every answer: what the reader, the retriever and the span re-ranker say, and how often it stands there."""
+"""The score of an answer, made of those of search, reader and span re-ranker, and the features of its confidence."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from oreqa.core import Span
-from oreqa.models.fitted import Fitted
+from oreqa.core import Hit, Span
+from oreqa.errors import InputError
+from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER, RERANKER
 from oreqa.text.answers import normalize_answer
+
+MAX_MARGIN = 10.0
+"""Log-probabilities and margins count no further than this."""
+
+_SCORES = ("sentence_cosine", "passage_cosine", "sentence_bm25", "passage_bm25", "bm25_bound")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +117,64 @@ def add_reranking(
     lowest = {name: min(answer.scores[name] for answer in reranked) for name in names}
     others = [replace(answer, scores={**answer.scores, **lowest}) for answer in answers[len(reranked) :]]
     return sorted(reranked, key=lambda scored: -scored.score) + others
+
+
+def sentence_features(hit: Hit, rival_score: float) -> dict[str, float]:
+    """The features of a retrieved sentence's confidence.
+
+    They are the cosines; the share of the question's words, weighted by their IDF, that BM25 finds in the sentence and in
+    its passage; and the margin of the score over the best other sentence's, ``rival_score`` (0 where there is none). Raises
+    InputError if a score is missing because the search gives it no weight.
+    """
+    scores = hit.scores
+    if missing := [name for name in _SCORES if name not in scores]:
+        raise InputError(f"the confidence needs the retrieval score {missing[0]}: give it a weight, or use no calibration")
+    bound = max(scores["bm25_bound"], 1e-6)
+    return {
+        "sentence_cosine": scores["sentence_cosine"],
+        "passage_cosine": scores["passage_cosine"],
+        "sentence_coverage": scores["sentence_bm25"] / bound,
+        "passage_coverage": scores["passage_bm25"] / bound,
+        "margin": hit.score - rival_score,
+    }
+
+
+def span_features(answers: Sequence[ScoredSpan], place: int, hits: Sequence[Hit]) -> dict[str, float]:
+    """The features of the confidence of the answer at ``place``; ``hits`` are the passages that were read.
+
+    They are retrieval's features of its passage; the log-probability of its ends; its passage's logit, which is the log-odds
+    against there being no answer (the null score of SQuAD 2.0 with its sign turned); the margin over the best other
+    answer (at most ``MAX_MARGIN`` either way); what spans of the same text add; the re-ranker's or the classifier's
+    log-probability; and the classifier's log-odds, which tell apart what is nearly certain.
+    """
+    answer = answers[place]
+    rival_score = answers[1 if place == 0 else 0].score if len(answers) > 1 else answer.score - MAX_MARGIN
+    hit = hits[answer.span.passage_number]
+    return {
+        **sentence_features(hit, hit.score),
+        "span": max(answer.scores["span"], -MAX_MARGIN),
+        "passage_logit": answer.scores["passage_logit"],
+        "margin": min(max(answer.score - rival_score, -MAX_MARGIN), MAX_MARGIN),
+        "agreement": answer.scores["agreement"],
+        "reranking": max(answer.scores.get("reranking", 0.0), -MAX_MARGIN),
+        "reranking_logit": min(max(answer.scores.get("reranking_logit", 0.0), -MAX_MARGIN), MAX_MARGIN),
+    }
+
+
+def fitted_calibration(
+    encoder: Fitted, fingerprint: str, reader: Fitted | None, span_reranker: Fitted | None
+) -> Calibration | None:
+    """The calibration of the last of the models: the re-ranker, the reader, or the encoder.
+
+    ``fingerprint`` is that of the index's encoder. None if one of the models was fitted together with another encoder,
+    unless the index's encoder replaced that one.
+    """
+    if reader is None:
+        return encoder.calibration
+    calibration = (span_reranker or reader).calibration
+    if calibration is None or not encoder.fusion:
+        return None
+    encoders = {fitted.encoder for fitted in (reader, span_reranker) if fitted}
+    if encoder.replaced and encoders == {encoder.replaced.encoder}:
+        return calibration.rescaled(encoder.replaced.scales, encoder.replaced.offsets)
+    return calibration if encoders == {fingerprint} else None

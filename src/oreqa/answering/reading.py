@@ -1,4 +1,4 @@
-"""Reading retrieved passages: every answer of the reader, scored as one and reconsidered by the span re-ranker."""
+"""Retrieved passages to answers: spans are read, scored as one and reconsidered by the span re-ranker."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, fitted_combination, merge_equal_spans
+from oreqa.answering.combining import (
+    Combination,
+    ScoredSpan,
+    add_reranking,
+    fitted_combination,
+    merge_equal_spans,
+    sentence_features,
+    span_features,
+)
 from oreqa.arrays import Floats
-from oreqa.core import Passage, Span
+from oreqa.core import Answer, Hit, Passage, Span
 from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.fitted import Fitted
+from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.text.cells import answering_cell, asked_cells
@@ -109,3 +117,33 @@ def _span_in(passage: Passage, span: Span) -> Candidate:
 
 def _sentence_of(passage: Passage, span: Span) -> Candidate:
     return sentence_candidate(passage, passage.sentences[sentence_at(passage, span.start)])
+
+
+def sentence_answers(hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:
+    """The ``k`` best retrieved sentences as answers."""
+    answers = []
+    for place, hit in enumerate(hits[:k]):
+        rival = hits[1 if place == 0 else 0].score if len(hits) > 1 else hit.score
+        confidence = calibration.probability(sentence_features(hit, rival)) if calibration else None
+        sentence = hit.sentence
+        answers.append(
+            Answer(sentence.text, sentence.start, sentence.end, confidence, sentence, hit.passage, hit.score, hit.scores)
+        )
+    return answers
+
+
+def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:
+    """The ``k`` best of the spans that were read in ``hits``; of spans that overlap only the best."""
+    answers: list[Answer] = []
+    for place, scored in enumerate(spans):
+        hit, span = hits[scored.span.passage_number], scored.span
+        start, end = hit.passage.start + span.start, hit.passage.start + span.end
+        if any(a.passage is hit.passage and a.start < end and start < a.end for a in answers):
+            continue
+        confidence = calibration.probability(span_features(spans, place, hits)) if calibration else None
+        sentence = hit.passage.sentences[sentence_at(hit.passage, span.start)]
+        scores = {**hit.scores, **scored.scores}
+        answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, scored.score, scores))
+        if len(answers) == k:
+            break
+    return answers

@@ -16,9 +16,6 @@ from oreqa.errors import InputError
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.names import CLASSIFIER
 
-PLAIN_WEIGHT = 1.0
-"""Weight of the log-probability against the retrieval score, for a classifier without a fitted weight."""
-
 
 def load_hit_reranker(name: str | Path, rerank_hits: int, device: str = "cpu") -> CrossEncoder | None:
     """Load the classifier that re-ranks the best ``rerank_hits`` hits; None if that is 0.
@@ -61,7 +58,7 @@ def reranked_hits(
 def rerank_weight(classifier: CrossEncoder) -> float:
     """Return the weight of the log-probability against the retrieval score: fitted for the classifier, else 1."""
     weight = classifier.folder.fitted.rerank_weight
-    return PLAIN_WEIGHT if weight is None else weight
+    return 1.0 if weight is None else weight
 
 
 def rerank_scores(scores: Reals, best: Rows, logits: Floats, weight: float) -> Reals:

@@ -16,7 +16,7 @@ from oreqa.cli.progress import progress_bar
 from oreqa.defaults import FACTORY, LANGUAGE, PASSAGE_TOKENS
 
 if TYPE_CHECKING:
-    from oreqa.index.report import Report
+    from oreqa.index.coverage import Report
 
 
 @app.command("index", cls=Command, rich_help_panel=Panel.INDEX)
@@ -70,8 +70,8 @@ def index_command(
     """
     from oreqa.corpus.readers import Fields
     from oreqa.index.coverage import need_report, read_coverage, write_coverage
+    from oreqa.index.current import existing_settings
     from oreqa.index.ingest import index_files
-    from oreqa.index.locking import existing_settings
     from oreqa.index.store import Settings
     from oreqa.progress import part_of
 
@@ -162,7 +162,7 @@ def check(
 
     [bold]oreqa check --index kb[/bold]
     """
-    from oreqa.index.check import check_index
+    from oreqa.index.current import check_index
 
     problems = check_index(index)
     if as_json:

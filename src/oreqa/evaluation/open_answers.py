@@ -132,7 +132,7 @@ def ask_questions(
     index = answerer.index
     calibration = asdict(answerer.calibration) if answerer.calibration else None
     weights = dict(index.weights("passage"))
-    decisive = [texts, index.content_stamp, index.fingerprint, weights, calibration, *fingerprints, dict(settings)]
+    decisive = [texts, index.content_fingerprint, index.fingerprint, weights, calibration, *fingerprints, dict(settings)]
     with show(progress, "asking questions", len(questions)) as advance:
         rows = run.resume("asking.jsonl", decisive, len(questions), _ASKED_TOGETHER, ask, advance)
     predictions = [

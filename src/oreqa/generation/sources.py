@@ -68,4 +68,4 @@ def open_source(
         settings = Settings(model=str(model or DEFAULT_ENCODER))
         opened = index_data(work_folder(work, out), Path(data), settings, device, progress)
     with opened:
-        yield PassageSource(list(opened.passages()), f"{opened.content_stamp} {opened.fingerprint}", opened)
+        yield PassageSource(list(opened.passages()), f"{opened.content_fingerprint} {opened.fingerprint}", opened)

@@ -9,7 +9,7 @@ from pathlib import Path
 from oreqa.arguments import as_path, choice
 from oreqa.errors import IndexStateError
 from oreqa.index import store
-from oreqa.index.documents import read_passages
+from oreqa.index.current import name_write_errors, write_lock
 from oreqa.index.encodings import ENCODINGS, NEXT, Encodings, replace_encodings
 from oreqa.index.generations import (
     DOCUMENTS,
@@ -21,12 +21,10 @@ from oreqa.index.generations import (
     require_generation,
     write_manifest,
 )
-from oreqa.index.locking import name_write_errors, write_lock
-from oreqa.index.publish import MissingEncodingsError, build_search_files, content_hash, link_search_files
-from oreqa.index.writer import BATCH_PASSAGES
+from oreqa.index.publish import complete_draft, draft_passages, link_search_files
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
-from oreqa.progress import Advance, Progress, ignore, no_progress, show
+from oreqa.progress import Progress, ignore, no_progress, show
 
 
 def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", progress: Progress = no_progress) -> int:
@@ -63,28 +61,15 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Progress
     with closing(store.open_draft(draft)) as database:
         settings = store.read_settings(database)
         with closing(Encodings(folder, encoder.fingerprint, settings.language, NEXT)) as encodings:
-            rows = database.execute("SELECT encoding, MIN(id) FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
-
-            def encode(digests: set[bytes], advance: Advance = ignore) -> None:
-                numbers = {number: digest for digest, number in rows if digest in digests}
-                for batch in store.chunks(numbers, BATCH_PASSAGES):
-                    passages = read_passages(database, batch)
-                    encodings.encode({numbers[number]: passages[number][0] for number in batch}, encoder, advance)
-
-            missing = {digest for digest, _ in rows if digest not in encodings}
-            with show(progress, "encoding passages", len(rows)) as advance:
-                advance(len(rows) - len(missing))
-                encode(missing, advance)
-            with store.transaction(database):
-                store.write_setting(database, "model", model)
-                store.write_setting(database, "fingerprint", encoder.fingerprint)
-                store.write_setting(database, "content", content_hash(database))
-            try:
-                build_search_files(database, draft, settings.factory, encodings)
-            except MissingEncodingsError as damaged:
-                encode(damaged.hashes)
-                build_search_files(database, draft, settings.factory, encodings)
-            encodings.forget_unused(digest for digest, _ in rows)
+            digests = [row[0] for row in database.execute("SELECT DISTINCT encoding FROM passages")]
+            missing = [digest for digest in digests if digest not in encodings]
+            with show(progress, "encoding passages", len(digests)) as advance:
+                advance(len(digests) - len(missing))
+                for batch in draft_passages(database, missing):
+                    encodings.encode(batch, encoder, advance)
+            changes = {"model": model, "fingerprint": encoder.fingerprint}
+            complete_draft(database, draft, encodings, lambda batch: encodings.encode(batch, encoder, ignore), changes)
+            encodings.forget_unused(digests)
         (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()
     write_manifest(draft, {})
     return int(count)

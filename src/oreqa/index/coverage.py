@@ -1,4 +1,4 @@
-"""Text coverage: how many of the words on each page were extracted, and how many were left out on purpose."""
+"""The outcome of an update, and its text coverage: how many words of each page were extracted, and how many left out."""
 
 from __future__ import annotations
 
@@ -47,7 +47,38 @@ class Words:
                 self.left_out[reason] = self.left_out.get(reason, 0) + count
 
 
-def share(page: PageWords) -> float:
+@dataclass(repr=False)
+class Report:
+    """Counts of documents and passages after an update, and the lines that a user should read."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    """Documents that were pruned."""
+    gone: int = 0
+    """Documents that are no longer in their source and were kept; ``prune`` would remove them."""
+    passages: int = 0
+    """Passages in the whole index."""
+    encoded: int = 0
+    """Passages that the model encoded; the others came from the memo."""
+    unknown: dict[str, int] = field(default_factory=dict)
+    """Files that no reader supports, counted by file extension."""
+    words: Words = field(default_factory=Words)
+    """Words of the files read by this update: in the source, extracted, and left out by reason."""
+    problems: list[str] = field(default_factory=list)
+    """One line per file that was skipped."""
+    warnings: list[str] = field(default_factory=list)
+    """One line per problem with a file from which too little text was extracted."""
+    mended: list[str] = field(default_factory=list)
+    """Names of the search files that were damaged and have been rebuilt."""
+
+    def __repr__(self) -> str:
+        names = ("added", "changed", "unchanged", "removed", "gone", "passages", "encoded", "problems", "warnings")
+        return f"Report({', '.join(f'{name}={value!r}' for name in names if (value := getattr(self, name)))})"
+
+
+def share_read(page: PageWords) -> float:
     """Return the share of the words to extract that were extracted, at most 1; 1 if there are none."""
     wanted = page.source - sum(page.left_out.values())
     return min(1.0, page.read / wanted) if wanted > 0 else 1.0
@@ -59,7 +90,7 @@ def coverage_warnings(document: Document) -> list[str]:
     Pages with fewer than 20 words are ignored.
     """
     lines = []
-    low = [page for page in document.pages if page.source >= _MIN_WORDS and share(page) < ENOUGH]
+    low = [page for page in document.pages if page.source >= _MIN_WORDS and share_read(page) < ENOUGH]
     if low:
         read = sum(page.read for page in low)
         wanted = sum(page.source - sum(page.left_out.values()) for page in low)
@@ -140,7 +171,7 @@ def write_coverage(path: Path, rows: Iterable[PageRow], skipped: Iterable[str] =
         page = row.page
         reasons = "; ".join(f"{reason}: {count}" if count else reason for reason, count in page.left_out.items())
         counts = (page.source, page.read, sum(page.left_out.values()))
-        writer.writerow((row.document, page.page, *counts, f"{share(page):.3f}", reasons))
+        writer.writerow((row.document, page.page, *counts, f"{share_read(page):.3f}", reasons))
     for line in skipped:
         name, _, reason = line.partition(": ")
         writer.writerow((name, "", "", "", "", "", f"skipped: {reason}"))

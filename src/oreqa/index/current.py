@@ -1,17 +1,30 @@
-"""The current generation as a writer finds it: the documents, sources and settings that an update starts from."""
+"""The current generation as a writer finds it, the checks and the lock before writing, and the check of every file."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from oreqa.errors import IndexStateError
+from filelock import FileLock, Timeout
+
+from oreqa.core import Document, Passage
+from oreqa.errors import IndexStateError, InputError
 from oreqa.index import store
-from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, newest_generation
+from oreqa.index.coverage import Report
+from oreqa.index.encodings import ENCODINGS, check_encodings
+from oreqa.index.generations import (
+    DOCUMENTS,
+    DRAFT,
+    FORMAT,
+    damage_message,
+    damaged_files,
+    newest_generation,
+    with_newest,
+)
 from oreqa.index.store import Holds, Settings
 
 
@@ -30,8 +43,8 @@ class DocumentRow:
 class CurrentState:
     """The current generation's folder and contents; the defaults are those of an index that has no generation yet.
 
-    ``documents`` maps keys to rows, ``by_source`` sources to their rows, ``stamps`` sources to the stamps they were last
-    read with. ``fingerprint`` identifies the model, ``factory`` is the FAISS factory of the search files, ``passages``
+    ``documents`` maps keys to rows, ``by_source`` sources to their rows, ``revisions`` sources to the revisions they were
+    last read with. ``fingerprint`` identifies the model, ``factory`` is the FAISS factory of the search files, ``passages``
     their number, and ``damaged`` names the search files whose checksums no longer match.
     """
 
@@ -40,17 +53,48 @@ class CurrentState:
     factory: str | None = None
     documents: Mapping[str, DocumentRow] = field(default_factory=dict)
     by_source: Mapping[str, Sequence[DocumentRow]] = field(default_factory=dict)
-    stamps: Mapping[str, str] = field(default_factory=dict)
+    revisions: Mapping[str, str] = field(default_factory=dict)
     passages: int = 0
     damaged: Sequence[str] = ()
 
-    def is_taken(self, name: str, stamp: str) -> bool:
-        """Return whether ``name`` is the key of a document, or a source, that was read with another stamp than this."""
+    def is_taken(self, name: str, revision: str) -> bool:
+        """Return whether ``name`` is the key of a document, or a source, that was read with another revision than this."""
         row = self.documents.get(name)
         if row is not None and row.source != name:
             return True
-        exists = row is not None or name in self.by_source or name in self.stamps
-        return exists and self.stamps.get(name) != stamp
+        exists = row is not None or name in self.by_source or name in self.revisions
+        return exists and self.revisions.get(name) != revision
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A new or changed document that is not encoded yet; ``content`` is its hash."""
+
+    document: Document
+    source: str
+    content: bytes
+    passages: list[Passage]
+
+
+@dataclass(slots=True)
+class SourceChanges:
+    """What this update has read from one source.
+
+    ``keys`` are the documents seen in it, ``replaced`` the rows of those that changed, ``returned`` those that were gone
+    and are back; ``inserted`` are the new rows in the draft, ``added`` counts the documents that are new to the index.
+    """
+
+    keys: set[str] = field(default_factory=set)
+    replaced: list[DocumentRow] = field(default_factory=list)
+    returned: list[DocumentRow] = field(default_factory=list)
+    inserted: list[int] = field(default_factory=list)
+    added: int = 0
+
+    def count(self, report: Report) -> None:
+        """Add the numbers of documents to a report."""
+        report.added += self.added
+        report.changed += len(self.replaced)
+        report.unchanged += len(self.keys) - self.added - len(self.replaced)
 
 
 def read_current_state(folder: Path, settings: Settings, holds: Holds) -> CurrentState:
@@ -78,7 +122,7 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
             factory=built_with.factory,
             documents=documents,
             by_source=by_source,
-            stamps=dict(database.execute("SELECT path, stamp FROM sources")),
+            revisions=dict(database.execute("SELECT * FROM sources")),
             passages=passages,
             damaged=damaged,
         )
@@ -102,3 +146,80 @@ def _read_documents(database: sqlite3.Connection) -> tuple[dict[str, DocumentRow
         by_key[key] = row = DocumentRow(number, key, source, content, bool(gone))
         by_source[source].append(row)
     return by_key, dict(by_source)
+
+
+def existing_settings(folder: Path) -> Settings | None:
+    """Return the settings of an index, or None if no update of it was ever completed."""
+    if newest_generation(folder) is None:
+        return None
+
+    def read(generation: Path) -> Settings:
+        with closing(store.open_documents(generation)) as database:
+            return store.read_settings(database)
+
+    return with_newest(folder, read)
+
+
+@contextmanager
+def write_lock(folder: Path, doing: str = "writing this index") -> Iterator[None]:
+    """Create the folder and hold its lock.
+
+    Raises IndexStateError, with what it is ``doing``, if another process holds it, InputError if it cannot be created.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / "lock")
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise IndexStateError(f"{folder}: another process is {doing}; wait until it has finished") from None
+    except (FileExistsError, NotADirectoryError):
+        raise InputError(f"{folder}: it is a file; an index is a folder") from None
+    except OSError as error:
+        raise InputError(f"{folder}: it cannot be written ({error.strerror})") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def name_write_errors(folder: Path) -> Iterator[None]:
+    """Turn a full or read-only disk into a one-line IndexStateError. Errors in documents are caught before they get here."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise IndexStateError(_write_failure(folder, str(error))) from error
+    except OSError as error:
+        raise IndexStateError(_write_failure(folder, error.strerror or str(error))) from error
+
+
+def _write_failure(folder: Path, reason: str) -> str:
+    state = "" if newest_generation(folder) is None else "; searches see the state before this update"
+    return (
+        f"{folder}: it cannot be written ({reason}){state}; free some space or make it writable, then run the command again"
+    )
+
+
+def check_empty(folder: Path) -> None:
+    """Check that a new index's folder is empty or does not exist; raises InputError or IndexStateError otherwise."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: it is a file; an index is a folder")
+    ours = ("lock", DRAFT, ENCODINGS, f"{ENCODINGS}-wal", f"{ENCODINGS}-shm", f"{ENCODINGS}-journal")
+    others = sorted(f.name for f in folder.iterdir() if f.name not in ours) if folder.is_dir() else []
+    if "index.db" in others:
+        raise IndexStateError(f"{folder}: its format is 1, this oreqa reads {FORMAT}; index into a new folder")
+    if others:
+        raise InputError(f"{folder}: it holds {others[0]!r}, which is not an index; use a new or empty folder")
+
+
+def check_index(folder: Path) -> list[str]:
+    """Return one line per damaged file, each saying how to repair it. Raises IndexStateError if there is no index."""
+    memo_problem = check_encodings(folder)
+    return [*with_newest(folder, _damage), *([memo_problem] if memo_problem else [])]
+
+
+def _damage(generation: Path) -> list[str]:
+    problems = [damage_message(generation / name) for name in damaged_files(generation)]
+    if problems and newest_generation(generation.parent) != generation:
+        raise IndexStateError(f"{generation}: it was replaced during the check")
+    return problems

@@ -16,6 +16,9 @@ from oreqa.errors import InputError
 TRAINING_VECTORS = 200_000
 """At most so many vectors, evenly spread, train an index that needs training."""
 
+BLOCK_SCORES = 1 << 24
+"""Inner products that are held at once."""
+
 _FACTORY = re.compile(r"(?:IVF[1-9]\d{0,5},)?(?:Flat|SQfp16|SQ8)|HNSW(?:[2-9]|[1-9]\d{1,2})(?:,Flat|,SQfp16|,SQ8)?")
 """Descriptions whose indexes train on any vectors, select by id and give vectors back. FAISS itself takes many more, and
 fails in search or ends the process for some of them."""

@@ -18,18 +18,18 @@ from oreqa.corpus import limits
 from oreqa.corpus.formats.tables import field_text, pick_fields, row_document
 from oreqa.corpus.readers import clean_document, has_text
 from oreqa.errors import DocumentError, InputError
-from oreqa.index.report import Report
+from oreqa.index.coverage import Report
 from oreqa.index.store import Settings
 from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
 from oreqa.progress import Advance, Progress, no_progress, show
 
-Source = str | Document | Mapping[str, Any]
+AnyDocument = str | Document | Mapping[str, Any]
 """A text, a Document, or a row: a mapping that is read as a row of a JSON-lines file is."""
 
 
 def index_documents(
     folder: str | Path,
-    documents: Source | Iterable[Source],
+    documents: AnyDocument | Iterable[AnyDocument],
     settings: Settings | None = None,
     *,
     model: str | Path | None = None,
@@ -67,7 +67,7 @@ def index_documents(
             _add_all(writer, sources, advance)
             writer.flush(advance)
             if prune:
-                writer.remove_unseen(lambda source: writer.stamp(source) == IN_MEMORY, prune=True)
+                writer.remove_unseen(lambda source: writer.current.revisions.get(source) == IN_MEMORY, prune=True)
             writer.publish()
             return writer.report
     except _CallersError as error:
@@ -81,18 +81,18 @@ class _CallersError(Exception):
         self.cause = cause
 
 
-def _listed(documents: Source | Iterable[Source]) -> Iterable[Source]:
+def _listed(documents: AnyDocument | Iterable[AnyDocument]) -> Iterable[AnyDocument]:
     if isinstance(documents, str | Document | Mapping):
         return [documents]
     if hasattr(documents, "columns") and hasattr(documents, "to_dict"):  # a DataFrame, which iterates over its columns
-        rows: list[Source] = documents.to_dict("records")
+        rows: list[AnyDocument] = documents.to_dict("records")
         return rows
     if not is_list(documents):
         raise InputError(f"documents are texts, Documents or mappings, or a list of them, not {kind_of(documents)}")
     return documents
 
 
-def _drawn(sources: Iterable[Source]) -> Iterator[Source]:
+def _drawn(sources: Iterable[AnyDocument]) -> Iterator[AnyDocument]:
     iterator = iter(sources)
     while True:
         try:
@@ -104,7 +104,7 @@ def _drawn(sources: Iterable[Source]) -> Iterator[Source]:
         yield source
 
 
-def _add_all(writer: IndexWriter, sources: Iterable[Source], advance: Advance) -> None:
+def _add_all(writer: IndexWriter, sources: Iterable[AnyDocument], advance: Advance) -> None:
     keys_made: set[str] = set()
     for number, source in enumerate(_drawn(sources), 1):
         document, has_new_key = _document(source, number)
@@ -112,7 +112,7 @@ def _add_all(writer: IndexWriter, sources: Iterable[Source], advance: Advance) -
             continue  # the same text once more
         if has_new_key:
             keys_made.add(document.key)
-        if writer.is_taken(document.key, IN_MEMORY):
+        if writer.current.is_taken(document.key, IN_MEMORY):
             raise DocumentError(f"document {number}: {document.key} is a file's document: give it another key")
         writer.add(document, document.key, advance=advance)
         writer.finish_source(document.key, IN_MEMORY)

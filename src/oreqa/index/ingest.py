@@ -13,9 +13,8 @@ from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import DocumentError, InputError, OreqaError
-from oreqa.index.coverage import coverage_warnings
+from oreqa.index.coverage import Report, coverage_warnings
 from oreqa.index.generations import newest_generation
-from oreqa.index.report import Report
 from oreqa.index.store import Settings
 from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
 from oreqa.progress import Advance, Progress, no_progress, show
@@ -68,7 +67,7 @@ def index_files(
     with show(progress, "encoding passages") as advance, open_writer(folder, settings, device, model=model) as writer:
         writer.report.unknown = dict(files.unknown)
         for path in files.gone:
-            indexed = any(_below(source, {full_path(path)}) for source in writer.sources)
+            indexed = any(_below(source, {full_path(path)}) for source in writer.current.by_source)
             if not (prune and indexed):
                 hint = ", but the index has documents of it: --prune removes them" if indexed else ""
                 raise InputError(f"{path}: there is no such file or folder{hint}")
@@ -102,7 +101,7 @@ def index_files(
         unseen = {left_out for left_out, _ in files.left_out}  # nothing can be said of what stands there: it is not gone
 
         def searched(source: str) -> bool:
-            return writer.stamp(source) != IN_MEMORY and _below(source, roots) and not _below(source, unseen)
+            return writer.current.revisions.get(source) != IN_MEMORY and _below(source, roots) and not _below(source, unseen)
 
         writer.remove_unseen(searched, prune)
         writer.publish()
@@ -136,8 +135,8 @@ def _with_sizes(files: Sequence[Path]) -> Iterator[tuple[Path, int, int]]:
 
 def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, warn: Callable[[str], None]) -> None:
     source = str(file)
-    stamp = _stamp(file, fields)
-    if writer.fresh(source, stamp):
+    revision = _revision(file, fields)
+    if writer.fresh(source, revision):
         return
     begun = time.time_ns()
     for document in read_documents(file, fields):
@@ -147,11 +146,11 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, war
         writer.add(document, source, advance=advance)
     # A file that was written just now may change again within the clock's grain: it is read once more next time. So is one
     # that changed while it was read.
-    settled = begun - int(stamp.split()[2]) > 2_000_000_000 and _stamp(file, fields) == stamp
-    writer.finish_source(source, stamp if settled else None)
+    settled = begun - int(revision.split()[2]) > 2_000_000_000 and _revision(file, fields) == revision
+    writer.finish_source(source, revision if settled else None)
 
 
-def _stamp(file: Path, fields: Fields) -> str:
+def _revision(file: Path, fields: Fields) -> str:
     try:
         status = file.stat()
     except OSError as error:

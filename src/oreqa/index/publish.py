@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,17 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arrays import Floats, Ids, Ints, Rows
+from oreqa.core import Passage
 from oreqa.index.dense import build_faiss, fitted_factory
+from oreqa.index.documents import read_passages
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DOCUMENTS, link_file, read_manifest
 from oreqa.index.lexical import build_bm25
-from oreqa.index.store import read_setting, transaction
+from oreqa.index.store import chunks, read_setting, transaction, write_setting
 
 SENTENCE_BM25 = (0.6, 0.2)
 """k1 and b for sentences: repeating a word adds little, and length hardly matters."""
 
 PASSAGE_BM25 = (0.9, 0.4)
 """k1 and b for passages, with title and heading. Both pairs were tuned: docs/results/fusion.md."""
+
+BATCH_PASSAGES = 512
+"""Passages encoded and committed together: the most that an interruption can lose."""
+
+Encode = Callable[[Mapping[bytes, Passage]], None]
+"""Encodes passages, whose keys are their hashes, into the memo."""
 
 _BLOCK = 8192
 """Vectors added to a FAISS index at a time."""
@@ -37,6 +45,36 @@ class MissingEncodingsError(Exception):
     def __init__(self, hashes: set[bytes]) -> None:
         super().__init__(f"{len(hashes)} encodings are missing")
         self.hashes = hashes
+
+
+def complete_draft(
+    database: sqlite3.Connection, folder: Path, encodings: Encodings, encode: Encode, changes: Mapping[str, str]
+) -> None:
+    """Set the ``changes`` of the settings and the hash of the contents, then build the search files in ``folder``.
+
+    ``encode`` is called with passages whose encodings are missing from the memo, or damaged.
+    """
+    with transaction(database):
+        for key, value in changes.items():
+            write_setting(database, key, value)
+        write_setting(database, "content", content_hash(database))
+    factory = read_setting(database, "factory")
+    try:
+        build_search_files(database, folder, factory, encodings)
+    except MissingEncodingsError as missing:
+        for batch in draft_passages(database, missing.hashes):
+            encode(batch)
+        build_search_files(database, folder, factory, encodings)
+
+
+def draft_passages(database: sqlite3.Connection, digests: Iterable[bytes]) -> Iterator[dict[bytes, Passage]]:
+    """The passages of a draft with these hashes, in batches and in the order of the documents."""
+    query = "SELECT MIN(id), encoding FROM passages GROUP BY encoding ORDER BY MIN(id)"
+    wanted = set(digests)
+    numbers = {number: digest for number, digest in database.execute(query).fetchall() if digest in wanted}
+    for batch in chunks(numbers, BATCH_PASSAGES):
+        passages = read_passages(database, batch)
+        yield {numbers[number]: passages[number][0] for number in batch}
 
 
 def build_search_files(database: sqlite3.Connection, folder: Path, factory: str, encodings: Encodings) -> None:

@@ -1,20 +1,59 @@
-"""One question's scores, added up, and the best of them."""
+"""Retrieval scores, added up by weights, and the best of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oreqa.arguments import Conditions, choice
 from oreqa.arrays import Flags, Floats, Rows
-from oreqa.core import Unit
-from oreqa.index.fusion import Weights
-from oreqa.index.scores.questions import Questions, RetrievalScore
+from oreqa.core import UNITS, Hit, Mode, Unit
+from oreqa.errors import InputError
+from oreqa.index.scores.questions import CANDIDATES, Questions, RetrievalScore
+from oreqa.index.snapshot import Snapshot
 
-CANDIDATES = 200
-"""Sentences that the scores over all sentences give an approximate search, to be scored in full."""
+ScoreWeights = Mapping[str, float]
+"""ScoreWeights of retrieval scores by their names; a score without one takes no part.
+
+A sentence's score is the weighted sum of its own scores and of its passage's; a passage's is that of its best sentence.
+"""
+
+
+def plain_weights(scores: Mapping[str, RetrievalScore]) -> ScoreWeights:
+    """The weights where none were fitted: each score counts about as much as any other."""
+    return {name: score.plain_weight for name, score in scores.items()}
+
+
+def check_weights(weights: Mapping[Unit, ScoreWeights], scores: Mapping[str, RetrievalScore]) -> None:
+    """Raise InputError for weights of a unit or a score that does not exist, and for what is not a finite number."""
+    for unit, by_name in weights.items():
+        choice(unit, UNITS, "unit")
+        for name, weight in by_name.items():
+            choice(name, scores, "retrieval score")
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+                raise InputError(f"the weight of {name} is {weight!r}; it must be a finite number")
+        mode_weights(by_name, "hybrid", scores)
+
+
+def mode_weights(weights: ScoreWeights, mode: Mode, scores: Mapping[str, RetrievalScore]) -> ScoreWeights:
+    """The weights of the scores that ``mode`` uses, in the order of ``scores``; weights of 0 are left out.
+
+    Raises InputError for a name that is no score, and if no score is left.
+    """
+    if unknown := sorted(weights.keys() - scores.keys()):
+        raise InputError(f"there is no retrieval score {unknown[0]!r}: choose {', '.join(scores)}")
+    used = {
+        name: weights[name]
+        for name, score in scores.items()
+        if weights.get(name) and (mode == "hybrid" or score.mode == mode)
+    }
+    if not used:
+        raise InputError(f"no retrieval score of the mode {mode} has a weight")
+    return used
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +70,7 @@ class QuestionScores:
     scores: Mapping[str, Floats]
     bounds: Mapping[str, float] = field(default_factory=dict)
 
-    def total(self, weights: Weights) -> Floats:
+    def total(self, weights: ScoreWeights) -> Floats:
         """The weighted sum of the scores for every sentence."""
         sums: dict[Unit, Floats] = {}
         for name, scores in self.scores.items():
@@ -54,6 +93,52 @@ class QuestionScores:
         return {**scores, **self.bounds}
 
 
+def best_hits(
+    questions: Questions,
+    scores: Mapping[str, RetrievalScore],
+    weights: ScoreWeights,
+    k: int,
+    mode: Mode,
+    unit: Unit,
+    where: Conditions,
+) -> list[list[Hit]]:
+    """The ``k`` best hits of each question in documents that fulfil ``where``, best first."""
+    snapshot = questions.snapshot
+    with snapshot.reading():
+        allowed = snapshot.allowed(where)
+        if snapshot.is_exact or not any(score.approximate for score in scores.values()):
+            scored = exhaustive_scores(questions, scores)
+        else:
+            scored = approximate_scores(questions, scores, weights, allowed)
+        rankings: list[list[tuple[int, float, dict[str, float]]]] = []
+        for of_question in scored:
+            total = of_question.total(weights)
+            if not np.isfinite(total).all():
+                raise ValueError("a score is not a number")
+            if allowed is not None:
+                total[~allowed[of_question.rows]] = -np.inf
+            if mode == "sparse":
+                total[total == 0] = -np.inf
+            places = best_passages(total, of_question.owner, k) if unit == "passage" else best_sentences(total, k)
+            rankings.append([(int(of_question.rows[i]), float(total[i]), of_question.at(i)) for i in places])
+        return _hits(snapshot, rankings)
+
+
+def _hits(snapshot: Snapshot, rankings: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:
+    """The hits of each question, given as rows of sentences, totals and scores."""
+    ids = {int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for ranking in rankings for row, *_ in ranking}
+    passages = snapshot.passages(ids)
+    hits_by_question = []
+    for ranking in rankings:
+        hits = []
+        for row, total, scores in ranking:
+            number, sentence = int(snapshot.passage_ids[snapshot.sentence_rows[row]]), int(snapshot.sentence_ids[row])
+            passage, sentences = passages[number]
+            hits.append(Hit(total, passage, sentences[sentence], number, sentence, scores))
+        hits_by_question.append(hits)
+    return hits_by_question
+
+
 def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[QuestionScores]:
     """Every sentence scored by each of ``scores``, question by question."""
     snapshot = questions.snapshot
@@ -65,7 +150,7 @@ def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]
 
 
 def approximate_scores(
-    questions: Questions, scores: Mapping[str, RetrievalScore], weights: Weights, allowed: Flags | None
+    questions: Questions, scores: Mapping[str, RetrievalScore], weights: ScoreWeights, allowed: Flags | None
 ) -> Iterator[QuestionScores]:
     """Candidates, each scored exactly by every one of ``scores``.
 

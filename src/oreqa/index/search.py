@@ -10,18 +10,22 @@ from typing import overload
 
 import numpy as np
 
-from oreqa.arguments import Conditions, Where, as_path, choice, conditions, count, text_list
+from oreqa.arguments import Where, as_path, choice, conditions, count, question_list, text_list
 from oreqa.arrays import Floats, Ids
 from oreqa.core import MODES, UNITS, Hit, Mode, Passage, Unit
 from oreqa.errors import IndexStateError
-from oreqa.index.dense import ExactVectors, FaissVectors
-from oreqa.index.fusion import Weights, check_weights, mode_weights, plain_weights
-from oreqa.index.generations import generation_identity, with_newest
 from oreqa.index.scores import SCORES
-from oreqa.index.scores.cosine import BLOCK_SCORES
 from oreqa.index.scores.questions import Questions, RetrievalScore
-from oreqa.index.scoring import QuestionScores, approximate_scores, best_passages, best_sentences, exhaustive_scores
-from oreqa.index.snapshot import Snapshot
+from oreqa.index.scoring import (
+    QuestionScores,
+    ScoreWeights,
+    best_hits,
+    check_weights,
+    exhaustive_scores,
+    mode_weights,
+    plain_weights,
+)
+from oreqa.index.snapshot import Snapshot, newest_snapshot
 from oreqa.index.store import Settings, model_place
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.fitted import Fitted
@@ -45,26 +49,10 @@ class Index:
         self,
         folder: str | Path,
         device: str = "cpu",
+        *,
         scores: Mapping[str, RetrievalScore] = SCORES,
-        weights: Mapping[Unit, Weights] | None = None,
+        weights: Mapping[Unit, ScoreWeights] | None = None,
     ) -> None:
-        self.folder = as_path(folder, "an index's folder")
-        self._device = device
-        self._scores = scores
-        self._weights = weights
-        self._encoder: Encoder | None = None
-        self._snapshot: Snapshot | None = None
-        self._closed = False
-        self._lock = threading.Lock()
-
-    @classmethod
-    def open(
-        cls,
-        folder: str | Path,
-        device: str = "cpu",
-        scores: Mapping[str, RetrievalScore] = SCORES,
-        weights: Mapping[Unit, Weights] | None = None,
-    ) -> Index:
         """Open an index; its model runs on the ``device``, cpu or cuda.
 
         ``scores`` are the retrieval scores by their names, ``weights`` what each of them counts for a unit; a unit that is
@@ -74,9 +62,18 @@ class Index:
         choice(device, DEVICES, "device")
         if weights is not None:
             check_weights(weights, scores)
-        index = cls(folder, device, scores, weights)
-        index.snapshot()
-        return index
+        self.folder = as_path(folder, "an index's folder")
+        self._device, self._scores, self._weights = device, scores, weights
+        self._encoder: Encoder | None = None
+        self._snapshot: Snapshot | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+        self.snapshot()
+
+    @classmethod
+    def open(cls, folder: str | Path, device: str = "cpu") -> Index:
+        """As ``Index(folder, device)``."""
+        return cls(folder, device)
 
     def __enter__(self) -> Index:
         self.snapshot()
@@ -109,17 +106,17 @@ class Index:
         with self._lock:
             if self._closed:
                 raise IndexStateError(f"{self.folder}: this index was closed; open it again with Index.open")
-            self._snapshot = with_newest(self.folder, self._opened)
+            self._snapshot = newest_snapshot(self.folder, self._snapshot)
             return self._snapshot
 
     @property
     def settings(self) -> Settings:
-        """What the index was made with."""
+        """The settings that the index was made with."""
         return self.snapshot().settings
 
     @property
-    def content_stamp(self) -> str:
-        """A hash of the documents: what the same stamp is searched alike."""
+    def content_fingerprint(self) -> str:
+        """A hash of the documents and settings: indexes with equal ones return equal results."""
         return self.snapshot().content
 
     @property
@@ -153,6 +150,20 @@ class Index:
             )
         return encoder
 
+    def __len__(self) -> int:
+        """Number of documents."""
+        return self.counts()["documents"]
+
+    def __bool__(self) -> bool:
+        """An index without documents is an index, too."""
+        return True
+
+    def documents(self) -> list[str]:
+        """The key of every document, in the documents' order."""
+        snapshot = self.snapshot()
+        with snapshot.reading():
+            return snapshot.document_keys()
+
     def counts(self) -> dict[str, int]:
         """Numbers of documents, passages and sentences."""
         snapshot = self.snapshot()
@@ -175,11 +186,8 @@ class Index:
     def passage_vectors(self) -> Floats:
         """The stored vector of every passage, in the order of ``passages``: ``[passages, dim]``."""
         snapshot = self.snapshot()
-        if snapshot.empty:
-            return np.zeros((0, 0), np.float32)
-        stored = snapshot.vectors["passage"]
         with snapshot.reading():
-            return stored.array if isinstance(stored, ExactVectors) else stored.vectors(snapshot.ids("passage"))
+            return snapshot.all_vectors("passage")
 
     @overload
     def search(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
@@ -223,51 +231,26 @@ class Index:
         scores keep the documents' order. A sparse search leaves out what shares no word with the question.
         ``snapshot`` of None is the newest state.
 
-        Raises InputError for a wrong mode, unit, number or condition, IndexStateError if the index cannot be searched.
+        Raises InputError for an empty question, a wrong mode, unit, number or condition, IndexStateError if the index cannot
+        be searched.
 
         Examples:
             >>> index = Index.open("kb")
             >>> index.search("How long does it live?", k=1, where={"title": "Octopus"})[0].passage.title
             'Octopus'
         """
-        texts = text_list(questions, "questions")
-        hits = self._search(
-            snapshot or self.snapshot(), texts, count(k, "the number of hits"), mode, unit, conditions(where)
-        )
+        texts, k = question_list(questions), count(k, "the number of hits")
+        allowed, snapshot = conditions(where), snapshot or self.snapshot()
+        weights = self._weights_of(snapshot, unit, mode)
+        hits: list[list[Hit]] = [[] for _ in texts]
+        if texts and not snapshot.empty:
+            scores = {name: self._scores[name] for name in weights}
+            hits = best_hits(self._questions(snapshot, texts), scores, weights, k, mode, unit, allowed)
         return hits[0] if isinstance(questions, str) else hits
 
-    def _search(
-        self, snapshot: Snapshot, questions: Sequence[str], k: int, mode: Mode, unit: Unit, where: Conditions
-    ) -> list[list[Hit]]:
-        choice(mode, MODES, "mode")
-        choice(unit, UNITS, "unit")
-        if snapshot.empty or not len(questions):
-            return [[] for _ in questions]
-        weights = self._used_weights(snapshot, unit, mode)
-        scores = {name: self._scores[name] for name in weights}
-        asked = self._questions(snapshot, questions)
-        with snapshot.reading():
-            allowed = snapshot.allowed(where)
-            if snapshot.is_exact or not any(score.approximate for score in scores.values()):
-                scored = exhaustive_scores(asked, scores)
-            else:
-                scored = approximate_scores(asked, scores, weights, allowed)
-            rankings: list[list[tuple[int, float, dict[str, float]]]] = []
-            for of_question in scored:
-                total = of_question.total(weights)
-                if not np.isfinite(total).all():
-                    raise ValueError("a score is not a number")
-                if allowed is not None:
-                    total[~allowed[of_question.rows]] = -np.inf
-                if mode == "sparse":
-                    total[total == 0] = -np.inf
-                places = best_passages(total, of_question.owner, k) if unit == "passage" else best_sentences(total, k)
-                rankings.append([(int(of_question.rows[i]), float(total[i]), of_question.at(i)) for i in places])
-            return _hits(snapshot, rankings)
-
-    def weights(self, unit: Unit = "sentence", mode: Mode = "hybrid") -> Weights:
+    def weights(self, unit: Unit = "sentence", mode: Mode = "hybrid") -> ScoreWeights:
         """The weights of the retrieval scores that rank ``unit`` in ``mode``, by their names."""
-        return self._used_weights(self.snapshot(), unit, mode)
+        return self._weights_of(self.snapshot(), unit, mode)
 
     def score_all(self, questions: Sequence[str], mode: Mode = "hybrid") -> Iterator[Floats]:
         """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
@@ -275,7 +258,7 @@ class Index:
         snapshot = self.snapshot()
         if snapshot.empty:
             return repeat(np.zeros(0, np.float32), len(questions))
-        weights = self._used_weights(snapshot, "sentence", mode)
+        weights = self._weights_of(snapshot, "sentence", mode)
         return (scores.total(weights) for scores in self._scores_of(snapshot, questions, list(weights)))
 
     def raw_scores(self, questions: Sequence[str]) -> Iterator[QuestionScores]:
@@ -295,20 +278,8 @@ class Index:
         k = count(k, "the number of neighbours")
         choice(unit, UNITS, "unit")
         snapshot = self.snapshot()
-        if snapshot.empty:
-            return np.zeros((len(vectors), 0), np.int64)
-        stored, ids = snapshot.vectors[unit], np.asarray(snapshot.ids(unit))
-        k = min(k, len(ids))
         with snapshot.reading():
-            if not exact and isinstance(stored, FaissVectors):
-                return stored.search(vectors, k)
-            stored_vectors = stored.array if isinstance(stored, ExactVectors) else stored.vectors(ids)
-            size = max(1, BLOCK_SCORES // len(ids))
-            near = [np.zeros((0, k), np.intp)]
-            for begin in range(0, len(vectors), size):
-                scores = vectors[begin : begin + size] @ stored_vectors.T
-                near.append(np.argpartition(-scores, k - 1, axis=1)[:, :k])
-            return ids[np.concatenate(near)]
+            return snapshot.nearest(vectors, k, unit, exact)
 
     def sentences(self, rows: Sequence[int]) -> list[str]:
         """Texts of the sentences in these rows of ``score_all``."""
@@ -318,13 +289,7 @@ class Index:
         sentences = {number: sentence for _, of_passage in passages.values() for number, sentence in of_passage.items()}
         return [sentences[int(snapshot.sentence_ids[row])].text for row in rows]
 
-    def _opened(self, generation: Path) -> Snapshot:
-        snapshot = self._snapshot
-        if snapshot is None or (snapshot.generation, snapshot.identity) != (generation, generation_identity(generation)):
-            snapshot = Snapshot(generation)
-        return snapshot
-
-    def _used_weights(self, snapshot: Snapshot, unit: Unit, mode: Mode) -> Weights:
+    def _weights_of(self, snapshot: Snapshot, unit: Unit, mode: Mode) -> ScoreWeights:
         choice(mode, MODES, "mode")
         choice(unit, UNITS, "unit")
         every = {**snapshot.fitted.fusion, **(self._weights or {})}
@@ -332,18 +297,3 @@ class Index:
 
     def _questions(self, snapshot: Snapshot, texts: Sequence[str]) -> Questions:
         return Questions(texts, snapshot, lambda texts: self._encoder_of(snapshot).encode(texts))
-
-
-def _hits(snapshot: Snapshot, chosen: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:
-    """The hits of each question, given as rows of sentences, totals and scores."""
-    wanted = {int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for ranked in chosen for row, *_ in ranked}
-    passages = snapshot.passages(wanted)
-    answers = []
-    for ranked in chosen:
-        hits = []
-        for row, total, scores in ranked:
-            number, sentence = int(snapshot.passage_ids[snapshot.sentence_rows[row]]), int(snapshot.sentence_ids[row])
-            passage, sentences = passages[number]
-            hits.append(Hit(total, passage, sentences[sentence], number, sentence, scores))
-        answers.append(hits)
-    return answers

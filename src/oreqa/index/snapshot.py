@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oreqa.arguments import Conditions
-from oreqa.arrays import Flags, Ids, Rows
+from oreqa.arrays import Flags, Floats, Ids, Rows
 from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
-from oreqa.index.dense import ExactVectors, FaissVectors
+from oreqa.index.dense import BLOCK_SCORES, ExactVectors, FaissVectors
 from oreqa.index.documents import check_fields, field_filter, read_passages
-from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, generation_identity
+from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, generation_identity, with_newest
 from oreqa.index.lexical import load_bm25
 from oreqa.index.store import model_place, read_setting, read_settings
 from oreqa.models.fitted import Fitted, encoder_fitted
@@ -78,6 +78,28 @@ class Snapshot:
         rows = np.flatnonzero(allowed)
         return rows if unit == "sentence" else np.unique(self.sentence_rows[rows]).astype(np.intp)
 
+    def all_vectors(self, unit: Unit) -> Floats:
+        """The stored vector of every sentence or passage, ``[units, dim]``."""
+        if self.empty:
+            return np.zeros((0, 0), np.float32)
+        stored = self.vectors[unit]
+        return stored.array if isinstance(stored, ExactVectors) else stored.vectors(self.ids(unit))
+
+    def nearest(self, vectors: Floats, k: int, unit: Unit, exact: bool) -> Ids:
+        """As ``Index.nearest``."""
+        ids = np.asarray(self.ids(unit))
+        if self.empty:
+            return np.zeros((len(vectors), 0), np.int64)
+        stored, k = self.vectors[unit], min(k, len(ids))
+        if not exact and isinstance(stored, FaissVectors):
+            return stored.search(vectors, k)
+        stored_vectors, size = self.all_vectors(unit), max(1, BLOCK_SCORES // len(ids))
+        near = [np.zeros((0, k), np.intp)]
+        for begin in range(0, len(vectors), size):
+            scores = vectors[begin : begin + size] @ stored_vectors.T
+            near.append(np.argpartition(-scores, k - 1, axis=1)[:, :k])
+        return ids[np.concatenate(near)]
+
     @cached_property
     def fitted(self) -> Fitted:
         """What was fitted for the encoder that made the vectors."""
@@ -101,6 +123,11 @@ class Snapshot:
         """Number of documents."""
         with self._one_query:
             return int(self.documents.execute("SELECT COUNT(*) FROM documents").fetchone()[0])
+
+    def document_keys(self) -> list[str]:
+        """The key of every document, in the order of their passages."""
+        with self._one_query:
+            return [key for (key,) in self.documents.execute("SELECT key FROM documents ORDER BY id")]
 
     def word_numbers(self, stems: Iterable[str]) -> dict[str, int | None]:
         """The number of each word; None for words that no text of the index holds."""
@@ -134,3 +161,14 @@ class Snapshot:
         """Passages by their ids, each with its sentences by theirs."""
         with self._one_query:
             return read_passages(self.documents, ids)
+
+
+def newest_snapshot(folder: Path, before: Snapshot | None) -> Snapshot:
+    """The newest generation of an index, opened; ``before`` if it is that already."""
+
+    def opened(generation: Path) -> Snapshot:
+        if before and (before.generation, before.identity) == (generation, generation_identity(generation)):
+            return before
+        return Snapshot(generation)
+
+    return with_newest(folder, opened)

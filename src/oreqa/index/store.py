@@ -27,7 +27,7 @@ Holds = Literal["documents", "a task's passages"]
 _SCHEMA = """
 CREATE TABLE settings(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- Files as they were last read, so that unchanged files are not parsed again.
-CREATE TABLE sources(path TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE sources(path TEXT PRIMARY KEY, revision TEXT NOT NULL) WITHOUT ROWID;
 -- gone: the document was no longer in its source at the last update. It stays until it is pruned.
 CREATE TABLE documents(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, source TEXT NOT NULL, title TEXT NOT NULL, fields TEXT NOT NULL,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,19 @@ from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import split_passages
 from oreqa.errors import DocumentError, IndexStateError, InputError
 from oreqa.index import store
-from oreqa.index.current import CurrentState, DocumentRow, read_current_state
+from oreqa.index.coverage import Report
+from oreqa.index.current import (
+    CurrentState,
+    Pending,
+    SourceChanges,
+    check_empty,
+    existing_settings,
+    name_write_errors,
+    read_current_state,
+    write_lock,
+)
 from oreqa.index.dense import check_factory
-from oreqa.index.documents import document_hash, insert_document, read_passages
+from oreqa.index.documents import document_hash, insert_document
 from oreqa.index.encodings import Encodings, passage_hash
 from oreqa.index.generations import (
     DOCUMENTS,
@@ -27,70 +37,40 @@ from oreqa.index.generations import (
     write_manifest,
 )
 from oreqa.index.lexical import check_language
-from oreqa.index.locking import check_empty, existing_settings, name_write_errors, write_lock
-from oreqa.index.publish import MissingEncodingsError, build_search_files, content_hash, link_search_files
-from oreqa.index.report import Report
+from oreqa.index.publish import BATCH_PASSAGES, complete_draft, link_search_files
 from oreqa.index.store import Holds, Settings, transaction
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
 from oreqa.progress import Advance, ignore
 
-BATCH_PASSAGES = 512
-"""Passages encoded and committed together: the most that an interruption can lose."""
-
 IN_MEMORY = "in memory"
-"""The stamp of a document that was read from no file: it is a source of its own, named by its key."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A new or changed document that is not encoded yet; ``content`` is its hash."""
-
-    document: Document
-    source: str
-    content: bytes
-    passages: list[Passage]
-
-
-@dataclass(slots=True)
-class _SourceChanges:
-    """What this update has read from one source.
-
-    ``keys`` are the documents seen in it, ``replaced`` the rows of those that changed, ``returned`` those that were gone
-    and are back; ``inserted`` are the new rows in the draft, ``added`` counts the documents that are new to the index.
-    """
-
-    keys: set[str] = field(default_factory=set)
-    replaced: list[DocumentRow] = field(default_factory=list)
-    returned: list[DocumentRow] = field(default_factory=list)
-    inserted: list[int] = field(default_factory=list)
-    added: int = 0
+"""The revision of a document that was read from no file: it is a source of its own, named by its key."""
 
 
 class IndexWriter:
     """The only writer of an index; get it from ``open_writer``.
 
-    Changes go to a draft, a copy of the current generation's documents; ``publish`` makes the draft the next generation.
-    Without ``publish`` the draft is dropped, but the passages encoded so far are kept.
+    ``current`` is what the index held when the update began. Changes go to a draft, a copy of the current generation's
+    documents; ``publish`` makes the draft the next generation. Without ``publish`` the draft is dropped, but the passages
+    encoded so far are kept.
     """
 
     def __init__(
         self, folder: Path, settings: Settings, holds: Holds, current: CurrentState, load_encoder: Callable[[], Encoder]
     ) -> None:
-        self.folder, self.settings = folder, settings
+        self.folder, self.settings, self.current = folder, settings, current
         self.report = Report(passages=current.passages, mended=list(current.damaged))
         self._holds = holds
-        self._current = current
         self._load_encoder = load_encoder
         self._encoder: Encoder | None = None
         self._encodings: Encodings | None = None
         self._draft: sqlite3.Connection | None = None
         self._rebuild = bool(current.damaged) or settings.factory != current.factory
-        self._sources: dict[str, _SourceChanges] = {}
+        self._sources: dict[str, SourceChanges] = {}
         self._seen: set[str] = set()
         self._kept: set[str] = set()
-        self._new_stamps: dict[str, str | None] = {}
-        self._pending: list[_Pending] = []
+        self._new_revisions: dict[str, str | None] = {}
+        self._pending: list[Pending] = []
         self._published = False
 
     @property
@@ -98,7 +78,7 @@ class IndexWriter:
         """The model, loaded on first use: an update that finds nothing new does not need it."""
         if self._encoder is None:
             self._encoder = self._load_encoder()
-            if self._current.fingerprint not in (None, self._encoder.fingerprint):
+            if self.current.fingerprint not in (None, self._encoder.fingerprint):
                 raise IndexStateError(
                     f"{self.folder}: it was built with another version of the model {self.settings.model}; "
                     "use that version, or index into a new folder"
@@ -109,7 +89,7 @@ class IndexWriter:
     def encodings(self) -> Encodings:
         """The memo of encoded passages, opened on first use."""
         if self._encodings is None:
-            fingerprint = self._current.fingerprint or self.encoder.fingerprint
+            fingerprint = self.current.fingerprint or self.encoder.fingerprint
             self._encodings = Encodings(self.folder, fingerprint, self.settings.language)
         return self._encodings
 
@@ -121,10 +101,10 @@ class IndexWriter:
         if self._draft is None:
             folder = self.folder / DRAFT
             folder.mkdir()
-            if self._current.generation is None:
+            if self.current.generation is None:
                 self._draft = store.create_documents(folder, self.settings, self.encoder.fingerprint, self._holds)
             else:
-                shutil.copyfile(self._current.generation / DOCUMENTS, folder / DOCUMENTS)
+                shutil.copyfile(self.current.generation / DOCUMENTS, folder / DOCUMENTS)
                 self._draft = store.open_draft(folder)
         return self._draft
 
@@ -135,25 +115,12 @@ class IndexWriter:
                 database.close()
         shutil.rmtree(self.folder / DRAFT, ignore_errors=True)
 
-    @property
-    def sources(self) -> Collection[str]:
-        """The sources that the index had documents of when this update began."""
-        return self._current.by_source
-
-    def stamp(self, source: str) -> str | None:
-        """The stamp that a source was last read with; None if the next update reads it in any case."""
-        return self._current.stamps.get(source)
-
-    def is_taken(self, name: str, stamp: str) -> bool:
-        """As ``CurrentState.is_taken``."""
-        return self._current.is_taken(name, stamp)
-
-    def fresh(self, source: str, stamp: str) -> bool:
-        """Return whether a source was last read with this stamp; if so, mark its documents as seen."""
-        if self._current.stamps.get(source) != stamp:
+    def fresh(self, source: str, revision: str) -> bool:
+        """Return whether a source was last read with this revision; if so, mark its documents as seen."""
+        if self.current.revisions.get(source) != revision:
             return False
-        keys = {row.key for row in self._current.by_source.get(source, ()) if not row.gone}
-        self._sources[source] = _SourceChanges(keys)
+        keys = {row.key for row in self.current.by_source.get(source, ()) if not row.gone}
+        self._sources[source] = SourceChanges(keys)
         self._seen |= keys
         return True
 
@@ -168,14 +135,14 @@ class IndexWriter:
                 with transaction(self.draft):
                     self.draft.executemany("DELETE FROM documents WHERE id = ?", [(row,) for row in changes.inserted])
 
-    def finish_source(self, source: str, stamp: str | None) -> None:
+    def finish_source(self, source: str, revision: str | None) -> None:
         """Record that a source was read to its end.
 
-        ``stamp`` identifies its content, so that the next update can skip it; None makes the next update read it again.
+        ``revision`` identifies its content, so that the next update can skip it; None makes the next update read it again.
         """
-        self._sources.setdefault(source, _SourceChanges())
-        if self._current.stamps.get(source) != stamp:
-            self._new_stamps[source] = stamp
+        self._sources.setdefault(source, SourceChanges())
+        if self.current.revisions.get(source) != revision:
+            self._new_revisions[source] = revision
 
     def add(
         self, document: Document, source: str, passages: Sequence[Passage] | None = None, advance: Advance = ignore
@@ -188,11 +155,11 @@ class IndexWriter:
         key = document.key
         if key in self._seen:
             raise DocumentError(f"two documents have the key {key}: rename one of them")
-        changes = self._sources.setdefault(source, _SourceChanges())
+        changes = self._sources.setdefault(source, SourceChanges())
         changes.keys.add(key)
         self._seen.add(key)
         content = document_hash(document, passages)
-        before = self._current.documents.get(key)
+        before = self.current.documents.get(key)
         if before is not None and before.content == content and before.source == source:
             if before.gone:
                 changes.returned.append(before)
@@ -201,15 +168,12 @@ class IndexWriter:
             changes.added += 1
         else:
             changes.replaced.append(before)
-        split = list(passages) if passages is not None else self._split(document)
-        self._pending.append(_Pending(document, source, content, split))
+        if passages is None:
+            most = min(self.settings.passage_tokens - 2, self.encoder.max_tokens)  # passage_tokens includes [CLS] and [SEP]
+            passages = split_passages(document, self.encoder.count_tokens, most, self.settings.language)
+        self._pending.append(Pending(document, source, content, list(passages)))
         if sum(len(pending.passages) for pending in self._pending) >= BATCH_PASSAGES:
             self.flush(advance)
-
-    def _split(self, document: Document) -> list[Passage]:
-        encoder = self.encoder
-        max_tokens = min(self.settings.passage_tokens - 2, encoder.max_tokens)  # passage_tokens includes [CLS] and [SEP]
-        return split_passages(document, encoder.count_tokens, max_tokens, self.settings.language)
 
     def flush(self, advance: Advance = ignore) -> None:
         """Encode the pending documents, commit their encodings to the memo, and write the documents to the draft."""
@@ -242,12 +206,12 @@ class IndexWriter:
 
         With ``prune`` they are removed, and so is the record of their sources: one that comes back is read again.
         """
-        candidates = {*self._current.by_source, *self._current.stamps}
+        candidates = {*self.current.by_source, *self.current.revisions}
         sources = {source for source in candidates if source not in self._kept and within(source)}
         unseen = [
-            row for source in sorted(sources) for row in self._current.by_source.get(source, ()) if row.key not in self._seen
+            row for source in sorted(sources) for row in self.current.by_source.get(source, ()) if row.key not in self._seen
         ]
-        unread = [(source,) for source in sources if source in self._current.stamps and source not in self._sources]
+        unread = [(source,) for source in sources if source in self.current.revisions and source not in self._sources]
         if prune:
             self.report.removed = len(unseen)
             if unseen or unread:
@@ -265,22 +229,24 @@ class IndexWriter:
     def publish(self) -> None:
         """Make all changes visible at once as the next generation; without changes, do nothing."""
         self.flush()
-        self._count()
+        for changes in self._sources.values():
+            changes.count(self.report)
         replaced = [(row.number,) for changes in self._sources.values() for row in changes.replaced]
         returned = [(row.number,) for changes in self._sources.values() for row in changes.returned]
-        stamps = [(source, stamp) for source, stamp in self._new_stamps.items() if stamp is not None]
-        if self._draft is None and not (returned or self._new_stamps or self._rebuild):
+        revisions = [(source, revision) for source, revision in self._new_revisions.items() if revision is not None]
+        if self._draft is None and not (returned or self._new_revisions or self._rebuild):
             return
         with transaction(self.draft):
             self.draft.executemany("DELETE FROM documents WHERE id = ?", replaced)
             self.draft.executemany("UPDATE documents SET gone = 0 WHERE id = ?", returned)
-            self.draft.executemany("DELETE FROM sources WHERE path = ?", [(source,) for source in self._new_stamps])
-            self.draft.executemany("INSERT INTO sources VALUES (?, ?)", stamps)
+            self.draft.executemany("DELETE FROM sources WHERE path = ?", [(source,) for source in self._new_revisions])
+            self.draft.executemany("INSERT INTO sources VALUES (?, ?)", revisions)
         checksums: Mapping[str, Mapping[str, Any]] = {}
         if self._rebuild:
-            self._build_search_files()
-        elif self._current.generation is not None:  # the passages are the same, and so are their search files
-            checksums = link_search_files(self._current.generation, self.folder / DRAFT)
+            factory = {"factory": self.settings.factory}
+            complete_draft(self.draft, self.folder / DRAFT, self.encodings, self._encode, factory)
+        elif self.current.generation is not None:  # the passages are the same, and so are their search files
+            checksums = link_search_files(self.current.generation, self.folder / DRAFT)
         (self.report.passages,) = self.draft.execute("SELECT COUNT(*) FROM passages").fetchone()
         used = [row[0] for row in self.draft.execute("SELECT encoding FROM passages")]
         self.draft.close()
@@ -290,33 +256,6 @@ class IndexWriter:
         self._published = True
         if self._encodings is not None:
             self._encodings.forget_unused(used)
-
-    def _count(self) -> None:
-        for changes in self._sources.values():
-            self.report.added += changes.added
-            self.report.changed += len(changes.replaced)
-            self.report.unchanged += len(changes.keys) - changes.added - len(changes.replaced)
-
-    def _build_search_files(self) -> None:
-        """Build the draft's search files from its documents and the memo."""
-        folder = self.folder / DRAFT
-        with transaction(self.draft):
-            store.write_setting(self.draft, "factory", self.settings.factory)
-            store.write_setting(self.draft, "content", content_hash(self.draft))
-        try:
-            build_search_files(self.draft, folder, self.settings.factory, self.encodings)
-        except MissingEncodingsError as missing:
-            self._encode_again(missing.hashes)
-            build_search_files(self.draft, folder, self.settings.factory, self.encodings)
-
-    def _encode_again(self, digests: set[bytes]) -> None:
-        """Encode passages of the draft whose encodings are missing from the memo, or damaged."""
-        for batch in store.chunks(sorted(digests), BATCH_PASSAGES):
-            marks = ",".join("?" * len(batch))
-            query = f"SELECT encoding, MIN(id) FROM passages WHERE encoding IN ({marks}) GROUP BY encoding"
-            numbers = {number: digest for digest, number in self.draft.execute(query, batch)}
-            passages = read_passages(self.draft, numbers)
-            self._encode({numbers[number]: passage for number, (passage, _) in passages.items()})
 
 
 @contextmanager

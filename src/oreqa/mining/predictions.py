@@ -106,7 +106,7 @@ def _fingerprint(file: Path, reader: Reader, index: Index | None, passages: int,
     if index is not None:
         decisive += [
             index.fingerprint,
-            index.content_stamp,
+            index.content_fingerprint,
             dict(index.weights("passage")),
             used_precision(device, "encoder"),
         ]

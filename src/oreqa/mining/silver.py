@@ -128,7 +128,7 @@ def score_silver(
     """
     texts = [question.text for question in questions]
     golds = [[candidate.answer for candidate in question.gold] for question in questions]
-    decisive = [texts, golds, classifier.fingerprint, index.encoder.fingerprint, index.content_stamp]
+    decisive = [texts, golds, classifier.fingerprint, index.encoder.fingerprint, index.content_fingerprint]
     decisive += [dict(index.weights("sentence", mode)), used_precision(device, "encoder", "classifier"), k, min_probability]
     partial = out.with_name(f".{out.name}.partial")
 

@@ -9,15 +9,8 @@ import numpy as np
 
 from oreqa.arrays import Flags, Floats, Rows
 from oreqa.core import Unit
-from oreqa.index.dense import ExactVectors, FaissVectors
-from oreqa.index.scores.questions import Approximate, Questions, RetrievalScore
-
-CANDIDATES = 200
-"""Units that an approximate index finds for a question, to be scored in full."""
-
-
-BLOCK_SCORES = 1 << 24
-"""Inner products that are held at once."""
+from oreqa.index.dense import BLOCK_SCORES, FaissVectors
+from oreqa.index.scores.questions import CANDIDATES, Approximate, Questions, RetrievalScore
 
 
 def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
@@ -28,8 +21,7 @@ def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
 
     def every_score(questions: Questions) -> Iterator[Floats]:
         snapshot = questions.snapshot
-        stored = snapshot.vectors[unit]
-        vectors = stored.array if isinstance(stored, ExactVectors) else stored.vectors(snapshot.ids(unit))
+        vectors = snapshot.all_vectors(unit)
         size = max(1, block // len(snapshot.sentence_ids))
         for begin in range(0, len(questions.texts), size):
             yield from questions.vectors[begin : begin + size] @ vectors.T

@@ -13,6 +13,9 @@ from oreqa.core import Mode, Unit
 from oreqa.index.lexical import words
 from oreqa.index.snapshot import Snapshot
 
+CANDIDATES = 200
+"""Units that an approximate index, or the sum of the scores without one, gives a search, to be scored in full."""
+
 
 class Questions:
     """Questions asked of a snapshot. What several scores need of them is computed once, when the first score uses it."""

@@ -6,16 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oreqa.arguments import text_list
+from oreqa.arrays import Floats
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.inputs import EncoderInputs, PassageText, input_batches
 from oreqa.models.graph.session import Session, check_finite
 from oreqa.models.model import LoadedModel, load_session
 from oreqa.progress import Progress, no_progress, show
-
-Vectors = NDArray[np.float32]
 
 
 class Encoder(LoadedModel[EncoderFolder]):
@@ -65,7 +63,7 @@ class Encoder(LoadedModel[EncoderFolder]):
         """Tokens of each text, special ones left out."""
         return [len(e) for e in self._inputs.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
-    def encode(self, texts: str | Iterable[str], *, progress: Progress = no_progress) -> Vectors:
+    def encode(self, texts: str | Iterable[str], *, progress: Progress = no_progress) -> Floats:
         """The vector of a question (or of any whole text), ``[dim]``; of a list of them, ``[texts, dim]``.
 
         Texts that are longer than the model takes are cut. ``progress`` shows how many texts are done.
@@ -85,7 +83,7 @@ class Encoder(LoadedModel[EncoderFolder]):
         passages: Sequence[PassageText],
         *,
         progress: Progress = no_progress,
-    ) -> list[Vectors]:
+    ) -> list[Floats]:
         """A passage's vector and its sentences', ``[1 + sentences, dim]`` for each; ``EncoderInputs.passages`` tells how.
 
         ``progress`` shows how many passages are done.

@@ -75,7 +75,7 @@ def open_collection(
         texts = [_text(passage) for passage in opened.passages()]
         if len(texts) < passages:
             raise InputError(f"{opened.folder}: it holds {len(texts)} passages, and passages = {passages} are read")
-        return Collection(texts, np.array(opened.passage_vectors()), f"{opened.fingerprint} {opened.content_stamp}")
+        return Collection(texts, np.array(opened.passage_vectors()), f"{opened.fingerprint} {opened.content_fingerprint}")
 
 
 def _text(passage: Passage) -> Text:
