@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from oreqa.adaptation.questions import HELD_OUT_DOCUMENTS, build_tasks, definition_pairs, heading_pairs, keyword_pairs
+from oreqa.adaptation.questions import HELD_OUT_DOCUMENTS, build_tasks, heading_pairs, keyword_pairs
 from oreqa.core import Passage, Sentence
 from oreqa.datasets.pairs import Pair, passage_candidates
 from oreqa.datasets.paragraphs import is_held_out_name
@@ -30,14 +30,6 @@ def test_keywords_are_the_rarest_words_in_their_order() -> None:
     assert row.question.split()[-2:] == ["three", "hearts"]
     assert row.positive == pairs[0].positive
     assert list(keyword_pairs([], [], "en")) == []
-
-
-def test_definitions_ask_for_the_sentence_that_names_them() -> None:
-    manual = passage("git.md", "It has options.\n\n--dry-run\nShow what would be deleted. Nothing is.", "git")
-    pairs = list(definition_pairs([passage("a.md", "Prose."), manual], 0))
-    assert pairs
-    assert {pair.positive.head for pair in pairs} == {"git"}
-    assert all("--dry-run" in pair.positive.answer and pair.source == "silver" for pair in pairs)
 
 
 def test_documents_are_held_out_whole() -> None:

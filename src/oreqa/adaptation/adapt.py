@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.adaptation.measuring import answer_questions, classifier_gains, reciprocal_ranks, user_gains
-from oreqa.adaptation.questions import HELD_OUT_DOCUMENTS, build_tasks, definition_pairs, heading_pairs, keyword_pairs
+from oreqa.adaptation.questions import HELD_OUT_DOCUMENTS, build_tasks, heading_pairs, keyword_pairs
 from oreqa.adaptation.report import AdaptationReport, Compare, Gain, Significance
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, Estimate, Stages, estimate
 from oreqa.adaptation.tuning import keep_calibration, tune_classifier, tune_encoder
@@ -67,11 +67,11 @@ def adapt_index(
 ) -> AdaptationReport:
     """Train the encoder of an index on questions generated from its passages, and re-encode the index if that is better.
 
-    Of ``draw`` passages the ``generator`` asks about up to ``answers`` spans each (``generate_questions``). With queries of
-    keywords and headings, questions about definitions, and hard negatives, they train the encoder. The mean of its weights
-    and those before is measured on questions about held-out documents, and published if it finds their passages better
-    (p < 0.05). Your own ``questions``, a list as for ``evaluate_openqa``, are answered before and after, too; the encoder is
-    not published if significantly fewer answers are right (p < 0.05). ``settings`` change the recipe of its training.
+    Of ``draw`` passages the ``generator`` asks about up to ``answers`` spans each (``generate_questions``). With queries
+    of keywords and headings and with hard negatives, they train the encoder. The mean of its weights and those before is
+    measured on questions about held-out documents, and published if it finds their passages better (p < 0.05). Your own
+    ``questions``, a list as for ``evaluate_openqa``, are answered before and after, too; the encoder is not published if
+    significantly fewer answers are right (p < 0.05). ``settings`` change the recipe of its training.
     A ``classifier``, if one is named, is trained on the same pairs, and re-ranks the held-out questions' passages before and
     after. An index names no classifier: where you re-rank, pass ``INDEX/adapted/N/classifier``.
     ``announce`` is called before the work with an estimate of its time and disk. ``significance`` tests differences.
@@ -136,7 +136,7 @@ def _adapt(
     if not work.questions.is_file():
         with stages(GENERATE):
             generate_questions(work.questions, index=original.folder, device=device, progress=progress, **arguments)
-    train, held_out = _tasks(passages, work.questions, original.settings.language, seed)
+    train, held_out = _tasks(passages, work.questions, original.settings.language)
     if not work.pairs.is_file():
         with stages(NEGATIVES), show(progress, NEGATIVES, len(train.questions)) as advance:
             write_jsonl(work.pairs, map(pair_row, draw_negatives(train, original, seed, advance)))
@@ -181,7 +181,7 @@ def _estimate(
             f"{work.index}: {asked_about} passages of prose of at least {MIN_WORDS} words would be asked about, which "
             f"gives {measured} questions to measure by at best; at least {FEWEST_QUESTIONS} are needed: {_MORE}"
         )
-    by_rule = sum(1 for _ in chain(heading_pairs(passages), definition_pairs(passages, arguments["seed"])))
+    by_rule = sum(1 for _ in heading_pairs(passages))
     searched = [path.stat().st_size for path in require_generation(work.index).rglob("*")]
     encoded = [path.stat().st_size for path in work.index.glob(f"{ENCODINGS}*")]
     size = 2 * sum(searched) + sum(encoded)  # the trial's files and the next generation's are there at once
@@ -195,10 +195,10 @@ def _estimate(
     return Estimate(left, max(0, whole.bytes - sum(file.st_size for file in files if file.st_nlink == 1)))
 
 
-def _tasks(passages: Sequence[Passage], questions: Path, language: str, seed: int) -> tuple[ReqaTask, ReqaTask]:
+def _tasks(passages: Sequence[Passage], questions: Path, language: str) -> tuple[ReqaTask, ReqaTask]:
     """Tasks to train on and to measure by."""
     generated = list(load_pairs(questions))
-    by_rule = keyword_pairs(generated, passages, language), heading_pairs(passages), definition_pairs(passages, seed)
+    by_rule = keyword_pairs(generated, passages, language), heading_pairs(passages)
     train, held_out = build_tasks(passages, generated, chain(*by_rule))
     if len(held_out.questions) < FEWEST_QUESTIONS:
         raise InputError(

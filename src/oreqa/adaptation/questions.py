@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
@@ -12,8 +11,6 @@ from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import SILVER, Candidate, Pair, passage_candidates
 from oreqa.datasets.paragraphs import is_held_out_name
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.generation.definitions import definition_drafts
-from oreqa.generation.drafts import answer_sentence
 from oreqa.index.lexical import words
 
 HELD_OUT_DOCUMENTS = 4
@@ -53,12 +50,6 @@ def keyword_pairs(pairs: Sequence[Pair], passages: Iterable[Passage], language: 
         rare = sorted(of_stem, key=lambda stem: frequencies[stem])[:KEYWORDS]
         if len(rare) > 1:
             yield Pair(" ".join(word for stem, word in of_stem.items() if stem in rare), pair.positive, source=SILVER)
-
-
-def definition_pairs(passages: Sequence[Passage], seed: int) -> Iterator[Pair]:
-    """Questions for the options, settings and commands that the passages define, with the sentences that name them."""
-    for draft in definition_drafts(passages, random.Random(seed)):
-        yield Pair(draft.question, answer_sentence(passages[draft.passage], draft), source=SILVER)
 
 
 def build_tasks(

@@ -132,17 +132,6 @@ def cloze(count: int, out: Path, as_json: bool) -> None:
     _print_count("pairs", count, out, as_json)
 
 
-@runs(mine, lambda: oreqa.generation.mine_definitions, out=Option.question_file)
-def definitions(count: int, out: Path, as_json: bool) -> None:
-    """Make questions from lists of options, settings and commands: each description asks for its name.
-
-    No model is needed. The pairs train a retriever, the SQuAD file a reader, for manuals like those of the index.
-
-    [bold]oreqa mine definitions --index kb --out runs/definitions.json[/bold]
-    """
-    _print_count("questions", count, out, as_json)
-
-
 def _print_count(noun: str, count: int, out: Path, as_json: bool) -> None:
     if as_json:
         print_json({noun: count, "out": str(out)})

@@ -1,8 +1,7 @@
 """Questions made from documents alone: answers that passages offer, a question for each, and filters.
 
 It is the data of ProQA's progressive pretraining (Xiong et al. 2021, section 2.2).
-``generate_questions`` does what the command ``oreqa generate`` does, ``mine_definitions`` what ``oreqa mine definitions``
-does. The functions are imported when they are asked for.
+``generate_questions`` does what the command ``oreqa generate`` does. The functions are imported when they are asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from oreqa.lazy import lazy_names
 
 if TYPE_CHECKING:
     from oreqa.generation.candidates import answer_candidates as answer_candidates
-    from oreqa.generation.definitions import mine_definitions as mine_definitions
     from oreqa.generation.generate import generate_questions as generate_questions
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

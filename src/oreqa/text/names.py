@@ -1,4 +1,4 @@
-"""Names of options, settings and functions: lines of manuals that begin with one, and questions that name one.
+"""Names of options, settings and functions: headings that are one, and questions that name one.
 
 A reader takes names that are spelt alike for one another, as ``max_wal`` and ``max_wal_senders``: ``holds_names`` tells them
 apart.
@@ -34,29 +34,27 @@ _AMOUNT = re.compile(r"\d+[A-Za-z]+")
 _SIGNS, _JOINED = re.compile(r"[\W_]+"), r"[\W_]*+"
 
 
-def names_in(line: str) -> list[tuple[str, int]]:
-    """The names in a line that begins with one and is no sentence, with their first characters; none in another line."""
-    words = line.split()
-    if not words or len(line) > LONGEST_LINE or line.rstrip()[-1] in ".:;?!":
-        return []
-    options = [(match.group(), match.start()) for match in _OPTION.finditer(line)]
-    if options and words[0].startswith("-"):
-        return options
-    match = _NAME.match(line)
-    if match is None or len(words) > 4 or line[match.end() : match.end() + 1] not in ("", " ", "=", "(", "["):
-        return []
-    return [(match.group(), 0)]
-
-
 def is_name(heading: str) -> bool:
     """Return whether a heading is the name of an option, a setting or a function, and not a title such as "OPTIONS"."""
-    names = names_in(heading)
-    if not names or _NO_OPTION.match(heading):
+    name = _first_name(heading)
+    if not name or _NO_OPTION.match(heading):
         return False
-    name = names[0][0]
     if name.startswith("-"):
         return True
     return bool(_IDENTIFIER.search(name) or name != heading) and (name == heading or heading[len(name)] in "=([")
+
+
+def _first_name(line: str) -> str:
+    """The name that a line begins with; "" for one that begins otherwise, is long, or is a sentence."""
+    words = line.split()
+    if not words or len(line) > LONGEST_LINE or line.rstrip()[-1] in ".:;?!":
+        return ""
+    if words[0].startswith("-") and (option := _OPTION.search(line)):
+        return option.group()
+    match = _NAME.match(line)
+    if match is None or len(words) > 4 or line[match.end() : match.end() + 1] not in ("", " ", "=", "(", "["):
+        return ""
+    return match.group()
 
 
 def identifiers(question: str) -> list[str]:
