@@ -37,7 +37,7 @@ ALLOWED: dict[str, dict[str, str]] = {
 
 TO_PUT_RIGHT: dict[str, str] = {
     "names": """
-        Entry
+
     """,
     "crumbs": "",
     "functions": """

@@ -124,7 +124,7 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _forget() -> None:
-    """Give a forked process a parser of its own: it must not talk to its parent's child."""
+    """Let a forked process start its own parser: it must not talk to its parent's child."""
     global _parser
     _parser = _Parser()
 

@@ -21,7 +21,7 @@ from oreqa.errors import DocumentError, describe
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields of a table's rows hold the text, the title and the identifier; None means the common names.
+    """The fields of a table's rows that hold the text, the title and the identifier; None means the common names.
 
     Examples:
         >>> Fields(text="abstract", id="doi")

@@ -23,10 +23,10 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
     """Split a document into passages of at most ``max_tokens`` tokens, none of which crosses a section boundary.
 
     Whole paragraphs are joined while they fit; one that ends in a colon stays with the next. A row of a table that names its
-    columns is a passage of its own, as a row of a CSV file is. Paragraphs over the budget are
-    split between sentences, sentences over the budget between words. ``count_tokens`` returns the token counts of a batch
-    of texts, by the model's own tokenizer without special tokens. Title and heading are encoded with every passage, so
-    they count against the budget too, up to half of it.
+    columns is a passage, as a row of a CSV file is. Paragraphs over the budget are split between sentences, sentences over
+    the budget between words. ``count_tokens`` returns the token counts of a batch of texts, by the model's tokenizer
+    without special tokens. Title and heading are encoded with every passage, so they count against the budget too, up to
+    half of it.
     """
     passages: list[Passage] = []
     for section in document.sections or (Section(0, len(document.text), ""),):

@@ -1,4 +1,4 @@
-"""What is asked about: passages and sentences of prose, and the spans of them that people will ask about."""
+"""Passages and sentences to ask about, and answer candidates: their spans that people will ask about."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ POOL = 8
 class AnswerCandidate:
     """A span ``passage_text[start:end] == text`` that people may ask about.
 
-    ``source`` is what found it: ``extractor``, ``entity``, or the kind of a rule's span (``date``, ``number``, ``quantity``,
+    ``source`` names the finder: ``extractor``, ``entity``, or the kind of a rule's span (``date``, ``number``, ``quantity``,
     ``name``, ``quoted``, ``phrase``). Scores of the extractor compare with one another, and so do those of rules; an
     entity's is 0.
     """
@@ -80,12 +80,12 @@ class Entities:
 
 
 def sentence_ranges(passage: Passage) -> list[tuple[int, int]]:
-    """The sentences of a passage, in characters of its own text."""
+    """The sentences of a passage, in characters of its text."""
     return [(sentence.start - passage.start, sentence.end - passage.start) for sentence in passage.sentences]
 
 
 def prose_ranges(passage: Passage) -> list[tuple[int, int]]:
-    """The sentences of prose in a passage, in characters of its own text."""
+    """The sentences of prose in a passage, in characters of its text."""
     return [(start, end) for start, end in sentence_ranges(passage) if is_prose(passage.text[start:end])]
 
 

@@ -69,7 +69,7 @@ def check_out(out: Path) -> Path:
 
 
 def partial_file(out: Path) -> Path:
-    """The file of an unfinished run, beside the one that it will write."""
+    """The file of an unfinished run, in the folder of the one that it will write."""
     return out.with_name(f".{out.name}.partial")
 
 

@@ -1,4 +1,4 @@
-"""Which generated questions are kept: the filters of ProQA's data, the round trip, and the classifier's probability."""
+"""Filters of generated questions: their wording (ProQA), the round trip, and the classifier's probability."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class GenerationReport:
-    """What was written to ``out``: the ``questions`` kept, of one asked about each of ``candidates`` in ``passages``.
+    """A run that wrote to ``out`` the ``questions`` it kept, of one asked about each of ``candidates`` in ``passages``.
 
     No file is written if none is kept. ``asked_passages`` have a question. ``dropped`` counts the others by reason
     (``filters.REASONS``), ``passed_over`` the passages that are too short to ask about or hold no prose. ``seconds`` are

@@ -1,4 +1,4 @@
-"""Which line breaks of a text end an item, a row or a line of a list, and which only wrap prose."""
+"""Line breaks: those that end a paragraph, an item, a row or a line of a list, and those that wrap prose."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z]\w*(?:[-_.:/]\w+)+|[A-Za-z]*[a-z][A-Z]\w*|[A-Z][A-Z
 """A word that looks like an identifier: with a hyphen, an underscore or a capital inside, or all in capitals."""
 
 _IDENTIFIER = re.compile(r"[_./:]|[a-z][A-Z]")
-"""What stands in identifiers, and hardly in words; the hyphen of "Check-in" does in both."""
+"""Signs of identifiers that words hardly have; the hyphen of "Check-in" is in both."""
 
 _NO_OPTION = re.compile(r"-+\s|-\d+\s")
 """A dash before text, or a number below zero."""

@@ -29,8 +29,8 @@ MIN_LETTERS = 0.75
 def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
     """Return the offsets ``(start, end)`` of the sentences of ``text``, in order, without surrounding white space.
 
-    List items, table rows, and lines that are not wrapped prose are sentences of their own. Text without sentence
-    punctuation is one sentence; white space alone has none. Sentences without a letter or digit are dropped, unless the
+    A list item, a table row or a line that is not wrapped prose is a sentence. Text without sentence punctuation is one
+    sentence; white space alone has none. Sentences without a letter or digit are dropped, unless the
     text has no others: then the first is kept. ``language`` is an ISO 639-1 code.
     """
     sentences: list[tuple[int, int]] = []

@@ -140,7 +140,7 @@ class _MarkdownReader:
             self.after_record = False
 
     def _add_header(self) -> None:
-        """Add the header of a table as a row of its own, unless the rows below have its names."""
+        """Add the header of a table as a row, unless the rows below have its names."""
         if self.header_row:
             text, places, joined = self.header_row
             self.header_row = None

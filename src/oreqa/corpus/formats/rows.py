@@ -20,7 +20,7 @@ from oreqa.errors import DocumentError
 
 _DELIMITERS = ",;\t|"
 SAMPLE_LINES, SAMPLE_CHARACTERS = 20, 1 << 16
-"""What is read of a table to guess its delimiter and its titles, at most."""
+"""Lines, and characters, of a table that are read to guess its delimiter and titles, at most."""
 
 _SEPARATOR_LINE = re.compile(r"sep=([,;\t|:^~ ])\s*", re.IGNORECASE)  # written by Excel
 _FIELD_LIMIT = Lock()

@@ -22,7 +22,7 @@ class Emit(Protocol):
 
 
 class TableRows:
-    """Emits the rows of one table. A header is emitted as a row of its own only where no row below takes its names."""
+    """Emits the rows of one table. The header is emitted as a row only where no row below takes its names."""
 
     def __init__(self, emit: Emit, separator: str = " | ") -> None:
         self._emit = emit

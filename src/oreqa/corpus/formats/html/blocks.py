@@ -10,7 +10,7 @@ from oreqa.corpus.formats.html.lines import Lines, List, Table, number_of
 from oreqa.corpus.formats.table_rows import TableRows
 
 _LONG_CELL = 1000
-"""A table cell longer than this, in characters, is used for layout: its paragraphs become blocks of their own."""
+"""A table cell longer than this, in characters, is used for layout: each of its paragraphs becomes a block."""
 
 
 class Blocks:

@@ -96,7 +96,7 @@ def visible_words(page: str) -> int:
 
 
 def _alternative(picture: re.Match[str]) -> str:
-    """The text that stands for a picture, apart from the words beside it; its tag if it has none."""
+    """The text that stands for a picture, set off from the words around it; its tag if it has none."""
     text = _ALTERNATIVE.search(picture[0])
     return f" {text[1] or text[2] or text[3] or ''} " if text else picture[0]
 

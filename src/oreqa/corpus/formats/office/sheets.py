@@ -23,7 +23,7 @@ class Sheet:
     """Adds a sheet's rows to a document, each as a block with its place, such as "sheet Prices, row 4".
 
     The first row of a table is its header if it holds only short, distinct texts. A single cell at the start of the sheet,
-    or after an empty row, is a caption; a table with a header of its own may follow.
+    or after an empty row, is a caption; another table with its header may follow.
     """
 
     def __init__(self, builder: TextBuilder, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What Word, OpenDocument and PowerPoint files share: a paragraph's content, headers and footers, titles of slides."""
+"""Paragraphs, headers and footers, and titles of slides, as Word, OpenDocument and PowerPoint files share them."""
 
 from __future__ import annotations
 

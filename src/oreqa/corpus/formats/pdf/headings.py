@@ -56,7 +56,7 @@ class Bookmark:
 
 
 def read_outline(pdf: pdfium.PdfDocument) -> list[Bookmark]:
-    """Return the outline's entries that lead to pages and have a title of their own."""
+    """Return the outline's entries that lead to pages and have a title."""
     entries = []
     for mark in pdf.get_toc():
         dest = mark.get_dest()
