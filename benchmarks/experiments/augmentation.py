@@ -111,11 +111,11 @@ def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, 
     scored = work / "scored.jsonl"
     if not scored.is_file():
         oreqa("mine", "silver", "--data", train, "--model", BASE_ENCODER, "--draw", draw, "--classifier", classifier,
-              "-k", 10, "--mode", "hybrid", "--min-probability", 0, "--work", work / "indexes" / "train",
+              "-k", 10, "--mode", "hybrid", "--min-probability", 0, "--index", work / "indexes" / "train",
               "--out", scored)  # fmt: skip
     if not (work / "negatives.jsonl").is_file():
         oreqa("mine", "negatives", "--data", train, "--model", BASE_ENCODER, "--draw", draw,
-              "--work", work / "indexes" / "train", "--out", work / "negatives.jsonl")  # fmt: skip
+              "--index", work / "indexes" / "train", "--out", work / "negatives.jsonl")  # fmt: skip
     rows = [row for _, row in read_jsonl(scored)]
     # What `oreqa mine silver --questions` finds, which is not told the answers: gold ones are among the others.
     found = [row | {"source": "silver", "weight": row["score"]} for row in rows if "rank" in row]

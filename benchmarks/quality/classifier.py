@@ -88,7 +88,7 @@ def main() -> None:
             held_out=True,
             draw=options.questions // 2,
             model=BASE_ENCODER,
-            work=options.work / f"{name}.index",
+            index=options.work / f"{name}.index",
         )
         for name in MINED
     }

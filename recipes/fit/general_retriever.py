@@ -71,7 +71,7 @@ def train(data: Path, work: Path) -> Path:
         files.append(work / f"{name}-{count}.jsonl")
         if not files[-1].is_file():
             place = work / f"{name}-index"
-            mine_negatives(data / "extractive" / f"{name}.json.gz", files[-1], model=BASE_ENCODER, draw=count, work=place)
+            mine_negatives(data / "extractive" / f"{name}.json.gz", files[-1], model=BASE_ENCODER, draw=count, index=place)
             print(f"{files[-1]} is drawn", flush=True)
     out = work / "trained"
     if not (out / "run.json").is_file():

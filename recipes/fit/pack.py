@@ -46,7 +46,7 @@ def train(kind: str, recipe: Path, settings: Sequence[str], out: Path) -> None:
 def mine(data: Path, out: Path, *options: object) -> None:
     if not out.is_file():
         work = out.parent / f"{data.name.split('.')[0]}.index"
-        oreqa("mine", "negatives", "--data", data, "--model", BASE_ENCODER, "--work", work, "--out", out, *options)
+        oreqa("mine", "negatives", "--data", data, "--model", BASE_ENCODER, "--index", work, "--out", out, *options)
 
 
 def main() -> None:

@@ -238,7 +238,7 @@ def test_mining_judging_and_re_ranking(
     squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path, kb: Path
 ) -> None:
     work, pairs = tmp_path / "work", tmp_path / "pairs.jsonl"
-    common = ("--data", squad_file, "--work", work, "--model", tiny)
+    common = ("--data", squad_file, "--index", work, "--model", tiny)
     found = run("mine", "negatives", *common, "--draw", 20, "--out", pairs)
     assert found.stdout.startswith("20 pairs with ")
     out = tmp_path / "judged"

@@ -69,7 +69,6 @@ def test_wrong_arguments_of_mining_are_refused_before_anything_is_read(tmp_path:
         ({"held_out": True}, "are for data: leave them out"),
         ({"draw": 5}, "are for data: leave them out"),
         ({"seed": 1}, "are for data: leave them out"),
-        ({"work": nowhere}, "are for data: leave them out"),
         ({"model": nowhere}, "are for data: leave them out"),
         ({"questions": "\ud800"}, "questions: number 1 holds half of a surrogate pair"),
         ({"questions": ["who", "a \udcff"]}, "questions: number 2 holds half of a surrogate pair"),

@@ -26,7 +26,7 @@ app.add_typer(evaluate, name="eval", rich_help_panel=Panel.RUN)
         Path | None,
         data_option(metavar="FILE", help="Sentence boundaries of the candidates.", show_default="oreqa's splitter"),
     ],
-    index=Option.task_index,
+    index=Option.run_index,
     min_questions=Annotated[
         int, number_option(help="Ask only about answer sentences that have at least this many questions.")
     ],
@@ -44,7 +44,7 @@ def reqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     lambda: oreqa.evaluation.evaluate_beir,
     data=Annotated[Path, data_option(metavar="DIR", help="BEIR folder: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.")],
     out=Option.run,
-    index=Option.task_index,
+    index=Option.run_index,
 )
 def beir(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Retrieve documents for judged questions (BEIR).
@@ -90,7 +90,7 @@ def generator(summary: dict[str, Any], out: Path, as_json: bool) -> None:
         data_option(metavar="FILE", help="Questions: SQuAD or MRQA, or rows {question, answers | pattern} (.jsonl)."),
     ],
     out=Option.run,
-    index=Option.task_index,
+    index=Option.run_index,
 )
 def openqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Answer questions from all paragraphs: EM, F1, and the accuracy of retrieval.

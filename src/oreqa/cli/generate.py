@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     lambda: oreqa.generation.generate_questions,
     Panel.DATA,
     out=Option.question_file,
-    index=Option.documents,
+    index=Option.data_index,
     entities=Annotated[
         str | None, model_option(help="Or spaCy pipeline whose entities are the answers, as en_core_web_sm.")
     ],

@@ -24,7 +24,7 @@ mine = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Make training d
 app.add_typer(mine, name="mine", rich_help_panel=Panel.DATA)
 
 
-@runs(mine, lambda: oreqa.mining.mine_negatives)
+@runs(mine, lambda: oreqa.mining.mine_negatives, index=Option.data_index)
 def negatives(pairs: Sequence[Pair], out: Path, as_json: bool) -> None:
     """Pair each question with its answer and three sentences that do not answer it, to train a classifier.
 
@@ -42,7 +42,7 @@ def negatives(pairs: Sequence[Pair], out: Path, as_json: bool) -> None:
 @runs(
     mine,
     lambda: oreqa.mining.mine_silver,
-    index=Option.documents,
+    index=Option.data_index,
     questions=Option.read_questions,
     k=Annotated[int, number_option("-k", max=1000, help="Sentences retrieved for each question.")],
 )
@@ -101,7 +101,6 @@ def _print_sample(rows: list[dict[str, Any]]) -> None:
             metavar="FILE", help="SQuAD or MRQA file, or rows {question, answers | pattern} (.jsonl); may be repeated."
         ),
     ],
-    index=Option.documents,
     k=Annotated[int, number_option("-k", min=2, help="Spans kept for each question.")],
 )
 def predictions(count: int, out: Path, as_json: bool) -> None:
@@ -118,7 +117,6 @@ def predictions(count: int, out: Path, as_json: bool) -> None:
 @runs(
     mine,
     lambda: oreqa.mining.mine_cloze,
-    index=Option.documents,
     per_passage=Annotated[int, number_option(help="Sentences drawn from each passage.")],
     kept=Annotated[float, share_option(help="Share of the passages that keep their sentence.")],
 )

@@ -45,6 +45,9 @@ data_option = partial(typer.Option, rich_help_panel="Data")
 models_option = partial(typer.Option, rich_help_panel="Models")
 model_option = partial(models_option, metavar="NAME")
 _questions_option = partial(data_option, metavar="FILE", help="File with one question per line; - is standard input.")
+_made_index_option = partial(
+    data_option, "--index", metavar="DIR", help="Folder of the index to search; with --data it is made there, and kept."
+)
 number_option = partial(typer.Option, metavar="N", min=1)
 share_option = partial(typer.Option, metavar="SHARE", min=0, max=1)
 
@@ -127,21 +130,12 @@ class Option:
     held_out = Annotated[bool, data_option("--held-out", help="Only the tenth of the articles that training holds out.")]
     draw = Annotated[int | None, data_option(metavar="N", min=1, help="How many questions to draw.", show_default="all")]
     seed = Annotated[int, data_option(metavar="N", min=0, help="Seed of the random draw.")]
-    work = Annotated[
-        Path | None,
-        data_option(metavar="DIR", help="Folder of the data's index, kept for the next run.", show_default="OUT.index"),
-    ]
-    documents = Annotated[Path | None, data_option("--index", metavar="DIR", help="Index of the documents.")]
+    data_index = Annotated[Path | None, _made_index_option(show_default="OUT.index")]
+    run_index = Annotated[Path | None, _made_index_option(show_default="OUT/index")]
     out = Annotated[Path, data_option(metavar="FILE", dir_okay=False, help="File to write (.jsonl).")]
     run = Annotated[Path, data_option("--out", metavar="DIR", help="Folder for metrics.json, report.html and other files.")]
     question_file = Annotated[
         Path, data_option("--out", metavar="FILE", dir_okay=False, help="File to write: pairs (.jsonl) or SQuAD (.json).")
-    ]
-    task_index = Annotated[
-        Path | None,
-        data_option(
-            "--index", metavar="DIR", help="Folder of the task's index, kept for the next run.", show_default="OUT/index"
-        ),
     ]
     gold_passages = Annotated[
         bool, data_option("--gold-passages", help="Read each question's own paragraph instead of retrieving.")

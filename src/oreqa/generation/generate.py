@@ -82,7 +82,6 @@ def generate_questions(
     classifier: str | Path | None = None,
     draw: int | None = None,
     seed: int = 0,
-    work: str | Path | None = None,
     model: str | Path | None = None,
     device: str = "cpu",
     progress: Progress = no_progress,
@@ -90,7 +89,7 @@ def generate_questions(
     """Write questions about documents to ``out``, each with its answer, as pairs (.jsonl) or in the SQuAD format (.json).
 
     The passages are those of an ``index``, or of ``data`` (a SQuAD or MRQA file, whose questions are not looked at, or a
-    BEIR folder), which is indexed in ``work`` by the encoder ``model``, or the default encoder. ``draw`` picks some of
+    BEIR folder), which is indexed in ``index`` by the encoder ``model``, or the default encoder. ``draw`` picks some of
     them from all clusters of similar passages alike (``index.clusters``), or at random where nothing is indexed. In each
     passage of at least ``MIN_WORDS`` words up to ``answers`` spans in sentences of prose are marked: those of the
     ``extractor`` and of rules (``answer_candidates``), or spaCy's ``entities`` (the name of a pipeline), or those of rules
@@ -120,7 +119,7 @@ def generate_questions(
         Reader(reader or DEFAULT_READER, device=device) if round_trip else None,
         CrossEncoder(classifier or DEFAULT_CLASSIFIER, device=device, kind=CLASSIFIER) if min_probability else None,
     )
-    with open_source(out, index, data, work, model, round_trip > 0, device, progress) as source:
+    with open_source(out, index, data, model, round_trip > 0, device, progress) as source:
         askable = [passage for passage in source.passages if is_askable(passage)]
         if not askable:
             raise InputError(f"{index or data}: it holds no passage of at least {MIN_WORDS} words with a sentence of prose")

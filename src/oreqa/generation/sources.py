@@ -14,7 +14,7 @@ from oreqa.core import Passage
 from oreqa.datasets.load import load_passages
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.errors import InputError
-from oreqa.index.passages import index_data, work_folder
+from oreqa.index.passages import index_data, index_folder
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.progress import Progress
@@ -34,28 +34,26 @@ def open_source(
     out: Path,
     index: str | Path | None,
     data: str | Path | None,
-    work: str | Path | None,
     model: str | Path | None,
     searched: bool,
     device: str,
     progress: Progress,
 ) -> Iterator[PassageSource]:
-    """Open the ``index``, or index the ``data`` in ``work``, by default next to ``out``.
+    """Open the ``index``, or index the ``data`` there, by default next to ``out``.
 
     The paragraphs of a file that are not to be ``searched`` are only read; documents of a BEIR folder are split by indexing
-    them. Raises InputError unless one of the two is named, and for a ``work`` or a ``model`` if nothing is indexed.
+    them. Raises InputError if neither is named, and for an ``index`` or a ``model`` that would be ignored.
     """
-    if (index is None) == (data is None):
-        raise InputError("name either an index or data to make questions from")
+    if index is None and data is None:
+        raise InputError("name an index or data to make questions from")
     folder = Path(data) if data is not None and as_path(data, "data").is_dir() else None
     if folder and not any((folder / name).is_file() for name in ("corpus.jsonl", "corpus.jsonl.gz")):
         raise InputError(f"{data}: it is no BEIR folder; make an index of documents with oreqa index, and name it as index")
     read_only = data is not None and not searched and folder is None
-    if index is not None or read_only:
-        reason = "round_trip is 0" if read_only else "an index is named"
-        for name, value in (("work", work), ("model", model)):
-            if value is not None:
-                raise InputError(f"{name} = {value} would be ignored: {reason}, and nothing is indexed")
+    reason = "round_trip is 0" if read_only else "no data is named"
+    for name, value in (("index", index if read_only else None), ("model", model if read_only or data is None else None)):
+        if value is not None:
+            raise InputError(f"{name} = {value} would be ignored: {reason}, and nothing is indexed")
     if data is None:
         assert index is not None
         opened = Index.open(as_path(index, "an index's folder"), device)
@@ -66,6 +64,6 @@ def open_source(
         return
     else:
         settings = Settings(model=str(model or DEFAULT_ENCODER))
-        opened = index_data(work_folder(work, out), Path(data), settings, device, progress)
+        opened = index_data(index_folder(index, out), Path(data), settings, device, progress)
     with opened:
         yield PassageSource(list(opened.passages()), f"{opened.content_fingerprint} {opened.fingerprint}", opened)

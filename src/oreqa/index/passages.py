@@ -76,9 +76,9 @@ def index_data(
     return index_passages(folder, passages, settings, device, progress)
 
 
-def work_folder(work: str | Path | None, out: Path) -> Path:
-    """Where the index of data is kept: in ``work``, or beside the file ``out`` that is made with it."""
-    return out.with_name(f"{out.name}.index") if work is None else as_path(work, "work")
+def index_folder(index: str | Path | None, out: Path) -> Path:
+    """Where the index of data is kept: in ``index``, or beside the file ``out`` that is made with it."""
+    return out.with_name(f"{out.name}.index") if index is None else as_path(index, "an index's folder")
 
 
 def _index(

@@ -17,7 +17,7 @@ from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
 from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.files import write_jsonl
-from oreqa.index.passages import index_passages, sentence_rows, work_folder
+from oreqa.index.passages import index_folder, index_passages, sentence_rows
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -34,7 +34,7 @@ def mine_negatives(
     split: str = "train",
     held_out: bool = False,
     draw: int | None = None,
-    work: str | Path | None = None,
+    index: str | Path | None = None,
     model: str | Path = DEFAULT_ENCODER,
     seed: int = 0,
     device: str = "cpu",
@@ -43,16 +43,16 @@ def mine_negatives(
     """Write to ``out`` every gold pair of a SQuAD or MRQA file, or a BEIR folder's ``split``, with up to three negatives.
 
     Held-out articles are left out, or with ``held_out`` are all that is taken; ``draw`` questions are drawn by ``seed``. The
-    index of the data is kept in ``work``, else next to ``out``. Returns the pairs. Raises InputError for data that cannot be
-    read or hold no question with an answer, ModelError for a model that cannot be loaded.
+    index of the data is kept in ``index``, else next to ``out``. Returns the pairs. Raises InputError for data that cannot
+    be read or hold no question with an answer, ModelError for a model that cannot be loaded.
     """
     data, out, seed = as_path(data, "data"), as_path(out, "out"), count(seed, "seed", 0)
     draw = None if draw is None else count(draw, "draw")
     task = load_task(data, split, held_out)
-    index = index_passages(work_folder(work, out), task.passages, Settings(model=str(model)), device, progress)
+    opened = index_passages(index_folder(index, out), task.passages, Settings(model=str(model)), device, progress)
     task = draw_questions(task, draw, seed)
     with show(progress, "drawing negatives", len(task.questions)) as advance:
-        pairs = draw_negatives(task, index, seed, advance)
+        pairs = draw_negatives(task, opened, seed, advance)
     write_jsonl(out, map(pair_row, pairs))
     return pairs
 

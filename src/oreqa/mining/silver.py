@@ -16,7 +16,7 @@ from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.errors import InputError
 from oreqa.files import resume_rows, write_jsonl
-from oreqa.index.passages import index_passages, work_folder
+from oreqa.index.passages import index_folder, index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -65,7 +65,6 @@ def mine_silver(
     held_out: bool = False,
     draw: int | None = None,
     seed: int = 0,
-    work: str | Path | None = None,
     model: str | Path = DEFAULT_ENCODER,
     device: str = "cpu",
     progress: Progress = no_progress,
@@ -73,16 +72,16 @@ def mine_silver(
     """Write to ``out`` the pairs of a question and a retrieved sentence that the classifier predicts to answer it.
 
     Either ``data`` names a SQuAD or MRQA file or a BEIR folder, whose gold pairs are written too (``split``, ``held_out``,
-    ``draw``, ``seed``, ``work`` and ``model`` as in mine_negatives); or there are ``questions`` without answers and the
+    ``draw``, ``seed``, ``index`` and ``model`` as in mine_negatives); or there are ``questions`` without answers and the
     ``index`` to search. Of the ``k`` best sentences those of at least ``min_probability`` are kept.
 
     An interrupted run resumes when it is started again. Raises InputError for arguments that do not fit together and for
     data that cannot be read, ModelError for a model that cannot be loaded.
     """
-    if (data is None) == (questions is None) or (questions is None) != (index is None):
+    if (data is None) == (questions is None) or (questions is not None and index is None):
         raise InputError("give either data, or questions and index together")
-    if data is None and (split != "train" or held_out or draw is not None or seed or work or str(model) != DEFAULT_ENCODER):
-        raise InputError("split, held_out, draw, seed, work and model are for data: leave them out with questions and index")
+    if data is None and (split != "train" or held_out or draw is not None or seed or str(model) != DEFAULT_ENCODER):
+        raise InputError("split, held_out, draw, seed and model are for data: leave them out with questions and index")
     k, seed, min_probability = count(k, "k"), count(seed, "seed", 0), share(min_probability, "min_probability")
     draw = None if draw is None else count(draw, "draw")
     choice(mode, MODES, "mode")
@@ -90,7 +89,7 @@ def mine_silver(
     scorer = CrossEncoder(classifier, device=device, kind=CLASSIFIER)
     if data is not None:
         task = load_task(as_path(data, "data"), split, held_out)
-        opened = index_passages(work_folder(work, out), task.passages, Settings(model=str(model)), device, progress)
+        opened = index_passages(index_folder(index, out), task.passages, Settings(model=str(model)), device, progress)
         mined = task_questions(draw_questions(task, draw, seed))
     else:
         assert index is not None
