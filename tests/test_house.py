@@ -36,9 +36,7 @@ ALLOWED: dict[str, dict[str, str]] = {
 """What breaks a rule for good, and why."""
 
 TO_PUT_RIGHT: dict[str, str] = {
-    "names": """
-
-    """,
+    "names": "",
     "crumbs": "",
     "functions": """
         oreqa.training.openqa.train.train_openqa oreqa.training.trainer.fit
