@@ -17,6 +17,11 @@ from oreqa.models.names import model_fingerprint
 WIDTH, LAYERS, HEADS, INNER, POSITIONS = 32, 2, 4, 64, 64
 
 
+def tokenizer_of(folder: Path) -> Tokenizer:
+    """The tokenizer of a model's folder."""
+    return Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
 def make_model(folder: Path, pooling: str = "mean", dense: bool = False, normalise: bool = True, seed: int = 0) -> Path:
     """A sentence-transformers folder with a random BERT of two layers over single letters."""
     rng = np.random.default_rng(seed)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
+from tiny_models import tokenizer_of
 from training_parts import examples_of
 
 pytest.importorskip("torch")
@@ -41,7 +42,7 @@ def test_windows_mark_every_span_that_was_asked_about(squad_file: Path, tiny: Pa
     assert len(examples) == 2 * len(train)
     for example in examples:
         texts = [
-            inputs._tokenizer.decode(example.window.ids[first : last + 1]).replace(" ##", "")
+            tokenizer_of(tiny).decode(example.window.ids[first : last + 1]).replace(" ##", "")
             for first, last in example.spans
         ]
         assert len(texts) == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
-from tiny_models import make_generator
+from tiny_models import make_generator, tokenizer_of
 from training_parts import examples_of
 
 pytest.importorskip("torch")
@@ -57,7 +57,9 @@ def test_an_example_is_the_answer_marked_in_its_context_and_the_question(squad_f
     inputs = inputs_of(recipe, tiny_generator)
     examples = examples_of(generator_examples, recipe, inputs)
     train, _ = split_articles(load_paragraphs(squad_file))
-    pieces = [[inputs._tokenizer.id_to_token(i) for i in example.prefix + example.question] for example in examples]
+    pieces = [
+        [tokenizer_of(tiny_generator).id_to_token(i) for i in example.prefix + example.question] for example in examples
+    ]
     assert len(examples) == 2 * len(train)
     marked = set()
     for row, example in zip(pieces, examples, strict=True):
@@ -121,7 +123,7 @@ def test_silver_pairs_and_answers_that_are_not_where_they_should_be_are_passed_o
     inputs = inputs_of(recipe, tiny_generator)
     answers = []
     for example in examples_of(generator_examples, recipe, inputs):
-        pieces = [inputs._tokenizer.id_to_token(i) for i in example.prefix]
+        pieces = [tokenizer_of(tiny_generator).id_to_token(i) for i in example.prefix]
         answers.append("".join(pieces[pieces.index("[unused0]") + 1 : pieces.index("[unused1]")]).replace("##", ""))
     assert sorted(answers) == ["dog4", "fox3"]
 

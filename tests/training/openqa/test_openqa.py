@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from tiny_models import make_model
+from tiny_models import make_model, tokenizer_of
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
@@ -280,7 +280,7 @@ def test_a_batch_is_what_a_slow_retrieval_and_reading_give(
                 assert (int(scores.ranks[number, window]), bool(scores.present[number, window])) == (rank, True)
                 answers = set()
                 golds = {normalize_answer(gold) for gold in row.question.answers}
-                pieces = [inputs._tokenizer.id_to_token(i) for i in expected.ids]
+                pieces = [tokenizer_of(tiny_reader).id_to_token(i) for i in expected.ids]
                 for first in range(expected.first, expected.last):
                     for last in range(first, expected.last):
                         words = " ".join(pieces[first : last + 1]).replace(" ##", "")
