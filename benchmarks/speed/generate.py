@@ -74,7 +74,7 @@ def _texts(
     generator: QuestionGenerator, decode: Callable[[], Sequence[Sequence[int]]], answers: Sequence[MarkedAnswer]
 ) -> list[str]:
     """What ``decode`` gives, as text."""
-    return [generator._inputs.text(list(ids), answer) for ids, answer in zip(decode(), answers, strict=True)]
+    return [generator.inputs.text(list(ids), answer) for ids, answer in zip(decode(), answers, strict=True)]
 
 
 class AllowedRepeats(LogitsProcessor):  # type: ignore[misc]
@@ -102,9 +102,9 @@ def main() -> None:
     precisions = dict.fromkeys((heads_precision("auto"), "f32"))
     generators = {name: QuestionGenerator(options.generator, precision=name) for name in precisions}
     exact = generators["f32"]
-    prefixes = [p for p in exact._inputs.prefixes(answers, [options.style] * len(answers)) if p]
+    prefixes = [p for p in exact.inputs.prefixes(answers, [options.style] * len(answers)) if p]
     theirs = PrefixGenerator.from_pretrained(options.generator).eval()
-    limit, end = exact.folder.question_tokens, exact._ending.end
+    limit, end = exact.folder.question_tokens, exact.inputs.ending(exact.folder.path).end
 
     ways: dict[str, Callable[[], list[str]]] = {}
     for precision, generator in generators.items():

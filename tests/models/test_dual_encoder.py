@@ -172,7 +172,7 @@ def test_a_router_among_other_modules_and_missing_weights_are_refused(pair: Path
         read_encoder_folder(copy)
     rows = json.loads((copy / "modules.json").read_text())
     (copy / "modules.json").write_text(json.dumps(rows[1:]))
-    with pytest.raises(ModelError, match=r"beside router_config.json the first module in modules.json must be Router"):
+    with pytest.raises(ModelError, match=r"with router_config.json, the first module in modules.json must be Router"):
         read_encoder_folder(copy)
 
 

@@ -1,4 +1,4 @@
-"""What was fitted for a model and comes with it: the weights of its scores, and what its scores say of being right."""
+"""Parameters fitted for a model: the weights of its scores and the calibration of its confidence."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from oreqa.files import write_json
 from oreqa.models.names import FITTED, find_model, read_json_file
 
 SHIPPED_ENCODER = Path(__file__).parent / "pack" / BASE_ENCODER / FITTED
-"""What was fitted for the base encoder, whose own folder belongs to another package."""
-
+"""The parameters of the base encoder, whose folder belongs to another package."""
 
 COSINES = ("sentence_cosine", "passage_cosine")
 """The features of a calibration that depend on the encoder."""
 
 COMBINED = ("selection", "retrieval", "reranking", "rerank_spans", "aggregate")
-"""What a combination of the scores of answers may set: ``oreqa.answering.combining.Combination``."""
+"""The fields of ``oreqa.answering.combining.Combination``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Calibration:
         return 1 / (1 + math.exp(-total)) if total > -700 else 0.0
 
     def rescaled(self, scales: Mapping[str, float], offsets: Mapping[str, float]) -> Calibration:
-        """The calibration for features ``x`` of which ``scale * x + offset`` is what this one was fitted to."""
+        """The calibration for features ``x``, if this one was fitted to ``scale * x + offset``."""
         weights = {name: weight * scales.get(name, 1.0) for name, weight in self.weights.items()}
         moved = sum(weight * offsets.get(name, 0.0) for name, weight in self.weights.items())
         return Calibration(weights, self.bias + moved, self.threshold)
@@ -53,10 +52,10 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedEncoder:
-    """The encoder that this one takes the place of, by its fingerprint.
+    """Maps this encoder's cosines to those of the one it replaced, so that its calibration still holds.
 
-    A cosine ``x`` of this one is like a cosine ``scales[name] * x + offsets[name]`` of the other, for each of ``COSINES``:
-    what was fitted together with the other then fits.
+    ``encoder`` is the fingerprint of the replaced one. For each of ``COSINES``, a cosine ``x`` of this encoder corresponds
+    to ``scales[name] * x + offsets[name]`` of the other.
     """
 
     encoder: str
@@ -64,7 +63,7 @@ class ReplacedEncoder:
     offsets: Mapping[str, float]
 
     def replacing(self, earlier: ReplacedEncoder | None) -> ReplacedEncoder:
-        """The same, if the encoder that was replaced had itself taken the place of an ``earlier`` one."""
+        """The map to the ``earlier`` encoder, if the replaced one had itself replaced one."""
         if earlier is None:
             return self
         scales = {name: earlier.scales[name] * self.scales[name] for name in COSINES}
@@ -74,7 +73,7 @@ class ReplacedEncoder:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What a model's ``fitted.json`` holds; a model without the file has nothing.
+    """The parameters in a model's ``fitted.json``; all are empty for a model without the file.
 
     ``fusion`` are an encoder's weights of retrieval scores by their names, for each unit. ``combination`` are a reader's, or
     a span re-ranker's, weights of the scores of answers. ``calibration`` is for sentences that an encoder finds, or for the
@@ -91,13 +90,13 @@ class Fitted:
 
 
 def read_fitted(folder: Path) -> Fitted:
-    """What was fitted for the model in ``folder``. Raises ModelError for a damaged file."""
+    """Read the parameters of the model in ``folder``. Raises ModelError for a damaged file."""
     path = folder / FITTED
     return _parse(read_json_file(path), path) if path.is_file() else Fitted()
 
 
 def encoder_fitted(model: str, fingerprint: str) -> Fitted:
-    """What was fitted for the encoder with this fingerprint, named ``model``; nothing if the model is not here."""
+    """The parameters of the encoder with this fingerprint, named ``model``; none if the model is not here."""
     shipped = read_fitted(SHIPPED_ENCODER.parent)
     if shipped.encoder == fingerprint:
         return shipped
@@ -109,12 +108,12 @@ def encoder_fitted(model: str, fingerprint: str) -> Fitted:
 
 
 def fitted_file(model: str | Path) -> Path:
-    """The file of what was fitted for a model, by its name or folder."""
+    """The file of the parameters of a model, by its name or folder."""
     return SHIPPED_ENCODER if str(model) == BASE_ENCODER else find_model(model) / FITTED
 
 
 def write_fitted(path: Path, **changes: Any) -> None:
-    """Change some of what a ``fitted.json`` holds, or begin one."""
+    """Change some parameters in a ``fitted.json``, or begin one."""
     settings = read_json_file(path) if path.is_file() else {}
     write_json(path, {**settings, **changes})
 

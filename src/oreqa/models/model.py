@@ -1,4 +1,4 @@
-"""What all loaded models share: they are named by a name or folder, run on a device and have a fingerprint."""
+"""The base of all loaded models: opened by a name or folder, run on a device, told apart by a fingerprint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class LoadedModel(Generic[Folder]):
     """A model in memory. Threads may share it.
 
     ``folder`` has its settings. ``fingerprint`` is a hash of all files that decide its output: models with the same
-    fingerprint give the same output in the same precision. It is empty for a model in training.
+    fingerprint give the same output in the same precision. It is empty for a model in training. ``inputs`` builds what
+    ``session`` runs on.
     """
 
     family: ClassVar[str]
@@ -69,7 +70,7 @@ class LoadedModel(Generic[Folder]):
 
     def _begin(self, folder: Folder, session: Any, fingerprint: str) -> None:
         """Take what was loaded; families add their inputs."""
-        self.folder, self._session, self.fingerprint = folder, session, fingerprint
+        self.folder, self.session, self.fingerprint = folder, session, fingerprint
 
     def _shown(self) -> dict[str, Any]:
         """Settings that the representation shows."""
@@ -80,7 +81,7 @@ class LoadedModel(Generic[Folder]):
 
         Raises ModelError for NaN and infinite outputs.
         """
-        for batch, outputs in self._session.run(window_batches(windows)):
+        for batch, outputs in self.session.run(window_batches(windows)):
             for output in outputs:
                 check_finite(output, self.folder.path)
             for row, number in enumerate(batch.numbers.tolist()):

@@ -1,4 +1,4 @@
-"""Names of models: the folder of a name, and what a folder says about itself."""
+"""Names of models: the folder of a name, and the settings of a folder."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class ModelFolder:
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """What a model's folder says about itself: ``oreqa`` are the settings under the key ``oreqa`` of its config.json."""
+    """The settings of a model's folder: ``config`` is its config.json, ``oreqa`` what stands there under that key."""
 
     path: Path
     kind: str
@@ -201,7 +201,7 @@ class FolderSettings:
 
 
 def folder_settings(path: Path, *kinds: str) -> FolderSettings:
-    """Read what a folder says about itself. Raises ModelError if it is damaged, or a model of none of the ``kinds``."""
+    """Read a folder's settings. Raises ModelError if they are damaged, or those of a model of none of the ``kinds``."""
     config = read_config(path)
     return FolderSettings(path, check_kind(path, config, *kinds), config, config.get("oreqa") or {})
 

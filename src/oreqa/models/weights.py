@@ -138,8 +138,8 @@ def mix_weights(trained: Path, before: str | Path, share: float, out: Path, keep
     """Write a copy of the folder ``trained`` to ``out`` whose weights are ``share`` of it and the rest of ``before``.
 
     A share of 1 is the trained model, 0 the one that its training began with, whose general abilities a mix keeps
-    (LM-Cocktail, Xiao et al. 2024). What was fitted for the trained model is left out unless ``keep_fitted``: the weights of
-    a retriever's scores fit its mixes, whose cosines are of the same scale, and a reader's do not. Raises ModelError if the
+    (LM-Cocktail, Xiao et al. 2024). The fitted parameters are left out unless ``keep_fitted``: those of a
+    retriever fit its mixes, whose cosines are of the same scale; those of a reader do not. Raises ModelError if the
     two are not of one shape.
     """
     base, mixed = load_weights(find_model(before)), {}

@@ -79,7 +79,7 @@ def test_a_cross_encoder_of_the_hub_scores_as_in_torch(tiny_classifier: Path, tm
     save_file(weights, folder / "model.safetensors")
     classifier = CrossEncoder(folder, precision="f32")
     model = BertForSequenceClassification.from_pretrained(folder).eval()
-    tokenizer = classifier._inputs._tokenizer
+    tokenizer = classifier.inputs.tokenizer
     for sentence, ours in zip(SENTENCES, classifier.score(["who jumps"], [CANDIDATES])[0], strict=True):
         pair = tokenizer.encode("who jumps", sentence)
         with torch.no_grad():

@@ -62,7 +62,7 @@ def unit(x: np.ndarray) -> np.ndarray:
 
 
 def token_ids(encoder: Encoder, text: str) -> list[int]:
-    return encoder._inputs.tokenizer.encode(text).ids
+    return encoder.inputs.tokenizer.encode(text).ids
 
 
 def test_equals_bert_written_down(tiny: Path) -> None:

@@ -48,7 +48,7 @@ def torch_generator(generator: QuestionGenerator) -> QuestionGenerator:
 
 
 def prefixes_of(generator: QuestionGenerator, rows: list[MarkedAnswer]) -> list[list[int]]:
-    prefixes = generator._inputs.prefixes(rows, ["search"] * len(rows))
+    prefixes = generator.inputs.prefixes(rows, ["search"] * len(rows))
     return [prefix for prefix in prefixes if prefix]
 
 
@@ -68,7 +68,7 @@ def test_steps_with_the_cache_equal_one_pass_over_everything(generator: Question
     from oreqa.models.weights import load_weights
 
     module = load_module(BertGenerator, generator.folder, load_weights(generator.folder.path), "cpu", None)
-    session: Any = (generator if device == "openvino" else torch_generator(generator))._session
+    session: Any = (generator if device == "openvino" else torch_generator(generator)).session
     prefixes = prefixes_of(generator, answers())
     rng = np.random.default_rng(0)
     decoder = session.decoder()
@@ -181,8 +181,8 @@ def test_no_answer_one_answer_and_an_answer_without_a_token(generator: QuestionG
 def test_lower_precision_is_close(generator: QuestionGenerator, tiny_generator: Path, precision: str) -> None:
     prefixes = prefixes_of(generator, answers())
     exact, lower = (
-        generator._session.decoder(),
-        QuestionGenerator(tiny_generator, precision=precision)._session.decoder(),
+        generator.session.decoder(),
+        QuestionGenerator(tiny_generator, precision=precision).session.decoder(),
     )
     tokens = list(range(10, 10 + len(prefixes)))
     for calculate in (lambda d: d.start(prefixes).copy(), lambda d: d.step(list(range(len(prefixes))), tokens).copy()):

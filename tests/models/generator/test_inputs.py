@@ -48,7 +48,7 @@ def test_what_is_nearest_to_the_answer_stays(tiny_generator: Path) -> None:
         for place in range(0, len(context), 2):
             ids = inputs.prefix(tokens["t i t l e"], tokens[context], place, place + 1, "story")
             assert ids is not None
-            pieces = [inputs._tokenizer.id_to_token(i) for i in ids]
+            pieces = [inputs.tokenizer.id_to_token(i) for i in ids]
             assert len(pieces) == min(16, 10 + len(tokens[context].ids))
             assert pieces[:7] == ["[CLS]", "[unused2]", *"titl", "[SEP]"]  # a title takes a quarter at most
             answer = pieces.index("[unused0]")

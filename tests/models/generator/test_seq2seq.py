@@ -44,12 +44,12 @@ def generator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def prefixes_of(generator: QuestionGenerator) -> list[list[int]]:
-    return [prefix for prefix in generator._inputs.prefixes(ROWS, ["question"] * len(ROWS)) if prefix]
+    return [prefix for prefix in generator.inputs.prefixes(ROWS, ["question"] * len(ROWS)) if prefix]
 
 
 def model_of(generator: QuestionGenerator) -> Any:
-    session: Any = generator._session
-    return session._module
+    session: Any = generator.session
+    return session.module
 
 
 def starts_of(generator: QuestionGenerator) -> list[int]:
@@ -57,8 +57,8 @@ def starts_of(generator: QuestionGenerator) -> list[int]:
 
 
 def test_the_input_is_the_answer_and_its_passage(generator: QuestionGenerator) -> None:
-    assert isinstance(generator._inputs, Seq2SeqInputs)
-    decode = generator._inputs._tokenizer.decode
+    assert isinstance(generator.inputs, Seq2SeqInputs)
+    decode = generator.inputs.tokenizer.decode
     begins = generator.folder.config["model_type"] == "bart"
     for row, ids in zip(ROWS, prefixes_of(generator), strict=True):
         assert len(ids) <= 60
@@ -86,7 +86,7 @@ class AllowedRepeats(LogitsProcessor):
 
 def test_greedy_equals_transformers(generator: QuestionGenerator) -> None:
     model = model_of(generator)
-    forbidden = generator._ending.forbidden.tolist()
+    forbidden = generator.inputs.ending(generator.folder.path).forbidden.tolist()
     for ids, (question,) in zip(prefixes_of(generator), generator.generate(ROWS, "question"), strict=True):
         start = starts_of(generator)
         output = model.generate(
@@ -95,7 +95,7 @@ def test_greedy_equals_transformers(generator: QuestionGenerator) -> None:
             forced_bos_token_id=None, logits_processor=LogitsProcessorList([AllowedRepeats(ids, len(start))]),
         )[0].tolist()  # fmt: skip
         first = len(start)
-        text = generator._inputs.text([i for i in output[first:] if i != 2], ROWS[0])
+        text = generator.inputs.text([i for i in output[first:] if i != 2], ROWS[0])
         assert question.text == text
 
 
@@ -109,7 +109,7 @@ def test_scores_are_those_of_a_full_pass_and_the_batch_does_not_matter(
         assert alone.text == question.text
         assert alone.score == pytest.approx(question.score, abs=1e-4)
     model = model_of(generator)
-    decoder = generator._session.decoder()
+    decoder = generator.session.decoder()
     prefixes = prefixes_of(generator)
     start = starts_of(generator)
     logits = decoder.start(prefixes)
@@ -124,11 +124,13 @@ def test_scores_are_those_of_a_full_pass_and_the_batch_does_not_matter(
 
 
 def test_no_special_token_is_written(generator: QuestionGenerator) -> None:
-    session: Any = generator._session
+    session: Any = generator.session
     logits = session.decoder().start(prefixes_of(generator))
-    scores = generator._ending.log_probabilities(logits, [[9]] * len(ROWS), [allowed_repeats([])] * len(ROWS))
+    scores = generator.inputs.ending(generator.folder.path).log_probabilities(
+        logits, [[9]] * len(ROWS), [allowed_repeats([])] * len(ROWS)
+    )
     open_ids = {int(i) for i in torch.tensor(scores[0]).isfinite().nonzero()}
-    vocabulary = generator._inputs._tokenizer.get_vocab()
+    vocabulary = generator.inputs.tokenizer.get_vocab()
     assert open_ids == set(vocabulary.values()) - {0, 1, 3, 9}  # the last was written before
 
 

@@ -132,8 +132,8 @@ def test_our_folder_loads_as_transformers_question_answering(tiny_reader: Path) 
 
     model = BertForQuestionAnswering.from_pretrained(tiny_reader).eval()
     reader = exact(tiny_reader)
-    question, passage = reader._inputs.tokenize(["fox", "the dog"]).values()
-    (window,) = reader._inputs.windows(question, None, passage)
+    question, passage = reader.inputs.tokenize(["fox", "the dog"]).values()
+    (window,) = reader.inputs.windows(question, None, passage)
     import torch
 
     ids = torch.tensor([window.ids])

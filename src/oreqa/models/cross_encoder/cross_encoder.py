@@ -63,7 +63,7 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
 
     def _begin(self, folder: CrossEncoderFolder, session: Session, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
-        self._inputs = CrossEncoderInputs(folder.tokenizer, folder.max_tokens, folder.marking, folder.titles, folder.closing)
+        self.inputs = CrossEncoderInputs(folder.tokenizer, folder.max_tokens, folder.marking, folder.titles, folder.closing)
 
     def _shown(self) -> dict[str, Any]:
         return {"kind": self.folder.kind, "max_tokens": self.folder.max_tokens}
@@ -106,7 +106,7 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
             for begin in range(0, len(texts), _CHUNK):
                 chunk = range(begin, min(begin + _CHUNK, len(texts)))
                 owners = [(q, place) for q in chunk for place in range(len(lists[q]))]
-                windows = self._inputs.windows([(texts[q], lists[q][place]) for q, place in owners])
+                windows = self.inputs.windows([(texts[q], lists[q][place]) for q, place in owners])
                 for number, (score,) in self._run(windows):
                     q, place = owners[number]
                     scores[q][place] = score

@@ -52,16 +52,16 @@ class Encoder(LoadedModel[EncoderFolder]):
     def _begin(self, folder: EncoderFolder, session: Session, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
         self.dim, self._question_session = folder.width, session
-        self._inputs = EncoderInputs(folder)
-        self._question_inputs = EncoderInputs(folder.questions) if folder.questions else self._inputs
-        self.max_tokens = self._inputs.max_tokens
+        self.inputs = EncoderInputs(folder)
+        self._question_inputs = EncoderInputs(folder.questions) if folder.questions else self.inputs
+        self.max_tokens = self.inputs.max_tokens
 
     def _shown(self) -> dict[str, Any]:
         return {"dim": self.dim, "max_tokens": self.max_tokens}
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, special ones left out."""
-        return [len(e) for e in self._inputs.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return [len(e) for e in self.inputs.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def encode(self, texts: str | Iterable[str], *, progress: Progress = no_progress) -> Floats:
         """The vector of a question (or of any whole text), ``[dim]``; of a list of them, ``[texts, dim]``.
@@ -88,11 +88,11 @@ class Encoder(LoadedModel[EncoderFolder]):
 
         ``progress`` shows how many passages are done.
         """
-        inputs = self._inputs.passages(passages)
+        inputs = self.inputs.passages(passages)
         out = [np.zeros((1 + len(spans), self.dim), np.float32) for _, _, spans in passages]
         waiting = np.bincount([part.passage for part in inputs], minlength=len(passages))
         with show(progress, "encoding passages", len(passages)) as advance:
-            for batch, (vectors,) in self._session.run(input_batches([part.tokens for part in inputs])):
+            for batch, (vectors,) in self.session.run(input_batches([part.tokens for part in inputs])):
                 finished = 0
                 for row, number in enumerate(batch.numbers):
                     part = inputs[number]

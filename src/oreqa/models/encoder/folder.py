@@ -164,7 +164,7 @@ def _two_encoders(path: Path) -> EncoderFolder:
         raise ModelError(f"{path}: its routes are {', '.join(sorted(routes))}; supported: {supported}")
     first, *shared = _modules(path)
     if _class_name(first) not in ("Router", "Asym") or first[1] != path:
-        raise ModelError(f"{path}: beside {ROUTER} the first module in modules.json must be Router, in the folder itself")
+        raise ModelError(f"{path}: with {ROUTER}, the first module in modules.json must be Router, in the folder itself")
     settings = {}
     for route, (transformer, *others) in routes.items():
         modules = [(str(types[name]), path / name) for name in (transformer, *others)]

@@ -130,7 +130,7 @@ def load_pooling(attention: Attention) -> AttentionPooling:
 def load_tokens(
     folder: EncoderFolder, config: BertConfig | None = None, dtype: torch.dtype = torch.float32
 ) -> BertModel | RecurrentModel:
-    """What reads the tokens in a model's folder, with its settings or others. Raises ModelError if weights are missing."""
+    """The encoder of tokens in a model's folder, with its settings or others. Raises ModelError if weights are missing."""
     if folder.is_difference:
         bert = BertModel(config or BertConfig.from_pretrained(folder.settings), add_pooling_layer=False)
         tensors = {name.removeprefix("bert."): torch.from_numpy(value) for name, value in folder.load().items()}

@@ -36,7 +36,7 @@ class Extractor(LoadedModel[ExtractorFolder]):
 
     def _begin(self, folder: ExtractorFolder, session: Session, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
-        self._inputs = ExtractorInputs(folder.tokenizer, folder.max_tokens, folder.overlap)
+        self.inputs = ExtractorInputs(folder.tokenizer, folder.max_tokens, folder.overlap)
 
     def _shown(self) -> dict[str, Any]:
         return {"max_tokens": self.folder.max_tokens}
@@ -55,11 +55,11 @@ class Extractor(LoadedModel[ExtractorFolder]):
         return spans
 
     def _extract_chunk(self, passages: Sequence[Text], begin: int, k: int, overlapping: bool) -> list[list[Span]]:
-        tokens = self._inputs.tokenize(sorted({text for passage in passages for text in passage}))
+        tokens = self.inputs.tokenize(sorted({text for passage in passages for text in passage}))
         owners: list[int] = []
         windows: list[Window] = []
         for number, (title, text) in enumerate(passages):
-            of_passage = self._inputs.windows(tokens[title], tokens[text])
+            of_passage = self.inputs.windows(tokens[title], tokens[text])
             windows += of_passage
             owners += [number] * len(of_passage)
         scores: list[list[WindowScores]] = [[] for _ in passages]

@@ -91,13 +91,13 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
     def _begin(self, folder: GeneratorFolder, session: Decoders, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
         self._idle: deque[Decoder] = deque()  # they keep their memory, which is slow to allocate
-        self._inputs: GeneratorInputs | Seq2SeqInputs
+        self.inputs: GeneratorInputs | Seq2SeqInputs
         if isinstance(folder, Seq2SeqFolder):
-            self._inputs = Seq2SeqInputs(folder)
+            self.inputs = Seq2SeqInputs(folder)
         else:
             lengths = folder.max_tokens, folder.question_tokens
-            self._inputs = GeneratorInputs(folder.tokenizer, *lengths, folder.styles, folder.untitled)
-        self._ending = self._inputs.ending(folder.path)
+            self.inputs = GeneratorInputs(folder.tokenizer, *lengths, folder.styles, folder.untitled)
+        self._ending = self.inputs.ending(folder.path)
 
     def _shown(self) -> dict[str, Any]:
         return {"styles": self.folder.styles}
@@ -110,7 +110,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
     @property
     def reads_passages(self) -> bool:
         """Whether the model learned from whole passages: an answer's context is then all of its passage."""
-        return self._inputs.reads_passages
+        return self.inputs.reads_passages
 
     def generate(
         self,
@@ -134,7 +134,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         k, decoding = count(k, "k"), checked_decoding(decoding)
         _check_number(decoding, k)
         generated: list[list[GeneratedQuestion]] = []
-        with show(progress, "generating questions", len(rows)) as advance, ThreadPoolExecutor(self._session.width) as pool:
+        with show(progress, "generating questions", len(rows)) as advance, ThreadPoolExecutor(self.session.width) as pool:
             for begin in range(0, len(rows), _CHUNK):
                 chunk = slice(begin, begin + _CHUNK)
                 generated += self._generate_chunk(pool, rows[chunk], styles[chunk], decoding, k, advance)
@@ -149,7 +149,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         k: int,
         advance: Advance,
     ) -> list[list[GeneratedQuestion]]:
-        prefixes = self._inputs.prefixes(answers, styles)
+        prefixes = self.inputs.prefixes(answers, styles)
         batches = self._batches(prefixes, decoding.beams if isinstance(decoding, BeamSearch) else k)
         inputs = [[(answers[n], styles[n], prefixes[n] or []) for n in batch] for batch in batches]
         decoded = pool.map(lambda batch: self._decode(batch, decoding, k), inputs)
@@ -167,7 +167,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         """The numbers of the prefixes of each batch, the longest first."""
         lengths = {number: len(prefix) for number, prefix in enumerate(prefixes) if prefix is not None}
         order = sorted(lengths, key=lambda number: -lengths[number])
-        share = -(-len(order) // self._session.width)
+        share = -(-len(order) // self.session.width)
         batches = []
         begin = 0
         while begin < len(order):
@@ -182,7 +182,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         try:
             decoder = self._idle.pop()
         except IndexError:
-            decoder = self._session.decoder()
+            decoder = self.session.decoder()
         try:
             return self._decode_on(decoder, batch, decoding, k)
         finally:
@@ -206,7 +206,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         """The questions of an answer, each text once."""
         distinct: dict[str, GeneratedQuestion] = {}
         for sequence in sequences:
-            text = self._inputs.text(sequence.ids, answer)
+            text = self.inputs.text(sequence.ids, answer)
             score = sequence.total / len(sequence.log_probabilities)
             distinct.setdefault(text, GeneratedQuestion(text, style, score))
         return list(distinct.values())

@@ -62,7 +62,7 @@ class OpenVinoDecoder:
 
 
 class OpenVinoDecoders:
-    """A compiled generator. Each of its decoders has keys and values of its own; ``width`` of them keep all cores busy."""
+    """A compiled generator. Each of its decoders keeps other keys and values; ``width`` of them keep all cores busy."""
 
     def __init__(self, model: ov.CompiledModel) -> None:
         self._model = model

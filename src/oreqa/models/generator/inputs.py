@@ -31,8 +31,8 @@ _FIRST_STYLE = 2
 class GeneratorFolder(ModelFolder):
     """The settings of a generator's folder.
 
-    ``styles`` are the kinds of questions that it learned, each from a training set of its own; it saw no titles with those
-    that are ``untitled``. ``max_tokens`` is the longest prefix (title, context and answer with special tokens),
+    ``styles`` are the kinds of questions that it learned, each from another training set; those that are ``untitled`` were
+    learned without titles. ``max_tokens`` is the longest prefix (title, context and answer with special tokens),
     ``question_tokens`` the longest question with [SEP].
     """
 
@@ -136,7 +136,7 @@ class GeneratorInputs(WindowInputs):
 
     def ending(self, path: Path) -> Ending:
         """Return how questions end; they hold no special or unused token. ``path`` is the model's folder."""
-        vocabulary = self._tokenizer.get_vocab()
+        vocabulary = self.tokenizer.get_vocab()
         special = [i for token, i in vocabulary.items() if len(token) > 2 and token[0] == "[" and token[-1] == "]"]
         return Ending(self.end, self.question_tokens, np.array([i for i in special if i != self.end]), path)
 
@@ -149,7 +149,7 @@ class GeneratorInputs(WindowInputs):
         return readable(self._pieces(ids), writing)
 
     def _pieces(self, ids: Sequence[int]) -> list[str]:
-        return [str(self._tokenizer.id_to_token(number)) for number in ids]
+        return [str(self.tokenizer.id_to_token(number)) for number in ids]
 
     def questions(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each question, cut to ``question_tokens``, and the [SEP] that ends it."""

@@ -152,7 +152,7 @@ class Seq2SeqDecoder:
 
 
 def first_tokens(module: Any) -> list[int]:
-    """What the decoder of a BART or T5 is given before the first token that it writes, as in its training."""
+    """The tokens that the decoder of a BART or T5 starts from, as in its training."""
     config = module.config
     return [config.decoder_start_token_id, *([config.bos_token_id] if config.model_type == "bart" else [])]
 
@@ -163,11 +163,11 @@ class TorchDecoders:
     width = 1
 
     def __init__(self, module: Any, device: str, kind: type[TorchDecoder | Seq2SeqDecoder] = TorchDecoder) -> None:
-        self._module, self._device, self._kind = module, device, kind
+        self.module, self._device, self._kind = module, device, kind
 
     def decoder(self) -> TorchDecoder | Seq2SeqDecoder:
         """Return a new decoder."""
-        return self._kind(self._module, self._device)
+        return self._kind(self.module, self._device)
 
 
 def open_session(folder: GeneratorFolder, precision: str | None, device: str = "cuda") -> TorchDecoders:

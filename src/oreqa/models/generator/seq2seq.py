@@ -68,13 +68,13 @@ class Seq2SeqInputs:
 
     def __init__(self, folder: GeneratorFolder) -> None:
         try:
-            self._tokenizer = Tokenizer.from_file(str(folder.tokenizer))
+            self.tokenizer = Tokenizer.from_file(str(folder.tokenizer))
         except Exception as error:  # tokenizers raises plain Exception
             raise ModelError(
                 f"{folder.tokenizer}: it is not a valid tokenizer ({error}); copy or download it again"
             ) from error
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
         self.max_tokens, self.question_tokens = folder.max_tokens, folder.question_tokens
         self._begin = (
             [] if folder.config.get("model_type") == "t5" else [whole_number(folder.config, "bos_token_id", folder.path)]
@@ -84,8 +84,8 @@ class Seq2SeqInputs:
 
     def ending(self, path: Path) -> Ending:
         """Return how questions end; they hold no special token and none that the tokenizer lacks. ``path`` is the folder."""
-        forbidden = {number for number, token in self._tokenizer.get_added_tokens_decoder().items() if token.special}
-        forbidden |= set(range(self._tokenizer.get_vocab_size(), self._vocabulary))
+        forbidden = {number for number, token in self.tokenizer.get_added_tokens_decoder().items() if token.special}
+        forbidden |= set(range(self.tokenizer.get_vocab_size(), self._vocabulary))
         return Ending(self._end, self.question_tokens, np.array(sorted(forbidden - {self._end}), np.intp), path)
 
     def prefixes(self, answers: Sequence[MarkedAnswer], styles: Sequence[str]) -> list[list[int] | None]:
@@ -100,7 +100,7 @@ class Seq2SeqInputs:
         return inputs
 
     def _ids(self, texts: Any) -> list[list[int]]:
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+        return [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
     def questions(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each question, cut to ``question_tokens``, and the token that ends it."""
@@ -108,4 +108,4 @@ class Seq2SeqInputs:
 
     def text(self, ids: Sequence[int], answer: MarkedAnswer) -> str:
         """Return a question as text."""
-        return str(self._tokenizer.decode(list(ids))).strip()
+        return str(self.tokenizer.decode(list(ids))).strip()

@@ -38,7 +38,7 @@ _FUNCTION_WORDS = frozenset(_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a writing, or a mark of punctuation: as the tokenizer has it, and as it is written.
+    """A word of a passage, or a mark of punctuation: ``key`` as the tokenizer has it, ``written`` as the passage has it.
 
     ``spaced`` says whether there is a space before it, ``first`` whether it begins a sentence.
     """
@@ -51,7 +51,7 @@ class Word:
 
 @dataclass(slots=True)
 class Writing:
-    """What is known of the way in which a passage and its title write words."""
+    """How a passage and its title write words."""
 
     words: list[Word] = field(default_factory=list)
     pairs: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -119,7 +119,7 @@ def join_pieces(pieces: Iterable[str]) -> list[str]:
 
 
 def _aligned(keys: Sequence[str], writing: Writing) -> list[int | None]:
-    """The place in the source of each word that stands beside the same word there, as far as possible in one piece."""
+    """The place of each word in the passage where its neighbour is the same, in as few pieces as possible."""
     places: list[int | None] = []
     before: int | None = None
     for number, key in enumerate(keys):

@@ -42,7 +42,7 @@ def recurrent_graph(folder: Path, weights: Mapping[str, np.ndarray], config: Map
 def _direction(x: Any, tensors: Constants, cell: str, name: str) -> Any:
     """One direction of a layer, padding and all: ``[batch, tokens, width]`` to ``[batch, tokens, width / 2]``.
 
-    OpenVINO's CPU plugin takes no heed of the sequences' lengths, so that it can read only from the front.
+    OpenVINO's CPU plugin ignores the sequences' lengths: it can read only from the front.
     """
     half, gates = tensors.width // 2, _GATES[cell]
 

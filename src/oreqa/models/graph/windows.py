@@ -72,14 +72,14 @@ class WindowInputs:
     """
 
     def __init__(self, tokenizer: Path, max_tokens: int, titles: bool, closing: bool) -> None:
-        self._tokenizer, self._cls, self._sep = load_tokenizer(tokenizer)
+        self.tokenizer, self._cls, self._sep = load_tokenizer(tokenizer)
         self._tail = [self._sep] if closing else []
         self.max_tokens, self.titles = max_tokens, titles
 
     def tokenize(self, texts: Iterable[str]) -> dict[str, Tokens]:
         """Return the tokens of each distinct text, without special tokens."""
         distinct = list(dict.fromkeys(texts))
-        encodings = self._tokenizer.encode_batch(distinct, add_special_tokens=False)
+        encodings = self.tokenizer.encode_batch(distinct, add_special_tokens=False)
         return {
             text: Tokens(e.ids, np.array(e.offsets, np.int32).reshape(-1, 2), np.array(e.word_ids, np.int32))
             for text, e in zip(distinct, encodings, strict=True)
@@ -87,7 +87,7 @@ class WindowInputs:
 
     def token_id(self, token: str) -> int:
         """Return the id of a vocabulary entry. Raises ModelError if there is none."""
-        number = self._tokenizer.token_to_id(token)
+        number = self.tokenizer.token_to_id(token)
         if number is None:
             raise ModelError(f"the model's vocabulary has no {token}")
         return int(number)

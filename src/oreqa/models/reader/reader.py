@@ -42,7 +42,7 @@ class Reader(LoadedModel[ReaderFolder]):
 
     def _begin(self, folder: ReaderFolder, session: Session, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
-        self._inputs = ReaderInputs(folder.tokenizer, folder.max_tokens, folder.overlap, folder.titles, folder.closing)
+        self.inputs = ReaderInputs(folder.tokenizer, folder.max_tokens, folder.overlap, folder.titles, folder.closing)
 
     def _shown(self) -> dict[str, Any]:
         return {"max_tokens": self.folder.max_tokens}
@@ -82,13 +82,13 @@ class Reader(LoadedModel[ReaderFolder]):
 
     def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], k: int) -> list[list[Span]]:
         texts = {text for group in passages for passage in group for text in passage}
-        tokens = self._inputs.tokenize(sorted({*questions, *texts}))
+        tokens = self.inputs.tokenize(sorted({*questions, *texts}))
         structure = {text: _structure(text, tokens[text]) for text in {text for group in passages for _, text in group}}
         owners: list[tuple[int, int]] = []
         windows: list[Window] = []
         for number, (question, group) in enumerate(zip(questions, passages, strict=True)):
             for place, (title, text) in enumerate(group):
-                of_passage = self._inputs.windows(tokens[question], tokens[title], tokens[text])
+                of_passage = self.inputs.windows(tokens[question], tokens[title], tokens[text])
                 windows += of_passage
                 owners += [(number, place)] * len(of_passage)
         logits: list[list[WindowLogits]] = [[] for _ in questions]
