@@ -19,14 +19,15 @@ def blocks(page: str) -> list[tuple[str, str]]:
 
 
 def commands(page: str) -> list[str]:
-    """The oreqa commands of a page: in its console blocks, and, in tables, between backticks."""
+    """The oreqa commands of a page: in its console blocks, and between backticks."""
     lines = [
         line.removeprefix("$ ")
         for kind, text in blocks(page)
         if kind == "console"
         for line in text.replace("\\\n", "").splitlines()
     ]
-    lines += re.findall(r"\| `(oreqa [^`]+)` \|", (ROOT / page).read_text()) if page == "docs/papers.md" else []
+    spans = re.findall(r"`(?:OREQA_\w+=\w+ )?(oreqa [a-z][^`]+)`", BLOCK.sub("", (ROOT / page).read_text()))
+    lines += [" ".join(span.split()) for span in spans if "|" not in span]
     return [line for line in lines if line.startswith("oreqa ")]
 
 
@@ -55,10 +56,15 @@ def test_every_command_in_the_documentation_exists() -> None:
     from oreqa.cli import app
 
     helps: dict[tuple[str, ...], str] = {}
-    for page in ("README.md", "docs/index.md", "docs/tutorial.md", "docs/how-to.md", "docs/papers.md"):
+    pages = ["README.md", *(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
+    for page in pages:
         for line in commands(page):
             words = shlex.split(line)
-            name = tuple(words[1:3]) if words[1] in ("eval", "train", "mine") else (words[1],)
+            name = (
+                tuple(word for word in words[1:3] if word.islower())
+                if words[1] in ("eval", "train", "mine")
+                else (words[1],)
+            )
             if name not in helps:
                 helps[name] = CliRunner().invoke(app, [*name, "--help"], env={"COLUMNS": "200"}).stdout
             assert "Usage" in helps[name], line
