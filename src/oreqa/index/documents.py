@@ -127,7 +127,7 @@ def _places_of(text: str) -> tuple[Place, ...]:
     return tuple(Place(*row) for row in json.loads(text)) if text else ()
 
 
-def read_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
+def stored_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
     """Passages by their ids, each with its sentences by theirs."""
     passages = {}
     for batch in chunks(sorted(ids), 500):

@@ -11,7 +11,7 @@ from pathlib import Path
 from oreqa.core import Passage
 from oreqa.corpus.files import full_path
 from oreqa.errors import IndexStateError, InputError
-from oreqa.index.documents import read_passages
+from oreqa.index.documents import stored_passages
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, with_newest
 from oreqa.index.store import open_documents
 
@@ -42,7 +42,7 @@ def _read(generation: Path, name: str) -> list[Passage]:
         try:
             document = _find(database, name)
             rows = database.execute("SELECT id FROM passages WHERE document = ?", (document,))
-            passages = read_passages(database, [row[0] for row in rows])
+            passages = stored_passages(database, [row[0] for row in rows])
         except sqlite3.Error as error:
             raise IndexStateError(f"{damage_message(generation / DOCUMENTS)} ({error})") from error
     return sorted((passage for passage, _ in passages.values()), key=lambda passage: passage.start)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from oreqa.arrays import Floats, Ids, Ints, Rows
 from oreqa.core import Passage
 from oreqa.index.dense import build_faiss, fitted_factory
-from oreqa.index.documents import read_passages
+from oreqa.index.documents import stored_passages
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DOCUMENTS, link_file, read_manifest
 from oreqa.index.lexical import build_bm25
@@ -73,7 +73,7 @@ def draft_passages(database: sqlite3.Connection, digests: Iterable[bytes]) -> It
     wanted = set(digests)
     numbers = {number: digest for number, digest in database.execute(query).fetchall() if digest in wanted}
     for batch in chunks(numbers, BATCH_PASSAGES):
-        passages = read_passages(database, batch)
+        passages = stored_passages(database, batch)
         yield {numbers[number]: passages[number][0] for number in batch}
 
 

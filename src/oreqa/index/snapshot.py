@@ -18,7 +18,7 @@ from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
 from oreqa.index.dense import BLOCK_SCORES, ExactVectors, FaissVectors
-from oreqa.index.documents import check_fields, field_filter, read_passages
+from oreqa.index.documents import check_fields, field_filter, stored_passages
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, generation_identity, with_newest
 from oreqa.index.lexical import load_bm25
 from oreqa.index.store import model_place, read_setting, read_settings
@@ -160,7 +160,7 @@ class Snapshot:
     def passages(self, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
         """Passages by their ids, each with its sentences by theirs."""
         with self._one_query:
-            return read_passages(self.documents, ids)
+            return stored_passages(self.documents, ids)
 
 
 def newest_snapshot(folder: Path, before: Snapshot | None) -> Snapshot:
