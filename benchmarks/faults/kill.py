@@ -104,7 +104,7 @@ def random_kills(data: Path, work: Path, kills: int, documents: int) -> dict[str
             longest = 3.0
             continue
         try:
-            assert Index.open(index).search(["What is the capital?"], 3, "sparse")[0]
+            assert Index.open(index).search(["What is the capital?"], 3, mode="sparse")[0]
             searches += 1
         except IndexStateError as error:
             assert searches == 0, f"a complete state was lost: {error}"

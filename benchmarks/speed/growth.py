@@ -162,7 +162,7 @@ def search_alone(data: Path, index: Path) -> None:
     questions = [p.questions[0].text for p in squad(data) if p.questions][:10]
     reader = Index.open(index)
     for question in questions:
-        reader.search([question], 10, "hybrid", "passage")
+        reader.search([question], 10, mode="hybrid", unit="passage")
     searched = _peak_mb()
     answerer = Answerer.load(index)
     for question in questions:

@@ -239,8 +239,8 @@ def search(data: Path, work: Path = Path("runs/search"), other: Path | None = No
     chosen = range(0, step * questions, step)
     asked, gold = [task.questions[i] for i in chosen], [owner[task.gold[i][0]] for i in chosen]
     index = index_passages(work / "index", task.passages, Settings(model=BASE_ENCODER))
-    index.search(asked[:50], 10, "hybrid", "passage")  # the model and the files are loaded
-    run = Timed(lambda: index.search(asked, 10, "hybrid", "passage"))
+    index.search(asked[:50], 10, mode="hybrid", unit="passage")  # the model and the files are loaded
+    run = Timed(lambda: index.search(asked, 10, mode="hybrid", unit="passage"))
     rate = len(asked) / statistics.median(run() for _ in range(3))
     right = sum(h[0].passage.document_key == task.passages[g].document_key for h, g in zip(run.result, gold, strict=True))
     result: Figures = {"oreqa": {"per_second": round(rate, 1), "p@1": round(100 * right / len(asked), 1)}}
@@ -266,7 +266,7 @@ def reading(
     index = index_passages(work / "index", whole_passages(paragraphs))
     asked = [(q.text, [g.text for g in q.answers]) for p in paragraphs for q in p.questions]
     asked = asked[:: len(asked) // questions][:questions]
-    hits = index.search([QUESTION, *(text for text, _ in asked)], PASSAGES_TOP_K, "hybrid", "passage")
+    hits = index.search([QUESTION, *(text for text, _ in asked)], PASSAGES_TOP_K, mode="hybrid", unit="passage")
     one, warm = work / "one.json", work / "warm.json"
     one.write_text(json.dumps({"question": QUESTION, "passages": [h.passage.text for h in hits[0]]}))
     rows = [{"question": q, "passages": [h.passage.text for h in own]} for (q, _), own in zip(asked, hits[1:], strict=True)]

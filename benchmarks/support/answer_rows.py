@@ -39,7 +39,7 @@ def answer_all(
 ) -> list[dict[str, Any]]:
     """Search and read; ``apart`` leaves the passages of the question's own article out."""
     questions = [question.text for _, question in chosen]
-    searched = index.search(questions, 40 if apart else PASSAGES_TOP_K, "hybrid", "passage")
+    searched = index.search(questions, 40 if apart else PASSAGES_TOP_K, mode="hybrid", unit="passage")
     read: list[list[Hit]] = []
     for (paragraph, _), hits in zip(chosen, searched, strict=True):
         article = readable_title(paragraph.title)  # a paragraph without one is an article of its own

@@ -23,7 +23,7 @@ key = lambda passage: passage.document_key if hasattr(passage, "document_key") e
 texts = json.load(sys.stdin)
 answerer = Answerer.load(folder)
 answers = getattr(answerer, "ask_all", answerer.ask)(texts)  # older code's name
-hits = answerer.index.search(texts, depth, "hybrid", "passage")
+hits = answerer.index.search(texts, depth, mode="hybrid", unit="passage")
 rows = [{"answers": [[a.text, a.score] for a in given],
          "passages": [[key(h.passage), h.passage.text, h.score] for h in found]}
         for given, found in zip(answers, hits)]

@@ -89,7 +89,7 @@ def document_ranks(folder: Path, work: Path, count: int, classifier: CrossEncode
     asked = [name for name in task.queries if golds[name]]
     asked = random.Random(0).sample(asked, min(count, len(asked)))
     questions = [task.queries[name] for name in asked]
-    hits = index.search(questions, PASSAGES, "hybrid", "passage")
+    hits = index.search(questions, PASSAGES, mode="hybrid", unit="passage")
     scores = [np.array([hit.score for hit in of_question]) for of_question in hits]
     shown = [[hit_candidate(hit) for hit in of_question[: max(DEPTHS)]] for of_question in hits]
     logits = classifier.score(questions, shown)

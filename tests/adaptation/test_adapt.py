@@ -330,7 +330,7 @@ def test_documents_that_come_meanwhile_are_published_too(
     assert (report.published, report.passages) == (True, passages)
     with Index.open(kb) as index:
         assert index.settings.model == "adapted/1/retriever"
-        assert index.search("walruses whistle", 1, "sparse")[0].passage.document_key == "new"
+        assert index.search("walruses whistle", 1, mode="sparse")[0].passage.document_key == "new"
 
 
 def test_a_wrong_setting_is_refused_before_the_work_and_another_keeps_the_questions(

@@ -48,7 +48,7 @@ def test_a_question_ranks_the_first_passage_that_answers_it(kb: Path, monkeypatc
         task = ReqaTask(tuple(passages), tuple(sentences), tuple((place,) for place in range(len(sentences))))
         values = measuring.reciprocal_ranks(task, index, "", no_progress)
         for text, owner, value in zip(sentences, owners, values, strict=True):
-            ranked = [hit.passage for hit in index.search(text, measuring.RANKED, "hybrid", "passage")]
+            ranked = [hit.passage for hit in index.search(text, measuring.RANKED, mode="hybrid", unit="passage")]
             assert value == (1 / (1 + ranked.index(owner)) if owner in ranked else 0)
     assert max(values) == 1.0
 
@@ -68,7 +68,9 @@ def test_a_classifier_re_ranks_before_the_ranks_are_counted(
         values = measuring.reciprocal_ranks(task, index, "", no_progress, classifier)
         plain = measuring.reciprocal_ranks(task, index, "", no_progress)
         for text, owner, value in zip(sentences, owners, values, strict=True):
-            (hits,) = reranked_hits(classifier, [text], [index.search(text, measuring.RANKED, "hybrid", "passage")], 9)
+            (hits,) = reranked_hits(
+                classifier, [text], [index.search(text, measuring.RANKED, mode="hybrid", unit="passage")], 9
+            )
             assert value == 1 / (1 + [hit.passage for hit in hits].index(owner))
     assert values != plain
 

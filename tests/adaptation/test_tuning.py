@@ -34,7 +34,7 @@ def adapted(fitted: Path, tmp_path: Path) -> Path:
 
 
 def cosines(index: Index) -> list[list[float]]:
-    hits = [hit for question in QUESTIONS for hit in index.search(question, PASSAGES_TOP_K, "hybrid", "passage")]
+    hits = [hit for question in QUESTIONS for hit in index.search(question, PASSAGES_TOP_K, mode="hybrid", unit="passage")]
     return [[hit.scores[name] for hit in hits] for name in COSINES]
 
 

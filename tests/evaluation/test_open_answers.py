@@ -256,6 +256,6 @@ def test_the_passages_that_are_read_are_the_best_after_re_ranking(
     monkeypatch.setattr(open_answers, "reranked_hits", lambda _model, _questions, hits, _depth: [row[::-1] for row in hits])
     arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None, "index": index.folder, "passages": 3}
     evaluate_openqa(tmp_path / "q.jsonl", tmp_path / "o", rerank_hits=10, hit_reranker=tiny_classifier, **arguments)
-    (hits,) = index.search(["who jumps"], 10, "hybrid", "passage")
+    (hits,) = index.search(["who jumps"], 10, mode="hybrid", unit="passage")
     row = load_run(tmp_path / "o").questions["1"]
     assert [entry["candidate"] for entry in row["top"]] == [hit.passage.document_key for hit in hits[:6:-1]]

@@ -82,7 +82,7 @@ def test_damaged_documents_are_named_with_what_to_do(folder: Path, library: Path
     assert str(generation / name) in "".join(_problems(folder))
     shutil.rmtree(generation)
     assert index_files(folder, [library]).added == 1
-    assert Index.open(folder).search(["owls hoot"], 1, "sparse")[0]
+    assert Index.open(folder).search(["owls hoot"], 1, mode="sparse")[0]
 
 
 def _problems(folder: Path) -> list[str]:
@@ -137,7 +137,7 @@ def test_a_damaged_memo_costs_time_alone(folder: Path, library: Path, damage: st
     (library / "new.txt").write_text("Owls hoot.")
     assert index_files(folder, [library]).added == 1
     assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
-    assert Index.open(folder).search(["octopus"], 1, "sparse")[0][0].score > 0
+    assert Index.open(folder).search(["octopus"], 1, mode="sparse")[0][0].score > 0
     assert check_index(folder) == []
 
 
@@ -203,9 +203,9 @@ def test_a_word_that_an_update_brings_is_unknown_until_it_is_published(
         patch.setattr(publish, "build_search_files", search_and_stop)
         with pytest.raises(KeyboardInterrupt):
             index_files(folder, [library])
-    assert index.search("zebrafinch", 9, "sparse") == []
+    assert index.search("zebrafinch", 9, mode="sparse") == []
     index_files(folder, [library])
-    assert index.search(["zebrafinch"], 1, "sparse")[0][0].sentence.text == "The zebrafinch sings."
+    assert index.search(["zebrafinch"], 1, mode="sparse")[0][0].sentence.text == "The zebrafinch sings."
 
 
 def test_a_reader_opens_its_files_at_once(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_a_search_sees_one_generation_whole(tmp_path: Path, settings: Settings) 
         nonlocal searches
         try:
             while not done.is_set():
-                hits = index.search(["bee hums"], 9, "sparse")[0]
+                hits = index.search(["bee hums"], 9, mode="sparse")[0]
                 versions = {hit.sentence.text.split()[-1] for hit in hits}
                 if len(hits) != 4 or len(versions) != 1:
                     failures.append((len(hits), versions))
@@ -358,15 +358,15 @@ def test_an_index_that_was_deleted_and_made_again(folder: Path, library: Path, s
     other = make_model(library.parent / "other", seed=1)
     index_files(folder, [library], Settings(str(other), settings.passage_tokens))
     assert newest_generation(folder) == index.snapshot().generation
-    assert index.search(["squid"], 1, "sparse")[0][0].sentence.text == "A squid has ten arms."
-    assert len(index.search(["squid"], 9, "dense")[0]) == index.counts()["sentences"]
+    assert index.search(["squid"], 1, mode="sparse")[0][0].sentence.text == "A squid has ten arms."
+    assert len(index.search(["squid"], 9, mode="dense")[0]) == index.counts()["sentences"]
 
 
 def test_a_closed_index_says_so_and_ends_what_it_has_begun(folder: Path) -> None:
     with Index.open(folder) as index:
         scores = index.score_all(["octopus", "bees"], "sparse")
         next(scores)
-        assert index.search("octopus", 1, "sparse")
+        assert index.search("octopus", 1, mode="sparse")
     assert len(next(scores)) == 8
     assert repr(index) == f"Index({str(folder)!r}, closed)"
     index.close()

@@ -46,7 +46,7 @@ def test_texts_documents_and_rows_are_found(folder: Path) -> None:
         assert boots.sentence.text == row["text"]
         assert index.search("leather boots", where={"price": 99.5, "kind": ["shoe", "shelter"]}) != []
         assert index.search("anything", where={"path": "tent"})[0].passage.fields == {"kind": "shelter"}
-        assert index.search("bees", 1, "sparse")[0].sentence.text == BEES
+        assert index.search("bees", 1, mode="sparse")[0].sentence.text == BEES
 
 
 def test_added_again_they_are_the_same(folder: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_new_score_ranks_with_the_others(folder: Path) -> None:
 
 def test_modes_choose_among_the_names(folder: Path) -> None:
     index = Index(folder, scores=WITH_TITLE)
-    names = {mode: set(index.search(["fox"], 1, mode)[0][0].scores) for mode in ("hybrid", "dense", "sparse")}
+    names = {mode: set(index.search(["fox"], 1, mode=mode)[0][0].scores) for mode in ("hybrid", "dense", "sparse")}
     assert names["dense"] == {"sentence_cosine", "passage_cosine"}
     assert names["sparse"] == {"sentence_bm25", "passage_bm25", "named_title", "bm25_bound"}
     assert names["hybrid"] == names["dense"] | names["sparse"]
@@ -121,7 +121,7 @@ def test_words_are_searched_without_the_model(tmp_path: Path) -> None:
     index_passages(tmp_path / "kb", passages, Settings(str(model)))
     model.rename(tmp_path / "gone")
     index = Index.open(tmp_path / "kb")
-    assert index.search(["fox"], 1, "sparse")[0][0].sentence.text == "The fox ran home."
+    assert index.search(["fox"], 1, mode="sparse")[0][0].sentence.text == "The fox ran home."
     assert index.weights() == plain_weights(SCORES)
 
 

@@ -75,7 +75,7 @@ def slow_scores(index: Index, question: str, mode: Mode, unit: Unit) -> np.ndarr
 def test_equals_the_formula(index: Index, mode: Mode, unit: Unit) -> None:
     question = "Where did the fox see the dog?"
     expected = slow_scores(index, question, mode, unit)
-    hits = index.search([question], 100, mode, unit)[0]
+    hits = index.search([question], 100, mode=mode, unit=unit)[0]
     owner = [n for n, p in enumerate(passages()) for _ in p.sentences]
     if unit == "passage":
         expected = np.array([max(s for s, o in zip(expected, owner, strict=True) if o == n) for n in range(len(TEXTS))])
@@ -84,15 +84,15 @@ def test_equals_the_formula(index: Index, mode: Mode, unit: Unit) -> None:
 
 
 def test_equal_scores_keep_the_documents_order(index: Index) -> None:
-    hits = index.search(["rain roof"], 2, "sparse")[0]
+    hits = index.search(["rain roof"], 2, mode="sparse")[0]
     assert [hit.passage.document_key for hit in hits] == ["d2", "d4"]
     assert hits[0].score == hits[1].score
 
 
 def test_a_sparse_search_leaves_out_what_shares_no_word(index: Index) -> None:
-    assert [hit.passage.document_key for hit in index.search("roof", 100, "sparse", "passage")] == ["d2", "d4"]
-    assert index.search("zzz", 100, "sparse") == []
-    assert len(index.search("zzz", 100, "hybrid", "passage")) == len(TEXTS)
+    assert [hit.passage.document_key for hit in index.search("roof", 100, mode="sparse", unit="passage")] == ["d2", "d4"]
+    assert index.search("zzz", 100, mode="sparse") == []
+    assert len(index.search("zzz", 100, mode="hybrid", unit="passage")) == len(TEXTS)
 
 
 def test_many_questions_give_what_each_gives(index: Index) -> None:
@@ -110,7 +110,7 @@ def test_approximate_search_scores_its_candidates_exactly(index: Index, tiny: Pa
     other = index_passages(tmp_path / "kb", passages(), Settings(str(tiny), factory="HNSW8"))
     for mode in ("hybrid", "dense", "sparse"):
         for unit in ("sentence", "passage"):
-            a, b = (i.search(["Did a fox meet a dog?"], 4, mode, unit)[0] for i in (index, other))
+            a, b = (i.search(["Did a fox meet a dog?"], 4, mode=mode, unit=unit)[0] for i in (index, other))
             assert [h.score for h in a] == pytest.approx([h.score for h in b], abs=2e-3)
     kept = other.search(["fox"], 9, where=[("title", "Title 3")])[0]
     assert {h.passage.document_key for h in kept} == {"d3"}
@@ -145,8 +145,8 @@ def test_a_filter_that_no_document_fulfils_with_an_approximate_index(tmp_path: P
     index_files(tmp_path / "kb", [library], Settings(str(tiny), factory="HNSW8"))
     index = Index.open(tmp_path / "kb")
     for unit in ("sentence", "passage"):
-        assert index.search(["tent"], 9, "hybrid", unit, [("path", "nowhere")]) == [[]]
-        assert index.search(["tent"], 9, "hybrid", unit, [("kind", "shoe")])[0]
+        assert index.search(["tent"], 9, mode="hybrid", unit=unit, where=[("path", "nowhere")]) == [[]]
+        assert index.search(["tent"], 9, mode="hybrid", unit=unit, where=[("kind", "shoe")])[0]
 
 
 def test_filters(tmp_path: Path, library: Path, tiny: Path) -> None:
@@ -232,7 +232,7 @@ def test_places_point_into_the_file(tmp_path: Path, library: Path, tiny: Path) -
 )
 def test_requests_that_make_no_sense(index: Index, arguments: tuple[object, ...], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        index.search(*arguments)  # type: ignore[arg-type]
+        index.search(*arguments[:2], **dict(zip(("mode", "unit", "where"), arguments[2:], strict=False)))  # type: ignore[arg-type]
 
 
 def test_counts_and_sentences(index: Index) -> None:
@@ -262,7 +262,7 @@ def test_a_string_is_scored_as_a_list_of_one(index: Index) -> None:
 def test_a_search_inside_the_loop_over_scores(index: Index) -> None:
     for scores in index.score_all(["fox", "rain"], "sparse"):
         assert scores.shape == (9,)
-        assert index.search(["rain"], 1, "sparse")[0][0].passage.document_key == "d2"
+        assert index.search(["rain"], 1, mode="sparse")[0][0].passage.document_key == "d2"
 
 
 def test_an_index_lists_its_documents(index: Index, tmp_path: Path) -> None:
@@ -279,3 +279,8 @@ def test_an_empty_question_is_refused(index: Index) -> None:
         index.search("")
     with pytest.raises(InputError, match="question 2 is empty"):
         index.search(["fox", " \n"])
+
+
+def test_what_follows_the_number_of_hits_is_named(index: Index) -> None:
+    with pytest.raises(TypeError, match="positional"):
+        index.search("fox", 3, "dense")  # type: ignore[misc]

@@ -26,7 +26,7 @@ def folder(tmp_path: Path, tiny: Path) -> Path:
 
 
 def sentences(index: Index, word: str) -> list[str]:
-    hits = index.search(f"Where is the {word}?", 3, "sparse", where={"path": "text-*"})
+    hits = index.search(f"Where is the {word}?", 3, mode="sparse", where={"path": "text-*"})
     return [hit.sentence.text for hit in hits if word in hit.passage.text]
 
 
@@ -69,7 +69,7 @@ def test_every_search_sees_one_state_while_another_thread_updates(folder: Path) 
 
     def watch(index: Index) -> None:
         while not done.is_set():
-            hits = index.search("zebra", 2, "sparse")
+            hits = index.search("zebra", 2, mode="sparse")
             assert len({hit.sentence.text for hit in hits}) == 1
             seen.add(hits[0].sentence.text)
 
@@ -82,5 +82,5 @@ def test_every_search_sees_one_state_while_another_thread_updates(folder: Path) 
             done.set()
         for future in watching:
             future.result()
-        assert index.search("zebra", 1, "sparse")[0].sentence.text == "The zebra counts to 5."
+        assert index.search("zebra", 1, mode="sparse")[0].sentence.text == "The zebra counts to 5."
     assert len(seen) > 1

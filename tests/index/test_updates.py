@@ -252,7 +252,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
         patch.setattr(ingest, "read_documents", read_and_change)
         index_files(tmp_path / "kb", [library], settings)
     assert index_files(tmp_path / "kb", [library]).changed == 1
-    assert Index.open(tmp_path / "kb").search(["wasps"], 1, "sparse")[0][0].sentence.text == "Wasps."
+    assert Index.open(tmp_path / "kb").search(["wasps"], 1, mode="sparse")[0][0].sentence.text == "Wasps."
 
 
 def test_strict_names_the_file(tmp_path: Path, library: Path, settings: Settings) -> None:
@@ -324,7 +324,7 @@ def test_a_memo_that_is_older_than_the_index(tmp_path: Path, library: Path, sett
     (library / "c.txt").write_text("The quagga met a tapir.")
     index_files(folder, [library])
     for word, name in (("zebra", "b.txt"), ("okapi", "b.txt"), ("quagga", "c.txt"), ("tapir", "c.txt")):
-        (best,) = Index.open(folder).search(word, 2, "sparse")
+        (best,) = Index.open(folder).search(word, 2, mode="sparse")
         assert Path(best.passage.document_key).name == name
         assert best.score > 0
 

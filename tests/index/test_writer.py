@@ -104,7 +104,7 @@ def test_an_interrupted_run_goes_on(
     with pytest.raises(KeyboardInterrupt):
         index_files(folder, [library], progress=part_of(interrupt))
     assert content(folder) == before
-    assert Index.open(folder).search(["octopus"], 1, "sparse")[0]
+    assert Index.open(folder).search(["octopus"], 1, mode="sparse")[0]
     report = index_files(folder, [library])
     assert report.added == 8
     assert 0 < report.encoded < 8
@@ -180,9 +180,9 @@ def test_readers_see_each_update_whole(tmp_path: Path, library: Path, settings: 
             Document("z", "", "Zebras have stripes."), "z", [paragraph_passage(Document("z", "", "Zebras have stripes."))]
         )
         writer.flush()
-        assert not any("Zebra" in hit.sentence.text for hit in reader.search(["zebras"], 9, "sparse")[0])
+        assert not any("Zebra" in hit.sentence.text for hit in reader.search(["zebras"], 9, mode="sparse")[0])
         writer.publish()
-    assert reader.search(["zebras"], 1, "sparse")[0][0].sentence.text == "Zebras have stripes."
+    assert reader.search(["zebras"], 1, mode="sparse")[0][0].sentence.text == "Zebras have stripes."
 
 
 @pytest.mark.slow

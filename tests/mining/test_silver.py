@@ -51,7 +51,7 @@ def test_silver_goes_on_after_an_interruption(
     for pair in pairs:
         assert pair.score is not None
         assert pair.weight == (1 if pair.source == "gold" else pair.score)
-        retrieved = [hit.sentence.text for hit in mined_index.search([pair.question], 5, "hybrid", "sentence")[0]]
+        retrieved = [hit.sentence.text for hit in mined_index.search([pair.question], 5, mode="hybrid", unit="sentence")[0]]
         where = [rank for rank, text in enumerate(retrieved, 1) if text == pair.positive.answer]
         assert pair.rank in where or (pair.rank is None and pair.source == "gold" and not where)
     assert {pair.rank is None for pair in pairs if pair.source == "gold"} == {True, False}

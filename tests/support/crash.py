@@ -184,7 +184,8 @@ def state_of(index: Path, files: Mapping[str, Path]) -> State:
                 scores = [round(hit.scores[name], 5) for name in sorted(hit.scores)]
                 hits.setdefault(json.dumps(place, sort_keys=True), []).append([number, *scores])
         paths = {
-            name: reader.search(["a"], 1_000_000, "sparse", where=[("path", str(file))])[0] for name, file in files.items()
+            name: reader.search(["a"], 1_000_000, mode="sparse", where=[("path", str(file))])[0]
+            for name, file in files.items()
         }
         documents = {name: sorted({hit.passage.document_key for hit in found}) for name, found in paths.items()}
         return {"hits": hits, "scores": sorted(names), "counts": reader.counts(), "paths": documents}

@@ -75,7 +75,7 @@ def reciprocal_ranks(
     with show(progress, name, len(task.questions)) as advance:
         for begin in range(0, len(task.questions), SEARCHED_TOGETHER):
             batch = task.questions[begin : begin + SEARCHED_TOGETHER]
-            searched = index.search(batch, RANKED, "hybrid", "passage")
+            searched = index.search(batch, RANKED, mode="hybrid", unit="passage")
             if classifier is not None:
                 searched = reranked_hits(classifier, batch, searched, RERANKED)
             for golds, hits in zip(task.gold[begin:], searched, strict=False):

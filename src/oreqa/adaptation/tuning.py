@@ -163,5 +163,5 @@ def compare_cosines(before: Index, after: Index, questions: Sequence[str]) -> Re
 
 def _cosines(index: Index, questions: Sequence[str]) -> Doubles:
     """``[passages that are read, 2]``: the cosines of each passage and of its best sentence."""
-    rankings = index.search(questions, PASSAGES_TOP_K, "hybrid", "passage")
+    rankings = index.search(questions, PASSAGES_TOP_K, mode="hybrid", unit="passage")
     return np.array([[hit.scores[name] for name in COSINES] for hits in rankings for hit in hits])

@@ -77,11 +77,12 @@ class Answerer:
         index: Index,
         reader: Reader | None = None,
         span_reranker: CrossEncoder | None = None,
+        *,
+        hit_reranker: CrossEncoder | None = None,
+        rerank_hits: int = 0,
         combination: Combination | None = None,
         calibration: Calibration | None = None,
         passages: int | None = None,
-        hit_reranker: CrossEncoder | None = None,
-        rerank_hits: int = 0,
     ) -> None:
         if not isinstance(index, Index):
             raise InputError(
@@ -129,6 +130,7 @@ class Answerer:
         cls,
         folder: str | Path,
         device: str = "cpu",
+        *,
         reader: str | Path | None = DEFAULT_READER,
         span_reranker: str | Path | None = None,
         hit_reranker: str | Path | None = None,
@@ -167,16 +169,16 @@ class Answerer:
 
     @overload
     def ask(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
-        self, questions: str, k: int = 3, where: Where = (), threshold: float | None = None
+        self, questions: str, k: int = 3, *, where: Where = (), threshold: float | None = None
     ) -> list[Answer]: ...
 
     @overload
     def ask(
-        self, questions: Iterable[str], k: int = 3, where: Where = (), threshold: float | None = None
+        self, questions: Iterable[str], k: int = 3, *, where: Where = (), threshold: float | None = None
     ) -> list[list[Answer]]: ...
 
     def ask(
-        self, questions: str | Iterable[str], k: int = 3, where: Where = (), threshold: float | None = None
+        self, questions: str | Iterable[str], k: int = 3, *, where: Where = (), threshold: float | None = None
     ) -> list[Answer] | list[list[Answer]]:
         """Up to ``k`` answers to a question, best first; none if the documents do not seem to hold one.
 
@@ -192,21 +194,21 @@ class Answerer:
             [1, 0]
         """
         if isinstance(questions, str):
-            return list(self.reply(questions, k, where, threshold).answers)
-        return [list(reply.answers) for reply in self.reply(questions, k, where, threshold)]
+            return list(self.reply(questions, k, where=where, threshold=threshold).answers)
+        return [list(reply.answers) for reply in self.reply(questions, k, where=where, threshold=threshold)]
 
     @overload
     def reply(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
-        self, questions: str, k: int = 3, where: Where = (), threshold: float | None = None
+        self, questions: str, k: int = 3, *, where: Where = (), threshold: float | None = None
     ) -> Reply: ...
 
     @overload
     def reply(
-        self, questions: Iterable[str], k: int = 3, where: Where = (), threshold: float | None = None
+        self, questions: Iterable[str], k: int = 3, *, where: Where = (), threshold: float | None = None
     ) -> list[Reply]: ...
 
     def reply(
-        self, questions: str | Iterable[str], k: int = 3, where: Where = (), threshold: float | None = None
+        self, questions: str | Iterable[str], k: int = 3, *, where: Where = (), threshold: float | None = None
     ) -> Reply | list[Reply]:
         """The answers to a question with the passages or sentences that it was answered from; as ``ask`` otherwise.
 
@@ -222,7 +224,7 @@ class Answerer:
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
         searched = max(depth, self.rerank_hits, IDENTIFIER_TOP_K if any(map(identifiers, texts)) else 0)
-        hits = self.index.search(texts, searched, "hybrid", unit, where, snapshot=snapshot)
+        hits = self.index.search(texts, searched, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
         replies = self._replies(texts, hits, k, depth, calibration, threshold)
         return replies[0] if isinstance(questions, str) else replies
 

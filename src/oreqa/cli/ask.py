@@ -67,7 +67,14 @@ def ask(
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
     scorer = hit_reranker if rerank_hits or hit_reranker != DEFAULT_CLASSIFIER else None
-    answerer = Answerer.load(index, device, model_or_none(reader), span_reranker, scorer, rerank_hits)
+    answerer = Answerer.load(
+        index,
+        device,
+        reader=model_or_none(reader),
+        span_reranker=span_reranker,
+        hit_reranker=scorer,
+        rerank_hits=rerank_hits,
+    )
     replies = _replies(answerer, texts, k, conditions, threshold)
     if not any(reply.hits for reply in replies):
         empty = f"{index} holds no documents; add some with: oreqa index PATH --index {index}"
@@ -92,7 +99,7 @@ def _replies(
     with progress_bar("answering questions", len(questions)) as advance:
         for begin in range(0, len(questions), CHUNK):
             batch = questions[begin : begin + CHUNK]
-            replies += answerer.reply(batch, k, where, threshold)
+            replies += answerer.reply(batch, k, where=where, threshold=threshold)
             advance(len(batch))
     return replies
 

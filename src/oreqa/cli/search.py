@@ -45,7 +45,7 @@ def search(
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
-    rankings = Index.open(index, device).search(texts, max(k, rerank_hits), mode, unit, conditions)
+    rankings = Index.open(index, device).search(texts, max(k, rerank_hits), mode=mode, unit=unit, where=conditions)
     if (scorer := load_hit_reranker(hit_reranker, rerank_hits, device)) is not None:
         rankings = reranked_hits(scorer, texts, rankings, rerank_hits)
     rankings = [hits[:k] for hits in rankings]

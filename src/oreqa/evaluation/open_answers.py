@@ -48,7 +48,7 @@ class ScoredPredictions:
 
 def search_passages(answerer: Answerer, questions: Sequence[str]) -> list[list[tuple[Passage, float]]]:
     """The best passages of the collection with their scores, re-ranked if there is a re-ranker of hits."""
-    rankings = answerer.index.search(questions, max(answerer.passages, answerer.rerank_hits), "hybrid", "passage")
+    rankings = answerer.index.search(questions, max(answerer.passages, answerer.rerank_hits), mode="hybrid", unit="passage")
     if answerer.hit_reranker is not None:
         rankings = reranked_hits(answerer.hit_reranker, questions, rankings, answerer.rerank_hits)
     return [[(hit.passage, hit.score) for hit in hits[: answerer.passages]] for hits in rankings]

@@ -92,7 +92,14 @@ def evaluate_openqa(
         settings = opened.settings
         if str(model) not in (DEFAULT_ENCODER, settings.model):
             raise InputError(f"{index}: it was made with the encoder {settings.model}; leave model out")
-        answerer = Answerer(opened, *models, weights, None, passages, loaded_hit_reranker, rerank_hits)
+        answerer = Answerer(
+            opened,
+            *models,
+            hit_reranker=loaded_hit_reranker,
+            rerank_hits=rerank_hits,
+            combination=weights,
+            passages=passages,
+        )
     families = {"encoder": answerer, "reader": reader, "reranker": span_reranker, "classifier": rerank_hits or None}
     of_run = {
         "data": data.name,

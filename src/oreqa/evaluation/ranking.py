@@ -92,7 +92,7 @@ def rank_documents(
     titles = {entry.id: entry.title or entry.text[:80] for entry in task.corpus}
     for names in _batches(list(task.queries), _BATCH):
         questions = [task.queries[name] for name in names]
-        hits_by_question = index.search(questions, 3 * TOP_K, mode, "passage")
+        hits_by_question = index.search(questions, 3 * TOP_K, mode=mode, unit="passage")
         if classifier is not None and depth:
             hits_by_question = reranked_hits(classifier, questions, hits_by_question, depth)
         for name, hits in zip(names, hits_by_question, strict=True):

@@ -64,7 +64,7 @@ def round_trip_f1(index: Index, reader: Reader, questions: Sequence[str], answer
     """
     if not questions:
         return []
-    hits = index.search(list(questions), ROUND_TRIP_PASSAGES, "hybrid", "passage")
+    hits = index.search(list(questions), ROUND_TRIP_PASSAGES, mode="hybrid", unit="passage")
     passages = [[hit.passage for hit in ranking] for ranking in hits]
     retrieval = [[hit.score for hit in ranking] for ranking in hits]
     spans = read_answers(reader, None, questions, passages, retrieval)

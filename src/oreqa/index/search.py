@@ -194,10 +194,10 @@ class Index:
         self,
         questions: str,
         k: int = 10,
+        *,
         mode: Mode = "hybrid",
         unit: Unit = "sentence",
         where: Where = (),
-        *,
         snapshot: Snapshot | None = None,
     ) -> list[Hit]: ...
 
@@ -206,10 +206,10 @@ class Index:
         self,
         questions: Iterable[str],
         k: int = 10,
+        *,
         mode: Mode = "hybrid",
         unit: Unit = "sentence",
         where: Where = (),
-        *,
         snapshot: Snapshot | None = None,
     ) -> list[list[Hit]]: ...
 
@@ -217,10 +217,10 @@ class Index:
         self,
         questions: str | Iterable[str],
         k: int = 10,
+        *,
         mode: Mode = "hybrid",
         unit: Unit = "sentence",
         where: Where = (),
-        *,
         snapshot: Snapshot | None = None,
     ) -> list[Hit] | list[list[Hit]]:
         """The ``k`` best sentences, or passages with their best sentence, of a question, best first.

@@ -165,7 +165,7 @@ def _retrieved(
             yield [(readable_title(paragraphs[p].title), paragraphs[p].text) for p in best]
     elif index is not None:
         for begin in range(0, len(texts), CHUNK):
-            for hits in index.search(texts[begin : begin + CHUNK], depth, "hybrid", "passage"):
+            for hits in index.search(texts[begin : begin + CHUNK], depth, mode="hybrid", unit="passage"):
                 yield [(passage_head(hit.passage.title, hit.passage.heading), hit.passage.text) for hit in hits]
 
 

@@ -132,7 +132,7 @@ def score_silver(
     partial = out.with_name(f".{out.name}.partial")
 
     def score(begin: int, end: int) -> list[dict[str, Any]]:
-        hits_by_question = index.search(texts[begin:end], k, mode, "sentence")
+        hits_by_question = index.search(texts[begin:end], k, mode=mode, unit="sentence")
         pairs_by_question = [
             _pairs(question, [hit_candidate(hit) for hit in hits])
             for question, hits in zip(questions[begin:end], hits_by_question, strict=True)

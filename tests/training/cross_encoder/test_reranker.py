@@ -99,7 +99,7 @@ def test_patterns_label_the_predictions_of_a_question_list(
     assert mine_predictions(tmp_path / "q.jsonl", out, reader=reader, passages=2, k=300, index=index) == 2
     patterned, named = sorted(load_predictions(out), key=lambda row: row.id)
     assert (patterned.id, named.id) == ("q.jsonl#1", "q.jsonl#2")
-    hits = index.search([patterned.question], 2, "hybrid", "passage")[0]
+    hits = index.search([patterned.question], 2, mode="hybrid", unit="passage")[0]
     assert [text for _, text in patterned.passages] == [hit.passage.text for hit in hits]
     for span, right in zip(patterned.spans, patterned.right, strict=True):
         assert right == span.text.startswith(("dog", "fox", "then it"))
