@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
+from oreqa.arguments import is_list, kind_of, text_list
 from oreqa.errors import InputError
 from oreqa.models.graph.session import DEVICES, check_finite
 from oreqa.models.graph.windows import Window, window_batches
 from oreqa.models.names import ModelFolder, find_model, shown_name
 
 Folder = TypeVar("Folder", bound=ModelFolder)
+Item = TypeVar("Item")
 
 
 class LoadedModel(Generic[Folder]):
@@ -86,6 +88,28 @@ class LoadedModel(Generic[Folder]):
                 check_finite(output, self.folder.path)
             for row, number in enumerate(batch.numbers.tolist()):
                 yield number, [output[row] for output in outputs]
+
+
+def questions_with_lists(
+    questions: str | Iterable[str], groups: object, names: str, kinds: str, convert: Callable[[object], Item]
+) -> tuple[list[str], list[list[Item]]]:
+    """Questions, and a list of items for each: one question takes a list, and a list of questions a list of lists.
+
+    ``names`` and ``kinds`` name the items and what each may be, for error messages. Raises InputError for anything else.
+    """
+    texts = text_list(questions, "questions")
+    if isinstance(questions, str):
+        groups = [groups]
+    if not is_list(groups):
+        raise InputError(f"{names} are a list, or a list for each question, not {kind_of(groups)}")
+    lists: list[list[Item]] = []
+    for group in groups:
+        if not is_list(group) and not isinstance(group, str):
+            raise InputError(f"a question's {names} are a list of {kinds}, not {kind_of(group)}")
+        lists.append([convert(item) for item in ([group] if isinstance(group, str) else group)])
+    if len(lists) != len(texts):
+        raise InputError(f"a list of questions takes a list of {names} for each: {len(texts)} questions, {len(lists)} lists")
+    return texts, lists
 
 
 def load_session(family: str, folder: ModelFolder, fingerprint: str, device: str, precision: str | None) -> Any:

@@ -9,13 +9,13 @@ from typing import Any, overload
 
 import numpy as np
 
-from oreqa.arguments import choice, count, is_list, kind_of, text_list
+from oreqa.arguments import choice, count, kind_of
 from oreqa.arrays import Floats
 from oreqa.datasets.pairs import Candidate
 from oreqa.errors import InputError
 from oreqa.models.cross_encoder.inputs import CrossEncoderFolder, CrossEncoderInputs, read_cross_encoder_folder
 from oreqa.models.graph.session import Session
-from oreqa.models.model import LoadedModel
+from oreqa.models.model import LoadedModel, questions_with_lists
 from oreqa.models.names import CLASSIFIER, RERANKER, find_model
 from oreqa.progress import Progress, no_progress, show
 
@@ -95,12 +95,7 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
         itself, or a ``Candidate`` that holds the passage around it. ``progress`` shows how many questions are done.
         Raises InputError for anything else.
         """
-        texts = text_list(questions, "questions")
-        lists = _candidate_lists([candidates] if isinstance(questions, str) else candidates)
-        if len(lists) != len(texts):
-            raise InputError(
-                f"a list of questions takes a list of candidates for each: {len(texts)} questions, {len(lists)} lists"
-            )
+        texts, lists = questions_with_lists(questions, candidates, "candidates", "sentences", _candidate)
         scores = [np.zeros(len(of_question), np.float32) for of_question in lists]
         with show(progress, "scoring candidates", len(texts)) as advance:
             for begin in range(0, len(texts), _CHUNK):
@@ -120,22 +115,10 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
         """
         if not isinstance(query, str):
             raise InputError(f"a query is a string, not {kind_of(query)}")
-        candidates = _candidate_lists([documents])[0]
+        (candidates,) = questions_with_lists(query, documents, "documents", "sentences", _candidate)[1]
         scores = self.score(query, candidates)
         best = np.argsort(-scores, kind="stable")[: None if k is None else count(k, "k")]
         return [RankedDocument(int(number), candidates[number].answer, float(scores[number])) for number in best]
-
-
-def _candidate_lists(groups: object) -> list[list[Candidate]]:
-    """The candidates of each question. Raises InputError for what is no list of candidates."""
-    if not is_list(groups):
-        raise InputError(f"candidates are a list, or a list for each question, not {kind_of(groups)}")
-    lists: list[list[Candidate]] = []
-    for group in groups:
-        if not is_list(group) and not isinstance(group, str):
-            raise InputError(f"a question's candidates are a list of sentences, not {kind_of(group)}")
-        lists.append([_candidate(candidate) for candidate in ([group] if isinstance(group, str) else group)])
-    return lists
 
 
 def _candidate(candidate: object) -> Candidate:

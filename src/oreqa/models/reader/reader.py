@@ -9,12 +9,11 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arguments import count, is_list, kind_of, text_list, title_and_text
+from oreqa.arguments import count, title_and_text
 from oreqa.core import Span
-from oreqa.errors import InputError
 from oreqa.models.graph.session import Session
 from oreqa.models.graph.windows import Text, Tokens, Window
-from oreqa.models.model import LoadedModel
+from oreqa.models.model import LoadedModel, questions_with_lists
 from oreqa.models.reader.inputs import ReaderFolder, ReaderInputs, read_reader_folder
 from oreqa.models.reader.spans import TokenSpan, WindowLogits, best_spans
 from oreqa.text.lines import line_ends
@@ -69,12 +68,8 @@ class Reader(LoadedModel[ReaderFolder]):
         number; several may become the same. Raises InputError for anything else.
         """
         k = count(k, "the number of spans")
-        texts = text_list(questions, "questions")
-        groups = _passage_lists([passages] if isinstance(questions, str) else passages)
-        if len(groups) != len(texts):
-            raise InputError(
-                f"a list of questions takes a list of passages for each: {len(texts)} questions, {len(groups)} lists"
-            )
+        kinds = "texts or of (title, text)"
+        texts, groups = questions_with_lists(questions, passages, "passages", kinds, title_and_text)
         spans: list[list[Span]] = []
         for begin in range(0, len(texts), CHUNK):
             spans += self._read_chunk(texts[begin : begin + CHUNK], groups[begin : begin + CHUNK], k)
@@ -120,18 +115,6 @@ def _structure(text: str, tokens: Tokens) -> tuple[NDArray[np.intp], NDArray[np.
         numbering[slice(*np.searchsorted(starts, match.span()))] = True
     ends = sorted([gap.start() for gap in _BLANK_LINE.finditer(text)] + line_ends(text))
     return np.searchsorted(ends, starts, side="right"), numbering
-
-
-def _passage_lists(groups: object) -> list[list[Text]]:
-    """The passages of each question as titles and texts. Raises InputError for what is no list of passages."""
-    if not is_list(groups):
-        raise InputError(f"passages are a list, or a list for each question, not {kind_of(groups)}")
-    lists: list[list[Text]] = []
-    for group in groups:
-        if not is_list(group) and not isinstance(group, str):
-            raise InputError(f"a question's passages are a list of texts or of (title, text), not {kind_of(group)}")
-        lists.append([title_and_text(passage) for passage in ([group] if isinstance(group, str) else group)])
-    return lists
 
 
 def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: Mapping[str, Tokens]) -> list[Span]:
