@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_models import make_head
 from typer.testing import CliRunner, Result
 
 from oreqa.answering import Answerer
@@ -23,9 +25,7 @@ from oreqa.index.ingest import index_files
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
-from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.graph.precision import heads_precision, offered_precisions
-from oreqa.models.reader.reader import Reader
 
 
 def _passage(name: str) -> Passage:
@@ -90,16 +90,9 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("owner", "name"), [(Index, "fingerprint"), (CrossEncoder, "fingerprint"), (Reader, "fingerprint")])
+@pytest.mark.parametrize("changed", ["index", "reader", "classifier"])
 def test_questions_are_asked_anew_of_another_model(
-    owner: type,
-    name: str,
-    library: Path,
-    tiny: Path,
-    tiny_reader: Path,
-    tiny_classifier: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    changed: str, library: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
 
@@ -113,11 +106,16 @@ def test_questions_are_asked_anew_of_another_model(
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     data = tmp_path / "q.jsonl"
     data.write_text("".join(json.dumps({"id": str(n), "question": f"q{n}", "answers": []}) + "\n" for n in range(10)))
-    arguments: dict[str, Any] = {"index": tmp_path / "kb", "reader": tiny_reader, "hit_reranker": tiny_classifier}
+    reader, classifier = (make_head(tmp_path / kind, kind, seed=5) for kind in ("reader", "classifier"))
+    arguments: dict[str, Any] = {"index": tmp_path / "kb", "reader": reader, "hit_reranker": classifier, "rerank_hits": 2}
     with pytest.raises(KeyboardInterrupt):
-        evaluate_openqa(data, tmp_path / "run", span_reranker=None, rerank_hits=2, **arguments)
-    monkeypatch.setattr(owner, name, property(lambda self: "another model under the same name"))
-    evaluate_openqa(data, tmp_path / "run", span_reranker=None, rerank_hits=2, **arguments)
+        evaluate_openqa(data, tmp_path / "run", **arguments)
+    if changed == "index":
+        monkeypatch.setattr(Index, "fingerprint", property(lambda self: "another encoder under the same name"))
+    else:
+        other = make_head(tmp_path / "other", changed, seed=6)
+        shutil.copy(other / "model.safetensors", tmp_path / changed)
+    evaluate_openqa(data, tmp_path / "run", **arguments)
     assert asked[10:] == [f"q{n}" for n in range(10)]
 
 
