@@ -85,7 +85,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in words: "an int", "None"."""
+    """The kind of a value in words: "an int", "None"."""
     return "None" if value is None else with_article(type(value).__name__)
 
 
@@ -119,7 +119,7 @@ def choice(value: object, choices: Collection[str], name: str) -> None:
 
 
 def as_path(value: str | Path, name: str) -> Path:
-    """A path. Raises InputError for what is neither a string nor a path, or is empty."""
+    """A path. Raises InputError for an empty string, and for a value that is neither a string nor a path."""
     if not isinstance(value, str | os.PathLike):
         raise InputError(f"{name} is a path, as a string or a Path, not {kind_of(value)}")
     if not str(value):

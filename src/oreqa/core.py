@@ -11,10 +11,10 @@ Range = tuple[int, int]
 """Start and end, end-exclusive, in characters unless said otherwise."""
 
 Mode = Literal["hybrid", "dense", "sparse"]
-"""Which scores rank: the encoder's and BM25's, the encoder's (``dense``), or BM25's (``sparse``)."""
+"""The scores that rank: the encoder's and BM25's, the encoder's (``dense``), or BM25's (``sparse``)."""
 
 Unit = Literal["passage", "sentence"]
-"""What is ranked."""
+"""The unit that is ranked."""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -44,7 +44,7 @@ class Place:
 
     @property
     def mark(self) -> str:
-        """What names the place behind its file's name: ``:12``, ``, page 3``, ``#install``; nothing if it has no name."""
+        """The place behind its file's name: ``:12``, ``, page 3``, ``#install``; empty if it has no name."""
         if self.name:
             return self.name if self.name.startswith("#") else f", {self.name}"
         return "" if self.line is None else f":{self.line}"
@@ -80,7 +80,7 @@ SCORE_MEANINGS: Mapping[str, str] = MappingProxyType(
         "reranking_logit": "classifier: log-odds that the answer's sentence answers",
     }
 )
-"""Every score of a hit, a span or an answer: its name, and what gives it and what it means."""
+"""Every score of a hit, a span or an answer: its name, the stage that gives it, and its meaning."""
 
 MISSING = "missing"
 """The reason in ``PageWords.left_out`` for a page, chapter or sheet that the file lists but that could not be read, or only
@@ -152,7 +152,7 @@ class Passage:
     places: tuple[Place, ...] = ()
 
     def place(self, offset: int) -> Place | None:
-        """Where the document's character ``offset`` stands in the file; None where the file has no places."""
+        """The place of the document's character ``offset`` in its file; None where the file has no places."""
         before = [place for place in self.places if place.start <= offset]
         return place_after(before[-1], self.text[before[-1].start - self.start : offset - self.start]) if before else None
 

@@ -1,9 +1,9 @@
-"""What is used where nothing else is named; read by the library, and by the help texts without loading it."""
+"""Default models and settings, which help texts read without loading the library."""
 
 from __future__ import annotations
 
 BASE_ENCODER = "all-minilm-l6-v2"
-"""What trained models begin from, and packaged ones are stored as a difference from."""
+"""The model that training begins with; packaged models are stored as differences from it."""
 
 DEFAULT_ENCODER = "minilm-retriever"
 """Trained on questions of six sets."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 INSTALL_TRAIN = "in oreqa's folder, run: pip install -c constraints.txt '.[train]'"
-"""How the training extra is installed; the constraints choose torch's build for the CPU."""
+"""The command that installs the training extra; the constraints choose torch's build for the CPU."""
 
 
 class OreqaError(Exception):

@@ -1,4 +1,4 @@
-"""How long work shows its progress, and how it stays silent."""
+"""Progress of long work: stages with a name, a total and steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a result depends on: hashes of its data and settings, versions of its libraries."""
+"""The inputs of a result: hashes of its data and settings, versions of its libraries."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ NEAREST_TOP_K = 3
 class Reply:
     """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
 
-    Without answers, ``nearest`` says what the documents hold that is most like one. Answers that are not ``calibrated`` have
+    Without answers, ``nearest`` holds the best passages. Answers that are not ``calibrated`` have
     no confidence, and are refused only if no passage holds an identifier that the question names. ``best`` is the first
     answer before the passages were re-ranked, even if it is refused.
     """
@@ -261,7 +261,7 @@ class Answerer:
     def _answers(
         self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, calibration: Calibration | None
     ) -> list[list[Answer]]:
-        """The ``k`` best answers to each question from what was retrieved for it."""
+        """The ``k`` best answers to each question from its hits."""
         if self.reader is None:
             return [sentence_answers(ranking, k, calibration) for ranking in hits]
         passages = [[hit.passage for hit in ranking] for ranking in hits]

@@ -78,7 +78,7 @@ class Pending:
 
 @dataclass(slots=True)
 class SourceChanges:
-    """What this update has read from one source.
+    """The documents that this update has read from one source.
 
     ``keys`` are the documents seen in it, ``replaced`` the rows of those that changed, ``returned`` those that were gone
     and are back; ``inserted`` are the new rows in the draft, ``added`` counts the documents that are new to the index.
@@ -164,7 +164,8 @@ def existing_settings(folder: Path) -> Settings | None:
 def write_lock(folder: Path, doing: str = "writing this index") -> Iterator[None]:
     """Create the folder and hold its lock.
 
-    Raises IndexStateError, with what it is ``doing``, if another process holds it, InputError if it cannot be created.
+    Raises IndexStateError, which says what the other is ``doing``, if another process holds it, InputError if it cannot be
+    created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Memoised encodings: the vectors and words of passages, under a hash of the encoder's input.
 
-The memo, ``encodings.db``, lies beside the generations. It is written during an update, so that an interruption loses at
+The memo, ``encodings.db``, lies in the index's folder. It is written during an update, so that an interruption loses at
 most one batch; searches never read it. It can be deleted: the next update then encodes all passages again.
 """
 
@@ -180,7 +180,7 @@ def replace_encodings(source: Path, target: Path) -> None:
 
 
 def _made_for(path: Path) -> str | None:
-    """What a memo was made for; None if there is none, or it cannot be read."""
+    """The encoder, language and version that a memo was made for; None if there is none, or it cannot be read."""
     if not path.is_file():
         return None
     try:
@@ -202,7 +202,7 @@ def passage_hash(passage: Passage) -> bytes:
 
 
 def check_encodings(folder: Path) -> str | None:
-    """Return what is wrong with an index's memo; None if it is sound, missing, or being written."""
+    """Return a line about the damage of an index's memo; None if it is sound, missing, or being written."""
     path = folder / ENCODINGS
     if not path.is_file():
         return None

@@ -1,4 +1,4 @@
-"""Documents that are no files into an index: texts, Documents, rows of a database."""
+"""Index texts, Documents and rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def index_documents(
     encoded passages are kept.
 
     Raises DocumentError, and publishes nothing, for a document that has no text, or the key of another one or of a file's;
-    InputError for what is not a document; IndexStateError if the index cannot be written or was made otherwise.
+    InputError for a value that is not a document; IndexStateError if the index cannot be written or was made otherwise.
 
     Examples:
         >>> index_documents("notes", ["Bees dance.", Document("tent", "Tent", "It weighs 2 kg.", fields={"for": "hikers"})])
@@ -75,7 +75,7 @@ def index_documents(
 
 
 class _CallersError(Exception):
-    """What the caller's generator raised, carried past the writer, which takes errors of files and of SQLite for its own."""
+    """An error of the caller's generator, carried past the writer, which would take a file's or SQLite's for its own."""
 
     def __init__(self, cause: Exception) -> None:
         self.cause = cause

@@ -19,7 +19,7 @@ from oreqa.errors import InputError
 if TYPE_CHECKING:
     from bm25s import BM25
 
-# Chinese characters and kana are words of their own; everything else is cut at what is not a letter or a digit.
+# Each Chinese character or kana is a word; everything else is cut at what is not a letter or a digit.
 _LONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_LONE}]|[^\W_{_LONE}]+")
 
@@ -129,7 +129,7 @@ def bm25_scores(retriever: BM25, ids: Ints) -> Floats:
 
 
 def bm25_bound(retriever: BM25, ids: Ints, unknown: int) -> float:
-    """What BM25 could reach at most for a question, were every word frequent: the sum of its words' IDF.
+    """The highest BM25 that a question could reach: the sum of its words' IDF.
 
     ``unknown`` words that no text holds weigh as much as a word can.
     """

@@ -77,7 +77,7 @@ def index_data(
 
 
 def index_folder(index: str | Path | None, out: Path) -> Path:
-    """Where the index of data is kept: in ``index``, or beside the file ``out`` that is made with it."""
+    """The folder of the data's index: ``index``, or one next to the file ``out`` that is made with it."""
     return out.with_name(f"{out.name}.index") if index is None else as_path(index, "an index's folder")
 
 

@@ -19,7 +19,7 @@ from oreqa.index.snapshot import Snapshot
 ScoreWeights = Mapping[str, float]
 """ScoreWeights of retrieval scores by their names; a score without one takes no part.
 
-A sentence's score is the weighted sum of its own scores and of its passage's; a passage's is that of its best sentence.
+A sentence's score is the weighted sum of its scores and its passage's; a passage's is that of its best sentence.
 """
 
 
@@ -29,7 +29,7 @@ def plain_weights(scores: Mapping[str, RetrievalScore]) -> ScoreWeights:
 
 
 def check_weights(weights: Mapping[Unit, ScoreWeights], scores: Mapping[str, RetrievalScore]) -> None:
-    """Raise InputError for weights of a unit or a score that does not exist, and for what is not a finite number."""
+    """Raise InputError for weights of a unit or a score that does not exist, and for a weight that is not finite."""
     for unit, by_name in weights.items():
         choice(unit, UNITS, "unit")
         for name, weight in by_name.items():
@@ -154,7 +154,7 @@ def approximate_scores(
 ) -> Iterator[QuestionScores]:
     """Candidates, each scored exactly by every one of ``scores``.
 
-    Candidates are what the scores with an approximate index find in it, and the best by the sum of the others.
+    Candidates are the units that approximate indexes find, and the best by the sum of the other scores.
     """
     snapshot = questions.snapshot
     sentence_rows = snapshot.sentence_rows

@@ -273,7 +273,7 @@ class Index:
     def nearest(self, vectors: Floats, k: int, unit: Unit, exact: bool = False) -> Ids:
         """Ids of the ``k`` nearest sentences or passages to each vector, in no order: ``[vectors, k]``, or all if fewer.
 
-        They are what the FAISS index finds, -1 where it finds fewer; ``exact`` compares with every vector instead.
+        They are those that the FAISS index finds, -1 where it finds fewer; ``exact`` compares with every vector instead.
         """
         k = count(k, "the number of neighbours")
         choice(unit, UNITS, "unit")

@@ -102,7 +102,7 @@ class Snapshot:
 
     @cached_property
     def fitted(self) -> Fitted:
-        """What was fitted for the encoder that made the vectors."""
+        """The parameters fitted for the encoder that made the vectors."""
         return encoder_fitted(model_place(self.generation.parent, self.settings.model), self.fingerprint)
 
     @contextmanager

@@ -22,7 +22,7 @@ from oreqa.index.generations import DOCUMENTS, damage_message
 T = TypeVar("T")
 
 Holds = Literal["documents", "a task's passages"]
-"""What an index holds: a user's documents, or the passages of an evaluation or mining task."""
+"""The contents of an index: a user's documents, or the passages of an evaluation or mining task."""
 
 _SCHEMA = """
 CREATE TABLE settings(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -68,7 +68,7 @@ class Settings:
 
 
 def model_place(folder: Path, model: str) -> str:
-    """Where an index's ``model`` is: in the index's own folder, with which it can be moved, or what the name says."""
+    """The place of an index's ``model``: a folder in the index, which moves with it, or else the name itself."""
     is_inside = os.path.isfile(folder / model / "config.json")  # noqa: PTH113 (raises nothing, whatever the name)
     return str(folder / model) if is_inside and not Path(model).is_absolute() else model
 

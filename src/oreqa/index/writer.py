@@ -44,7 +44,7 @@ from oreqa.models.graph.session import DEVICES
 from oreqa.progress import Advance, ignore
 
 IN_MEMORY = "in memory"
-"""The revision of a document that was read from no file: it is a source of its own, named by its key."""
+"""The revision of a document that was read from no file: its source is named by its key."""
 
 
 class IndexWriter:

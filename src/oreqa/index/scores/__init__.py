@@ -1,6 +1,6 @@
 """The retrieval scores by their names.
 
-A new one is a file beside this one that makes a ``RetrievalScore``, and an entry here.
+A new score is a file in this folder that makes a ``RetrievalScore``, and an entry here.
 """
 
 from __future__ import annotations

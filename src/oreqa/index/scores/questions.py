@@ -44,7 +44,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Approximate:
-    """How a score works on an index whose vectors are searched approximately.
+    """A score of an index whose vectors are searched approximately.
 
     ``candidates`` gives for each question the rows of the units that it finds, among the sentences that are allowed (a flag
     for each, or None for all); ``score_rows`` the exact scores of some rows for the question of that number.
@@ -59,9 +59,9 @@ class RetrievalScore:
     """One way to score the sentences, or the passages, of an index.
 
     ``score`` gives for each question in turn an array over every unit, in the order of the snapshot's rows; ``approximate``
-    does without looking at every unit. The mode hybrid uses every score, ``mode`` names the other mode that does, if there
-    is one. ``plain_weight`` is the weight where none was fitted for the index's encoder. ``bound`` gives, for each question,
-    what the score could reach at most: a hit's ``scores`` hold it under that name.
+    scores candidates from an approximate index. The mode hybrid uses every score, and ``mode`` names the other mode that
+    uses this one. ``plain_weight`` is the weight where none was fitted for the index's encoder. ``bound`` is a name and a
+    function that gives, for each question, the highest score possible; a hit's ``scores`` hold it under that name.
     """
 
     unit: Unit
