@@ -293,9 +293,10 @@ def test_help_shows_defaults_in_paragraphs(monkeypatch: pytest.MonkeyPatch) -> N
     assert "Files that cannot be read are listed and skipped" in run("index", "--help").stdout
 
 
-def test_shells_complete_commands() -> None:
-    asked = {"_OREQA_COMPLETE": "complete_bash", "COMP_WORDS": "oreqa sea", "COMP_CWORD": "1"}
-    assert CliRunner().invoke(app, [], prog_name="oreqa", env=asked).stdout.split() == ["search"]
+@pytest.mark.parametrize(("words", "completions"), [("oreqa sea", ["search"]), ("oreqa eval reqa --dr", ["--draw"])])
+def test_shells_complete_commands_and_options(words: str, completions: list[str]) -> None:
+    asked = {"_OREQA_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    assert CliRunner().invoke(app, [], prog_name="oreqa", env=asked).stdout.split() == completions
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
