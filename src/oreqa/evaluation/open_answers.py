@@ -45,6 +45,11 @@ class ScoredPredictions:
     metrics: Mapping[str, Any]
     figure: tuple[str, str] | None = None
 
+    @property
+    def first_answers(self) -> list[str]:
+        """The first answer to each question, "" where it is refused."""
+        return [prediction.answers[0][0] if prediction.answers else "" for prediction in self.predictions]
+
 
 def search_passages(answerer: Answerer, questions: Sequence[str]) -> list[list[tuple[Passage, float]]]:
     """The best passages of the collection with their scores, re-ranked if there is a re-ranker of hits."""

@@ -90,8 +90,6 @@ def evaluate_openqa(
     if not gold_passages:
         opened = _open_collection(data, of_data, index, run.out, settings, device, progress)
         settings = opened.settings
-        if str(model) not in (DEFAULT_ENCODER, settings.model):
-            raise InputError(f"{index}: it was made with the encoder {settings.model}; leave model out")
         answerer = Answerer(
             opened,
             *models,
@@ -123,8 +121,7 @@ def evaluate_openqa(
         texts = [question.text for question in drawn]
         evidence = [[(of_data[place], 0.0)] for place in places] if answerer is None else search_passages(answerer, texts)
         scored = answer_from_passages(run, *models, weights, drawn, evidence, null, of_run["precision"], progress)
-    first_answers = [prediction.answers[0][0] if prediction.answers else "" for prediction in scored.predictions]
-    write_json(run.out / "predictions.json", {q.id: text for q, text in zip(drawn, first_answers, strict=True)})
+    write_json(run.out / "predictions.json", {q.id: text for q, text in zip(drawn, scored.first_answers, strict=True)})
     candidates = answerer.index.counts()["passages"] if answerer else len({of_data[place].text for place in places})
     return run.write(
         scored.results,
@@ -224,8 +221,13 @@ def _open_collection(
     device: str,
     progress: Progress,
 ) -> Index:
-    if not passages:
-        if index is None:
-            raise InputError(f"{data}: its questions have no paragraphs; name the index to search")
-        return Index.open(index, device)
-    return index_passages(Path(index) if index else out / "index", passages, settings, device, progress)
+    """The index of the data's passages; of data without any, the ``index`` that is named."""
+    if passages:
+        opened = index_passages(Path(index) if index else out / "index", passages, settings, device, progress)
+    elif index is None:
+        raise InputError(f"{data}: its questions have no paragraphs; name the index to search")
+    else:
+        opened = Index.open(index, device)
+    if settings.model not in (DEFAULT_ENCODER, opened.settings.model):
+        raise InputError(f"{index}: it was made with the encoder {opened.settings.model}; leave model out")
+    return opened
