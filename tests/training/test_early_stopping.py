@@ -118,7 +118,7 @@ def test_the_saved_model_is_that_of_the_best_step(
 def test_without_a_dev_set_the_last_checkpoint_is_kept(recipes: dict[str, str], tmp_path: Path) -> None:
     recipe = "\n".join(line for line in recipes["extractor"].splitlines() if not line.startswith("dev"))
     record = train_without_patience("extractor", recipe, tmp_path / "m")
-    assert record["checkpoint"] == {"kept": "last", "reason": "there is no dev set"}
+    assert record["checkpoint"] == {"kept": "last", "reason": "no dev set is measured"}
     assert json.loads((tmp_path / "m" / "run.json").read_text())["checkpoint"]["kept"] == "last"
 
 

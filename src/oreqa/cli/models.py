@@ -101,6 +101,9 @@ def train_kind(
         pairs = f" on {record['pairs']:,} pairs" if "pairs" in record else ""
         loss = record["losses"][-1][1]
         say(f"trained in {record['seconds']:,.0f} s{resumed}; {record['steps']:,} steps{pairs}, last loss {loss:g}: {out}")
+        if checkpoint := record.get("checkpoint"):
+            measured = ", ".join(f"{name} {value:g}" for name, value in checkpoint.items() if name not in ("kept", "reason"))
+            say(f"  kept the {checkpoint['kept']} checkpoint ({checkpoint.get('reason', measured)})")
         if record["steps"] < FEW_STEPS:
             say("  so few steps teach a model little: give it more data, or measure it before you use it")
 

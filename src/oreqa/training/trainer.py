@@ -111,7 +111,7 @@ def fit(
 def _kept(early_stopping: EarlyStopping | None, dev: list[list[Any]]) -> dict[str, Any]:
     """Which checkpoint the saved model is, and the metric ``dev`` at the steps where it was measured."""
     if early_stopping is None:
-        return {"checkpoint": {"kept": "last", "reason": "there is no dev set"}}
+        return {"checkpoint": {"kept": "last", "reason": "no dev set is measured"}}
     values = [value for _, value in dev]
     best = values.index(min(values) if early_stopping.lower_is_better else max(values))
     return {"dev": dev, "checkpoint": {"kept": "best", "step": dev[best][0], early_stopping.metric: values[best]}}
