@@ -5,7 +5,7 @@ from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.text.lines import line_ends, wraps
+from oreqa.text.lines import line_ends, unit_ends, wraps
 
 LONG = "The line is as long as the column is wide, and no word more would fit"
 
@@ -14,6 +14,13 @@ def lines_of(text: str) -> list[str]:
     """The text, cut at the ends of lines."""
     ends = line_ends(text)
     return [text[start:end].strip() for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+
+
+def test_units_are_paragraphs_and_lines_of_lists() -> None:
+    text = "One\nparagraph.\n \nAnother:\n- an item\n- its like"
+    assert [text[a:b].strip() for a, b in zip([0, *unit_ends(text)], [*unit_ends(text), len(text)], strict=True)] == [
+        "One\nparagraph.", "Another:", "- an item", "- its like",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.text.rows import labelled_lines, record_text, row_cells, row_text
+from oreqa.core import Span
+from oreqa.text.rows import record_text, row_cells, row_text, whole_cell
 
 NAMES = st.text("abcXYZ _.-", min_size=1, max_size=60)
 VALUES = st.text("abc 0123.,-|", min_size=1, max_size=80)
@@ -67,12 +68,14 @@ def test_cells_without_a_name_and_other_gaps() -> None:
     assert row_text([("a", "1"), ("b", "2")], "\n") == "a: 1\nb: 2"
 
 
-def test_lines_of_a_record_have_labels() -> None:
-    text = "ask_send\n\nType: boolean\nDefault: | yes, sir\nHow often\nNote: no record\n\nType: one\nIt is."
-    place = text.index("boolean")
-    assert [(text[slice(*label)], text[slice(*value)]) for label, value in labelled_lines(text, place)] == [
-        ("Type", "boolean"), ("Default", "yes, sir"),
-    ]  # fmt: skip
-    for elsewhere in (0, text.index("How"), text.index("Note"), text.index("one"), len(text)):
-        assert labelled_lines(text, elsewhere) == []
-    assert labelled_lines("", 0) == []
+@pytest.mark.parametrize(
+    ("part", "cell"),
+    [("B2", "B2 rare"), ("B2 rare; Mon", "B2 rare"), ("number", "B2 rare"), ("closed", "closed"), ("More", "More")],
+)
+def test_a_span_in_a_row_becomes_its_cell(part: str, cell: str) -> None:
+    text = "number: B2 rare; Mon: closed\nMore: it is no row"
+    start = text.index(part)
+    span = Span(part, start, start + len(part), 3, 0.5, {"span": 0.5})
+    moved = whole_cell(span, text)
+    assert (moved.text, text[moved.start : moved.end]) == (cell, cell)
+    assert (moved.passage_number, moved.score, moved.scores) == (3, 0.5, {"span": 0.5})

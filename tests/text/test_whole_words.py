@@ -68,13 +68,11 @@ def test_prose_stays_as_it_was_read(text: str, part: str) -> None:
         ("call f(x) now", "f(x", "f(x)"),
         ('say "hi there" now', '"hi', "hi"),
         ("is “Lost (X)” by", "“Lost (X)", "Lost (X)"),
-        ("from the air. More", "the air.", "the air"),
-        ("set a.b, then", "b,", "a.b"),
         ("see (", "(", "("),
         ("in [1] it", "[1] it", "[1] it"),
     ],
 )
-def test_stops_and_lone_brackets_are_left_out(text: str, part: str, wanted: str) -> None:
+def test_lone_brackets_are_left_out(text: str, part: str, wanted: str) -> None:
     assert widened(text, part) == wanted
 
 

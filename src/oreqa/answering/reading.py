@@ -23,7 +23,7 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import CHUNK, Reader
-from oreqa.text.cells import answering_cell, asked_cells
+from oreqa.text.rows import whole_cell
 
 SPANS_TOP_K = 10
 """Spans that are taken from each passage."""
@@ -68,29 +68,13 @@ def read_answers(
 
 
 def read_spans(reader: Reader, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[Span]]:
-    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first; in the row of a table the cells that answer.
-
-    Spans of one cell are the same answer in the same place: the best of them stays.
-    """
+    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first; in the row of a table whole cells."""
     texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
     spans = reader.read(questions, texts, k=SPANS_TOP_K)
     return [
-        _in_cells(of_question, [passage.text for passage in read], question)
-        for of_question, read, question in zip(spans, passages, questions, strict=True)
+        [whole_cell(span, read[span.passage_number].text) for span in of_question]
+        for of_question, read in zip(spans, passages, strict=True)
     ]
-
-
-def _in_cells(spans: Sequence[Span], texts: Sequence[str], question: str) -> list[Span]:
-    asked = asked_cells(question)
-    kept, cells = list[Span](), set[tuple[int, int]]()
-    for span in spans:
-        moved = answering_cell(span, texts[span.passage_number], asked)
-        place = moved.passage_number, moved.start
-        if moved is span or place not in cells:
-            kept.append(moved)
-        if moved is not span:
-            cells.add(place)
-    return kept
 
 
 def span_scores(

@@ -12,6 +12,8 @@ _CELLS = " | "
 _SETTING = re.compile(r"\s*[\w.-]+(?: [\w.-]+){0,2} ?[:=] ?\S")
 _CODE = re.compile(r"[{}<>|=\\_#$`\[\]]|\w\(")
 
+_BLANK_LINE = re.compile(r"\n\s*\n")
+
 MIN_LIST_LINES = 3
 """The fewest lines of a list."""
 
@@ -36,6 +38,11 @@ def line_ends(text: str) -> list[int]:
         listed = _is_list([line for line, _ in lines])
         ends |= {end for (line, end), (next_line, _) in pairwise(lines) if listed or _CELLS in line or _CELLS in next_line}
     return sorted(ends)
+
+
+def unit_ends(text: str) -> list[int]:
+    """Return the places where paragraphs and what ``line_ends`` finds end, in order: no answer runs over one."""
+    return sorted([gap.start() for gap in _BLANK_LINE.finditer(text)] + line_ends(text))
 
 
 def wraps(text: str) -> Iterator[int]:

@@ -1,14 +1,12 @@
-"""The text of a table's row, which names its columns, and where its cells stand in such a text."""
+"""Rows of tables as text that names their columns, where the cells stand in it, and answers that are cells."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from oreqa.core import Range
-
-_LABELLED = re.compile(r"[ \t]*([^:;|\n]{1,30}): (?:\| )?(\S.{0,79})")
-"""A line of a record: ``Type: boolean``, or ``Default: | yes`` from a table."""
+from oreqa.core import Range, Span
 
 _PART = re.compile(r"([^:;]{1,60}): (.{1,80})")
 """A cell with its column's name. What is longer is prose that holds colons and semicolons."""
@@ -44,19 +42,12 @@ def row_cells(text: str, place: int) -> list[tuple[Range, Range]]:
     return cells if len(cells) > 1 else []
 
 
-def labelled_lines(text: str, place: int) -> list[tuple[Range, Range]]:
-    """Return the lines around the character ``place`` that a record of settings has: where its labels stand, and its values.
+def whole_cell(span: Span, text: str) -> Span:
+    """The cell that a span of ``text`` begins in, if that is in a row which names its columns; of a name, its value.
 
-    There are none unless two lines or more on end are of the form ``Default: yes``.
+    No answer then runs over a cell or is a column's name.
     """
-    begin = max(text.rfind("\n\n", 0, place) + 2, 0) if "\n\n" in text[:place] else 0
-    end = text.find("\n\n", place)
-    runs: list[list[tuple[Range, Range]]] = [[]]
-    for line in text[begin : len(text) if end < 0 else end].splitlines(keepends=True):
-        if match := _LABELLED.fullmatch(line.rstrip("\r\n")):
-            (start, stop), (first, last) = match.span(1), match.span(2)
-            runs[-1].append(((begin + start, begin + stop), (begin + first, begin + last)))
-        else:
-            runs.append([])
-        begin += len(line)
-    return next((run for run in runs if len(run) > 1 and run[0][0][0] <= place <= run[-1][1][1]), [])
+    for (begin, _), (start, end) in row_cells(text, span.start):
+        if begin <= span.start < end:
+            return replace(span, text=text[start:end], start=start, end=end)
+    return span

@@ -57,28 +57,13 @@ def _parts(chain: str) -> list[str]:
 def whole_words(text: str, start: int, end: int, words: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the range ``start:end`` of ``text``, extended to include the whole of each word that it cuts.
 
-    ``words`` is ``long_words(text)``. Punctuation that ends a sentence or clause is removed from the end of the range, and
-    unpaired brackets and quotation marks are removed from both ends.
+    ``words`` is ``long_words(text)``. Unpaired brackets and quotation marks are removed from both ends.
     """
-    end = _before_stop(text, start, end)
     first = bisect_right(words, start, key=lambda word: word[1])
     last = bisect_left(words, end, key=lambda word: word[0]) - 1
     if first <= last:
         start, end = min(start, words[first][0]), max(end, words[last][1])
     return _balanced(text, start, end)
-
-
-def _before_stop(text: str, start: int, end: int) -> int:
-    """Return the end of the range without ``,;:`` or a full stop; an abbreviation keeps its dot."""
-    stop = end - 1
-    if stop <= start or text[stop] not in ".,;:":
-        return end
-    if text[stop] == ".":
-        word = text[start:stop].split()[-1:]
-        following = text[end : end + 20].lstrip()
-        if not word or "." in word[0] or following[:1].islower():
-            return end
-    return stop
 
 
 def _balanced(text: str, start: int, end: int) -> tuple[int, int]:

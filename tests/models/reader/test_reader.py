@@ -55,14 +55,6 @@ def test_no_span_runs_into_the_next_line_of_a_list(tiny_reader: Path) -> None:
     assert not any("\n" in span.text for span in spans)
 
 
-def test_section_numbers_are_no_answers(tiny_reader: Path) -> None:
-    text = "8.2. Does the dog sleep\n8.3. Does the fox jump 4.5. times"
-    spans = Reader(tiny_reader).read("8.2", [text], k=1000)
-    texts = {span.text for span in spans}
-    assert not any(text.startswith("8.") for text in texts)
-    assert {"Does", "4.5"} <= texts
-
-
 def test_batches_change_nothing(tiny_reader: Path) -> None:
     reader = exact(tiny_reader)
     questions = [f"q{i} fox" for i in range(70)]  # more than a chunk

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oreqa.arguments import count, title_and_text
+from oreqa.arrays import Rows
 from oreqa.core import Span
 from oreqa.models.graph.session import Session
 from oreqa.models.graph.windows import Text, Tokens, Window
 from oreqa.models.model import LoadedModel, questions_with_lists
 from oreqa.models.reader.inputs import ReaderFolder, ReaderInputs, read_reader_folder
 from oreqa.models.reader.spans import TokenSpan, WindowLogits, best_spans
-from oreqa.text.lines import line_ends
+from oreqa.text.lines import unit_ends
 from oreqa.text.whole_words import long_words, whole_words
 
 CHUNK = 64
 """Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
-
-_BLANK_LINE = re.compile(r"\n\s*\n")
-_SECTION_NUMBER = re.compile(r"^[ \t]*\d{1,3}(?:\.\d{1,3})+[.)](?=[ \t])", re.MULTILINE)
 
 
 class Reader(LoadedModel[ReaderFolder]):
@@ -64,8 +60,8 @@ class Reader(LoadedModel[ReaderFolder]):
         One question takes a list of passages, and a list of questions a list of such lists. A passage is its text, or its
         ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``scores`` has it as ``span``, and the
         passage's logit as ``passage_logit``. Offsets are characters of the passage's text. Spans hold whole words,
-        identifiers and paths among them (``whole_words``), lie in one paragraph, list item or row, and begin with no section
-        number; several may become the same. Raises InputError for anything else.
+        identifiers and paths among them (``whole_words``), and lie in one paragraph, list item or row (``unit_ends``);
+        several may become the same. Raises InputError for anything else.
         """
         k = count(k, "the number of spans")
         kinds = "texts or of (title, text)"
@@ -78,7 +74,7 @@ class Reader(LoadedModel[ReaderFolder]):
     def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], k: int) -> list[list[Span]]:
         texts = {text for group in passages for passage in group for text in passage}
         tokens = self.inputs.tokenize(sorted({*questions, *texts}))
-        structure = {text: _structure(text, tokens[text]) for text in {text for group in passages for _, text in group}}
+        units = {text: _units(text, tokens[text]) for text in {text for group in passages for _, text in group}}
         owners: list[tuple[int, int]] = []
         windows: list[Window] = []
         for number, (question, group) in enumerate(zip(questions, passages, strict=True)):
@@ -92,11 +88,9 @@ class Reader(LoadedModel[ReaderFolder]):
             inside = slice(window.first, window.last)
             text, until = passages[number][place][1], window.begin + window.last - window.first
             edges = tokens[text].edges(window.begin, until)
-            units, numbering = structure[text]
-            edges = edges[0] & ~numbering[window.begin : until], edges[1]
             ends = start[inside].copy(), end[inside].copy()
             logits[number].append(
-                WindowLogits(place, window.begin, *ends, float(selection), *edges, units[window.begin : until])
+                WindowLogits(place, window.begin, *ends, float(selection), *edges, units[text][window.begin : until])
             )
         spans = []
         for group, of_question in zip(passages, logits, strict=True):
@@ -106,15 +100,9 @@ class Reader(LoadedModel[ReaderFolder]):
         return spans
 
 
-def _structure(text: str, tokens: Tokens) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Of each token of a text the number of its paragraph, list item or row, and whether it is part of a section's number:
-    no answer is."""
-    starts = tokens.offsets[:, 0]
-    numbering = np.zeros(len(starts), bool)
-    for match in _SECTION_NUMBER.finditer(text):
-        numbering[slice(*np.searchsorted(starts, match.span()))] = True
-    ends = sorted([gap.start() for gap in _BLANK_LINE.finditer(text)] + line_ends(text))
-    return np.searchsorted(ends, starts, side="right"), numbering
+def _units(text: str, tokens: Tokens) -> Rows:
+    """The number of the paragraph, list item or row that each token of a text stands in."""
+    return np.searchsorted(unit_ends(text), tokens.offsets[:, 0], side="right")
 
 
 def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: Mapping[str, Tokens]) -> list[Span]:

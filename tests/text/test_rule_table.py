@@ -1,0 +1,40 @@
+"""Every rule of text that answers go through stands in one table, with its gain."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import oreqa
+
+ROOT = Path(oreqa.__file__).parent
+PAGE = ROOT.parents[1] / "docs" / "text-rules.md"
+
+
+def rules(*rooms: str) -> Iterator[str]:
+    """The functions of ``oreqa.text`` that modules of the rooms import."""
+    for room in rooms:
+        for file in sorted((ROOT / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("oreqa.text."):
+                    yield from (alias.name for alias in node.names)
+
+
+def test_every_rule_that_answers_go_through_stands_in_the_table() -> None:
+    page = PAGE.read_text()
+    names = set(rules("answering", "corpus", "models/reader", "models/extractor"))
+    assert {"whole_words", "whole_cell", "holds_names", "is_name"} <= names
+    assert sorted(name for name in names if f"| `{name}`" not in page and f", `{name}`" not in page) == []
+
+
+def test_a_rule_in_the_table_exists() -> None:
+    table = [line.split("|")[2] for line in PAGE.read_text().splitlines() if line.startswith("| ") and "`" in line]
+    functions = {
+        node.name
+        for file in (ROOT / "text").glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    }
+    named = {name.strip(" `") for cell in table for name in cell.split(",")}
+    assert named - functions == set()
