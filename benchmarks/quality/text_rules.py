@@ -1,0 +1,148 @@
+"""What each rule of text is worth: answers with it and without it, all other rules on.
+
+Run:  python benchmarks/quality/text_rules.py --data ../shared/data --work runs/own --name after
+
+Asked as `oreqa ask` asks: the tuning half of people's questions (own_documents.py); questions/by_rule.jsonl, about options
+of Podman's manual pages, options that do not exist, and cells of tables; 400 questions of SQuAD dev over all its paragraphs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from oreqa import Answerer, index_documents, index_files
+from oreqa.corpus.formats.html.page import read_html
+from oreqa.datasets.paragraphs import whole_passages
+from oreqa.datasets.questions import OpenQuestion, load_question_list
+from oreqa.evaluation.answers import exact_match
+from oreqa.evaluation.open_scores import is_right
+from oreqa.index.passages import index_passages
+from oreqa.models.graph.openvino import OpenVinoSession
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import report, squad
+from support.debian import fetch
+from support.own_collections import COLLECTIONS, lay_out
+
+QUESTIONS = Path(__file__).parent / "questions"
+
+OFF: dict[str, tuple[str, Any]] = {
+    "words with signs": ("oreqa.models.reader.reader.long_words", lambda text: []),
+    "pairs closed": ("oreqa.text.whole_words._balanced", lambda text, start, end: (start, end)),
+    "one paragraph or line": ("oreqa.models.reader.reader.unit_ends", lambda text: []),
+    "a whole cell": ("oreqa.answering.reading.whole_cell", lambda span, text: span),
+    "identifiers": ("oreqa.answering.answerer.identifiers", lambda question: []),
+}
+"""What to put in a function's place to switch off a rule that cuts or chooses answers."""
+
+NO_NAMES: tuple[str, Any] = ("oreqa.corpus.builder.is_name", lambda heading: False)
+"""The same for the rule of indexing that makes text of headings which are names."""
+
+
+def remembered(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    """A session's ``run`` that computes no batch twice: without a rule, the models read what they read with it."""
+    outputs: dict[Any, list[Any]] = {}
+
+    def again(session: OpenVinoSession, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            key = (id(session), batch.arrays[0].shape, *(array.tobytes() for array in batch.arrays))
+            if key not in outputs:
+                outputs[key] = [array.copy() for _, arrays in run(session, iter([batch])) for array in arrays]
+            yield batch, outputs[key]
+
+    return again
+
+
+def answers(place: Path, questions: Sequence[OpenQuestion], off: Mapping[str, tuple[str, Any]]) -> dict[str, list[str]]:
+    """The first answer to each question, "" if refused: with all rules, and without each."""
+    given: dict[str, list[str]] = {}
+    with Answerer.load(place) as answerer, patch.object(OpenVinoSession, "run", remembered(OpenVinoSession.run)):
+        for rule in ("all rules", *off):
+            with ExitStack() as stack:
+                if rule in off:
+                    stack.enter_context(patch(*off[rule]))
+                replies = answerer.reply([question.text for question in questions], k=1)
+            given[rule] = [reply.answers[0].text if reply.answers else "" for reply in replies]
+    return given
+
+
+def judged(question: OpenQuestion, answer: str) -> str:
+    """SQuAD's answers as its script does, those made by rule to the character, people's as own_documents.py does."""
+    if not answer:
+        return "refused"
+    if question.collection is None:
+        return "right" if exact_match(answer, question.answers) else "wrong"
+    right = answer in question.answers if question.kind in ("option", "cell") else is_right(answer, question)
+    return "right" if right else "wrong"
+
+
+def compared(questions: Sequence[OpenQuestion], given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Answers right, wrong and refused by rule that is off, and the answers that changed, each with its verdict."""
+    rows: dict[str, Any] = {}
+    before = [(answer, judged(question, answer)) for question, answer in zip(questions, given["all rules"], strict=True)]
+    for rule, texts in given.items():
+        after = [(answer, judged(question, answer)) for question, answer in zip(questions, texts, strict=True)]
+        counts = {name: [verdict for _, verdict in after].count(name) for name in ("right", "wrong", "refused")}
+        changed = {q.id: [a, b] for q, a, b in zip(questions, before, after, strict=True) if a != b}
+        rows[rule] = {**counts, "changed": changed}
+        print(f"  {rule:24}", *(f"{count:4} {name}" for name, count in counts.items()), f"{len(changed):4} changed")
+    return rows
+
+
+def index_manual(work: Path, place: Path) -> None:
+    """Index the manual pages of Podman that questions are about, as web pages made by mandoc."""
+    pages = {question.document for question in load_question_list(QUESTIONS / "by_rule.jsonl") if question.kind == "option"}
+    mandoc, manual = fetch("mandoc", work) / "usr/bin/mandoc", fetch("podman", work) / "usr/share/man/man1"
+    documents = []
+    for page in sorted(map(Path, filter(None, pages))):
+        source = gzip.decompress((manual / f"{page.stem}.1.gz").read_bytes())
+        html = subprocess.run([mandoc, "-T", "html"], input=source, capture_output=True, check=True).stdout
+        documents.append(read_html(html, page))
+    index_documents(place, documents)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True, help="documents and indexes are kept here")
+    parser.add_argument("--name", required=True, help="of results/documents/rules-NAME.json")
+    options = parser.parse_args()
+    places = options.work / "indexes" / "text-rules"
+    tuning, by_rule = (load_question_list(QUESTIONS / f"{name}.jsonl") for name in ("tuning", "by_rule"))
+    given: dict[str, dict[str, list[str]]] = {}
+    asked = {name: [question for question in tuning if question.collection == name] for name in COLLECTIONS}
+    asked |= {f"by rule: {name}": [q for q in by_rule if q.collection == name] for name in ("tables", "podman")}
+    for name in COLLECTIONS:
+        index_files(places / name, [lay_out(name, options.work)])
+    index_manual(options.work, places / "podman")
+    with patch(*NO_NAMES):
+        index_manual(options.work, places / "podman without names")
+    index_passages(places / "squad", whole_passages(squad(options.data)))
+    of_squad = [
+        OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers))
+        for paragraph in squad(options.data)
+        for question in paragraph.questions
+    ]
+    asked["squad"] = random.Random(0).sample(of_squad, 400)
+    for name, questions in asked.items():
+        given[name] = answers(places / name.removeprefix("by rule: "), questions, OFF)
+    podman = "by rule: podman"
+    given[podman]["names in headings"] = answers(places / "podman without names", asked[podman], {})["all rules"]
+    result = {}
+    for name, questions in asked.items():
+        print(name)
+        result[name] = compared(questions, given[name])
+    report(f"documents/rules-{options.name}", result)
+
+
+if __name__ == "__main__":
+    main()
