@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from oreqa.index.search import Index as Index
     from oreqa.index.store import Settings as Settings
     from oreqa.models.cross_encoder.cross_encoder import CrossEncoder as CrossEncoder
+    from oreqa.models.cross_encoder.cross_encoder import RankedDocument as RankedDocument
     from oreqa.models.encoder.encoder import Encoder as Encoder
     from oreqa.models.extractor.extractor import Extractor as Extractor
     from oreqa.models.fitted import Calibration as Calibration
