@@ -32,7 +32,7 @@ from oreqa.losses.reading import selection_loss, span_loss
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.provenance import data_hash, versions
 from oreqa.training.batches import similar_length_batches
-from oreqa.training.reader.examples import DataFile, Group
+from oreqa.training.reader.examples import Drawing, Group, reader_groups
 from oreqa.training.reader.recipe import ReaderRecipe
 
 RANK, SOFT, TEMPERATURE = 64, 0.75, 2.0
@@ -173,10 +173,10 @@ def save(model: MPNetReader, path: Path) -> None:
     save_file({name: tensor.contiguous().cpu() for name, tensor in out.items()}, path)
 
 
-def look_alikes(epochs: Sequence[Sequence[Group]]) -> list[Group]:
+def look_alikes(groups: Sequence[Group]) -> list[Group]:
     """A group for each question and passage, with the other passages that several draws gave it."""
     merged: dict[tuple[int, ...], Group] = {}
-    for group in (group for epoch in epochs for group in epoch):
+    for group in groups:
         first = group.windows[0]
         key = (bool(group.spans[0]), first.segment, *first.ids[: first.segment], *first.ids[first.first : first.last])
         kept = merged.setdefault(key, Group([first], [group.spans[0]]))
@@ -210,14 +210,13 @@ def main() -> None:
     model = MPNetReader(base, recipe.dropout or 0.0).to(options.device)
     inputs = ReaderInputs(options.base / "tokenizer.json", recipe.max_tokens, recipe.overlap)
     limit = {"questions": options.questions} if options.questions else {}
-    files = [DataFile(part.model_copy(update=limit), recipe, inputs) for part in recipe.data]
-    rngs = [random.Random(f"{recipe.seed} {epoch}") for epoch in range(max(part.epochs for part in recipe.data))]
-    epochs = [[group for file in files for group in file.draw(rng, lambda done: None)] for rng in rngs]
+    parts = [part.model_copy(update={"file": options.data / part.file, **limit}) for part in recipe.data]
+    drawing = Drawing(negatives=recipe.negatives, unanswerable=recipe.unanswerable, distant=False, depth=recipe.depth)
     size, device, record = recipe.optimiser.batch, options.device, {}
+    plain = reader_groups(parts, inputs, drawing, batch=size, seed=recipe.seed)
     steps = {stage: min(count, options.steps or count) for stage, count in STEPS.items()}
-    plain = [group for epoch in epochs for group in epoch]
     record["full"] = fit("full", model, shuffled(plain, size, "full"), steps["full"], hard_loss, device)
-    crowded = look_alikes(epochs)
+    crowded = look_alikes(plain)
     record["look-alikes"] = fit("look-alikes", model, shuffled(crowded, size, "2"), steps["look-alikes"], hard_loss, device)
     teacher = MPNetReader(base, 0.0).to(device)
     teacher.load_state_dict(model.state_dict())
