@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +115,48 @@ def test_the_saved_model_is_that_of_the_best_step(
     weights = load_file(tmp_path / "m" / "model.safetensors")["qa_outputs.weight"]
     assert record["checkpoint"]["step"] == record["dev"][kept][0]
     assert [np.array_equal(weights, state) for state in states] == [place == kept for place in range(len(states))]
+
+
+def test_a_run_that_was_killed_after_it_stopped_trains_no_further(
+    recipes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measuring(*values: float) -> None:
+        measures = iter(values)
+        early_stopping = EarlyStopping("em", lambda: next(measures), patience=2)
+        monkeypatch.setattr("oreqa.training.reader.train.dev_reading", lambda *_: early_stopping)
+
+    measuring(2.0, 3.0, 1.0, 0.5)
+    recipe = recipes["reader"].replace("epochs = 2", "epochs = 5")
+    whole = trained("reader", recipe, tmp_path / "whole")
+    assert [value for _, value in whole["dev"]] == [2.0, 3.0, 1.0, 0.5]
+    measuring(2.0, 3.0, 1.0, 0.5)
+    interrupted(lambda: trained("reader", recipe, tmp_path / "cut"))
+    measuring()
+    (tmp_path / "cut").rename(tmp_path / "moved")
+    moved = trained("reader", recipe, tmp_path / "moved")
+    assert {**moved, "seconds": 0, "seconds_since_step": 0} == {**whole, "seconds": 0, "seconds_since_step": 0}
+    weights = weights_of(tmp_path / "whole")
+    assert all(np.array_equal(value, weights[name]) for name, value in weights_of(tmp_path / "moved").items())
+
+
+@pytest.mark.system
+def test_processes_under_torchrun_keep_the_same_best_checkpoint(recipes: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(
+        f'kind = "reader"\npatience = 100\n{recipes["reader"]}\n[optimiser]\nlearning_rate = 3e-3\nbatch = 3\n'
+        "checkpoint_steps = 1\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "oreqa", "train"]
+    result = subprocess.run(
+        [*command, "reader", "--recipe", tmp_path / "r.toml", "--out", tmp_path / "m"],
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert result.returncode == 0, result.stderr
+    record = json.loads((tmp_path / "m" / "run.json").read_text())
+    assert [step for step, _ in record["dev"]] == list(range(1, record["steps"] + 1))
+    assert record["checkpoint"]["f1"] == max(value for _, value in record["dev"])
+    assert not (tmp_path / "m" / "checkpoints").exists()
 
 
 def test_without_a_dev_set_the_last_checkpoint_is_kept(recipes: dict[str, str], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -71,10 +72,23 @@ class ReportsSteps(TrainerCallback):  # type: ignore[misc]
 
 
 class SavesAsAsked(TrainerCallback):  # type: ignore[misc]
-    """A resumed run saves as often as it is told to now: transformers would go on as often as before."""
+    """A resumed run saves as often as it is told to now, and finds its best checkpoint if its folder was moved.
+
+    transformers would save as often as before, and look where the folder was.
+    """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         state.save_steps, state.logging_steps = args.save_steps, args.logging_steps
+        if state.best_global_step:
+            state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.best_global_step}")
+
+
+class _StopEarly(EarlyStoppingCallback):  # type: ignore[misc]
+    """A run that had stopped early when it was interrupted trains no further when it is resumed."""
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.early_stopping_patience_counter >= self.early_stopping_patience:
+            control.should_training_stop, control.should_save = True, False
 
 
 class _EvaluateLastStep(TrainerCallback):  # type: ignore[misc]
@@ -95,7 +109,7 @@ class ListDataset(torch.utils.data.Dataset):  # type: ignore[misc]
 
 
 class GivenExamples(torch.utils.data.Dataset):  # type: ignore[misc]
-    """What a sampler of ``count`` batches draws from that gives the examples themselves."""
+    """The dataset of a sampler that gives ``count`` batches of examples themselves, not of their numbers."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -126,8 +140,7 @@ class RoundBatches(torch.utils.data.Sampler):  # type: ignore[misc]
 
 
 class OrderedTrainer(Trainer):  # type: ignore[misc]
-    """Trainer with our loss, two learning rates (of every encoder, in a ``bert``, and of the heads) and a metric of our
-    own.
+    """Trainer with our loss and metric, and two learning rates: of every encoder (in a ``bert``), and of the heads.
 
     It prints nothing, and sees the examples in the order in which they are given, or which ``rounds`` give.
     """
@@ -141,7 +154,7 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
         **arguments: Any,
     ) -> None:
         if early_stopping is not None:
-            callbacks = [EarlyStoppingCallback(early_stopping.patience), _EvaluateLastStep()]
+            callbacks = [_StopEarly(early_stopping.patience), _EvaluateLastStep()]
             arguments |= {"eval_dataset": ListDataset(()), "callbacks": callbacks}
         super().__init__(**arguments)
         self._loss, self._rates, self._early_stopping, self._rounds = loss, rates, early_stopping, rounds
@@ -162,6 +175,10 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
             num_workers=self.args.dataloader_num_workers,
             pin_memory=self.args.dataloader_pin_memory,
         )
+
+    def get_batch_samples(self, *arguments: Any) -> Any:
+        """The batches of a step; none for a run that had stopped before it was resumed."""
+        return ([], None) if self.control.should_training_stop else super().get_batch_samples(*arguments)
 
     def create_optimizer(self, model: Any = None) -> Any:
         """AdamW; only matrices decay."""

@@ -1,4 +1,4 @@
-"""What all trainings share: fitting with checkpoints, precision, and what a trained model's folder needs."""
+"""The frame of all trainings: fitting with checkpoints, precision, and the files of a trained model's folder."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from transformers.trainer_utils import get_last_checkpoint
 from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
 from oreqa.progress import Progress, no_progress, show
+from oreqa.training.distributed import process_number
 from oreqa.training.loop import (
     BatchLoss,
     DivergedError,
@@ -92,6 +93,7 @@ def fit(
             if trainer.is_world_process_zero():  # a run with other settings must not be refused because of them
                 shutil.rmtree(checkpoints, ignore_errors=True)
             raise
+    trainer.accelerator.wait_for_everyone()  # all have loaded the best checkpoint before it is removed
     history = trainer.state.log_history
     if trainer.is_world_process_zero():  # of the processes under torchrun, one saves
         (save or model.save_pretrained)(out)
@@ -221,8 +223,8 @@ def dev_batches(
 
 
 def dev_folder(model: PreTrainedModel, tokenizer: Path, out: Path) -> Path:
-    """A folder beside the checkpoints with the settings of a model in training and its ``tokenizer``, without weights."""
-    folder = checkpoints_of(out) / "dev"
+    """This process's folder, beside the checkpoints, of a model in training: its settings and ``tokenizer``, no weights."""
+    folder = checkpoints_of(out) / f"dev-{process_number()[0]}"  # processes must not write the same files
     model.config.save_pretrained(folder)
     copy_tokenizer(tokenizer.parent, folder)
     return folder
