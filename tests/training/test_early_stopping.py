@@ -173,10 +173,19 @@ def train_without_patience(kind: str, recipe: str, out: Path) -> dict[str, Any]:
 
 
 def test_a_dev_set_that_measures_nothing_is_refused(recipes: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "empty.json").write_text('{"version": "1.1", "data": [{"title": "t", "paragraphs": []}]}')
-    for kind, message in (("reader", "answer no question"), ("extractor", "hold no answer"), ("generator", "no question")):
+    squad, spans = tmp_path / "empty.json", tmp_path / "spans.jsonl"
+    squad.write_text('{"version": "1.1", "data": [{"title": "t", "paragraphs": []}]}')
+    row = {"id": "1", "question": "who", "passages": [["", "a fox"]], "right": [False]}
+    rows = [{**row, "spans": [[0, 2, 5, 0.0]]}, {**row, "spans": [], "right": []}]  # the second found nothing
+    spans.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for kind, empty, message in (
+        ("reader", squad, "answer no question"),
+        ("extractor", squad, "hold no answer"),
+        ("generator", squad, "no question"),
+        ("reranker", spans, "no question has both a right and a wrong span among its first 5"),
+    ):
         lines = recipes[kind].splitlines()
-        recipe = "\n".join(f'dev = "{tmp_path / "empty.json"}"' if line.startswith("dev =") else line for line in lines)
+        recipe = "\n".join(f'dev = "{empty}"' if line.startswith("dev =") else line for line in lines)
         with pytest.raises(InputError, match=message):
             trained(kind, recipe, tmp_path / kind)
 

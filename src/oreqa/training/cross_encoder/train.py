@@ -201,7 +201,13 @@ def _dev_pairs(file: Path, inputs: CrossEncoderInputs) -> Sequence[CandidateList
 
 
 def _dev_predictions(file: Path, inputs: CrossEncoderInputs) -> Sequence[CandidateList]:
-    return [first_predictions(row, inputs, DEV_SPANS) for row in load_predictions(file)]
+    rows = [row for row in load_predictions(file) if row.spans]
+    first = [row.right[:DEV_SPANS] for row in rows]
+    if not any(any(right) and not all(right) for right in first):
+        raise InputError(
+            f"{file}: no question has both a right and a wrong span among its first {DEV_SPANS}; name another dev"
+        )
+    return [first_predictions(row, inputs, DEV_SPANS) for row in rows]
 
 
 def _ranking(model: BertCrossEncoder, lists: Sequence[CandidateList], metric: str, size: int, device: torch.device) -> float:
