@@ -12,7 +12,7 @@ from oreqa.models.names import find_model, model_fingerprint
 def kept_folder(work: Path, *models: str | Path, settings: Sequence[object] = ()) -> Path:
     """The part of ``work`` that belongs to these models as they are now, and to these settings: what others have read is not
     taken for theirs."""
-    stamps = "-".join([*(model_fingerprint(find_model(model)) for model in models), *map(str, settings)])
-    folder = work / hashlib.sha256(stamps.encode()).hexdigest()[:12]
+    fingerprints = "-".join([*(model_fingerprint(find_model(model)) for model in models), *map(str, settings)])
+    folder = work / hashlib.sha256(fingerprints.encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
     return folder

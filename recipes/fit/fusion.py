@@ -238,8 +238,8 @@ def main() -> None:
                 "mean": mean,
             }
     if options.write:
-        stamp = model_fingerprint(find_model(options.model))
-        write_fitted(fitted_file(options.model), encoder=stamp, fusion=fusion)
+        fingerprint = model_fingerprint(find_model(options.model))
+        write_fitted(fitted_file(options.model), encoder=fingerprint, fusion=fusion)
     if options.out:
         write_result(options.out, report)
     print(json.dumps({"sets": SETS}))

@@ -378,11 +378,11 @@ def test_a_closed_index_says_so_and_ends_what_it_has_begun(folder: Path) -> None
 def test_the_stamp_of_the_content_tells_what_decides_results(
     tmp_path: Path, folder: Path, library: Path, settings: Settings
 ) -> None:
-    stamp = Index.open(folder).content_fingerprint
+    fingerprint = Index.open(folder).content_fingerprint
     os.utime(library / "bees.txt", (time.time() - 50, time.time() - 50))
     index_files(folder, [library])
-    assert Index.open(folder).content_fingerprint == stamp
+    assert Index.open(folder).content_fingerprint == fingerprint
     index_files(tmp_path / "same", [library], settings)
-    assert Index.open(tmp_path / "same").content_fingerprint == stamp
+    assert Index.open(tmp_path / "same").content_fingerprint == fingerprint
     index_files(folder, [library], Settings(settings.model, settings.passage_tokens, factory="HNSW8"))
-    assert Index.open(folder).content_fingerprint != stamp
+    assert Index.open(folder).content_fingerprint != fingerprint

@@ -95,7 +95,7 @@ def test_silver_begins_anew_when_the_index_has_changed(
         tmp_path / "s.jsonl",
         CrossEncoder(tiny_classifier),
     )
-    stamps, score = [], CrossEncoder.score
+    fingerprints, score = [], CrossEncoder.score
 
     def stop_at_tents(self: CrossEncoder, questions: list[str], *rest: object) -> object:
         if questions == ["tents"]:
@@ -108,15 +108,15 @@ def test_silver_begins_anew_when_the_index_has_changed(
         index_files(tmp_path / "kb", [library], Settings(str(tiny)))
         index = Index.open(tmp_path / "kb")
         with monkeypatch.context() as patch:
-            stamps.append(index.content_fingerprint)
-            assert index.content_fingerprint == stamps[-1]
+            fingerprints.append(index.content_fingerprint)
+            assert index.content_fingerprint == fingerprints[-1]
             if text == "leather":
                 patch.setattr(CrossEncoder, "score", stop_at_tents)
                 with pytest.raises(KeyboardInterrupt):
                     score_silver(asked, index, classifier, out, 9, min_probability=0)
             else:
                 found = score_silver(asked, index, classifier, out, 9, min_probability=0)
-    assert stamps[0] != stamps[1]
+    assert fingerprints[0] != fingerprints[1]
     assert {"The boots are made of rubber!."} == {row["answer"] for row in found if "made of" in row["answer"]}
 
 

@@ -95,15 +95,15 @@ def test_damaged_files_are_named(tmp_path: Path, settings: object) -> None:
 
 
 def test_the_shipped_models_were_fitted_together() -> None:
-    stamp, base = (model_fingerprint(find_model(name)) for name in (DEFAULT_ENCODER, BASE_ENCODER))
-    encoder, earlier = encoder_fitted(DEFAULT_ENCODER, stamp), encoder_fitted(BASE_ENCODER, base)
+    fingerprint, base = (model_fingerprint(find_model(name)) for name in (DEFAULT_ENCODER, BASE_ENCODER))
+    encoder, earlier = encoder_fitted(DEFAULT_ENCODER, fingerprint), encoder_fitted(BASE_ENCODER, base)
     assert earlier == encoder_fitted("a copy of it under another name", base) != Fitted()
     assert (encoder.replaced, earlier.encoder) == (None, base)
     assert earlier.replaced
-    assert earlier.replaced.encoder == stamp
+    assert earlier.replaced.encoder == fingerprint
     reader = read_reader_folder(find_model(DEFAULT_READER)).fitted
     classifier = read_cross_encoder_folder(find_model(DEFAULT_CLASSIFIER)).fitted
-    assert {fitted.encoder for fitted in (encoder, reader, classifier)} == {stamp}
+    assert {fitted.encoder for fitted in (encoder, reader, classifier)} == {fingerprint}
     for unit in ("sentence", "passage"):
         assert encoder.fusion[unit].keys() <= SCORES.keys()
     assert all(fitted.calibration is not None for fitted in (encoder, reader, classifier))

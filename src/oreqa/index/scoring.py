@@ -17,7 +17,7 @@ from oreqa.index.scores.questions import CANDIDATES, Questions, RetrievalScore
 from oreqa.index.snapshot import Snapshot
 
 ScoreWeights = Mapping[str, float]
-"""ScoreWeights of retrieval scores by their names; a score without one takes no part.
+"""Weights of retrieval scores by their names; a score without one takes no part.
 
 A sentence's score is the weighted sum of its scores and its passage's; a passage's is that of its best sentence.
 """

@@ -81,26 +81,26 @@ def _checksum(path: Path) -> list[int]:
 
 def cached_fingerprint(folder: Path) -> str:
     """Return the folder's fingerprint, cached by file sizes and times, so that 90 MB are not hashed at every start."""
-    stamp = _stamp(folder)
+    state = _file_state(folder)
     cache_file = cache_folder() / "fingerprints.json"
     fingerprints = _read_fingerprints(cache_file)
     match fingerprints.get(str(folder)):
-        case [cached_stamp, str(value)] if cached_stamp == stamp:
+        case [cached_state, str(value)] if cached_state == state:
             return value
     value = model_fingerprint(folder)
     with suppress(InputError):  # not cached: the next start computes it again
-        write_text(cache_file, json.dumps({**fingerprints, str(folder): [stamp, value]}))
+        write_text(cache_file, json.dumps({**fingerprints, str(folder): [state, value]}))
     return value
 
 
-def _stamp(folder: Path) -> list[Any]:
+def _file_state(folder: Path) -> list[Any]:
     """Names, sizes and times of the files of a model, and of those of its base."""
     files = sorted(f for f in folder.rglob("*") if f.suffix in (".safetensors", ".json") and f.is_file())
     base = difference_base(folder)
     return [
         str(folder),
         *([f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files),
-        *(_stamp(base) if base else ()),
+        *(_file_state(base) if base else ()),
     ]
 
 

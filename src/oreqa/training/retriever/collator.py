@@ -53,7 +53,7 @@ class RetrieverCollator:
         self._passages: dict[PassageKey, list[PassageInput]] = {}
 
     def __call__(self, examples: Sequence[RetrieverExample]) -> TensorBatch:
-        """TensorBatch of a batch: the inputs of questions and of passages, and which of their vectors are candidates.
+        """Tensors of a batch: the inputs of questions and of passages, and which of their vectors are candidates.
 
         ``rows`` and ``outputs`` (``[C]``) say where a candidate's vector stands, ``candidate_texts`` (``[C]``) number its
         text; ``positives``, ``weights`` (``[Q]``) and ``answer_texts`` (``[Q, K]``, -1 where there are fewer) belong to the
