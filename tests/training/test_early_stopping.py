@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,12 +51,13 @@ def recipes(squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path) -> 
     on_file, backbone = f'data = [{{file = "{squad_file}", epochs = 2}}]\ndev = "{squad_file}"', f'backbone = "{tiny}"'
     train, dev = pairs_of(tmp_path / "pairs.jsonl", range(24)), pairs_of(tmp_path / "dev.jsonl", range(24, 36))
     predictions = predictions_of(tmp_path / "predictions.jsonl", tiny_reader, squad_file)
+    others = shutil.copy(predictions, tmp_path / "others.jsonl")
     generator = make_generator(tmp_path / "generator", styles=("story",))
     windows = "max_tokens = 48\noverlap = 8"
     return {
         "reader": f'{backbone}\n{on_file}\ndev_metric = "f1"\n{windows}',
         "classifier": f'{backbone}\ndata = ["{train}"]\ndev = "{dev}"\ndev_metric = "auc"\nepochs = 2\nmax_tokens = 48',
-        "reranker": f'reader = "{tiny_reader}"\npredictions = "{predictions}"\ndev = "{predictions}"\nepochs = 3\n'
+        "reranker": f'reader = "{tiny_reader}"\npredictions = "{predictions}"\ndev = "{others}"\nepochs = 3\n'
         "candidates = 3\npool = 5\nmax_tokens = 48",
         "generator": f'backbone = "{generator}"\n'
         + on_file.replace("epochs", 'style = "story", epochs')

@@ -76,6 +76,17 @@ def test_soft_labels_need_candidates() -> None:
     assert load_recipe(RetrieverRecipe, path, ["loss=soft_labels", "silver=none"]).silver == "none"
 
 
+def test_dev_pairs_and_predictions_are_others_than_those_to_learn_from() -> None:
+    small = Path(__file__).parents[2] / "recipes" / "small"
+    for kind, name, key in (
+        (ClassifierRecipe, "classifier", 'data=["x.jsonl"]'),
+        (RerankerRecipe, "reranker", "predictions=x.jsonl"),
+    ):
+        with pytest.raises(InputError, match=r"dev = x.jsonl is learned from, too; name a file of other questions"):
+            load_recipe(kind, small / f"{name}.toml", [key, "dev=x.jsonl"])
+        assert load_recipe(kind, small / f"{name}.toml", [key, "dev=y.jsonl"]).dev == Path("y.jsonl")
+
+
 @pytest.mark.parametrize(
     ("setting", "needs"),
     [

@@ -14,7 +14,7 @@ from oreqa.training.recipes import Count, InputTokens, Recipe, Share
 
 
 class CrossEncoderRecipe(Recipe):
-    """What the recipes of classifier and re-ranker share."""
+    """The keys that the recipes of classifier and re-ranker share."""
 
     epochs: Count = 1
     """How often each question is seen."""
@@ -24,6 +24,12 @@ class CrossEncoderRecipe(Recipe):
     """Its lowest layers that are kept as they are: less to learn from few examples, and faster steps."""
     dropout: Share = 0.1
     """Dropout."""
+
+    @model_validator(mode="after")
+    def _dev_is_not_learned_from(self) -> Self:
+        if self.dev in tuple(self._data_files()):  # all of it is: nothing of such a file is held out
+            raise ValueError(f"dev = {self.dev} is learned from, too; name a file of other questions")
+        return self
 
     @model_validator(mode="after")
     def _frozen_layers_stand_on_frozen_embeddings(self) -> Self:
