@@ -17,8 +17,8 @@ def lazy_names(
     """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose ``__init__.py`` is this ``file``.
 
     The file lists its names once, for type checkers: lines ``from MODULE import NAME as NAME`` under ``if TYPE_CHECKING:``.
-    Packages in it (``from PACKAGE import NAME as NAME``) are not in ``__all__``. ``others`` are
-    names of the package that the file defines; ``check`` is called before an import.
+    Packages in it (``from PACKAGE import NAME as NAME``) are not in ``__all__``. ``others`` are names that the file itself
+    defines; ``check`` is called before an import.
     """
     homes = {name: module for module, name in _IMPORT.findall(Path(file).read_text(encoding="utf-8"))}
 

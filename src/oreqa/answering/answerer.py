@@ -41,9 +41,9 @@ NEAREST_TOP_K = 3
 class Reply:
     """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
 
-    Without answers, ``nearest`` holds the best passages. Answers that are not ``calibrated`` have
-    no confidence, and are refused only if no passage holds an identifier that the question names. ``best`` is the first
-    answer before the passages were re-ranked, even if it is refused.
+    Without answers, ``nearest`` holds the best passages. Answers that are not ``calibrated`` have no confidence, and are
+    refused only if no passage holds an identifier that the question names. ``best`` is the first answer before the passages
+    were re-ranked, even if it is refused.
     """
 
     answers: tuple[Answer, ...]
@@ -139,8 +139,8 @@ class Answerer:
         """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
 
         The ``span_reranker`` reconsiders the reader's best spans: a span re-ranker, or a classifier of their sentences. A
-        ``hit_reranker`` re-ranks the ``rerank_hits`` best of the search before they are read. Answers it
-        re-ranked have no confidence; whether to answer is decided without it.
+        ``hit_reranker`` re-ranks the ``rerank_hits`` best hits of questions that have an answer without it, and they are
+        read again. These answers have no confidence.
 
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
         model or a number that no stage would use.

@@ -77,7 +77,7 @@ def _why_kept(report: AdaptationReport) -> str:
 
 
 def _why_not(gains: Mapping[str, Gain]) -> str:
-    """What is to be said against a trained classifier."""
+    """Why a trained classifier is not recommended."""
     rival, gain = next((rival, gain) for rival, gain in gains.items() if not gain.is_certain)
     if gain.is_loss:
         return f"is worse than {rival}"

@@ -1,4 +1,4 @@
-"""What processes under torchrun share."""
+"""Processes under torchrun: their numbers, turns, and values that they share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def process_number() -> tuple[int, int]:
 
 
 def from_first_process(value: T) -> T:
-    """What the first process calls this with, in every process."""
+    """The first process's ``value``, in every process."""
     if not _are_several():
         return value
     values = [value]
@@ -31,7 +31,7 @@ def from_first_process(value: T) -> T:
 
 
 def summed(value: Tensor) -> Tensor:
-    """The sum of what the processes call this with, in every process; ``value`` is changed to it."""
+    """The sum of all processes' values, in every process; ``value`` is changed to it."""
     if _are_several():
         torch.distributed.all_reduce(value)
     return value
@@ -39,7 +39,7 @@ def summed(value: Tensor) -> Tensor:
 
 @contextmanager
 def in_turn() -> Iterator[None]:
-    """What is inside is done by one process after another: the later ones find what the first left in files."""
+    """One process after another runs the block: the later ones find the files that the first one left."""
     # The others wait while the first encodes a collection, which can take longer than processes wait by default.
     state = PartialState(cpu=not torch.cuda.is_available(), timeout=timedelta(days=30))
     for turn in range(state.num_processes):

@@ -61,7 +61,7 @@ class DivergedError(InputError):
 
 
 class ReportsSteps(TrainerCallback):  # type: ignore[misc]
-    """Reports steps, but those of an earlier, interrupted run, whose time is not known."""
+    """Reports the steps of this run, without those of the interrupted run that it resumes."""
 
     def __init__(self, advance: Advance, resumed: int) -> None:
         self._advance, self._reported = advance, resumed
@@ -122,12 +122,12 @@ class GivenExamples(torch.utils.data.Dataset):  # type: ignore[misc]
 
 
 class RoundBatches(torch.utils.data.Sampler):  # type: ignore[misc]
-    """The batches of the round at hand; of several processes each gets its own, and all get as many."""
+    """The batches of the current round, split evenly over processes."""
 
     def __init__(self, rounds: Rounds) -> None:
         self._rounds, self._batches = rounds, rounds.batches
         self.number: Callable[[], int] = lambda: 0
-        """The number of the round at hand."""
+        """The number of the current round."""
 
     def __len__(self) -> int:
         return -(-self._batches // process_number()[1])

@@ -53,7 +53,7 @@ _WORDS = {bool: "true, false", int: "integer", float: "number", str: "text", Pat
 
 
 def _value(kind: Any, limits: Sequence[Any]) -> str:
-    """What a value can be, as ``path`` or ``integer >= 1``."""
+    """The values that a key takes, as ``path`` or ``integer >= 1``."""
     if hasattr(kind, "__metadata__"):  # Annotated
         kind, limits = kind.__origin__, [limit for field in kind.__metadata__ for limit in getattr(field, "metadata", ())]
     if names := next((limit.names for limit in limits if isinstance(limit, OneOf)), None):

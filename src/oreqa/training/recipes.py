@@ -1,4 +1,4 @@
-"""What recipes are made of, and how they are read from TOML; checked before anything starts."""
+"""The base of all recipes, and how they are read from TOML and checked, before anything starts."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ P = TypeVar("P", bound=FilePart)
 
 
 class Recipe(RecipeTable):
-    """What the recipes of all kinds of models hold."""
+    """The keys that the recipes of all kinds of models share."""
 
     data_root: Path = Path()
     """Folder that the paths of data files begin at."""
@@ -168,7 +168,7 @@ def _setting(key: Iterable[int | str], changes: Sequence[str]) -> str | None:
 
 
 def _plain(message: str) -> str:
-    """What pydantic says of a value, in our words."""
+    """pydantic's message in our words."""
     for theirs, ours in (
         ("Value error, ", ""),
         ("Input should be", "it must be"),

@@ -159,19 +159,19 @@ def _arguments(optimiser: Optimiser, checkpoints: Path, epochs: int, seed: int, 
 
 
 def epoch_batches(examples: Sequence[Any] | Rounds, epochs: int, batch: int) -> float:
-    """Batches of an epoch in each process, of what ``fit`` is called with."""
+    """Batches of an epoch in each process, of the ``examples`` that ``fit`` takes."""
     count = examples.batches if not isinstance(examples, Sequence) else len(examples) / epochs / batch
     return count / int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def checkpoints_of(out: Path) -> Path:
-    """The folder of a training run's checkpoints, and of what else a run needs to resume; it is removed in the end."""
+    """The folder of a run's checkpoints and whatever else it resumes from; it is removed in the end."""
     return out / "checkpoints"
 
 
 @contextmanager
 def silence_transformers() -> Iterator[None]:
-    """Keep transformers from printing what does not concern the user (new heads, loading bars) inside of this."""
+    """Keep transformers' messages and loading bars, which do not concern the user, from being printed."""
     verbosity, bars = transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
@@ -231,7 +231,7 @@ def dev_folder(model: PreTrainedModel, tokenizer: Path, out: Path) -> Path:
 
 
 def copy_tokenizer(backbone: Path, out: Path) -> None:
-    """A trained model's folder holds its backbone's tokenizer, so that it stands alone."""
+    """Copy the backbone's tokenizer, so that the trained model's folder stands alone."""
     for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
         if (backbone / name).is_file():
             shutil.copyfile(backbone / name, out / name)

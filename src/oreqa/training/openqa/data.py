@@ -1,4 +1,4 @@
-"""What fine-tuning on retrieved passages needs before it begins: the passages, and which of them answer each question."""
+"""The data of fine-tuning on retrieved passages: the passages, and which of them answer each question."""
 
 from __future__ import annotations
 
