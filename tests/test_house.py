@@ -38,9 +38,7 @@ ALLOWED: dict[str, dict[str, str]] = {
 TO_PUT_RIGHT: dict[str, str] = {
     "names": "",
     "crumbs": "",
-    "functions": """
-        oreqa.training.openqa.train.train_openqa oreqa.training.trainer.fit
-    """,
+    "functions": "",
     "files": "",
 }
 """What breaks a rule until someone mends it. A name that no longer does fails the test: the lists only shrink."""

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import transformers
 from transformers import PreTrainedModel, TrainingArguments
-from transformers.trainer_utils import get_last_checkpoint
+from transformers.trainer_utils import TrainOutput, get_last_checkpoint
 
 from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
@@ -78,21 +78,7 @@ def fit(
         data_collator=collate,
         rounds=rounds,
     )
-    last = _last_whole_checkpoint(checkpoints)
-    resumed = 0 if last is None else int(last.rpartition("-")[2])
-    with show(progress, f"training from step {resumed:,}" if resumed else "training", steps - resumed) as advance:
-        trainer.add_callback(ReportsSteps(advance, resumed))
-        trainer.add_callback(SavesAsAsked())
-        if last is None and trainer.is_world_process_zero():  # the rounds begin anew, too
-            shutil.rmtree(checkpoints, ignore_errors=True)
-        try:
-            result = trainer.train(resume_from_checkpoint=last)
-            if not all(weights.isfinite().all() for weights in model.parameters()):
-                raise DivergedError(result.global_step)
-        except DivergedError:
-            if trainer.is_world_process_zero():  # a run with other settings must not be refused because of them
-                shutil.rmtree(checkpoints, ignore_errors=True)
-            raise
+    result, resumed = _train(trainer, checkpoints, steps, progress)
     trainer.accelerator.wait_for_everyone()  # all have loaded the best checkpoint before it is removed
     history = trainer.state.log_history
     if trainer.is_world_process_zero():  # of the processes under torchrun, one saves
@@ -108,6 +94,29 @@ def fit(
         **_kept(early_stopping, [[row["step"], row["eval_dev"]] for row in history if "eval_dev" in row]),
     }
     return {**record, "seconds_since_step": resumed} if resumed else record
+
+
+def _train(trainer: OrderedTrainer, checkpoints: Path, steps: int, progress: Progress) -> tuple[TrainOutput, int]:
+    """Train from the last checkpoint, if there is one, to the last of ``steps``; returns the step resumed from, too.
+
+    Raises DivergedError if a loss or a weight is not finite; the checkpoints are removed then.
+    """
+    last = _last_whole_checkpoint(checkpoints)
+    resumed = 0 if last is None else int(last.rpartition("-")[2])
+    with show(progress, f"training from step {resumed:,}" if resumed else "training", steps - resumed) as advance:
+        trainer.add_callback(ReportsSteps(advance, resumed))
+        trainer.add_callback(SavesAsAsked())
+        if last is None and trainer.is_world_process_zero():  # the rounds begin anew, too
+            shutil.rmtree(checkpoints, ignore_errors=True)
+        try:
+            result = trainer.train(resume_from_checkpoint=last)
+            if not all(weights.isfinite().all() for weights in trainer.model.parameters()):
+                raise DivergedError(result.global_step)
+        except DivergedError:
+            if trainer.is_world_process_zero():  # a run with other settings must not be refused because of them
+                shutil.rmtree(checkpoints, ignore_errors=True)
+            raise
+    return result, resumed
 
 
 def _kept(early_stopping: EarlyStopping | None, dev: list[list[Any]]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from oreqa.training.backbone import check_positions, start_bert
 from oreqa.training.distributed import in_turn
 from oreqa.training.loop import EarlyStopping
 from oreqa.training.losses import OPENQA_LOSSES
-from oreqa.training.openqa.data import Collection, load_questions, match_questions, open_collection
+from oreqa.training.openqa.data import Collection, MatchedQuestion, load_questions, match_questions, open_collection
 from oreqa.training.openqa.loss import OpenQALossOfBatch, OpenQAModel, QuestionCollator
 from oreqa.training.openqa.recipe import OpenQARecipe
 from oreqa.training.retriever.dev import current_encoder
@@ -59,16 +59,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     encoder = start_question_encoder(folder, recipe.dropout, freeze_embeddings=recipe.freeze_embeddings)
     model = OpenQAModel(encoder, start_reader(recipe, reader_path))
     asked, dev = _questions([recipe.data_root / part for part in recipe.data], recipe.data_root / recipe.dev)
-    work = recipe.work or out / "work"
-    corpus = recipe.data_root / recipe.corpus if recipe.corpus else None
-    with in_turn():
-        collection = open_collection(recipe.index, corpus, folder, recipe.passages, work, device, progress)
-        with show(progress, "matching questions", len(asked)) as advance:
-            vectors = Encoder(folder.path, device=device).encode([question.text for question in asked])
-            rows = match_questions(collection, vectors, asked, recipe.match_depth, work / "matches.jsonl", advance)
-    matched = [row for row in rows if len(row.matches)]
-    if not matched:
-        raise InputError("no question has an answer in a passage that is retrieved for it; set match_depth higher")
+    collection, matched = _match(recipe, folder, asked, recipe.work or out / "work", device, progress)
     rng = random.Random(recipe.seed)
     numbers = [number for _ in range(recipe.epochs) for number in rng.sample(range(len(matched)), len(matched))]
     settings, tokenizer = model.reader.config.oreqa, find_tokenizer(reader_path)
@@ -78,11 +69,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     lambda_record: dict[str, Any] = {}
 
     def save(path: Path) -> None:
-        save_encoder(model.encoder, folder, folder.pooling, folder.max_tokens, path / "retriever")
-        # The retriever is the dense one that was trained: its passages are ranked by it alone.
-        by_passage = {"passage_cosine": 1.0}
-        fusion = {"sentence": {**by_passage, "sentence_cosine": 1.0}, "passage": by_passage}
-        write_fitted(path / "retriever" / FITTED, fusion=fusion)
+        _save_retriever(model.encoder, folder, path / "retriever")
         model.reader.save_pretrained(path / "reader")
         copy_tokenizer(tokenizer.parent, path / "reader")
         with show(progress, "choosing lambda", len(dev)) as advance:
@@ -124,6 +111,29 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
         "passages": len(collection.texts),
     }
     return {**counts, "skipped": {"unread": unread, "unretrieved": unretrieved}, **lambda_record, **record}
+
+
+def _match(
+    recipe: OpenQARecipe, folder: EncoderFolder, asked: Sequence[OpenQuestion], work: Path, device: str, progress: Progress
+) -> tuple[Collection, list[MatchedQuestion]]:
+    """The passages, and the questions that have an answer in those retrieved for them."""
+    corpus = recipe.data_root / recipe.corpus if recipe.corpus else None
+    with in_turn():
+        collection = open_collection(recipe.index, corpus, folder, recipe.passages, work, device, progress)
+        with show(progress, "matching questions", len(asked)) as advance:
+            vectors = Encoder(folder.path, device=device).encode([question.text for question in asked])
+            rows = match_questions(collection, vectors, asked, recipe.match_depth, work / "matches.jsonl", advance)
+    matched = [row for row in rows if len(row.matches)]
+    if not matched:
+        raise InputError("no question has an answer in a passage that is retrieved for it; set match_depth higher")
+    return collection, matched
+
+
+def _save_retriever(encoder: DualEncoder, folder: EncoderFolder, out: Path) -> None:
+    """Save the encoder with fusion weights by which it ranks passages alone, as it was trained to."""
+    save_encoder(encoder, folder, folder.pooling, folder.max_tokens, out)
+    by_passage = {"passage_cosine": 1.0}
+    write_fitted(out / FITTED, fusion={"sentence": {**by_passage, "sentence_cosine": 1.0}, "passage": by_passage})
 
 
 def _questions(data: Sequence[Path], dev_file: Path) -> tuple[list[OpenQuestion], list[OpenQuestion]]:
