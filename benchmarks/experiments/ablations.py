@@ -23,7 +23,7 @@ import numpy as np
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import whole_passages
 from oreqa.defaults import BASE_ENCODER, DEFAULT_READER
-from oreqa.evaluation.significance import paired_difference
+from oreqa.evaluation.metrics import paired_difference
 from oreqa.files import read_json, write_json, write_text
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings

@@ -23,8 +23,8 @@ import numpy as np
 from oreqa.datasets.beir import Beir, load_beir, save_beir
 from oreqa.datasets.paragraphs import is_held_out_name
 from oreqa.defaults import BASE_ENCODER
+from oreqa.evaluation.metrics import paired_difference
 from oreqa.evaluation.runs import Run, load_run
-from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_json, read_jsonl, write_jsonl
 
 sys.path.append(str(Path(__file__).parents[1]))

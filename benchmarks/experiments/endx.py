@@ -36,8 +36,7 @@ from oreqa.datasets.load import load_paragraphs, load_task, load_training_pairs
 from oreqa.datasets.pairs import Pair, pair_row
 from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, often_asked_numbers
 from oreqa.defaults import BASE_ENCODER
-from oreqa.evaluation.metrics import gold_ranks, mean_metrics, question_metrics
-from oreqa.evaluation.significance import paired_difference
+from oreqa.evaluation.metrics import gold_ranks, mean_metrics, paired_difference, question_metrics
 from oreqa.files import read_jsonl, write_jsonl
 from oreqa.index.encodings import encoder_input
 from oreqa.losses.alignment import PairVectors, alignment_loss

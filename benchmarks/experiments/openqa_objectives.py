@@ -24,8 +24,8 @@ from oreqa.datasets.load import answered_questions, load_paragraphs, load_passag
 from oreqa.datasets.paragraphs import Paragraph, save_squad
 from oreqa.datasets.questions import OpenQuestion, answer_ranges
 from oreqa.evaluation import evaluate_openqa
+from oreqa.evaluation.metrics import paired_difference
 from oreqa.evaluation.runs import load_run
-from oreqa.evaluation.significance import paired_difference
 from oreqa.files import write_jsonl
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings

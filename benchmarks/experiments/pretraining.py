@@ -32,8 +32,7 @@ from oreqa.datasets.load import load_paragraphs, load_passages
 from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.paragraphs import is_held_out
 from oreqa.defaults import BASE_ENCODER
-from oreqa.evaluation.metrics import gold_ranks
-from oreqa.evaluation.significance import paired_difference
+from oreqa.evaluation.metrics import gold_ranks, paired_difference
 from oreqa.files import read_json, write_json, write_text
 from oreqa.index.encodings import encoder_input
 from oreqa.index.passages import index_data

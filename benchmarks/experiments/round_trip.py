@@ -25,8 +25,8 @@ from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import Gold, Paragraph, Question, save_squad, split_articles
 from oreqa.defaults import DEFAULT_READER
 from oreqa.evaluation import evaluate_openqa
+from oreqa.evaluation.metrics import paired_difference
 from oreqa.evaluation.runs import load_run
-from oreqa.evaluation.significance import paired_difference
 from oreqa.files import read_jsonl, write_text
 from oreqa.models.weights import mix_weights
 from oreqa.training import train_model

@@ -24,7 +24,7 @@ from oreqa.answering.reading import combination_of
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import split_articles, whole_passages
 from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_READER
-from oreqa.evaluation.significance import paired_difference
+from oreqa.evaluation.metrics import paired_difference
 from oreqa.files import read_json, write_json
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings

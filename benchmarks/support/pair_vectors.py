@@ -20,9 +20,9 @@ from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.names import CROSS
 from oreqa.training.retriever.collator import RetrieverCollator
-from oreqa.training.retriever.cross_side import CrossSide
 from oreqa.training.retriever.examples import RetrieverExample
 from oreqa.training.retriever.loss import pair_inputs
+from oreqa.training.retriever.model import CrossSide
 
 
 @dataclass(frozen=True, slots=True)

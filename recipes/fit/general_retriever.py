@@ -23,8 +23,8 @@ from typing import Any
 from oreqa.core import Mode
 from oreqa.defaults import BASE_ENCODER, DEFAULT_ENCODER
 from oreqa.evaluation import evaluate_beir, evaluate_reqa
+from oreqa.evaluation.metrics import paired_difference
 from oreqa.evaluation.runs import load_run
-from oreqa.evaluation.significance import paired_difference
 from oreqa.mining import mine_negatives
 from oreqa.models.weights import mix_weights
 from oreqa.provenance import data_hash

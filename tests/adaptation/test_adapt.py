@@ -20,7 +20,7 @@ from oreqa.answering import Answerer  # noqa: E402
 from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
 from oreqa.errors import IndexStateError, InputError, ModelError  # noqa: E402
-from oreqa.evaluation.significance import Difference  # noqa: E402
+from oreqa.evaluation.metrics import Difference  # noqa: E402
 from oreqa.generation import candidates  # noqa: E402
 from oreqa.index.change_encoder import change_encoder  # noqa: E402
 from oreqa.index.current import write_lock  # noqa: E402

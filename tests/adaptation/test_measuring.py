@@ -12,8 +12,8 @@ from oreqa.adaptation import measuring
 from oreqa.adaptation.report import Gain
 from oreqa.answering.reranking import reranked_hits
 from oreqa.datasets.reqa import ReqaTask
+from oreqa.evaluation.metrics import paired_difference
 from oreqa.evaluation.runs import load_run
-from oreqa.evaluation.significance import paired_difference
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder

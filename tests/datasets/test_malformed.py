@@ -153,7 +153,7 @@ LOADERS: dict[str, tuple[str, bytes, Iterator[bytes], list[Callable[[Path], Any]
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a whole file of each kind that is read beside a damaged one."""
-    monkeypatch.setattr("oreqa.evaluation.significance.RESAMPLES", 5)
+    monkeypatch.setattr("oreqa.evaluation.metrics.RESAMPLES", 5)
     for name, data in {
         "squad.json": _json(SQUAD), "p.json": _json({"1": "Bees"}),
         "b/corpus.jsonl": _lines(CORPUS), "b/queries.jsonl": _lines(QUERIES), "b/qrels/train.tsv": QRELS,

@@ -6,10 +6,9 @@ import pytest
 
 from oreqa.errors import InputError
 from oreqa.evaluation.compare import Comparison, compare_runs, write_comparison
-from oreqa.evaluation.metrics import mean_metrics, question_metrics
+from oreqa.evaluation.metrics import Difference, mean_metrics, question_metrics
 from oreqa.evaluation.report import write_report
 from oreqa.evaluation.runs import QuestionResult, Run, load_run, save_run
-from oreqa.evaluation.significance import Difference
 from oreqa.files import read_json
 
 

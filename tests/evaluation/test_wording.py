@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from oreqa.evaluation.wording import bleu_4, rouge_l, rouge_l_coco
+from oreqa.evaluation.generator import bleu_4, rouge_l, rouge_l_coco
 
 pytest.importorskip("rouge_score")
 pytest.importorskip("sacrebleu")

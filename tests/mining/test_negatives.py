@@ -15,7 +15,7 @@ from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.mining import negatives
-from oreqa.mining.negatives import NEGATIVES_TOP_K, best_candidates, draw_negatives
+from oreqa.mining.negatives import NEGATIVES_TOP_K, best_candidates, bm25_passages, draw_negatives
 from oreqa.text.sentences import split_sentences
 
 
@@ -89,3 +89,12 @@ def test_an_answer_is_never_its_questions_negative(tiny: Path, tmp_path: Path) -
         (pair,) = draw_negatives(task, index, seed)
         drawn |= {negative.answer for negative in pair.negatives}
     assert drawn == {"it sleeps.", "then it eats.", "a bone.", "the dog jumps."}
+
+
+def test_passages_of_equal_scores_come_in_their_order() -> None:
+    passages = ["a red fox"] * 200 + ["a red fox and a fox"] + ["blue"]
+    shared, lone, none = bm25_passages(["red fox", "blue", "sky"], passages, 7)
+    assert sorted(shared.tolist())[:6] == [0, 1, 2, 3, 4, 5]
+    assert [place for place in shared.tolist() if place < 200] == sorted(place for place in shared.tolist() if place < 200)
+    assert lone.tolist() == [201]
+    assert none.tolist() == []

@@ -23,7 +23,7 @@ from oreqa.datasets.questions import load_question_list
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.defaults import DEFAULT_GENERATOR
 from oreqa.errors import InputError
-from oreqa.evaluation.significance import paired_difference
+from oreqa.evaluation.metrics import paired_difference
 from oreqa.files import byte_lines, write_json, write_jsonl
 from oreqa.generation import generate_questions
 from oreqa.generation.candidates import MIN_WORDS, is_askable

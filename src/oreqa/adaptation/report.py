@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oreqa.evaluation.significance import Difference
+from oreqa.evaluation.metrics import Difference
 from oreqa.files import read_json
 
 P_VALUE = 0.05

@@ -46,7 +46,7 @@ def show(
 
     [bold]oreqa show octopus.md 27 32 --index kb[/bold]
     """
-    from oreqa.index.lookup import read_document
+    from oreqa.index.documents import read_document
 
     if start is not None and end is None:
         raise InputError("give START and END, as in: oreqa show octopus.md 27 32")

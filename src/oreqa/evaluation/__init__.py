@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from oreqa.evaluation.compare import write_comparison as write_comparison
     from oreqa.evaluation.generator import evaluate_generator as evaluate_generator
     from oreqa.evaluation.openqa import evaluate_openqa as evaluate_openqa
-    from oreqa.evaluation.recall import evaluate_recall as evaluate_recall
     from oreqa.evaluation.retrieval import evaluate_beir as evaluate_beir
+    from oreqa.evaluation.retrieval import evaluate_recall as evaluate_recall
     from oreqa.evaluation.retrieval import evaluate_reqa as evaluate_reqa
     from oreqa.evaluation.runs import load_run as load_run
 

@@ -11,9 +11,9 @@ from typing import Any
 from oreqa.errors import InputError
 from oreqa.evaluation.figures import VENN_COLOURS, venn_figure
 from oreqa.evaluation.frame import run_folder
+from oreqa.evaluation.metrics import Difference, paired_difference
 from oreqa.evaluation.report import write_page
 from oreqa.evaluation.runs import Run
-from oreqa.evaluation.significance import Difference, paired_difference
 from oreqa.files import write_json
 
 FEW = 50

@@ -1,10 +1,14 @@
-"""Answer all questions of a file, from passages or as ``oreqa ask`` does, and score the answers; unfinished work resumes."""
+"""Answer all questions of a file, from passages or as ``oreqa ask`` does, and score the answers and their
+confidence; unfinished work resumes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from oreqa.answering.answerer import Answerer
 from oreqa.answering.combining import Combination, ScoredSpan
@@ -13,7 +17,9 @@ from oreqa.answering.reranking import reranked_hits
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.questions import OpenQuestion
+from oreqa.evaluation.figures import trust_figure
 from oreqa.evaluation.frame import Evaluation
+from oreqa.evaluation.metrics import calibration, calibration_error, roc_area
 from oreqa.evaluation.open_scores import (
     JUDGED_PASSAGES,
     Prediction,
@@ -21,11 +27,11 @@ from oreqa.evaluation.open_scores import (
     refusal_metrics,
     reranking_analysis,
     retrieval_accuracy,
+    score_open,
     score_predictions,
     score_replies,
 )
 from oreqa.evaluation.runs import QuestionResult
-from oreqa.evaluation.trust import judge, trust_metrics, trust_section
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.progress import Progress, show
@@ -155,3 +161,62 @@ def ask_questions(
     if judged is None:
         return ScoredPredictions(predictions, results, metrics)
     return ScoredPredictions(predictions, results, metrics | trust_metrics(judged), trust_section(judged))
+
+
+RIGHT_F1 = 0.5
+"""The F1 from which an answer counts as right, as where the confidence was fitted: its ends may differ from the accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The best answers of all questions, ``[questions]`` each: their ``confidence``, 0 where there was nothing to answer
+    with, whether they are ``right``, and whether the question is ``answerable``."""
+
+    confidence: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    answerable: NDArray[np.bool_]
+
+
+def judge(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> Judged | None:
+    """Judge the best answers, refused ones too; None if there is no answer or one without a confidence."""
+    best = [prediction.best or ("", 0.0) for prediction in predictions]
+    answerable = [question.is_answerable for question in questions]
+    right = [
+        has_answer and score_open(question, text).f1 >= RIGHT_F1
+        for question, has_answer, (text, _) in zip(questions, answerable, best, strict=True)
+    ]
+    confidences = [confidence for _, confidence in best if confidence is not None]
+    if not any(prediction.best for prediction in predictions) or len(confidences) < len(best):
+        return None
+    return Judged(np.array(confidences, np.float64), np.array(right), np.array(answerable))
+
+
+def trust_metrics(judged: Judged) -> dict[str, float]:
+    """``auc_answerable``: how often the confidence is higher for an answerable question than for an unanswerable one;
+    ``auc_right``: the same for right answers and all others; ``ece``. In percent; what has only one class is left out."""
+    metrics = {}
+    for name, labels in (("auc_answerable", judged.answerable), ("auc_right", judged.right)):
+        if 0 < labels.sum() < len(labels):
+            metrics[name] = roc_area(judged.confidence, labels)
+    metrics["ece"] = calibration_error(judged.confidence, judged.right)
+    return {name: round(100 * value, 2) for name, value in metrics.items()}
+
+
+def risk_coverage(judged: Judged) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The share of questions answered, from the surest answer on, and the share of wrong answers among these.
+
+    Answers of one confidence are given together.
+    """
+    order = np.argsort(-judged.confidence, kind="stable")
+    ends = np.r_[np.flatnonzero(np.diff(judged.confidence[order])), len(order) - 1]
+    counts = ends + 1
+    wrong = np.cumsum(~judged.right[order])[ends]
+    return counts / len(order), wrong / counts
+
+
+def trust_section(judged: Judged) -> tuple[str, str]:
+    """Heading and SVG for a report."""
+    title = (
+        "Answers that are right (F1 of 0.5 or more) by their confidence, and wrong ones by the share of questions answered"
+    )
+    return title, trust_figure(calibration(judged.confidence, judged.right), *risk_coverage(judged))

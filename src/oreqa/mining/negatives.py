@@ -1,10 +1,12 @@
-"""Sentences that look like answers and are not: the classifier's negatives (Yang et al. 2021, section 4.1)."""
+"""Texts that look like answers and are not: sentences for the classifier (Yang et al. 2021, section 4.1), and passages that
+BM25 finds, for the reader."""
 
 from __future__ import annotations
 
 import random
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,9 @@ from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
 from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.files import write_jsonl
+from oreqa.index.lexical import Vocabulary, bm25_scores, build_bm25, load_bm25, words
 from oreqa.index.passages import index_folder, index_passages, sentence_rows
+from oreqa.index.publish import PASSAGE_BM25
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -95,3 +99,27 @@ def best_candidates(task: ReqaTask, index: Index, mode: Mode, depth: int) -> Ite
     rows = sentence_rows(index, task.passages)
     for scores in index.score_all(task.questions, mode):
         yield best_sentences(scores[rows], depth)
+
+
+def bm25_passages(
+    questions: Sequence[str], passages: Sequence[str], depth: int, language: str = "en"
+) -> Iterator[NDArray[np.intp]]:
+    """For each question the numbers of its ``depth`` best passages by BM25, best first and equal ones in their order;
+    passages without a word of the question are left out."""
+    vocabulary = Vocabulary()
+    rows = [vocabulary.number(words(passage, language)) for passage in passages]
+    lengths = np.array([len(row) for row in rows], np.int64)
+    terms = np.concatenate(rows) if rows else np.zeros(0, np.int32)
+    passage_words = len(vocabulary)
+    with tempfile.TemporaryDirectory() as folder:
+        build_bm25(terms, lengths, passage_words, Path(folder), *PASSAGE_BM25)
+        retriever = load_bm25(Path(folder))
+        for question in questions:
+            ids = np.unique(vocabulary.number(words(question, language)))
+            ids = ids[ids < passage_words]
+            if not len(ids):
+                yield np.zeros(0, np.intp)
+                continue
+            scores = bm25_scores(retriever, ids)
+            best = best_sentences(scores, depth)
+            yield best[scores[best] > 0]

@@ -22,7 +22,7 @@ from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.files import append_jsonl, byte_lines, drop_torn_line, need, need_id, read_jsonl
 from oreqa.index.search import Index
-from oreqa.mining.passages import bm25_passages
+from oreqa.mining.negatives import bm25_passages
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.graph.windows import Text
 from oreqa.models.reader.reader import CHUNK, Reader

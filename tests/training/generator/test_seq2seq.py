@@ -15,8 +15,7 @@ from oreqa.models.generator.generator import QuestionGenerator
 from oreqa.models.generator.inputs import MarkedAnswer
 from oreqa.training.generator.examples import GeneratorExample, generator_examples
 from oreqa.training.generator.recipe import GeneratorRecipe
-from oreqa.training.generator.seq2seq import seq2seq_collate, start_seq2seq
-from oreqa.training.generator.train import train_generator
+from oreqa.training.generator.train import seq2seq_collate, start_seq2seq, train_generator
 from oreqa.training.recipes import load_recipe
 
 pytestmark = [pytest.mark.train, pytest.mark.slow]

@@ -27,9 +27,8 @@ from oreqa.training.loop import TensorBatch  # noqa: E402
 from oreqa.training.recipes import load_recipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.retriever.collator import RetrieverCollator  # noqa: E402
-from oreqa.training.retriever.cross_side import CrossAttention, CrossSide, start_cross  # noqa: E402
 from oreqa.training.retriever.loss import PASSAGE_WEIGHT  # noqa: E402
-from oreqa.training.retriever.model import RetrieverModel  # noqa: E402
+from oreqa.training.retriever.model import CrossAttention, CrossSide, RetrieverModel, start_cross  # noqa: E402
 from oreqa.training.retriever.recipe import RetrieverRecipe  # noqa: E402
 from oreqa.training.retriever.start import start_encoder  # noqa: E402
 from oreqa.training.retriever.train import train_retriever  # noqa: E402

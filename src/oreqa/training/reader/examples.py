@@ -10,7 +10,7 @@ import torch
 
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import Question, readable_title, split_articles
-from oreqa.mining.passages import bm25_passages
+from oreqa.mining.negatives import bm25_passages
 from oreqa.models.graph.windows import Tokens, Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs
 from oreqa.progress import Advance, ignore

@@ -2,14 +2,115 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from safetensors.torch import save_file
 from torch import Tensor, nn
+from transformers import BertConfig
+from transformers.activations import ACT2FN
 
-from oreqa.models.encoder.module import DualEncoder
-from oreqa.training.retriever.cross_side import CrossSide, start_cross
+from oreqa.files import write_json
+from oreqa.models.encoder.module import DualEncoder, Tower
+from oreqa.models.names import CROSS
 from oreqa.training.retriever.variational import VariationalDecoders
+
+_KIND = "cross-encoder of an alignment"
+"""What a saved one says that it is."""
+
+HEADS = 12
+"""Attention heads, or fewer where the width is not a multiple."""
+
+
+class CrossAttention(nn.Module):  # type: ignore[misc]
+    """Refines the states of one text by the tokens of another (Wang et al. 2021, section 3.3, Eq. 2 to 4).
+
+    As printed, the other text's tokens ask, and the text's own are keys and values: the result has a row for each token of
+    the other.
+    """
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.heads = next(heads for heads in range(HEADS, 0, -1) if width % heads == 0)
+        self.query, self.key, self.value, self.output = (nn.Linear(width, width, bias=False) for _ in range(4))
+        self.inner, self.outer = nn.Linear(width, config.intermediate_size), nn.Linear(config.intermediate_size, width)
+        self.activation = ACT2FN[config.hidden_act]
+        self.norm = nn.LayerNorm(width, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, states: Tensor, is_token: Tensor, others: Tensor) -> Tensor:
+        """``LayerNorm(H' + FFN(H'))``, ``[B, M, width]``, of the text's ``states`` ``[B, N, width]``, of which ``is_token``
+        (bool, ``[B, N]``) are no padding, and the other's, ``[B, M, width]``."""
+        query, key, value = (
+            layer(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for layer, x in ((self.query, others), (self.key, states), (self.value, states))
+        )
+        attended = nn.functional.scaled_dot_product_attention(query, key, value, is_token[:, None, None])
+        refined = self.output(attended.transpose(1, 2).flatten(2))
+        return self.norm(refined + self.dropout(self.outer(self.activation(self.inner(refined)))))
+
+
+class CrossSide(nn.Module):  # type: ignore[misc]
+    """An encoder of its own for the questions and answers of a batch, whose tokens then attend to each other's."""
+
+    def __init__(self, config: BertConfig, normalise: bool) -> None:
+        super().__init__()
+        self.tower = Tower(config)
+        self.attention = CrossAttention(config)
+        self.normalise = normalise
+
+    def forward(self, questions: dict[str, Tensor], passages: dict[str, Tensor], rows: Tensor, outputs: Tensor) -> Tensor:
+        """The vectors of ``B`` questions and of their answers, ``[B, 2, D]``.
+
+        ``questions`` and ``passages`` are the dual encoder's inputs; the answer to each question is the ``outputs``'th
+        (``[B]``) of the passage in its row (``rows``, ``[B]``).
+        """
+        states, pool = self._tokens(questions, torch.arange(len(rows), device=rows.device), torch.zeros_like(rows))
+        answer_states, answer_pool = self._tokens(passages, rows, outputs)
+        of_question = self.attention(states, pool > 0, answer_states)
+        of_answer = self.attention(answer_states, answer_pool > 0, states)
+        vectors = torch.cat(
+            [self.tower.pooled(of_question, answer_pool[:, None]), self.tower.pooled(of_answer, pool[:, None])], 1
+        ).float()
+        return nn.functional.normalize(vectors, dim=-1) if self.normalise else vectors
+
+    def _tokens(self, inputs: dict[str, Tensor], rows: Tensor, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """The states of the tokens that belong to an output of a row, ``[B, N, width]``, and their pooling weights
+        ``[B, N]``, which are 0 for padding."""
+        states = self.tower.states(inputs["input_ids"], inputs["attention_mask"], inputs["token_type_ids"])
+        pool = inputs["pool"][rows, outputs]
+        longest = int((pool > 0).sum(1).max())
+        places = (pool > 0).to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :longest]
+        tokens = states[rows[:, None], places]
+        return tokens, pool.gather(1, places)
+
+
+def start_cross(model: DualEncoder) -> CrossSide:
+    """A cross-encoder whose encoder begins as the dual encoder's of passages, and whose attention is new."""
+    cross = CrossSide(model.config, model.normalise)
+    cross.tower.load_state_dict(model.passages.state_dict())
+    for name, weight in model.passages.named_parameters():
+        cross.tower.get_parameter(name).requires_grad_(weight.requires_grad)
+    std = model.config.initializer_range
+    for layer in cross.attention.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.normal_(layer.weight, std=std)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+    return cross
+
+
+def save_cross(cross: CrossSide, out: Path) -> None:
+    """Write the cross-encoder's weights and settings into the folder ``cross`` of the model's."""
+    folder = out / CROSS
+    folder.mkdir(exist_ok=True)
+    save_file(
+        {name: value.detach().contiguous() for name, value in cross.state_dict().items()}, folder / "model.safetensors"
+    )
+    config = cross.tower.bert.config.to_dict()
+    write_json(folder / "config.json", config | {"oreqa": {**config["oreqa"], "kind": _KIND}})
 
 
 class RetrieverModel(nn.Module):  # type: ignore[misc]

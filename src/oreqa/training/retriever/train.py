@@ -22,11 +22,10 @@ from oreqa.training.batches import in_a_row
 from oreqa.training.loop import EarlyStopping
 from oreqa.training.losses import RETRIEVER_LOSSES
 from oreqa.training.retriever.collator import RetrieverCollator
-from oreqa.training.retriever.cross_side import save_cross
 from oreqa.training.retriever.dev import dev_score, passage_vectors
 from oreqa.training.retriever.examples import PairPool, RetrieverExample, by_passage
 from oreqa.training.retriever.loss import PASSAGE_WEIGHT, RetrievalLoss
-from oreqa.training.retriever.model import start_model
+from oreqa.training.retriever.model import save_cross, start_model
 from oreqa.training.retriever.recipe import RetrieverRecipe
 from oreqa.training.retriever.rounds import PassageClusters, RetrieverRounds
 from oreqa.training.retriever.save import save_encoder
