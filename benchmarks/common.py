@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import statistics
 import subprocess
@@ -14,9 +15,13 @@ from typing import Any
 
 from oreqa.datasets.paragraphs import Paragraph, load_squad
 from oreqa.files import write_json
+from oreqa.models.names import find_model, model_fingerprint
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
+
+TRAINED = frozenset(("squad-train-pieces", "qed-nq-train", "afriqa-en", "fairytaleqa", "timeqa-human"))
+"""Sets that the packaged encoders are trained on, but for the held-out tenth of their articles."""
 
 # Benchmarks share crashes, forks and tiny models with the tests.
 sys.path.append(str(ROOT / "tests" / "support"))
@@ -121,6 +126,15 @@ def commit(*folders: Path) -> str:
     status = [*git, "status", "--porcelain", "--", *(str(folder.resolve()) for folder in folders)]
     changed = subprocess.run(status, capture_output=True, text=True).stdout.strip()
     return f"{name}-dirty" if changed else name or "unknown"
+
+
+def kept_folder(work: Path, *models: str | Path, settings: Sequence[object] = ()) -> Path:
+    """The part of ``work`` that belongs to these models as they are now, and to these settings: what others have read is not
+    taken for theirs."""
+    fingerprints = "-".join([*(model_fingerprint(find_model(model)) for model in models), *map(str, settings)])
+    folder = work / hashlib.sha256(fingerprints.encode()).hexdigest()[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def write_result(file: Path, result: Mapping[str, object]) -> None:

@@ -32,9 +32,8 @@ from oreqa.models.reader.reader import Reader
 from oreqa.provenance import data_hash
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import report
+from common import kept_folder, report
 from support.answer_rows import COMBINATION, answer_all, is_right, ranked
-from support.kept import kept_folder
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "reranker.toml"
 BASE = "M = 6, marked"

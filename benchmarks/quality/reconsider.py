@@ -34,9 +34,8 @@ from oreqa.models.reader.reader import Reader
 from oreqa.provenance import data_hash
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import report
+from common import kept_folder, report
 from support.answer_rows import RERANKED, answer_all, is_right, ranked
-from support.kept import kept_folder
 
 SETS = {
     "squad-v1.1-dev": "squad/squad-v1.1-dev.json.gz",

@@ -31,10 +31,9 @@ from oreqa.models.names import CLASSIFIER, RERANKER, find_model, model_fingerpri
 from oreqa.models.reader.reader import Reader
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from common import ROOT, report
+from common import ROOT, kept_folder, report
 from support.answer_rows import COMBINATION, RETRIEVAL, SELECTION, answer_all, is_right, ranked
 from support.calibration import Features, fit, probabilities, right_threshold, summary
-from support.kept import kept_folder
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
 TESTED = ("squad-v2.0-dev", "squadshifts-reddit")

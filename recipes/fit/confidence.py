@@ -33,10 +33,8 @@ from oreqa.index.store import Settings
 from oreqa.models.fitted import Calibration, ReplacedEncoder, fitted_file, write_fitted
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from common import write_result
+from common import TRAINED, kept_folder, write_result
 from support.calibration import Features, best_threshold, fit, probabilities, summary
-from support.kept import kept_folder
-from support.trained import TRAINED
 
 FITTED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "fairytaleqa", "covidqa-passages", "timeqa-human")
 NAMES = ("sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "margin")

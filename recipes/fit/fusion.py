@@ -35,9 +35,7 @@ from oreqa.models.fitted import fitted_file, write_fitted
 from oreqa.models.names import find_model, model_fingerprint
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from common import write_result
-from support.kept import kept_folder
-from support.trained import TRAINED
+from common import TRAINED, kept_folder, write_result
 
 SETS = {
     "squad-train-pieces": 1500,

@@ -34,14 +34,13 @@ def reranked_hits(
     questions: Sequence[str],
     hits: Sequence[Sequence[Hit]],
     depth: int,
-    weight: float | None = None,
 ) -> list[list[Hit]]:
     """Re-rank the first ``depth`` hits of each question by ``score + weight * log p``, which becomes their score.
 
-    The other hits follow in their order, with scores lowered by a constant. ``weight`` of None is the weight fitted for the
-    classifier. ``Hit.scores`` then hold p as ``hit_probability``, and the score before as ``before_hit_reranker``.
+    The other hits follow in their order, with scores lowered by a constant. ``weight`` is the one fitted for the classifier.
+    ``Hit.scores`` then hold p as ``hit_probability``, and the score before as ``before_hit_reranker``.
     """
-    weight = rerank_weight(classifier) if weight is None else weight
+    weight = rerank_weight(classifier)
     logits = classifier.score(questions, [[hit_candidate(hit) for hit in of_question[:depth]] for of_question in hits])
     reranked = []
     for retrieved, of_question in zip(hits, logits, strict=True):

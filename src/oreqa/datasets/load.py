@@ -99,9 +99,9 @@ def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaT
     return need_questions(build_reqa(split_articles(load_paragraphs(path))[held_out]), f"{path}, {where}")
 
 
-def load_training_pairs(path: Path, split: str = "train", held_out: bool = False) -> list[Pair]:
+def load_training_pairs(path: Path) -> list[Pair]:
     """The pairs of a pair file, gold and silver, or the gold pairs of a task (``load_task``).
 
     Raises InputError that names what cannot be read.
     """
-    return list(load_pairs(path)) if data_kind(path) == "pairs" else gold_pairs(load_task(path, split, held_out))
+    return list(load_pairs(path)) if data_kind(path) == "pairs" else gold_pairs(load_task(path))

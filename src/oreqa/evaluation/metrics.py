@@ -14,6 +14,8 @@ from oreqa.arrays import Flags, Reals
 
 CUTOFFS = (1, 5, 10, 20, 100)
 
+CALIBRATION_BINS, RESAMPLES = 10, 10_000
+
 
 def gold_ranks(scores: Reals, gold: Sequence[int]) -> list[float]:
     """Ranks, from 1, of the gold candidates among all ``scores``; equal scores share their mean rank."""
@@ -89,22 +91,19 @@ def best_threshold(scores: Reals, labels: Flags) -> float:
     return float("inf") if best == 0 else float(scores[order][ends[best - 1]])
 
 
-def calibration_error(probabilities: Reals, labels: Flags, bins: int = 10) -> float:
-    """Expected calibration error over ``bins`` of equal width."""
-    return float(sum(row.share * abs(row.confidence - row.accuracy) for row in calibration(probabilities, labels, bins)))
+def calibration_error(probabilities: Reals, labels: Flags) -> float:
+    """Expected calibration error over ``CALIBRATION_BINS`` of equal width."""
+    return float(sum(row.share * abs(row.confidence - row.accuracy) for row in calibration(probabilities, labels)))
 
 
-def calibration(probabilities: Reals, labels: Flags, bins: int = 10) -> list[Bin]:
+def calibration(probabilities: Reals, labels: Flags) -> list[Bin]:
     """The bins of equal width that are not empty, from the least probable on."""
-    numbers = np.minimum((probabilities * bins).astype(int), bins - 1)
+    numbers = np.minimum((probabilities * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
     rows = []
     for number in np.unique(numbers):
         inside = numbers == number
         rows.append(Bin(float(inside.mean()), float(probabilities[inside].mean()), float(labels[inside].mean())))
     return rows
-
-
-RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, slots=True)

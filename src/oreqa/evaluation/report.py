@@ -172,13 +172,13 @@ def _row(name: str, figures: Mapping[str, Any], shown: Sequence[str], kind: str)
     return f'<tr class="{kind}"><td>{escape(name)}</td>{cells}</tr>'
 
 
-def _failures(results: Sequence[QuestionResult], count: int = 20) -> str:
-    """Questions that were answered wrong, or whose first gold is not on top, evenly spread over all such questions."""
+def _failures(results: Sequence[QuestionResult]) -> str:
+    """20 questions that were answered wrong, or whose first gold is not on top, evenly spread over all such questions."""
     failed = [result for result in results if not result.metrics.get("right", result.ranks[0] <= 1)]
     if not failed:
         return "<p>None.</p>"
     rows = []
-    for result in failed[:: max(1, len(failed) // count)][:count]:
+    for result in failed[:: max(1, len(failed) // 20)][:20]:
         first = result.texts[0] if result.texts else "nothing"
         if result.answers or "refused" in result.metrics:
             said = result.answers[0][0] if result.answers else "refused"

@@ -79,13 +79,13 @@ class ExactVectors:
 class FaissVectors:
     """An approximate FAISS index opened for reading."""
 
-    def __init__(self, path: Path, probes: int = 20) -> None:
+    def __init__(self, path: Path) -> None:
         import faiss
 
         self._index = cast(Any, faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC))
         inner: Any = faiss.downcast_index(self._index.index)
         if isinstance(inner, faiss.IndexIVF):
-            inner.nprobe = min(probes, inner.nlist)
+            inner.nprobe = min(20, inner.nlist)
             inner.make_direct_map()
         elif isinstance(inner, faiss.IndexHNSW):
             inner.hnsw.efSearch = 128

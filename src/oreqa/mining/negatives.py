@@ -17,7 +17,7 @@ from oreqa.core import Mode
 from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
 from oreqa.datasets.reqa import ReqaTask, draw_questions
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.defaults import DEFAULT_ENCODER, LANGUAGE
 from oreqa.files import write_jsonl
 from oreqa.index.lexical import Vocabulary, bm25_scores, build_bm25, load_bm25, words
 from oreqa.index.passages import index_folder, index_passages, sentence_rows
@@ -101,13 +101,11 @@ def best_candidates(task: ReqaTask, index: Index, mode: Mode, depth: int) -> Ite
         yield best_sentences(scores[rows], depth)
 
 
-def bm25_passages(
-    questions: Sequence[str], passages: Sequence[str], depth: int, language: str = "en"
-) -> Iterator[NDArray[np.intp]]:
+def bm25_passages(questions: Sequence[str], passages: Sequence[str], depth: int) -> Iterator[NDArray[np.intp]]:
     """For each question the numbers of its ``depth`` best passages by BM25, best first and equal ones in their order;
     passages without a word of the question are left out."""
     vocabulary = Vocabulary()
-    rows = [vocabulary.number(words(passage, language)) for passage in passages]
+    rows = [vocabulary.number(words(passage, LANGUAGE)) for passage in passages]
     lengths = np.array([len(row) for row in rows], np.int64)
     terms = np.concatenate(rows) if rows else np.zeros(0, np.int32)
     passage_words = len(vocabulary)
@@ -115,7 +113,7 @@ def bm25_passages(
         build_bm25(terms, lengths, passage_words, Path(folder), *PASSAGE_BM25)
         retriever = load_bm25(Path(folder))
         for question in questions:
-            ids = np.unique(vocabulary.number(words(question, language)))
+            ids = np.unique(vocabulary.number(words(question, LANGUAGE)))
             ids = ids[ids < passage_words]
             if not len(ids):
                 yield np.zeros(0, np.intp)

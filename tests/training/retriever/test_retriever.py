@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from oreqa.datasets.load import load_task, load_training_pairs  # noqa: E402
-from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
+from oreqa.datasets.pairs import Candidate, Pair, gold_pairs, pair_row  # noqa: E402
 from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.evaluation.metrics import gold_ranks  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
@@ -168,7 +168,7 @@ def test_pair_files_and_beir_folders_are_read(squad_file: Path, tmp_path: Path) 
     from oreqa.datasets.beir import Beir, Entry, save_beir
 
     gold = load_training_pairs(squad_file)
-    held = load_training_pairs(squad_file, held_out=True)
+    held = gold_pairs(load_task(squad_file, held_out=True))
     assert len(gold) + len(held) == 48
     assert not {p.positive.context for p in gold} & {p.positive.context for p in held}
     path = tmp_path / "pairs.jsonl"
@@ -176,7 +176,7 @@ def test_pair_files_and_beir_folders_are_read(squad_file: Path, tmp_path: Path) 
     assert load_training_pairs(path) == gold
     task = Beir((Entry("1", "t", "one"), Entry("2", "", "two")), {"q": "which"}, {"q": {"1": 1, "2": 0}})
     save_beir(tmp_path / "b", task, "train")
-    assert load_training_pairs(tmp_path / "b", "train") == [Pair("which", Candidate("one", "one", "t"))]
+    assert load_training_pairs(tmp_path / "b") == [Pair("which", Candidate("one", "one", "t"))]
 
 
 def test_training_stops_when_dev_no_longer_gains_and_keeps_the_best(
