@@ -28,8 +28,8 @@ def test_a_folder_with_input_types_loads_in_sentence_transformers(tiny: Path, tm
     from sentence_transformers import SentenceTransformer
 
     from oreqa.models.encoder.module import QUERY_TOKEN_TYPE
+    from oreqa.training.backbone import start_encoder
     from oreqa.training.retriever.save import save_encoder
-    from oreqa.training.retriever.start import start_encoder
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": QUERY_TOKEN_TYPE, "projection": None}
     model = start_encoder(tiny, settings, 0.0)
@@ -51,8 +51,8 @@ def two_encoders(tiny: Path, folder: Path, projection: int | None = 8) -> Path:
     """A folder of two encoders with different weights."""
     import torch
 
+    from oreqa.training.backbone import start_encoder
     from oreqa.training.retriever.save import save_encoder
-    from oreqa.training.retriever.start import start_encoder
 
     torch.manual_seed(0)
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": projection}
@@ -178,8 +178,8 @@ def test_a_router_among_other_modules_and_missing_weights_are_refused(pair: Path
 
 @pytest.mark.train
 def test_two_encoders_go_on_as_two_and_keep_their_projections(tiny: Path, pair: Path, tmp_path: Path) -> None:
+    from oreqa.training.backbone import start_encoder
     from oreqa.training.retriever.save import save_encoder
-    from oreqa.training.retriever.start import start_encoder
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": 8}
     model = start_encoder(pair, {**settings, "towers": "separate"}, 0.0)

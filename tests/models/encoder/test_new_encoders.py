@@ -19,9 +19,8 @@ torch = pytest.importorskip("torch")
 
 from oreqa.models.encoder.module import CELLS, QUERY_TOKEN_TYPE  # noqa: E402
 from oreqa.models.reader.module import BertReader  # noqa: E402
-from oreqa.training.backbone import start_bert  # noqa: E402
+from oreqa.training.backbone import start_bert, start_encoder  # noqa: E402
 from oreqa.training.retriever.save import save_encoder  # noqa: E402
-from oreqa.training.retriever.start import start_encoder  # noqa: E402
 
 pytestmark = pytest.mark.train
 

@@ -23,6 +23,7 @@ from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignm
 from oreqa.losses.retrieval import weighted_softmax  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.names import model_fingerprint  # noqa: E402
+from oreqa.training.backbone import start_encoder  # noqa: E402
 from oreqa.training.loop import TensorBatch  # noqa: E402
 from oreqa.training.recipes import load_recipe  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
@@ -30,7 +31,6 @@ from oreqa.training.retriever.collator import RetrieverCollator  # noqa: E402
 from oreqa.training.retriever.loss import PASSAGE_WEIGHT  # noqa: E402
 from oreqa.training.retriever.model import CrossAttention, CrossSide, RetrieverModel, start_cross  # noqa: E402
 from oreqa.training.retriever.recipe import RetrieverRecipe  # noqa: E402
-from oreqa.training.retriever.start import start_encoder  # noqa: E402
 from oreqa.training.retriever.train import train_retriever  # noqa: E402
 
 pytestmark = pytest.mark.train

@@ -19,7 +19,7 @@ SUPPORT = Path(__file__).parents[2] / "support"
 
 def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import oreqa.training.retriever.loss as retriever_loss
-    from oreqa.training.retriever.start import start_encoder
+    from oreqa.training.backbone import start_encoder
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     model = start_encoder(tiny, settings, 0.0).eval()
@@ -56,7 +56,7 @@ def test_passages_of_unlike_length_are_encoded_apart(squad_file: Path, tiny: Pat
     ids=["softmax", "soft labels", "two encoders", "alignment", "alignment and soft labels", "alignment of a GRU"],
 )
 def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: dict[str, object]) -> None:
-    from oreqa.training.retriever.start import start_encoder
+    from oreqa.training.backbone import start_encoder
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     settings |= {"towers": keys.get("towers", "shared"), "hops": keys.get("hops"), "joining": "averaged"}
@@ -85,7 +85,7 @@ def test_gradient_caching_changes_nothing(squad_file: Path, tiny: Path, keys: di
 @pytest.mark.parametrize("keys", [{}, {"alignment": {"ramp_epochs": 0}}], ids=["alone", "alignment"])
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, device: str, keys: dict[str, object]) -> None:
-    from oreqa.training.retriever.start import start_encoder
+    from oreqa.training.backbone import start_encoder
 
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU here")
@@ -117,7 +117,7 @@ def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, devi
 
 
 def test_a_batch_that_fits_into_a_chunk_is_encoded_once(squad_file: Path, tiny: Path) -> None:
-    from oreqa.training.retriever.start import start_encoder
+    from oreqa.training.backbone import start_encoder
 
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": None}
     pairs = load_training_pairs(squad_file)[:6]
@@ -138,7 +138,7 @@ GLOO = """
 import sys, torch, json, random
 from pathlib import Path
 from dataclasses import replace
-from oreqa.training.retriever.start import start_encoder
+from oreqa.training.backbone import start_encoder
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.datasets.load import load_training_pairs
 from oreqa.training.retriever.recipe import RetrieverRecipe

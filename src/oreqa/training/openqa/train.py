@@ -28,7 +28,7 @@ from oreqa.models.reader.module import BertReader
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import match_pattern, normalize_answer
-from oreqa.training.backbone import check_positions, start_bert
+from oreqa.training.backbone import check_positions, start_bert, start_encoder
 from oreqa.training.distributed import in_turn
 from oreqa.training.loop import EarlyStopping
 from oreqa.training.losses import OPENQA_LOSSES
@@ -37,7 +37,6 @@ from oreqa.training.openqa.loss import OpenQALossOfBatch, OpenQAModel, QuestionC
 from oreqa.training.openqa.recipe import OpenQARecipe
 from oreqa.training.retriever.dev import current_encoder
 from oreqa.training.retriever.save import save_encoder
-from oreqa.training.retriever.start import start_encoder
 from oreqa.training.trainer import copy_tokenizer, dev_folder, evaluated, fit, silence_transformers
 
 LAMBDAS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)

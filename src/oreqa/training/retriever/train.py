@@ -17,7 +17,7 @@ from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder
 from oreqa.models.names import find_model
 from oreqa.progress import Progress, no_progress, show
-from oreqa.training.backbone import check_positions
+from oreqa.training.backbone import check_positions, start_encoder
 from oreqa.training.batches import in_a_row
 from oreqa.training.loop import EarlyStopping
 from oreqa.training.losses import RETRIEVER_LOSSES
@@ -29,7 +29,6 @@ from oreqa.training.retriever.model import save_cross, start_model
 from oreqa.training.retriever.recipe import RetrieverRecipe
 from oreqa.training.retriever.rounds import PassageClusters, RetrieverRounds
 from oreqa.training.retriever.save import save_encoder
-from oreqa.training.retriever.start import start_encoder
 from oreqa.training.trainer import checkpoints_of, epoch_batches, fit, silence_transformers, uses_bf16
 
 CLUSTER_BATCHES = 8
