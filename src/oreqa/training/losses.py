@@ -69,7 +69,7 @@ OPENQA_LOSSES = {
 """Of ``losses.open_retrieval.OpenQAScores``."""
 
 EXTRACTOR_LOSSES = {
-    "softmax": Loss("extraction:span_softmax"),
-    "cross_entropy": Loss("extraction:span_cross_entropy", ("negatives",)),
+    "softmax": Loss("generation:span_softmax"),
+    "cross_entropy": Loss("generation:span_cross_entropy", ("negatives",)),
 }
 """Of the scores of a batch's spans, which of them are allowed, and which were asked about."""
