@@ -6,33 +6,16 @@ from pathlib import Path
 import pytest
 
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.evaluation.metrics import question_metrics
 from oreqa.evaluation.open_scores import (
     Prediction,
     score_replies,
 )
 from oreqa.evaluation.report import published_rows, write_report
-from oreqa.evaluation.runs import QuestionResult
 from oreqa.provenance import data_hash
 
 HEARTS = OpenQuestion("1", "How many hearts?", ("three", "3 hearts"), document="octopus.md", collection="sea", kind="fact")
 NOTHING = OpenQuestion("2", "How many ears?", (), collection="sea", kind="unanswerable")
 YEAR = OpenQuestion("3", "When?", (), r"19\d\d", collection="war", kind="fact")
-
-
-def results(ranks: list[list[float]]) -> list[QuestionResult]:
-    return [
-        QuestionResult(
-            str(i),
-            f"<b>question</b> {i}?",
-            question_metrics(r),
-            ["1"],
-            r,
-            [("c 1", 2.0), ("c2", 1.0)],
-            ["<i>text</i>"],
-        )
-        for i, r in enumerate(ranks)
-    ]
 
 
 def test_the_report_lists_what_was_answered_wrong(tmp_path: Path) -> None:
