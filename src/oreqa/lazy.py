@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-_IMPORT = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
 
 
 def lazy_names(
@@ -16,11 +14,12 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose ``__init__.py`` is this ``file``.
 
-    The file lists its names once, for type checkers: lines ``from MODULE import NAME as NAME`` under ``if TYPE_CHECKING:``.
+    The file lists its names once, for type checkers, as ``from MODULE import NAME as NAME`` under ``if TYPE_CHECKING:``.
     Packages in it (``from PACKAGE import NAME as NAME``) are not in ``__all__``. ``others`` are names that the file itself
     defines; ``check`` is called before an import.
     """
-    homes = {name: module for module, name in _IMPORT.findall(Path(file).read_text(encoding="utf-8"))}
+    imports = (node for node in ast.walk(ast.parse(Path(file).read_bytes())) if isinstance(node, ast.ImportFrom))
+    homes = {a.name: str(node.module) for node in imports for a in node.names if a.asname == a.name}
 
     def get(name: str) -> Any:
         if name not in homes:
