@@ -76,6 +76,11 @@ class TextBuilder:
         self._end_page()
         self._page = (name, words)
 
+    @property
+    def length(self) -> int:
+        """Length of the text so far, in characters."""
+        return self._length
+
     def add_page(self, page: PageWords) -> None:
         """Add a page whose words the reader counted itself, for formats whose paragraphs span pages."""
         self._pages.append(page)

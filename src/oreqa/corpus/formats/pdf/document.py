@@ -26,6 +26,16 @@ _OBJECTS = 1000
 """Most objects of a page that are examined for pictures."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The part of a document's text, from ``start`` on, that is the first ``length`` characters of a page's line."""
+
+    start: int
+    page: int
+    line: int
+    length: int
+
+
 @dataclass(slots=True)
 class _Pages:
     """A PDF's content, by page: lines, word counts, whether there are pictures, and heights in points."""
@@ -41,8 +51,13 @@ def read_pdf(data: bytes, path: Path) -> Document:
 
     Raises DocumentError if it is encrypted or damaged.
     """
+    return trace_pdf(data, path)[0]
+
+
+def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
+    """Read a PDF as ``read_pdf`` does, and return with it the lines that its text is made of, in text order."""
     try:
-        pdf = _open_pdf(data)
+        pdf = open_pdf(data)
         try:
             pages = _read_pages(pdf)
             outline = read_outline(pdf)
@@ -58,7 +73,7 @@ def read_pdf(data: bytes, path: Path) -> Document:
     _clear_mono(lines)
     headings = outline_headings(outline, lines) if outline else numbered_headings(lines)
     builder = TextBuilder(path)
-    read = _build(builder, lines, headings)
+    read, stretches = _build(builder, lines, headings)
     for number, page in enumerate(pages.lines):
         if not pages.words[number] and not pages.pictures[number]:
             continue
@@ -69,10 +84,10 @@ def read_pdf(data: bytes, path: Path) -> Document:
         builder.add_page(PageWords(_name(number), pages.words[number], read[number], dict(reasons)))
     if title == path.stem:
         title = ""
-    return builder.document(title or biggest_line(lines))
+    return builder.document(title or biggest_line(lines)), stretches
 
 
-def _open_pdf(data: bytes) -> pdfium.PdfDocument:
+def open_pdf(data: bytes) -> pdfium.PdfDocument:
     """Open a PDF. Raises DocumentError if ``data`` is encrypted with a password or is not a PDF."""
     try:
         pdf = pdfium.PdfDocument(data)
@@ -99,7 +114,7 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
         else:
             text = page.get_textpage()
             height = page.get_height()
-            lines = page_lines(page, text, number)
+            lines = [line for line, _ in page_lines(page, text, number)]
             # PDFium's own text of the page; its character for a hyphen at a line's end is not a word boundary
             words = count_words(text.get_text_bounded().replace("\x02", ""))
             pictures = bool(words) or _shows_pictures(page)
@@ -141,10 +156,13 @@ def _clear_mono(pages: Sequence[Sequence[Line]]) -> None:
                 line.mono = False
 
 
-def _build(builder: TextBuilder, pages: Sequence[Sequence[Line]], headings: Sequence[Heading]) -> list[int]:
-    """Add headings and paragraphs. Returns the number of words read from each page."""
+def _build(
+    builder: TextBuilder, pages: Sequence[Sequence[Line]], headings: Sequence[Heading]
+) -> tuple[list[int], list[Stretch]]:
+    """Add headings and paragraphs. Returns the number of words read from each page, and the lines of the text."""
     words = words_of(line for page in pages for line in page)
     read = [0] * len(pages)
+    stretches: list[Stretch] = []
     for heading, lines in _sections(pages, headings):
         if heading is not None:
             builder.add_heading(heading.level, heading.text, _name(heading.page))
@@ -153,11 +171,13 @@ def _build(builder: TextBuilder, pages: Sequence[Sequence[Line]], headings: Sequ
         for block in split_blocks(lines):
             text, starts = join(block.lines, words)
             firsts = [starts[0], *(b for a, b in pairwise(starts) if b[1].page != a[1].page)]
-            ends = [*(start for start, _ in firsts[1:]), len(text)]
-            for (start, line), end in zip(firsts, ends, strict=True):
+            ends = [*(start for start, _, _ in firsts[1:]), len(text)]
+            for (start, line, _), end in zip(firsts, ends, strict=True):
                 read[line.page] += count_words(text[start:end])
-            builder.add_block(text, [Place(start, _name(line.page)) for start, line in firsts], joined=block.joined)
-    return read
+            builder.add_block(text, [Place(start, _name(line.page)) for start, line, _ in firsts], joined=block.joined)
+            begin = builder.length - len(text)
+            stretches += [Stretch(begin + start, line.page, line.number, length) for start, line, length in starts]
+    return read, stretches
 
 
 def _sections(pages: Sequence[Sequence[Line]], headings: Sequence[Heading]) -> Iterator[tuple[Heading | None, list[Line]]]:

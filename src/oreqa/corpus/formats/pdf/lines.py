@@ -83,8 +83,8 @@ def clean_character(code: int) -> str:
     return "" if unicodedata.category(char) in _INVISIBLE else char
 
 
-def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> list[Line]:
-    """Return the lines of page ``number``, from 0, in file order."""
+def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> list[tuple[Line, list[int]]]:
+    """Return the lines of page ``number``, from 0, in file order, each with PDFium's index of every character."""
     codes, boxes = _characters(text)
     rotation = page.get_rotation()
     width, height = page.get_size()
@@ -111,7 +111,7 @@ def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> l
             lines.append(line)
     for place, (line_of_page, _) in enumerate(lines):
         line_of_page.number = place
-    return [line_of_page for line_of_page, _ in lines]
+    return lines
 
 
 def _characters(text: pdfium.PdfTextPage) -> tuple[list[int], list[Box]]:

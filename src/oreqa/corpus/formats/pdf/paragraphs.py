@@ -149,10 +149,10 @@ def _broken_word(text: str) -> str:
 _CONJUNCTIONS = {"and", "or", "to", "und", "oder", "bzw", "et", "ou"}
 
 
-def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[int, Line]]]:
-    """Join a paragraph's lines. Returns its text, and each line with its offset there."""
+def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[int, Line, int]]]:
+    """Join a paragraph's lines. Returns its text, and each line with its offset and its number of characters there."""
     pieces: list[str] = []
-    starts: list[tuple[int, Line]] = []
+    starts: list[tuple[int, Line, int]] = []
     length = 0
     for at, line in enumerate(lines):
         text = line.text
@@ -164,7 +164,7 @@ def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[in
             if _is_whole(broken, rest[0], line.hyphen, words, text):
                 text = text[:-1]
             gap = ""
-        starts.append((length, line))
+        starts.append((length, line, len(text)))
         pieces += [text, gap]
         length += len(text) + len(gap)
     return "".join(pieces), starts
