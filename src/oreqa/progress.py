@@ -35,7 +35,7 @@ def show(progress: Progress, name: str, total: int | None = None) -> AbstractCon
 
     Raises InputError for a ``progress`` of another kind, such as a function that is called with a number.
     """
-    refusal = "progress is called with a stage's name and total, and returns a context, as oreqa.progress.no_progress does"
+    refusal = "progress takes a function of a stage's name and total that returns a context manager; leave it out to show nothing"
     try:
         inspect.signature(progress).bind(name, total)
     except (TypeError, ValueError):

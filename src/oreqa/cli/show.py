@@ -31,10 +31,10 @@ def show(
     index: Option.index,
     start: Annotated[
         int | None,
-        typer.Argument(metavar="START", min=0, help="Only the passages from this character on.", show_default=False),
+        typer.Argument(metavar="START", min=0, help="With END: only the passages that hold this stretch.", show_default=False),
     ] = None,
     end: Annotated[
-        int | None, typer.Argument(metavar="END", min=0, help="The character behind the last.", show_default=False)
+        int | None, typer.Argument(metavar="END", min=0, help="The character after the last.", show_default=False)
     ] = None,
     as_json: Option.as_json = False,
 ) -> None:

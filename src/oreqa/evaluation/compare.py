@@ -67,10 +67,13 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
     if a.summary.get("task") == b.summary.get("task") == "reqa" and not _asked_the_same(a, b, ids):
         raise InputError(
             f"{a.name} and {b.name} asked different questions: make both with the same "
-            "--held-out, --min-questions, --questions and --seed"
+            "--held-out, --min-questions, --draw and --seed"
         )
     first, second = a.questions[ids[0]], b.questions[ids[0]]
     metrics = [name for name, value in first.items() if name in second and _is_metric(name, value, a, b)]
+    if not metrics:
+        tasks = [run.summary.get("task") for run in (a, b)]
+        raise InputError(f"{a.name} and {b.name} have no metric in common: they are runs of {tasks[0]} and {tasks[1]}")
     values = {name: [[run.questions[i][name] for i in ids] for run in (a, b)] for name in metrics}
     means = {name: (_percent(of_a), _percent(of_b)) for name, (of_a, of_b) in values.items()}
     differences = {name: paired_difference(of_a, of_b, seed) for name, (of_a, of_b) in values.items()}
