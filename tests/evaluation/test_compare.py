@@ -124,3 +124,11 @@ def test_a_comparison_as_files(tmp_path: Path) -> None:
     assert first == second
     assert first["error_shares"]["only_b"] == 10
     assert first["won"] == [row]
+
+
+def test_runs_without_a_common_metric_are_not_compared(tmp_path: Path) -> None:
+    save(tmp_path / "a", [[1], [2]])
+    a = load_run(tmp_path / "a")
+    openqa = Run("b", {**a.summary, "task": "openqa"}, {key: {"em": 1.0} for key in a.questions})
+    with pytest.raises(InputError, match="a and b have no metric in common: they are runs of reqa and openqa"):
+        compare_runs(a, openqa)

@@ -149,7 +149,8 @@ def _print_run(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     from rich.table import Column, Table
 
     from oreqa.cli.console import Console
-    from oreqa.evaluation.report import MEANING, run_title
+    from oreqa.evaluation.metrics import MEANING
+    from oreqa.evaluation.report import run_title
 
     shown = [name for name in MEANING if name in summary]
     console, percentages = Console(), [f"{summary[name]:.2f}" for name in shown]

@@ -31,7 +31,7 @@ def show(
     index: Option.index,
     start: Annotated[
         int | None,
-        typer.Argument(metavar="START", min=0, help="With END: only the passages that hold this stretch.", show_default=False),
+        typer.Argument(metavar="START", min=0, help="With END: only the passages with this stretch.", show_default=False),
     ] = None,
     end: Annotated[
         int | None, typer.Argument(metavar="END", min=0, help="The character after the last.", show_default=False)

@@ -10,43 +10,10 @@ from typing import Any
 import numpy as np
 
 from oreqa.evaluation.figures import rank_curve
+from oreqa.evaluation.metrics import MEANING
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.files import write_text
 
-MEANING = {
-    "acc": "share of pairs classified right at p = 0.5",
-    "auc_pr": "area under the precision-recall curve",
-    "majority_acc": "accuracy of always saying no",
-    "cosine_acc": "accuracy of the dual encoder's cosine, its threshold chosen on other questions",
-    "cosine_auc_pr": "area under its precision-recall curve",
-    "em": "share of questions whose answer is exactly right",
-    "f1": "overlap of words with the right answer",
-    "rouge_l": "longest common subsequence of words with the question that a person asked, F1",
-    "rouge_l_coco": "the same as published figures count it: with punctuation, recall weighing more (coco-caption)",
-    "bleu_4": "share of word sequences of up to 4 words that it has in common with that question",
-    "right": "right answers, or refusals where there is none",
-    "answerable_right": "right answers to the answerable questions",
-    "refused_unanswerable": "share of the unanswerable questions that were refused",
-    "refused_answerable": "share of the answerable questions that were refused",
-    "precision": "share of the answers that are right",
-    "auc_answerable": "how often the confidence is higher for an answerable question than for an unanswerable one",
-    "auc_right": "how often it is higher for a right answer, from an F1 of 0.5, than for another",
-    "ece": "expected calibration error: mean distance between the probability and the share that is right",
-    "em@5": "an exactly right answer among the first 5",
-    "acc@1": "the first passage that was read holds an answer",
-    "acc@5": "one of the first 5 passages that were read holds an answer",
-    "acc@10": "one of the first 10 passages that were read holds an answer",
-    "mrr": "mean reciprocal rank of the first gold",
-    "mrr@100": "the same, cut at rank 100",
-    "ndcg@10": "graded gain of the top 10",
-    "p@1": "share of questions with a gold in the top 1 (hit rate)",
-    "p@5": "hit rate, top 5",
-    "p@10": "hit rate, top 10",
-    "r@1": "share of a question's gold found in the top 1",
-    "r@5": "share of the gold, top 5",
-    "r@10": "share of the gold, top 10",
-}
-"""The metrics that are shown, in this order, and what they mean."""
 _PUBLISHED_QUESTIONS = 10539
 """Questions of both tasks; a run on fewer, drawn or held out, is another task."""
 

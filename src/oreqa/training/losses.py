@@ -23,6 +23,8 @@ class Loss:
     """Its further arguments: keys or properties of the recipe."""
     pointwise: bool = False
     """Of a cross-encoder: each candidate counts by itself, in batches of any questions' candidates."""
+    shared: bool = False
+    """Of a reader: spans are normalised over all passages of a question, in training and when the reader is used."""
 
     def of(self, recipe: object) -> Callable[..., Tensor]:
         """The function with the recipe's settings."""
@@ -49,7 +51,7 @@ RETRIEVER_LOSSES = {
 
 READER_LOSSES = {
     "dpr": Loss("reading:dpr", ("null",)),
-    "shared": Loss("reading:shared_normalisation", ("null",)),
+    "shared": Loss("reading:shared_normalisation", ("null",), shared=True),
 }
 """Of ``losses.reading.ReaderLogits``."""
 

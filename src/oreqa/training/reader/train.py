@@ -91,7 +91,7 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> BertReader:
     """A reader that begins as the backbone, with its heads if it is a reader already."""
     settings: dict[str, Any] = {
         "kind": READER,
-        "shared": recipe.loss == "shared",
+        "shared": READER_LOSSES[recipe.loss].shared,
         "max_tokens": recipe.read_tokens or recipe.max_tokens,
         "overlap": recipe.overlap,
         "answer_tokens": recipe.answer_tokens,
