@@ -19,7 +19,6 @@ from oreqa.index.encodings import ENCODINGS, check_encodings
 from oreqa.index.generations import (
     DOCUMENTS,
     DRAFT,
-    FORMAT,
     damage_message,
     damaged_files,
     newest_generation,
@@ -207,8 +206,6 @@ def check_empty(folder: Path) -> None:
         raise InputError(f"{folder}: it is a file; an index is a folder")
     ours = ("lock", DRAFT, ENCODINGS, f"{ENCODINGS}-wal", f"{ENCODINGS}-shm", f"{ENCODINGS}-journal")
     others = sorted(f.name for f in folder.iterdir() if f.name not in ours) if folder.is_dir() else []
-    if "index.db" in others:
-        raise IndexStateError(f"{folder}: its format is 1, this oreqa reads {FORMAT}; index into a new folder")
     if others:
         raise InputError(f"{folder}: it holds {others[0]!r}, which is not an index; use a new or empty folder")
 

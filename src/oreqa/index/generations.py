@@ -50,8 +50,6 @@ def require_generation(folder: Path) -> Path:
     newest = newest_generation(folder)
     if newest is not None:
         return newest
-    if (folder / "index.db").exists():
-        raise IndexStateError(f"{folder}: its format is 1, this oreqa reads {FORMAT}; index into a new folder")
     if (folder / "lock").exists():
         raise IndexStateError(f"{folder}: this index was never completed; finish it with: oreqa index PATH --index {folder}")
     raise IndexStateError(f"{folder}: there is no index here; create one with: oreqa index PATH --index {folder}")
