@@ -29,7 +29,7 @@ def test_a_wrong_kind_is_refused(tmp_path: Path, tiny: Path, wrong: Any) -> None
         lambda: encoder.encode_passages([("", "Bees dance.", [(0, 11)])], progress=wrong),
     ]
     for call in calls:
-        with pytest.raises(InputError, match="progress is called with a stage's name and total") as refused:
+        with pytest.raises(InputError, match="progress is a function of a stage's name and total") as refused:
             call()
         assert "\n" not in str(refused.value)
     assert not folder.exists()

@@ -35,9 +35,7 @@ def show(progress: Progress, name: str, total: int | None = None) -> AbstractCon
 
     Raises InputError for a ``progress`` of another kind, such as a function that is called with a number.
     """
-    refusal = (
-        "progress takes a function of a stage's name and total that returns a context manager; leave it out to show nothing"
-    )
+    refusal = "progress is a function of a stage's name and total that returns a context; leave it out to show nothing"
     try:
         inspect.signature(progress).bind(name, total)
     except (TypeError, ValueError):
