@@ -15,6 +15,11 @@ from typing import Any
 from oreqa.errors import InputError
 
 
+def full_path(path: Path) -> Path:
+    """Return an absolute path without "..", symbolic links unresolved: the form in which document keys name files."""
+    return Path(os.path.normpath(path.absolute()))
+
+
 def byte_lines(path: Path) -> Iterator[bytes]:
     """Yield a file's lines with their line ends, unpacked if it is gzipped. Raises InputError if it cannot be read."""
     try:

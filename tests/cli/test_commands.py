@@ -309,7 +309,7 @@ def test_everything_imported_for_help_and_ask_is_light(kb: Path) -> None:
     heavy = {"torch", "transformers", "sentence_transformers", "pandas", "numba", "matplotlib", "lxml", "sklearn"}
     for arguments, more in (
         (["--help"], {"numpy", "openvino", "faiss", "scipy"}),
-        (["ask", "x", "--index", str(kb)], set()),
+        (["ask", "x", "--index", str(kb)], {"pathspec", "pypdfium2", "oreqa.corpus.readers"}),
         (["adapt", "--help"], set()),
         (["eval", "openqa", "--help"], set()),
         (["show", "octopus.md", "--index", str(kb)], {"openvino", "faiss", "scipy", "bm25s"}),

@@ -15,6 +15,7 @@ import pathspec
 from oreqa.corpus import limits
 from oreqa.corpus.readers import is_supported, open_file
 from oreqa.errors import InputError, describe
+from oreqa.files import full_path
 
 IGNORE_FILE = ".oreqaignore"
 """Name of the file that lists, in .gitignore syntax, what not to index in its folder and below."""
@@ -68,11 +69,6 @@ class _Folder:
     path: Path
     relative: str
     rules: _Rules
-
-
-def full_path(path: Path) -> Path:
-    """Return an absolute path without "..", symbolic links unresolved: the form in which document keys name files."""
-    return Path(os.path.normpath(path.absolute()))
 
 
 class _Walk:

@@ -8,11 +8,12 @@ from itertools import accumulate
 from pathlib import Path
 
 from oreqa.arguments import as_path, as_paths, kind_of, text_list
-from oreqa.corpus.files import find_files, full_path
+from oreqa.corpus.files import find_files
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import DocumentError, InputError, OreqaError
+from oreqa.files import full_path
 from oreqa.index.coverage import Report, coverage_warnings
 from oreqa.index.generations import newest_generation
 from oreqa.index.store import Settings
