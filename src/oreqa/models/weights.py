@@ -1,12 +1,7 @@
-"""Weights of models: read under uniform names, stored as small differences from a base, and mixed.
+"""Weights of models: read under uniform names, and mixed.
 
 Supported, as safetensors: our own models, transformers' BertForQuestionAnswering, DPRReader and
 BertForSequenceClassification (CrossEncoders), and readers with the tensor names of the original DPR code.
-
-A fine-tuned model may be stored as its difference from the base model, in four bits: an eighth of the size. The differences
-of a matrix are small: four bits with one scale per row err by about a seventh of the difference, which in a reader is itself
-a sixth of the weights. Tensors that did not change are left out; vectors are stored as float32 differences, new heads as
-they are.
 """
 
 from __future__ import annotations
@@ -21,14 +16,12 @@ from safetensors.numpy import save
 
 from oreqa.errors import ModelError
 from oreqa.files import write_bytes
+from oreqa.models.differences import DIFFERENCE, unpack_difference
 from oreqa.models.names import FITTED, difference_base, find_model, load_tensors
 
 Weights = dict[str, NDArray[np.float32]]
 Linear = tuple[NDArray[np.float32], NDArray[np.float32]]
 """Weight ``[outputs, width]`` and bias ``[outputs]`` of a linear layer."""
-
-DIFFERENCE = "difference.safetensors"
-"""The weights of a model that is stored as its difference from another one."""
 
 _NAMES = (  # prefixes of other programs, and ours
     ("span_predictor.encoder.bert_model.", "bert."),
@@ -39,10 +32,6 @@ _NAMES = (  # prefixes of other programs, and ours
     ("encoder.layer.", "bert.encoder.layer."),
 )
 
-_SCALE = ".scale"
-_HIGHEST = 7
-"""The largest value of four bits; the smallest is its negative."""
-
 
 def load_weights(path: Path) -> Weights:
     """Load all tensors: the encoder's as ``bert.*``, the heads as ``qa_outputs``, ``qa_classifier`` and ``classifier``.
@@ -50,7 +39,8 @@ def load_weights(path: Path) -> Weights:
     For a model stored as a difference, the base's weights are added. Raises ModelError if there are no safetensors.
     """
     if base := difference_base(path):
-        return unpack_difference(load_tensors(path / DIFFERENCE), load_weights(base))
+        difference = {uniform_name(name): value for name, value in load_tensors(path / DIFFERENCE).items()}
+        return unpack_difference(difference, load_weights(base))
     file = path / "model.safetensors"
     if not file.is_file():
         raise ModelError(
@@ -97,43 +87,6 @@ def language_head(weights: Weights, path: Path, config: dict[str, Any]) -> tuple
     return dense, norm, output_bias
 
 
-def pack_difference(tuned: Weights, base: Weights) -> dict[str, NDArray[np.generic]]:
-    """Return ``tuned`` minus ``base``: of matrices two values a byte, with one scale per row, and float32 of all else."""
-    packed: dict[str, NDArray[np.generic]] = {}
-    for name, value in tuned.items():
-        if name not in base or base[name].shape != value.shape:
-            packed[name] = value.astype(np.float32)
-        elif np.array_equal(value, base[name]):
-            continue
-        elif value.ndim == 2:
-            delta = value - base[name]
-            scale = np.maximum(np.abs(delta).max(1, keepdims=True), 1e-12) / _HIGHEST
-            packed[name] = _joined(np.rint(delta / scale).astype(np.int8))
-            packed[name + _SCALE] = scale[:, 0].astype(np.float32)
-        else:
-            packed[name] = (value - base[name]).astype(np.float32)
-    return packed
-
-
-def unpack_difference(packed: dict[str, NDArray[np.generic]], base: Weights) -> Weights:
-    """Return the tuned weights. Raises ModelError if a tensor does not fit the base."""
-    weights = {name: np.asarray(value, np.float32) for name, value in base.items()}
-    for name, value in packed.items():
-        if name.endswith(_SCALE):
-            continue
-        delta = np.asarray(value, np.float32)
-        if name + _SCALE in packed:
-            width = base[name].shape[-1] if name in base else 0
-            delta = _parted(value, width) * np.asarray(packed[name + _SCALE], np.float32)[:, None]
-        if name in weights and weights[name].shape == delta.shape:
-            weights[name] = weights[name] + delta
-        elif name + _SCALE in packed:
-            raise ModelError(f"the difference of {name} does not fit its base model: the base has changed")
-        else:
-            weights[name] = delta
-    return weights
-
-
 def mix_weights(trained: Path, before: str | Path, share: float, out: Path, keep_fitted: bool = False) -> None:
     """Write a copy of the folder ``trained`` to ``out`` whose weights are ``share`` of it and the rest of ``before``.
 
@@ -153,17 +106,3 @@ def mix_weights(trained: Path, before: str | Path, share: float, out: Path, keep
     left_out = ["*.safetensors", "checkpoints", *([] if keep_fitted else [FITTED])]
     shutil.copytree(trained, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*left_out))
     write_bytes(out / "model.safetensors", save(mixed))
-
-
-def _joined(values: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """Two values a byte: ``[rows, columns]`` of -8 to 7 to ``[rows, half of the columns, rounded up]``."""
-    even = np.pad(values, ((0, 0), (0, values.shape[1] % 2)))
-    low, high = (even[:, side::2].view(np.uint8) & 15 for side in (0, 1))
-    return (low | high << 4).astype(np.uint8)
-
-
-def _parted(values: NDArray[Any], width: int) -> NDArray[np.int8]:
-    """The inverse of ``_joined`` for matrices of this width."""
-    pairs = np.stack([values & 15, values >> 4], -1).astype(np.int8).reshape(len(values), -1)
-    signed: NDArray[np.int8] = np.where(pairs > _HIGHEST, pairs - 16, pairs)
-    return signed[:, :width] if signed.shape[1] - width in (0, 1) else signed

@@ -11,10 +11,10 @@ from safetensors.numpy import load_file, save_file
 
 from oreqa.errors import ModelError
 from oreqa.files import read_json, write_json
+from oreqa.models.differences import DIFFERENCE
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.pack.packing import pack_model
-from oreqa.models.weights import DIFFERENCE
 
 TEXTS = ["How many hearts has an octopus?", "three", ""]
 

@@ -171,7 +171,7 @@ def test_other_layouts_read_the_same(tiny_reader: Path, tmp_path: Path, layout: 
 
 
 def test_a_difference_reads_as_the_whole(tiny_reader: Path, tiny: Path, tmp_path: Path) -> None:
-    from oreqa.models.weights import pack_difference
+    from oreqa.models.differences import pack_difference
 
     whole = load_weights(tiny_reader)
     base = {f"bert.{name}": value for name, value in load_file(tiny / "model.safetensors").items()}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.errors import ModelError
+from oreqa.models.differences import DIFFERENCE
 from oreqa.models.names import (
     MIN_TOKENS,
     RECURRENT,
@@ -26,7 +27,7 @@ from oreqa.models.names import (
     sound_settings,
     whole_number,
 )
-from oreqa.models.weights import DIFFERENCE, Weights, load_weights
+from oreqa.models.weights import Weights, load_weights
 
 Context = Literal["late_chunking", "cross_segment", "none"]
 """How much of its passage an encoder sees with a sentence. ``late_chunking``: all of it, in one pass, and the sentence's

@@ -11,9 +11,10 @@ from safetensors.numpy import save
 
 from oreqa.errors import ModelError
 from oreqa.files import read_json, write_bytes, write_json
+from oreqa.models.differences import DIFFERENCE, pack_difference
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.names import ENCODER, FITTED, check_kind, find_model, read_config, read_json_file
-from oreqa.models.weights import DIFFERENCE, Weights, load_weights, pack_difference
+from oreqa.models.weights import Weights, load_weights
 
 
 def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, licence: str) -> int:
