@@ -10,7 +10,9 @@ from tiny_models import make_model
 
 from oreqa.errors import ModelError
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.models.weights import mix_weights
+from oreqa.models.weights import encoder_prefix, load_weights, mix_weights
+
+ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "mpnet", "electra", "modernbert")
 
 
 def test_shares_of_both_weights(tmp_path: Path, fitted: Path) -> None:
@@ -30,7 +32,6 @@ def test_shares_of_both_weights(tmp_path: Path, fitted: Path) -> None:
 
 def test_a_difference_is_a_model_to_begin_with(tmp_path: Path, tiny_reader: Path, tiny: Path) -> None:
     from oreqa.models.pack.packing import pack_model
-    from oreqa.models.weights import load_weights
 
     pack_model(tiny_reader, "reader", str(tiny), tmp_path / "packed", "CC0")
     mix_weights(tiny_reader, tmp_path / "packed", 0.5, tmp_path / "out")
@@ -49,3 +50,26 @@ def test_models_of_other_shapes_are_refused(tmp_path: Path, tiny: Path) -> None:
     with pytest.raises(ModelError, match=r"its more.weight does not stand in"):
         mix_weights(other, tiny, 0.5, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.train
+@pytest.mark.parametrize("model_type", ARCHITECTURES)
+def test_a_bare_encoder_has_the_names_that_it_has_under_a_head(tmp_path: Path, model_type: str) -> None:
+    from architectures import make_transformer
+
+    bare = make_transformer(tmp_path / "bare", model_type)
+    headed = make_transformer(tmp_path / "headed", model_type, "QuestionAnswering")
+    prefix = encoder_prefix(bare.config.to_dict())
+    whole, names = (
+        {name for name in load_weights(tmp_path / folder) if name.startswith(prefix)} for folder in ("bare", "headed")
+    )
+    assert len(whole) == sum(not name.startswith("pooler.") for name in bare.state_dict())
+    assert whole == names == {name for name in headed.state_dict() if name.startswith(prefix)}
+
+
+def test_old_names_of_layer_normalisations(tmp_path: Path, tiny: Path) -> None:
+    old = shutil.copytree(tiny, tmp_path / "old")
+    weights = load_file(tiny / "model.safetensors")
+    names = {name: name.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta") for name in weights}
+    save_file({names[name]: value for name, value in weights.items()}, old / "model.safetensors")
+    assert load_weights(old).keys() == load_weights(tiny).keys()

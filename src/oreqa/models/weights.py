@@ -1,12 +1,13 @@
 """Weights of models: read under uniform names, and mixed.
 
-Supported, as safetensors: our own models, transformers' BertForQuestionAnswering, DPRReader and
-BertForSequenceClassification (CrossEncoders), and readers with the tensor names of the original DPR code.
+Supported, as safetensors: our own models, encoders of transformers with and without a head, DPRReader, and readers with the
+tensor names of the original DPR code.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +18,55 @@ from safetensors.numpy import save
 from oreqa.errors import ModelError
 from oreqa.files import write_bytes
 from oreqa.models.differences import DIFFERENCE, unpack_difference
-from oreqa.models.names import FITTED, difference_base, find_model, load_tensors
+from oreqa.models.names import FITTED, RECURRENT, difference_base, find_model, load_tensors, read_config
 
 Weights = dict[str, NDArray[np.float32]]
 Linear = tuple[NDArray[np.float32], NDArray[np.float32]]
 """Weight ``[outputs, width]`` and bias ``[outputs]`` of a linear layer."""
 
-_NAMES = (  # prefixes of other programs, and ours
-    ("span_predictor.encoder.bert_model.", "bert."),
+PREFIXES = {
+    "bert": "bert.",
+    "dpr": "bert.",
+    RECURRENT: "bert.",
+    "roberta": "roberta.",
+    "xlm-roberta": "roberta.",
+    "camembert": "roberta.",
+    "distilbert": "distilbert.",
+    "mpnet": "mpnet.",
+    "electra": "electra.",
+    "modernbert": "model.",
+}
+"""Architectures (``model_type`` in config.json) to the prefix of the encoder's tensors in a model with a head."""
+
+_OTHERS = (  # names that other programs give to the encoder, and those of a bare one in the place of {}
+    ("span_predictor.encoder.bert_model.", "{}"),
     ("span_predictor.", ""),
-    ("encoder.embeddings.", "bert.embeddings."),
-    ("encoder.encoder.", "bert.encoder."),
-    ("embeddings.", "bert.embeddings."),
-    ("encoder.layer.", "bert.encoder.layer."),
+    ("0.auto_model.", "{}"),
+    ("encoder.embeddings.", "{}embeddings."),
+    ("encoder.encoder.", "{}encoder."),
 )
+
+_ENCODER = ("embeddings.", "embeddings_project.", "encoder.", "transformer.", "layers.", "final_norm.", "recurrent.")
+"""How names of a bare encoder begin. Its pooler is left out, which no head was trained on."""
+
+_OLD_KINDS = {"gamma": "weight", "beta": "bias"}
+"""What old checkpoints call the parameters of a layer normalisation."""
+
+
+def encoder_prefix(config: Mapping[str, Any]) -> str:
+    """The prefix of an encoder's tensors in ``load_weights``: that of transformers' classes with a head, else none."""
+    return PREFIXES.get(config.get("model_type") or "", "")
 
 
 def load_weights(path: Path) -> Weights:
-    """Load all tensors: the encoder's as ``bert.*``, the heads as ``qa_outputs``, ``qa_classifier`` and ``classifier``.
+    """Load all tensors, named as transformers' class with a head names them, whichever class saved them.
 
-    For a model stored as a difference, the base's weights are added. Raises ModelError if there are no safetensors.
+    The encoder's begin with ``encoder_prefix``; heads are ``qa_outputs``, ``classifier`` and so on. For a model stored as
+    a difference, the base's weights are added. Raises ModelError if there are no safetensors.
     """
     if base := difference_base(path):
-        difference = {uniform_name(name): value for name, value in load_tensors(path / DIFFERENCE).items()}
+        prefix = encoder_prefix(read_config(base))
+        difference = {uniform_name(name, prefix): value for name, value in load_tensors(path / DIFFERENCE).items()}
         return unpack_difference(difference, load_weights(base))
     file = path / "model.safetensors"
     if not file.is_file():
@@ -47,13 +74,19 @@ def load_weights(path: Path) -> Weights:
             f"{path}: model.safetensors is missing; pickled weights (.bin, .cp, .pt) are not supported: "
             "load the model in transformers and save_pretrained() it"
         )
-    return {uniform_name(name): np.asarray(value, np.float32) for name, value in load_tensors(file).items()}
+    prefix = encoder_prefix(read_config(path))
+    return {uniform_name(name, prefix): np.asarray(value, np.float32) for name, value in load_tensors(file).items()}
 
 
-def uniform_name(name: str) -> str:
-    """The name of a tensor in ``load_weights``, whichever class saved it."""
-    old, new = next(((old, new) for old, new in _NAMES if name.startswith(old)), ("", ""))
-    return new + name.removeprefix(old)
+def uniform_name(name: str, prefix: str) -> str:
+    """The name of a tensor in ``load_weights``, for a model of that ``encoder_prefix``."""
+    head, dot, kind = name.rpartition(".")
+    if head.endswith("LayerNorm") and kind in _OLD_KINDS:
+        name = head + dot + _OLD_KINDS[kind]
+    for old, new in _OTHERS:
+        if name.startswith(old):
+            return new.format(prefix) + name.removeprefix(old)
+    return prefix + name if name.startswith(_ENCODER) else name
 
 
 def linear_head(weights: Weights, name: str, path: Path, config: dict[str, Any]) -> Linear:
@@ -95,11 +128,11 @@ def mix_weights(trained: Path, before: str | Path, share: float, out: Path, keep
     retriever fit its mixes, whose cosines are of the same scale; those of a reader do not. Raises ModelError if the
     two are not of one shape.
     """
-    base, mixed = load_weights(find_model(before)), {}
+    base, mixed, prefix = load_weights(find_model(before)), {}, encoder_prefix(read_config(trained))
     if others := sorted(file.parent.name for file in trained.glob("*/*.safetensors")):
         raise ModelError(f"{trained}: it has new layers ({', '.join(others)}), which no other model has to mix them with")
     for name, value in load_tensors(trained / "model.safetensors").items():
-        start = base.get(uniform_name(name))
+        start = base.get(uniform_name(name, prefix))
         if start is None or start.shape != value.shape:
             raise ModelError(f"{trained}: its {name} does not stand in {before}: only what was trained from it can be mixed")
         mixed[name] = np.asarray(start + share * (value.astype(np.float32) - start), np.float32)

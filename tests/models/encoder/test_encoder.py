@@ -289,10 +289,10 @@ def test_wrong_devices(tiny: Path) -> None:
         ({"position_embedding_type": "relative_key"}, "relative position"),
         ({"hidden_size": -5}, "hidden_size is -5; it must be a whole number of at least 1"),
         ({"hidden_size": "32"}, "hidden_size is '32'"),
-        ({"hidden_size": 64}, r"its tensor embeddings.\w+.weight of shape .* does not fit"),
+        ({"hidden_size": 64}, r"its tensor bert.embeddings.\w+.weight of shape .* does not fit"),
         ({"hidden_size": None}, "hidden_size is None"),
         ({"num_attention_heads": 5}, "32 is not a multiple of its num_attention_heads 5"),
-        ({"num_hidden_layers": 3}, "lack encoder.layer.2"),
+        ({"num_hidden_layers": 3}, "lack bert.encoder.layer.2"),
         ({"num_hidden_layers": 1.5}, "num_hidden_layers is 1.5"),
         ({"max_position_embeddings": 0}, "max_position_embeddings is 0"),
         ({"oreqa": [1]}, "must be a JSON object with a model's settings"),
@@ -326,7 +326,7 @@ def test_incomplete_weights_are_refused(tiny: Path, tmp_path: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     del weights["encoder.layer.1.output.dense.bias"]
     save_file(weights, folder / "model.safetensors")
-    with pytest.raises(ModelError, match=r"lack encoder.layer.1.output.dense.bias"):
+    with pytest.raises(ModelError, match=r"lack bert.encoder.layer.1.output.dense.bias"):
         Encoder(folder)
 
 

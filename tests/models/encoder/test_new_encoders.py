@@ -134,8 +134,8 @@ def broken(folder: Path, name: str, change: object) -> None:
     ("file", "change", "reason"),
     [
         ("config.json", {"cell": "qrnn"}, "its cell 'qrnn' is not supported; supported: rnn, gru, lstm"),
-        ("model.safetensors", "recurrent.weight_hh_l1_reverse", r"lack recurrent\.weight_hh_l1_reverse"),
-        ("config.json", {"num_hidden_layers": 3}, r"lack recurrent\.\w+_l2"),
+        ("model.safetensors", "recurrent.weight_hh_l1_reverse", r"lack bert\.recurrent\.weight_hh_l1_reverse"),
+        ("config.json", {"num_hidden_layers": 3}, r"lack bert\.recurrent\.\w+_l2"),
         ("1_AttentionPooling/config.json", {"joining": "summed"}, "the joining 'summed' is not supported"),
         ("1_AttentionPooling/config.json", {"hops": 0}, "its setting hops is 0"),
         ("1_AttentionPooling/config.json", {"hops": 5}, "do not fit 5 hops of width 32"),

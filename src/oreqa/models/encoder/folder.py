@@ -118,8 +118,8 @@ class EncoderFolder(ModelFolder):
         return self.path if self.is_difference else self.transformer
 
     def load(self) -> Weights:
-        """The tensors of the transformer."""
-        return load_weights(self.path) if self.is_difference else load_tensors(self.transformer / "model.safetensors")
+        """The tensors of the transformer, named as ``load_weights`` does."""
+        return load_weights(self.settings)
 
     @property
     def width(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from oreqa.errors import ModelError
 from oreqa.models.graph.quiet_openvino import op, ov
 from oreqa.models.names import whole_number
+from oreqa.models.weights import encoder_prefix
 
 ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", "relu": ""}
 """Values of ``hidden_act`` to OpenVINO's kinds of GELU; without one, it is ReLU."""
@@ -49,7 +50,7 @@ class Constants:
     def __init__(self, folder: Path, weights: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> None:
         self.folder, self._weights = folder, weights
         self.width = whole_number(config, "hidden_size", folder, minimum=1)
-        self._prefix = _prefix(folder, weights)
+        self._prefix = encoder_prefix(config)
         self._eps = config.get("layer_norm_eps", 1e-12)
         if not isinstance(self._eps, float | int) or not self._eps > 0:
             raise ModelError(f"{folder}: its setting layer_norm_eps is {self._eps!r}; it must be a number above 0")
@@ -149,14 +150,3 @@ def pick(x: Any, place: int, axis: int) -> Any:
 def ints(*values: int) -> Any:
     """A constant, ``[values]`` int64."""
     return op.constant(np.array(values, np.int64))
-
-
-def _prefix(folder: Path, weights: Mapping[str, np.ndarray]) -> str:
-    """Return the prefix of the encoder's tensor names: a model with a head has one ('bert.'), a bare encoder has none.
-
-    Raises ModelError if there is no encoder.
-    """
-    for prefix in ("", "bert.", "model.", "0.auto_model."):
-        if prefix + "embeddings.word_embeddings.weight" in weights:
-            return prefix
-    raise ModelError(f"{folder}: the weights contain no BERT embeddings (embeddings.word_embeddings.weight)")
