@@ -84,7 +84,7 @@ class CrossEncoderInputs(WindowInputs):
         answer = list(passage.ids[first : last + 1])
         appended = []
         if self.marking == "appended":
-            appended = [*answer[: min(QUESTION_TOKENS, self.max_tokens // 4)], self._sep]
+            appended = [*answer[: min(QUESTION_TOKENS, self.max_tokens // 4)], *self._between]
         front, segment = self._front(question, title, len(answer), appended, len(self._marks))
         room = self.max_tokens - len(front) - len(self._tail) - len(self._marks)
         begin = max(0, min(len(passage.ids) - room, first - max(0, room - len(answer)) // 2))

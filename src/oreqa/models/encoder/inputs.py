@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oreqa.core import Range
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.graph.session import Batch, batches_by_length
-from oreqa.models.graph.windows import load_tokenizer
+from oreqa.models.graph.windows import load_tokenizer, read_template
 
 PassageText = tuple[str, str, Sequence[Range]]
 """Head (the title), text, and the sentences' character offsets in the text."""
@@ -42,15 +42,16 @@ class PassageInput:
 
 
 class EncoderInputs:
-    """Builds the inputs of one encoder. ``max_tokens`` is the longest text, without [CLS] and [SEP]."""
+    """Builds the inputs of one encoder. ``max_tokens`` is the longest text, without special tokens."""
 
     def __init__(self, folder: EncoderFolder) -> None:
         self.folder = folder
-        self.tokenizer, self._cls, self._sep = load_tokenizer(folder.tokenizer)
-        self.max_tokens = folder.max_tokens - 2
+        self.tokenizer = load_tokenizer(folder.tokenizer)
+        self._single, self._pair = (read_template(self.tokenizer, folder.tokenizer, texts) for texts in (1, 2))
+        self.max_tokens = folder.max_tokens - len(self._single.front) - len(self._single.tail)
 
     def questions(self, texts: Sequence[str]) -> list[EncoderInput]:
-        """Return one input per text, truncated to ``max_tokens``; a text without tokens gives [CLS] and [SEP]."""
+        """Return one input per text, truncated to ``max_tokens``; a text without tokens gives the special ones."""
         token_type = self.folder.query_token_type
         rows = (self._frame(ids[: self.max_tokens]) for ids in self._ids(texts))
         return [EncoderInput(ids, [token_type] * len(ids), [self._whole(len(ids))]) for ids in rows]
@@ -81,7 +82,7 @@ class EncoderInputs:
             encoded = sum(end - begin for *_, begin, end in runs)
             for first, last, begin, end in runs:
                 ids = self._frame([*prefix, *text.ids[begin:end]])
-                shift = 1 + len(prefix) - begin
+                shift = len(self._single.front) + len(prefix) - begin
                 ranges = [self._whole(len(ids))]
                 run = (begin + shift, end + shift) if begin < end else ranges[0]
                 ranges += [(a + shift, min(b, end) + shift) if a < b else run for a, b in tokens[first:last]]
@@ -100,16 +101,16 @@ class EncoderInputs:
         return inputs
 
     def _cross_segment(self, passages: Sequence[PassageText]) -> list[PassageInput]:
-        inputs = []
+        inputs, pair = [], self._pair
         for number, (head, text, spans) in enumerate(passages):
             context, *sentences = self._ids([f"{head}. {text}" if head else text, *(text[a:b] for a, b in spans)])
             sentences = sentences or [[]]  # no sentences: encode the passage alone
             for place, sentence in enumerate(sentences):
-                first = self._frame(sentence[: self.max_tokens // 2])
-                second = [*context[: self.max_tokens + 1 - len(first)], self._sep]
+                first = [*pair.front, *sentence[: self.max_tokens // 2], *pair.between]
+                second = [*context[: self.folder.max_tokens - len(first) - len(pair.tail)], *pair.tail]
                 ids = first + second
                 ranges = [self._whole(len(ids))] * (2 if spans else 1)
-                tokens = EncoderInput(ids, [0] * len(first) + [1] * len(second), ranges)
+                tokens = EncoderInput(ids, [0] * len(first) + [int(pair.segments)] * len(second), ranges)
                 inputs.append(PassageInput(tokens, number, place, 1 / len(sentences)))
         return inputs
 
@@ -123,7 +124,7 @@ class EncoderInputs:
         return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
     def _frame(self, ids: Sequence[int]) -> list[int]:
-        return [self._cls, *ids, self._sep]
+        return [*self._single.front, *ids, *self._single.tail]
 
     def _whole(self, length: int) -> Range:
         return (0, 1) if self.folder.pooling == "cls" else (0, length)

@@ -106,7 +106,9 @@ class GeneratorInputs(WindowInputs):
         self.question_tokens, self._untitled = question_tokens, untitled
         self.opens, self.closes = self.token_id(ANSWER_OPENS), self.token_id(ANSWER_CLOSES)
         self._styles = {style: self.token_id(f"[unused{i}]") for i, style in enumerate(styles, _FIRST_STYLE)}
-        self.end = self._sep
+        if len(self._start) != 1 or len(self._tail) != 1:
+            raise ModelError(f"{tokenizer}: it is not BERT's, which begins with [CLS] and ends with [SEP]")
+        (self.end,) = self._tail
 
     def prefix(self, title: Tokens, context: Tokens, start: int, end: int, style: str) -> list[int] | None:
         """Return the ids of a prefix, of at most ``max_tokens``; None if there is no token in the answer.
@@ -116,7 +118,7 @@ class GeneratorInputs(WindowInputs):
         answer = token_span(context, start, end)
         if answer is None:
             return None
-        head = [self._cls, self._styles[style], *title.ids[: min(TITLE_TOKENS, self.max_tokens // 4)], self.end]
+        head = [*self._start, self._styles[style], *title.ids[: min(TITLE_TOKENS, self.max_tokens // 4)], self.end]
         room = self.max_tokens - len(head) - 3
         first, last = answer[0], min(answer[1], answer[0] + room - 1)
         size = last - first + 1

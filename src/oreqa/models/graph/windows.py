@@ -1,14 +1,17 @@
-"""Token windows, the inputs of readers and cross-encoders: a question and a passage as BERT's two segments."""
+"""Token windows, the inputs of readers and cross-encoders: a question and a passage, as the tokenizer joins two texts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from oreqa.errors import ModelError
 from oreqa.models.graph.session import Batch, batches_by_length
@@ -38,7 +41,7 @@ class Tokens:
 @dataclass(frozen=True, slots=True)
 class Window:
     """One input. Its tokens ``first:last`` are the passage's tokens from ``begin`` on; the second segment begins at
-    ``segment``."""
+    ``segment``, behind the last token where the tokenizer has one segment alone."""
 
     ids: list[int]
     segment: int
@@ -47,43 +50,77 @@ class Window:
     begin: int
 
 
-def load_tokenizer(path: Path) -> tuple[Tokenizer, int, int]:
-    """Load a tokenizer without padding and truncation; return it with the ids of [CLS] and [SEP].
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The ids of the special tokens that a tokenizer puts in front of a text or a pair, between the texts, and behind them.
 
-    Raises ModelError if it cannot be read or does not add exactly these two special tokens.
+    ``segments`` says whether the second text is of segment 1; if not, all tokens are of segment 0.
     """
+
+    front: list[int]
+    between: list[int]
+    tail: list[int]
+    segments: bool
+
+
+def load_tokenizer(path: Path) -> Tokenizer:
+    """Load a tokenizer without padding and truncation. Raises ModelError if it cannot be read."""
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers raises plain Exception
         raise ModelError(f"{path}: it is not a valid tokenizer ({error}); copy or download it again") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    special = tokenizer.encode("").ids
-    if len(special) != 2:
-        raise ModelError(f"{path}: it adds {len(special)} special tokens; BERT's adds [CLS] and [SEP]")
-    return tokenizer, special[0], special[1]
+    return tokenizer
+
+
+def read_template(tokenizer: Tokenizer, path: Path, texts: int = 2) -> Template:
+    """The special tokens around one text or two, from an encoding of two letters; ``path`` is that of the tokenizer.
+
+    Raises ModelError for a tokenizer that drops letters.
+    """
+    encoding = tokenizer.encode(*"ab"[:texts])
+    places = [[i for i, text in enumerate(encoding.sequence_ids) if text == number] for number in range(texts)]
+    if not all(places):
+        raise ModelError(f"{path}: it makes no token of the letters a and b; copy or download it again")
+    ids, first, second = encoding.ids, places[0], places[-1]
+    return Template(
+        front=ids[: first[0]],
+        between=ids[first[-1] + 1 : second[0]],
+        tail=ids[second[-1] + 1 :],
+        segments=encoding.type_ids[second[0]] != encoding.type_ids[first[0]],
+    )
 
 
 class WindowInputs:
     """Builds the windows of one model, of at most ``max_tokens`` tokens.
 
-    ``titles`` says whether the model was trained with titles, ``closing`` whether its inputs end in [SEP].
-    Raises ModelError for a tokenizer that is damaged or not BERT's.
+    ``titles`` says whether the model was trained with titles, ``closing`` whether its inputs end in special tokens.
+    ``separators`` is how many of those between two texts it was trained with; None for all of the tokenizer's.
+    Raises ModelError for a tokenizer that is damaged.
     """
 
-    def __init__(self, tokenizer: Path, max_tokens: int, titles: bool, closing: bool) -> None:
-        self.tokenizer, self._cls, self._sep = load_tokenizer(tokenizer)
-        self._tail = [self._sep] if closing else []
+    def __init__(self, tokenizer: Path, max_tokens: int, titles: bool, closing: bool, separators: int | None = None) -> None:
+        self.tokenizer = load_tokenizer(tokenizer)
+        template = read_template(self.tokenizer, tokenizer)
+        self._start, self._between, self._segments = template.front, template.between[:separators], template.segments
+        self._tail = template.tail if closing else []
         self.max_tokens, self.titles = max_tokens, titles
 
     def tokenize(self, texts: Iterable[str]) -> dict[str, Tokens]:
         """Return the tokens of each distinct text, without special tokens."""
         distinct = list(dict.fromkeys(texts))
         encodings = self.tokenizer.encode_batch(distinct, add_special_tokens=False)
-        return {
-            text: Tokens(e.ids, np.array(e.offsets, np.int32).reshape(-1, 2), np.array(e.word_ids, np.int32))
-            for text, e in zip(distinct, encodings, strict=True)
-        }
+        splits_words = isinstance(self.tokenizer.pre_tokenizer, BertPreTokenizer)
+        tokens = {}
+        for text, e in zip(distinct, encodings, strict=True):
+            offsets = np.array(e.offsets, np.int32).reshape(-1, 2)
+            if splits_words:
+                tokens[text] = Tokens(e.ids, offsets, np.array(e.word_ids, np.int32))
+            else:
+                offsets = _without_blanks(text, offsets)
+                tokens[text] = Tokens(e.ids, offsets, _word_numbers(text, offsets))
+        return tokens
 
     def token_id(self, token: str) -> int:
         """Return the id of a vocabulary entry. Raises ModelError if there is none."""
@@ -102,12 +139,14 @@ class WindowInputs:
         """
         question_ids = list(question.ids[:QUESTION_TOKENS])
         title_ids = list(title.ids[:TITLE_TOKENS]) if title is not None and self.titles else []
-        reserved = len(appended) + len(self._tail) + extra + min(shown, self.max_tokens // 2)
-        spare = self.max_tokens - reserved - len(question_ids) - 2  # for the title and its [SEP]
-        question_ids, title_ids = question_ids[: max(0, len(question_ids) + min(0, spare))], title_ids[: max(0, spare - 1)]
-        first_segment = [self._cls, *question_ids, self._sep]
-        second_segment = [*appended, *([*title_ids, self._sep] if title_ids else [])]
-        return first_segment + second_segment, len(first_segment)
+        ends = len(self._start) + len(self._between) + len(self._tail)
+        reserved = len(appended) + ends + extra + min(shown, self.max_tokens // 2)
+        spare = self.max_tokens - reserved - len(question_ids)  # for the title and what is behind it
+        question_ids = question_ids[: max(0, len(question_ids) + min(0, spare))]
+        title_ids = title_ids[: max(0, spare - len(self._between))]
+        first_segment = [*self._start, *question_ids, *self._between]
+        second_segment = [*appended, *([*title_ids, *self._between] if title_ids else [])]
+        return first_segment + second_segment, len(first_segment) if self._segments else self.max_tokens
 
     def _slide(self, front: list[int], segment: int, passage: Tokens, overlap: int) -> list[Window]:
         """Return the windows of a passage behind ``front``; consecutive ones share up to ``overlap`` tokens.
@@ -126,7 +165,10 @@ class WindowInputs:
 
 
 def padded_windows(windows: Sequence[Window]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return ids, mask and token types of windows, padded with 0: ``[windows, tokens]`` int64 each."""
+    """Return ids, mask and token types of windows, padded with 0: ``[windows, tokens]`` int64 each.
+
+    Padding comes last, where the mask hides it, whatever its id; so it is 0 for every vocabulary.
+    """
     tokens = max((len(window.ids) for window in windows), default=0)
     ids, mask, types = (np.zeros((len(windows), tokens), np.int64) for _ in range(3))
     for row, window in enumerate(windows):
@@ -146,3 +188,29 @@ def token_span(tokens: Tokens, start: int, end: int) -> tuple[int, int] | None:
     first = int(np.searchsorted(tokens.offsets[:, 1], start, side="right"))
     last = int(np.searchsorted(tokens.offsets[:, 0], end, side="left")) - 1
     return (first, last) if first <= last else None
+
+
+_WORD = re.compile(
+    "[^\\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|[\u0300-\u036f]"
+)
+"""Characters of words: none of scripts that are written without blanks between words, where each token counts as a word."""
+
+
+def _word_numbers(text: str, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The word of each token, by its characters ``[tokens, 2]``: a new one begins unless letters or digits go on.
+
+    Tokenizers other than BERT's may take all between two blanks as a word, its full stop included, or a whole sentence.
+    """
+    changes = np.ones(len(offsets), np.int32)
+    for i, ((begin, end), (start, stop)) in enumerate(pairwise(offsets.tolist()), 1):
+        touches = begin < end == start < stop and _WORD.match(text[end - 1]) and _WORD.match(text[start])
+        changes[i] = not touches and start >= end  # tokens that overlap are bytes of one character
+    return changes.cumsum(dtype=np.int32)
+
+
+def _without_blanks(text: str, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The tokens' characters without the blanks before them, which some tokenizers take as part of a word."""
+    for start_end in offsets:
+        while start_end[0] < start_end[1] and text[start_end[0]].isspace():
+            start_end[0] += 1
+    return offsets

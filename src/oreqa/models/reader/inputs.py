@@ -53,9 +53,15 @@ class ReaderInputs(WindowInputs):
     """Builds the windows of one reader; consecutive windows of a passage share up to ``overlap`` tokens."""
 
     def __init__(
-        self, tokenizer: Path, max_tokens: int, overlap: int = 64, titles: bool = True, closing: bool = True
+        self,
+        tokenizer: Path,
+        max_tokens: int,
+        overlap: int = 64,
+        titles: bool = True,
+        closing: bool = True,
+        separators: int | None = None,
     ) -> None:
-        super().__init__(tokenizer, max_tokens, titles, closing)
+        super().__init__(tokenizer, max_tokens, titles, closing, separators)
         self.overlap = overlap
 
     def windows(self, question: Tokens, title: Tokens | None, passage: Tokens) -> list[Window]:
