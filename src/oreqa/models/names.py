@@ -158,6 +158,18 @@ def whole_number(settings: Mapping[str, Any], name: str, path: Path, default: in
     return value
 
 
+_AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet")
+"""Architectures whose positions begin behind the padding's id: of 514 rows 512 are for tokens."""
+
+
+def input_positions(config: Mapping[str, Any], path: Path, minimum: int = MIN_TOKENS) -> int:
+    """The most tokens of an input that a model has positions for. Raises ModelError for less than ``minimum``."""
+    positions = whole_number(config, "max_position_embeddings", path, 512, minimum)
+    if config.get("model_type") in _AFTER_PADDING:
+        positions -= whole_number(config, "pad_token_id", path, 1) + 1
+    return positions
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFolder:
     """The settings of a model's folder; the weights are not loaded.
@@ -191,8 +203,8 @@ class FolderSettings:
         return whole_number(self.oreqa, name, self.path, default, minimum)
 
     def positions(self, minimum: int = MIN_TOKENS) -> int:
-        """The most tokens that the model was built for. Raises ModelError for less than ``minimum``."""
-        return whole_number(self.config, "max_position_embeddings", self.path, 512, minimum)
+        """As ``input_positions``."""
+        return input_positions(self.config, self.path, minimum)
 
     def folder(self, max_tokens: int) -> dict[str, Any]:
         """The fields of ModelFolder; ``max_tokens`` is the default of the longest input."""
