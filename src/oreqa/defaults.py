@@ -5,6 +5,9 @@ from __future__ import annotations
 BASE_ENCODER = "all-minilm-l6-v2"
 """The model that training begins with; packaged models are stored as differences from it."""
 
+LARGE_ENCODER = "all-mpnet-base-v2"
+"""A larger model to begin with, which does not come with oreqa: ``oreqa models get`` fetches it."""
+
 DEFAULT_ENCODER = "minilm-retriever"
 """Trained on questions of six sets."""
 

@@ -20,6 +20,13 @@ def full_path(path: Path) -> Path:
     return Path(os.path.normpath(path.absolute()))
 
 
+def cache_folder() -> Path:
+    """Return oreqa's cache folder: ``$OREQA_CACHE``, else ``oreqa`` in the user's cache folder. It can be deleted."""
+    if folder := os.environ.get("OREQA_CACHE"):
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "oreqa"
+
+
 def byte_lines(path: Path) -> Iterator[bytes]:
     """Yield a file's lines with their line ends, unpacked if it is gzipped. Raises InputError if it cannot be read."""
     try:

