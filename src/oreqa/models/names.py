@@ -60,6 +60,15 @@ _ARCHITECTURES = {
 RECURRENT = "oreqa_recurrent"
 """The model type of recurrent encoders (``models.encoder.module``), in their config.json."""
 
+_OTHER_SETTINGS = {
+    "distilbert": {
+        "dim": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
+        "hidden_dim": "intermediate_size", "activation": "hidden_act",
+    },
+    "modernbert": {"hidden_activation": "hidden_act", "norm_eps": "layer_norm_eps"},
+}  # fmt: skip
+"""What architectures call settings of BERT's, and BERT's names."""
+
 CROSS = "cross"
 """The folder, in an encoder's, of the cross-encoder that taught it. It does not affect the model's output either."""
 
@@ -189,6 +198,17 @@ def input_positions(config: Mapping[str, Any], path: Path, minimum: int = MIN_TO
     if config.get("model_type") in _AFTER_PADDING:
         positions -= whole_number(config, "pad_token_id", path, 1) + 1
     return positions
+
+
+def uniform_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of config.json under the names that BERT has for them."""
+    names = _OTHER_SETTINGS.get(config.get("model_type") or "", {})
+    return {names.get(name, name): value for name, value in config.items()}
+
+
+def hidden_size(config: Mapping[str, Any], path: Path) -> int:
+    """The width of an encoder's hidden states. Raises ModelError if config.json does not say."""
+    return whole_number(uniform_settings(config), "hidden_size", path, minimum=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from safetensors.numpy import save
 from oreqa.errors import ModelError
 from oreqa.files import write_bytes
 from oreqa.models.differences import DIFFERENCE, unpack_difference
-from oreqa.models.names import FITTED, RECURRENT, difference_base, find_model, load_tensors, read_config
+from oreqa.models.names import FITTED, RECURRENT, difference_base, find_model, hidden_size, load_tensors, read_config
 
 Weights = dict[str, NDArray[np.float32]]
 Linear = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -95,7 +95,7 @@ def linear_head(weights: Weights, name: str, path: Path, config: dict[str, Any])
         weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
     except KeyError as error:
         raise ModelError(f"{path}: its weights lack {error.args[0]}: they belong to another kind of model") from None
-    width = config["hidden_size"]
+    width = hidden_size(config, path)
     if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
         raise ModelError(f"{path}: its {name} of shape {weight.shape} does not fit a model of hidden_size {width}")
     return weight, bias

@@ -12,7 +12,7 @@ from transformers import BertConfig, BertPreTrainedModel
 from oreqa.errors import InputError, ModelError
 from oreqa.models.encoder.folder import EncoderFolder, NewEncoder, load_dense, read_encoder_folder
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder, RecurrentConfig, Tower, load_pooling, load_tokens
-from oreqa.models.names import RECURRENT, read_config, read_json_file, whole_number
+from oreqa.models.names import RECURRENT, input_positions, read_config, read_json_file
 from oreqa.models.weights import load_weights
 
 _NOT_KEPT = ("oreqa", "architectures", "transformers_version", "dtype", "model_type")
@@ -20,7 +20,7 @@ _NOT_KEPT = ("oreqa", "architectures", "transformers_version", "dtype", "model_t
 
 def check_positions(backbone: Path, **tokens: int) -> None:
     """Raise InputError if a model has no positions for an input of the ``tokens``, which are named by their recipe keys."""
-    positions = whole_number(read_config(backbone), "max_position_embeddings", backbone, 512)
+    positions = input_positions(read_config(backbone), backbone, minimum=0)
     if sum(tokens.values()) > positions:
         keys, verb = " and ".join(f"{key} = {value}" for key, value in tokens.items()), "is" if len(tokens) == 1 else "are"
         raise InputError(

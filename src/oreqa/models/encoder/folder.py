@@ -21,6 +21,8 @@ from oreqa.models.names import (
     RECURRENT,
     ModelFolder,
     find_model,
+    hidden_size,
+    input_positions,
     load_tensors,
     read_config,
     read_json_file,
@@ -128,7 +130,7 @@ class EncoderFolder(ModelFolder):
             return len(load_dense(self.dense[-1])[0])
         if self.attention is not None:
             return self.attention.output_width
-        return whole_number(self.config, "hidden_size", self.transformer, minimum=1)
+        return hidden_size(self.config, self.transformer)
 
 
 def read_encoder_folder(path: Path) -> EncoderFolder:
@@ -204,7 +206,7 @@ def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -
         if kind == "Pooling":
             pooling = _pooling(folder)
         elif kind == "AttentionPooling":
-            pooling, attention = "attention", _attention(folder, whole_number(config, "hidden_size", transformer, minimum=1))
+            pooling, attention = "attention", _attention(folder, hidden_size(config, transformer))
         elif kind == "Dense":
             activation = str(read_json_file(folder / "config.json").get("activation_function", "")).rsplit(".", 1)[-1]
             if activation not in ("Tanh", "Identity"):
@@ -219,7 +221,7 @@ def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -
             )
     limits_file = transformer / "sentence_bert_config.json"
     limits = read_json_file(limits_file) if limits_file.is_file() else {}
-    positions = whole_number(config, "max_position_embeddings", transformer, 512, MIN_TOKENS)
+    positions = input_positions(config, transformer)
     max_tokens = positions
     if limits.get("max_seq_length") is not None:
         max_tokens = min(whole_number(limits, "max_seq_length", transformer, positions, MIN_TOKENS), positions)

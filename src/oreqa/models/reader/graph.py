@@ -12,6 +12,7 @@ from oreqa.models.graph.layers import dense, first_token, pick
 from oreqa.models.graph.openvino import OpenVinoSession, compile_cached
 from oreqa.models.graph.precision import heads_precision
 from oreqa.models.graph.quiet_openvino import ov
+from oreqa.models.names import hidden_size
 from oreqa.models.reader.inputs import ReaderFolder
 from oreqa.models.weights import linear_head, load_weights
 
@@ -29,7 +30,7 @@ def _graph(folder: ReaderFolder, eight_bits: bool) -> ov.Model:
     if len(weight) < 2:
         raise ModelError(f"{folder.path}: its qa_outputs has {len(weight)} output; a reader needs two, start and end")
     ends = dense(graph.hidden, weight[:2], bias[:2])
-    selector: tuple[Any, Any] = np.zeros((1, folder.config["hidden_size"])), np.zeros(1)
+    selector: tuple[Any, Any] = np.zeros((1, hidden_size(folder.config, folder.path))), np.zeros(1)
     if "qa_classifier.weight" in weights:
         selector = linear_head(weights, "qa_classifier", folder.path, folder.config)
     selection = dense(first_token(graph.hidden), *selector)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel, BertPreTrainedModel
 
 from oreqa.models.graph.torch import TorchSession, load_module
+from oreqa.models.names import hidden_size
 from oreqa.models.reader.inputs import ReaderFolder
 from oreqa.models.weights import load_weights
 
@@ -58,7 +59,7 @@ def open_session(folder: ReaderFolder, precision: str | None, device: str = "cud
     """Return a session with the same outputs as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
     weights = load_weights(folder.path)
     if "qa_classifier.weight" not in weights:  # a reader of single passages, none of which it selects
-        width = folder.config["hidden_size"]
+        width = hidden_size(folder.config, folder.path)
         weights |= {
             "qa_classifier.weight": np.zeros((1, width), np.float32),
             "qa_classifier.bias": np.zeros(1, np.float32),
