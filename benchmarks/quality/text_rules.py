@@ -2,8 +2,9 @@
 
 Run:  python benchmarks/quality/text_rules.py --data ../shared/data --work runs/own --name after
 
-Asked as `oreqa ask` asks: the tuning half of people's questions (own_documents.py); questions/by_rule.jsonl, about options
-of Podman's manual pages, options that do not exist, and cells of tables; 400 questions of SQuAD dev over all its paragraphs.
+Asked as `oreqa ask` asks: the tuning half of people's questions (own_documents.py); questions/by_rule.jsonl, about cells of
+tables; questions made from Podman's manual pages, 200 whose answer is an option and 60 about options that do not exist; 400
+questions of SQuAD dev over all its paragraphs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from oreqa import Answerer, index_documents, index_files
+from oreqa import Answerer, Index, index_documents, index_files
 from oreqa.corpus.formats.html.page import read_html
 from oreqa.datasets.paragraphs import whole_passages
 from oreqa.datasets.questions import OpenQuestion, load_question_list
@@ -99,15 +101,35 @@ def compared(questions: Sequence[OpenQuestion], given: Mapping[str, Sequence[str
 
 
 def index_manual(work: Path, place: Path) -> None:
-    """Index the manual pages of Podman that questions are about, as web pages made by mandoc."""
-    pages = {question.document for question in load_question_list(QUESTIONS / "by_rule.jsonl") if question.kind == "option"}
+    """Index the manual pages of Podman, as web pages made by mandoc."""
     mandoc, manual = fetch("mandoc", work) / "usr/bin/mandoc", fetch("podman", work) / "usr/share/man/man1"
     documents = []
-    for page in sorted(map(Path, filter(None, pages))):
-        source = gzip.decompress((manual / f"{page.stem}.1.gz").read_bytes())
+    for page in sorted(manual.glob("podman*.1.gz")):
+        source = gzip.decompress(page.read_bytes())
         html = subprocess.run([mandoc, "-T", "html"], input=source, capture_output=True, check=True).stdout
-        documents.append(read_html(html, page))
+        documents.append(read_html(html, Path(page.name.replace(".1.gz", ".html"))))
     index_documents(place, documents)
+
+
+def option_questions(place: Path) -> list[OpenQuestion]:
+    """Questions about options, which are headings of the manual: what one does asks for it, and 60 ask for none."""
+    rng = random.Random(0)
+    described: dict[str, set[str]] = {}
+    with Index.open(place) as index:
+        for passage in index.passages():
+            heading = passage.heading.rpartition(" > ")[2]
+            name = re.match(r"--[\w-]+", heading)
+            if not name or not passage.text.startswith(heading):
+                continue
+            first = next((sentence.text for sentence in passage.sentences if sentence.text != heading), "")
+            sentence = first.removeprefix(heading).strip().rstrip(".:")
+            if len(sentence.split()) > 3 and "--" not in sentence:
+                described.setdefault(sentence, set()).update((name[0], heading))
+    names = sorted({name for answers in described.values() for name in answers if re.fullmatch(r"--[\w-]+", name)})
+    absent = sorted({f"{a}-{b[2:]}" for a, b in zip(names, rng.sample(names, len(names)), strict=True)} - set(names))
+    asked = [(f"Which option does this: {sentence}?", tuple(sorted(a))) for sentence, a in sorted(described.items())]
+    asked = rng.sample(asked, 200) + [(f"What does the option {name} do?", ()) for name in rng.sample(absent, 60)]
+    return [OpenQuestion(f"podman-{n}", text, a, collection="podman", kind="option") for n, (text, a) in enumerate(asked)]
 
 
 def main() -> None:
@@ -120,10 +142,11 @@ def main() -> None:
     tuning, by_rule = (load_question_list(QUESTIONS / f"{name}.jsonl") for name in ("tuning", "by_rule"))
     given: dict[str, dict[str, list[str]]] = {}
     asked = {name: [question for question in tuning if question.collection == name] for name in COLLECTIONS}
-    asked |= {f"by rule: {name}": [q for q in by_rule if q.collection == name] for name in ("tables", "podman")}
+    asked["by rule: tables"] = list(by_rule)
     for name in COLLECTIONS:
         index_files(places / name, [lay_out(name, options.work)])
     index_manual(options.work, places / "podman")
+    asked["by rule: podman"] = option_questions(places / "podman")
     with patch(*NO_NAMES):
         index_manual(options.work, places / "podman without names")
     index_passages(places / "squad", whole_passages(squad(options.data)))
