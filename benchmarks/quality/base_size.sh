@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Retrieval with all-mpnet-base-v2 as it is, beside all-minilm-l6-v2: bash benchmarks/quality/base_size.sh ../shared/data runs/base-size
+set -euo pipefail
+data=$1 work=$2
+run() { # name, index, arguments of oreqa eval
+  local name=$1 index=$2
+  shift 2
+  [ -f "$work/$name/metrics.json" ] || oreqa eval "$@" --out "$work/$name" --index "$work/index-$index"
+  python benchmarks/keep.py models "$work/$name"
+}
+for model in all-minilm-l6-v2 all-mpnet-base-v2; do
+  size=${model#all-} size=${size%%-*}
+  for mode in dense hybrid; do
+    run "reqa-squad-$size-$mode" "squad-$size" reqa --data "$data/squad/squad-v1.1-dev.json.gz" \
+      --sentences "$data/squad/reqa-squad-dev-sentences.jsonl.gz" --model $model --mode $mode
+    run "selqa-test-$size-$mode" "selqa-$size" beir --data "$data/retrieval/selqa" --split test --model $model --mode $mode
+    run "reqa-nq-$size-$mode" "nq-$size" reqa --data "$data/extractive/qed-nq-train.json.gz" --model $model --mode $mode
+  done
+done
+for set in reqa-squad selqa-test reqa-nq; do
+  for mode in dense hybrid; do
+    oreqa compare "$work/$set-minilm-$mode" "$work/$set-mpnet-$mode" --json > "results/models/$set-mpnet-$mode/against-minilm.json"
+  done
+done
