@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_models import make_head
 
 from oreqa import Answerer
 from oreqa.answering.combining import MAX_MARGIN, Combination, ScoredSpan, sentence_features, span_features
@@ -13,12 +15,15 @@ from oreqa.answering.reading import read_answers, span_answers
 from oreqa.answering.reranking import reranked_hits
 from oreqa.core import SCORE_MEANINGS, UNITS, Document, Span
 from oreqa.errors import IndexStateError, InputError, ModelError
+from oreqa.index.change_encoder import publish_fitted
+from oreqa.index.fitted import FittedPipeline, IndexFitted
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
-from oreqa.models.fitted import Calibration, read_fitted, write_fitted
+from oreqa.models.fitted import Calibration, Fitted, read_fitted, write_fitted
+from oreqa.models.names import model_fingerprint
 from oreqa.models.reader.reader import Reader
 
 
@@ -272,6 +277,35 @@ def test_models_that_were_not_fitted_together_are_not_calibrated(
     elsewhere = shutil.copytree(fitted_reader, tmp_path / "elsewhere")
     write_fitted(elsewhere / "fitted.json", encoder="another one")
     assert Answerer(index, Reader(elsewhere)).calibration is None
+
+
+def test_what_was_fitted_for_an_index_wins_with_exactly_these_models(
+    tmp_path: Path, library: Path, fitted: Path, tiny_reader: Path, fitted_reader: Path, fitted_reranker: Path
+) -> None:
+    index_files(tmp_path / "kb", [library], Settings(str(fitted)))
+    reader, reranker = Reader(fitted_reader), CrossEncoder(fitted_reranker)
+    other = Reader(make_head(tmp_path / "other", "reader", seed=9))
+    calibration = Calibration({"margin": 0.5}, 0.25, 0.125)
+    pipeline = FittedPipeline(reader.fingerprint, "", Fitted(combination={"retrieval": 2.5}, calibration=calibration))
+    encoder = model_fingerprint(fitted)
+    with Index.open(tmp_path / "kb") as index:
+        shipped = Answerer(index, reader, reranker).calibration
+        publish_fitted(index.folder, lambda _: IndexFitted(encoder, {}, (pipeline,)))
+        assert (Answerer(index, reader).calibration, Answerer(index, reader).combination.retrieval) == (calibration, 2.5)
+        assert Answerer(index, Reader(tiny_reader)).calibration == calibration  # the same model, whatever came with it
+        assert Answerer(index, reader, reranker).calibration == shipped is not None
+        assert (Answerer(index, other).calibration, Answerer(index, other).combination) == (None, Combination())
+        answers = Answerer(index, reader).ask("leather boots", threshold=0)
+        again = replace(Answerer(index, reader).combination, retrieval=8.0)
+        assert Answerer(index, reader, combination=again).ask("leather boots", threshold=0) != answers
+        fusion = {"sentence": {"sentence_cosine": 1.0}, "passage": dict(index.weights("passage"))}
+        publish_fitted(index.folder, lambda before: replace(before, fusion=fusion))
+        assert Answerer(index, reader).calibration == calibration
+        assert (
+            Answerer(index, reader, reranker).calibration is None
+        )  # it was fitted with the encoder's weights of the search
+    weighted = Index(tmp_path / "kb", weights={unit: {"sentence_cosine": 1.0} for unit in UNITS})
+    assert Answerer(weighted, reader).calibration is None
 
 
 def test_without_a_calibration_nothing_is_refused(tmp_path: Path, library: Path, tiny: Path) -> None:

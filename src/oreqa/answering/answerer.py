@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import overload
 
-from oreqa.answering.combining import Combination, fitted_calibration
-from oreqa.answering.reading import combination_of, read_answers, sentence_answers, span_answers
+from oreqa.answering.combining import Combination
+from oreqa.answering.reading import fitted_pipeline, holding_names, read_answers, sentence_answers, span_answers
 from oreqa.answering.reranking import reranked_hits
 from oreqa.arguments import Where, count, kind_of, question_list, share
 from oreqa.core import Answer, Hit, Unit
-from oreqa.corpus.splitter import passage_head
 from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.index.search import Index
@@ -22,7 +21,7 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
-from oreqa.text.names import holds_names, identifiers
+from oreqa.text.names import identifiers
 
 SENTENCES_TOP_K = 10
 """Sentences that are retrieved for a question without a reader; the best ``k`` of them are answers."""
@@ -94,7 +93,7 @@ class Answerer:
         self.index = index
         self.hit_reranker, self.rerank_hits = hit_reranker, rerank_hits
         self.reader, self.span_reranker = reader, span_reranker
-        self.combination = combination or combination_of(reader, span_reranker)
+        self._combination = combination
         self.passages = PASSAGES_TOP_K if passages is None else count(passages, "the number of passages to read")
         self._calibration = calibration
         self._opened_index = False
@@ -106,15 +105,19 @@ class Answerer:
         self.close()
 
     @property
-    def calibration(self) -> Calibration | None:
-        """The calibration: the one passed in, else the models' own. It changes with the encoder of the index."""
-        return self._calibration_of(self.index.snapshot())
+    def combination(self) -> Combination:
+        """The weights of the scores of answers: those passed in, else those fitted for this index, or for the models."""
+        return self._fitted_of(self.index.snapshot())[0]
 
-    def _calibration_of(self, snapshot: Snapshot) -> Calibration | None:
-        if self._calibration:
-            return self._calibration
-        fitted = [model.folder.fitted if model else None for model in (self.reader, self.span_reranker)]
-        return fitted_calibration(self.index.fitted_of(snapshot), snapshot.fingerprint, *fitted)
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration, in the same way; it changes with the index's encoder, and when ``oreqa fit`` fits another."""
+        return self._fitted_of(self.index.snapshot())[1]
+
+    def _fitted_of(self, snapshot: Snapshot) -> tuple[Combination, Calibration | None]:
+        models = self.reader, self.span_reranker
+        combination, calibration = fitted_pipeline(self.index.fitted_of(snapshot), snapshot.fingerprint, *models)
+        return self._combination or combination, self._calibration or calibration
 
     def __repr__(self) -> str:
         models = [model for model in (self.reader, self.span_reranker, self.hit_reranker) if model is not None]
@@ -219,13 +222,13 @@ class Answerer:
         """
         texts, k = question_list(questions), count(k, "the number of answers")
         snapshot = self.index.snapshot()  # hits, weights and calibration of a reply are of one state of the index
-        calibration = self._calibration_of(snapshot)
-        threshold = _checked_threshold(threshold, calibration)
+        fitted = self._fitted_of(snapshot)
+        threshold = _checked_threshold(threshold, fitted[1])
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
         searched = max(depth, self.rerank_hits, IDENTIFIER_TOP_K if any(map(identifiers, texts)) else 0)
         hits = self.index.search(texts, searched, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
-        replies = self._replies(texts, hits, k, depth, calibration, threshold)
+        replies = self._replies(texts, hits, k, depth, fitted, threshold)
         return replies[0] if isinstance(questions, str) else replies
 
     def _replies(
@@ -234,39 +237,44 @@ class Answerer:
         hits: Sequence[Sequence[Hit]],
         k: int,
         depth: int,
-        calibration: Calibration | None,
+        fitted: tuple[Combination, Calibration | None],
         threshold: float,
     ) -> list[Reply]:
         """The answers whose probability is ``threshold`` or more, from the ``depth`` best hits; re-ranked if asked.
 
         Only hits that hold the identifiers that a question names can answer it.
         """
-        read = [_holding(text, ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
+        read = [holding_names(text, ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
         replies = []
-        for ranking, chosen, answers in zip(hits, read, self._answers(questions, read, k, calibration), strict=True):
+        for ranking, chosen, answers in zip(hits, read, self._answers(questions, read, k, *fitted), strict=True):
             likely = tuple(answer for answer in answers if (answer.confidence or 0.0) >= threshold)
             best = answers[0] if answers else None
-            replies.append(Reply(likely, tuple(chosen or ranking[:depth]), calibration is not None, best))
+            replies.append(Reply(likely, tuple(chosen or ranking[:depth]), fitted[1] is not None, best))
         if self.hit_reranker is None or not self.rerank_hits:
             return replies
         # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.
         answered = [place for place, reply in enumerate(replies) if reply.answers]
         texts = [questions[place] for place in answered]
         rankings = reranked_hits(self.hit_reranker, texts, [hits[place] for place in answered], self.rerank_hits)
-        read = [_holding(text, ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
-        for place, ranking, answers in zip(answered, read, self._answers(texts, read, k, None), strict=True):
+        read = [holding_names(text, ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
+        for place, ranking, answers in zip(answered, read, self._answers(texts, read, k, fitted[0], None), strict=True):
             replies[place] = replace(replies[place], answers=tuple(answers), hits=tuple(ranking))
         return replies
 
     def _answers(
-        self, questions: Sequence[str], hits: Sequence[Sequence[Hit]], k: int, calibration: Calibration | None
+        self,
+        questions: Sequence[str],
+        hits: Sequence[Sequence[Hit]],
+        k: int,
+        combination: Combination,
+        calibration: Calibration | None,
     ) -> list[list[Answer]]:
         """The ``k`` best answers to each question from its hits."""
         if self.reader is None:
             return [sentence_answers(ranking, k, calibration) for ranking in hits]
         passages = [[hit.passage for hit in ranking] for ranking in hits]
         retrieval = [[hit.score for hit in ranking] for ranking in hits]
-        ranked = read_answers(self.reader, self.span_reranker, questions, passages, retrieval, self.combination)
+        ranked = read_answers(self.reader, self.span_reranker, questions, passages, retrieval, combination)
         return [span_answers(spans, ranking, k, calibration) for spans, ranking in zip(ranked, hits, strict=True)]
 
 
@@ -279,13 +287,6 @@ def _checked_threshold(threshold: float | None, calibration: Calibration | None)
             f"the threshold is {threshold}, but these models are not calibrated and give no confidence; leave it out"
         )
     return threshold
-
-
-def _holding(question: str, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits whose passages, with title and heading, hold all identifiers that a question names."""
-    named = identifiers(question)
-    texts = (f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}" for hit in hits)
-    return [hit for hit, text in zip(hits, texts, strict=True) if holds_names(named, text)]
 
 
 def _check_stages(reader: object, span_reranker: object, hit_reranker: object, rerank_hits: int) -> None:

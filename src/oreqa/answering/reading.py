@@ -10,6 +10,7 @@ from oreqa.answering.combining import (
     Combination,
     ScoredSpan,
     add_reranking,
+    fitted_calibration,
     fitted_combination,
     merge_equal_spans,
     sentence_features,
@@ -23,6 +24,7 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import CHUNK, Reader
+from oreqa.text.names import holds_names, identifiers
 from oreqa.text.rows import whole_cell
 
 SPANS_TOP_K = 10
@@ -34,6 +36,20 @@ def combination_of(reader: Reader | None, span_reranker: CrossEncoder | None) ->
     return fitted_combination(
         reader.folder.fitted if reader else Fitted(), span_reranker.folder.fitted if span_reranker else None
     )
+
+
+def fitted_pipeline(
+    encoder: Fitted, fingerprint: str, reader: Reader | None, span_reranker: CrossEncoder | None
+) -> tuple[Combination, Calibration | None]:
+    """The weights and the calibration of answers: what was fitted for these models on the index, or else for the models.
+
+    ``encoder`` is what was fitted for the index's encoder, whose ``fingerprint`` it is.
+    """
+    models = [model.fingerprint if model else "" for model in (reader, span_reranker)]
+    if fitted := encoder.pipelines.get((models[0], models[1])):
+        return Combination(**fitted.combination), fitted.calibration
+    of_models = (model.folder.fitted if model else None for model in (reader, span_reranker))
+    return combination_of(reader, span_reranker), fitted_calibration(encoder, fingerprint, *of_models)
 
 
 def read_answers(
@@ -131,3 +147,10 @@ def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calib
         if len(answers) == k:
             break
     return answers
+
+
+def holding_names(question: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits whose passages, with title and heading, hold all identifiers that a question names."""
+    named = identifiers(question)
+    texts = (f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}" for hit in hits)
+    return [hit for hit, text in zip(hits, texts, strict=True) if holds_names(named, text)]

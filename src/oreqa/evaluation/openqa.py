@@ -89,7 +89,7 @@ def evaluate_openqa(
     answerer = None
     if not gold_passages:
         opened = _open_collection(data, of_data, index, run.out, settings, device, progress)
-        settings = opened.settings
+        settings, weights = opened.settings, replace(Answerer(opened, *models).combination, **changes)
         answerer = Answerer(
             opened,
             *models,

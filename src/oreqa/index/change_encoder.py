@@ -1,29 +1,35 @@
-"""Change the encoder of an index: all passages are encoded anew, and the documents stay as they are."""
+"""Change the encoder of an index, for which all passages are encoded anew, or what was fitted for it; documents stay."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 from oreqa.arguments import as_path, choice
 from oreqa.errors import IndexStateError
+from oreqa.files import write_json
 from oreqa.index import store
 from oreqa.index.current import name_write_errors, write_lock
 from oreqa.index.encodings import ENCODINGS, NEXT, Encodings, replace_encodings
+from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import (
     DOCUMENTS,
     DRAFT,
     damage_message,
     damaged_files,
     generation_folder,
+    link_file,
     publish_draft,
+    read_manifest,
     require_generation,
     write_manifest,
 )
 from oreqa.index.publish import complete_draft, draft_passages, link_search_files
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
+from oreqa.models.names import FITTED
 from oreqa.progress import Progress, ignore, no_progress, show
 
 
@@ -73,6 +79,30 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Progress
         (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()
     write_manifest(draft, {})
     return int(count)
+
+
+def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -> None:
+    """Publish a generation that differs in what was fitted for the index: ``change`` gets what was, and returns what is.
+
+    Raises IndexStateError if there is no index, or if it is damaged or being written.
+    """
+    require_generation(folder)
+    with write_lock(folder), name_write_errors(folder):
+        generation, draft = require_generation(folder), folder / DRAFT
+        if damaged := damaged_files(generation):
+            raise IndexStateError(damage_message(generation / damaged[0]))
+        fitted = change(read_index_fitted(generation / FITTED))
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        try:
+            checksums = {name: row for name, row in read_manifest(generation).items() if name != FITTED}
+            for name in checksums:
+                link_file(generation / name, draft / name)
+            write_json(draft / FITTED, fitted.row())
+            write_manifest(draft, checksums)
+            publish_draft(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def copy_generation(folder: Path, out: Path) -> None:

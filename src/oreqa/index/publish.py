@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +22,7 @@ from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DOCUMENTS, link_file, read_manifest
 from oreqa.index.lexical import build_bm25
 from oreqa.index.store import chunks, read_setting, transaction, write_setting
+from oreqa.models.names import FITTED
 
 SENTENCE_BM25 = (0.6, 0.2)
 """k1 and b for sentences: repeating a word adds little, and length hardly matters."""
@@ -106,6 +107,12 @@ def link_search_files(generation: Path, draft: Path) -> dict[str, dict[str, Any]
     for name in checksums:
         link_file(generation / name, draft / name)
     return checksums
+
+
+def link_fitted(generation: Path | None, draft: Path, damaged: Container[str]) -> None:
+    """Link what was fitted for an index into a draft whose search files are built anew, unless it is damaged."""
+    if generation is not None and FITTED not in damaged and (generation / FITTED).is_file():
+        link_file(generation / FITTED, draft / FITTED)
 
 
 def content_hash(database: sqlite3.Connection) -> str:

@@ -19,10 +19,12 @@ from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
 from oreqa.index.dense import BLOCK_SCORES, ExactVectors, FaissVectors
 from oreqa.index.documents import check_fields, field_filter, stored_passages
+from oreqa.index.fitted import read_index_fitted
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, generation_identity, with_newest
 from oreqa.index.lexical import load_bm25
 from oreqa.index.store import model_place, read_setting, read_settings
 from oreqa.models.fitted import Fitted, encoder_fitted
+from oreqa.models.names import FITTED
 
 if TYPE_CHECKING:
     from bm25s import BM25
@@ -102,8 +104,9 @@ class Snapshot:
 
     @cached_property
     def fitted(self) -> Fitted:
-        """The parameters fitted for the encoder that made the vectors."""
-        return encoder_fitted(model_place(self.generation.parent, self.settings.model), self.fingerprint)
+        """The parameters fitted for the encoder that made the vectors: on this index, or else those that it comes with."""
+        of_model = encoder_fitted(model_place(self.generation.parent, self.settings.model), self.fingerprint)
+        return read_index_fitted(self.generation / FITTED).over(self.fingerprint, of_model)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -37,7 +37,7 @@ from oreqa.index.generations import (
     write_manifest,
 )
 from oreqa.index.lexical import check_language
-from oreqa.index.publish import BATCH_PASSAGES, complete_draft, link_search_files
+from oreqa.index.publish import BATCH_PASSAGES, complete_draft, link_fitted, link_search_files
 from oreqa.index.store import Holds, Settings, transaction
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
@@ -128,8 +128,7 @@ class IndexWriter:
         """Keep a source's documents as they were: it exists, but could not be read to its end."""
         self._kept.add(source)
         self._pending = [pending for pending in self._pending if pending.source != source]
-        changes = self._sources.pop(source, None)
-        if changes is not None:
+        if changes := self._sources.pop(source, None):
             self._seen -= changes.keys
             if changes.inserted:
                 with transaction(self.draft):
@@ -245,6 +244,7 @@ class IndexWriter:
         if self._rebuild:
             factory = {"factory": self.settings.factory}
             complete_draft(self.draft, self.folder / DRAFT, self.encodings, self._encode, factory)
+            link_fitted(self.current.generation, self.folder / DRAFT, self.current.damaged)
         elif self.current.generation is not None:  # the passages are the same, and so are their search files
             checksums = link_search_files(self.current.generation, self.folder / DRAFT)
         (self.report.passages,) = self.draft.execute("SELECT COUNT(*) FROM passages").fetchone()

@@ -75,6 +75,9 @@ class ReplacedEncoder:
 class Fitted:
     """The parameters in a model's ``fitted.json``; all are empty for a model without the file.
 
+    An index's encoder may have others, which ``oreqa fit`` fitted for the index: ``pipelines`` holds combination and
+    calibration by the fingerprints of reader and re-ranker, "" for none; ``of_index`` says that the ``fusion`` is one.
+
     ``fusion`` are an encoder's weights of retrieval scores by their names, for each unit. ``combination`` are a reader's, or
     a span re-ranker's, weights of the scores of answers. ``calibration`` is for sentences that an encoder finds, or for the
     spans of a reader. ``rerank_weight`` is a classifier's. ``encoder`` is the fingerprint of the encoder whose search they
@@ -87,12 +90,14 @@ class Fitted:
     calibration: Calibration | None = None
     rerank_weight: float | None = None
     replaced: ReplacedEncoder | None = None
+    pipelines: Mapping[tuple[str, str], Fitted] = field(default_factory=dict)
+    of_index: bool = False
 
 
 def read_fitted(folder: Path) -> Fitted:
     """Read the parameters of the model in ``folder``. Raises ModelError for a damaged file."""
     path = folder / FITTED
-    return _parse(read_json_file(path), path) if path.is_file() else Fitted()
+    return parse_fitted(read_json_file(path), path) if path.is_file() else Fitted()
 
 
 def encoder_fitted(model: str, fingerprint: str) -> Fitted:
@@ -118,7 +123,8 @@ def write_fitted(path: Path, **changes: Any) -> None:
     write_json(path, {**settings, **changes})
 
 
-def _parse(settings: Any, path: Path) -> Fitted:
+def parse_fitted(settings: Any, path: Path) -> Fitted:
+    """The parameters that ``path`` holds as a JSON object. Raises ModelError, with the path, for anything else."""
     try:
         calibration = settings.get("calibration")
         weight = settings.get("rerank_weight")
