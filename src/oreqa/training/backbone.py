@@ -7,15 +7,16 @@ from typing import Any, TypeVar
 
 import torch
 from torch import nn
-from transformers import BertConfig, BertPreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from oreqa.errors import InputError, ModelError
 from oreqa.models.encoder.folder import EncoderFolder, NewEncoder, load_dense, read_encoder_folder
-from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder, RecurrentConfig, Tower, load_pooling, load_tokens
-from oreqa.models.names import RECURRENT, input_positions, read_config, read_json_file
-from oreqa.models.weights import load_weights
+from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder, Tower, load_pooling, load_tokens
+from oreqa.models.graph.module import has_segments, model_config
+from oreqa.models.names import RECURRENT, input_positions, read_config
+from oreqa.models.weights import encoder_prefix, load_weights
 
-_NOT_KEPT = ("oreqa", "architectures", "transformers_version", "dtype", "model_type")
+_NOT_KEPT = ("oreqa", "architectures", "transformers_version", "dtype", "torch_dtype")
 
 
 def check_positions(backbone: Path, **tokens: int) -> None:
@@ -28,14 +29,43 @@ def check_positions(backbone: Path, **tokens: int) -> None:
         )
 
 
-M = TypeVar("M", bound=BertPreTrainedModel)
+_RATES = {
+    "distilbert": (("dropout",), ("attention_dropout",)),
+    "modernbert": (("embedding_dropout", "mlp_dropout"), ("attention_dropout",)),
+}
+"""Names of the rates of dropout, and of attention's, where they are not those of BERT."""
 
 
-def start_bert(
+def dropout_rates(model_type: str, dropout: float | None, attention: float | None = None) -> dict[str, float]:
+    """The settings of an architecture that say how much is dropped; ``attention`` is ``dropout``, and this is the
+    backbone's, unless they are given."""
+    others, of_attention = _RATES.get(model_type, (("hidden_dropout_prob",), ("attention_probs_dropout_prob",)))
+    attention = dropout if attention is None else attention
+    rates = [*((name, dropout) for name in others), *((name, attention) for name in of_attention)]
+    return {name: rate for name, rate in rates if rate is not None}
+
+
+def embeddings_of(backbone: PreTrainedModel) -> list[nn.Module]:
+    """What an encoder has below its layers: embeddings, ELECTRA's projection of them, MPNet's bias of relative positions."""
+    names = ("embeddings", "embeddings_project", "relative_attention_bias")
+    return [module for name, module in backbone.named_modules() if name.rpartition(".")[2] in names]
+
+
+def layers_of(backbone: PreTrainedModel) -> nn.ModuleList:
+    """An encoder's layers, the lowest first."""
+    count = backbone.config.num_hidden_layers
+    return next(module for module in backbone.modules() if isinstance(module, nn.ModuleList) and len(module) == count)
+
+
+M = TypeVar("M", bound=PreTrainedModel)
+
+
+def start_headed(
     kind: type[M],
     base: Path,
     *,
     dropout: float | None,
+    attention_dropout: float | None = None,
     freeze_embeddings: bool = False,
     frozen_layers: int = 0,
     head: bool = False,
@@ -45,19 +75,24 @@ def start_bert(
 
     Without ``dropout`` the rates are those of ``base``, which may be stored as a difference from another model. The lowest
     ``frozen_layers`` are kept as they are, and with ``freeze_embeddings`` its embeddings. Raises InputError if the encoder
-    is a recurrent one.
+    is a recurrent one, ModelError if its weights are missing or do not fit.
     """
-    content = read_json_file(base / "config.json")
+    content = read_config(base)
     if content.get("model_type") == RECURRENT:
-        raise InputError(f"{base}: its layers are recurrent ({content.get('cell')}); name a BERT to begin with")
+        raise InputError(f"{base}: its layers are recurrent ({content.get('cell')}); name a transformer to begin with")
     config = {key: value for key, value in content.items() if key not in _NOT_KEPT}
-    rates = {} if dropout is None else {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-    model: M = kind(BertConfig(**{**config, **rates, **settings}))
+    rates = dropout_rates(str(content.get("model_type")), dropout, attention_dropout)
+    model: M = kind(model_config({**config, **rates, **settings}))
+    prefix = encoder_prefix(content)
     tensors = {name: torch.from_numpy(value) for name, value in load_weights(base).items()}
-    model.load_state_dict({name: v for name, v in tensors.items() if head or name.startswith("bert.")}, strict=False)
+    chosen = {name: value for name, value in tensors.items() if head or name.startswith(prefix)}
+    missing = [name for name in model.load_state_dict(chosen, strict=False).missing_keys if name.startswith(prefix)]
+    if missing := [name for name in missing if not name.startswith(f"{prefix}pooler.")]:
+        raise ModelError(f"{base}: the model's weights lack {missing[0]}")
     if freeze_embeddings:
-        model.bert.embeddings.requires_grad_(False)
-    for layer in model.bert.encoder.layer[:frozen_layers]:
+        for module in embeddings_of(model.base_model):
+            module.requires_grad_(False)
+    for layer in layers_of(model.base_model)[:frozen_layers]:
         layer.requires_grad_(False)
     return model
 
@@ -83,8 +118,8 @@ def start_encoder(
     questions = passages.questions or passages
     config = _config(passages, encoder)
     config.oreqa = settings
-    if dropout is not None:
-        config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
+    for name, rate in dropout_rates(config.model_type, dropout).items():
+        setattr(config, name, rate)
     model = DualEncoder(config)
     if passages.questions and model.questions is None:
         raise ModelError(f"{backbone}: it has an encoder of questions and one of passages; set towers=separate")
@@ -93,42 +128,58 @@ def start_encoder(
     for tower, folder in zip(model.towers, (passages, questions), strict=False):
         _load_tower(tower, folder, config, new=encoder is not None)
     if settings["query_token_type"]:
-        embeddings = model.passages.bert.embeddings
-        types = embeddings.token_type_embeddings
-        extended = nn.Embedding(QUERY_TOKEN_TYPE + 1, config.hidden_size)
-        with torch.no_grad():
-            extended.weight[: types.num_embeddings] = types.weight
-            extended.weight[types.num_embeddings :] = types.weight[0]
-        embeddings.token_type_embeddings = extended
-        config.type_vocab_size = model.config.type_vocab_size = QUERY_TOKEN_TYPE + 1
+        _add_question_type(model, backbone)
     return model
+
+
+def _add_question_type(model: DualEncoder, path: Path) -> None:
+    """Add the token type of questions, a copy of type 0. Raises InputError for an architecture without token types."""
+    backbone = model.passages.backbone
+    if not has_segments(backbone):
+        raise InputError(
+            f"{path}: input_types needs a backbone with token types, as BERT and ELECTRA have; "
+            f"{backbone.config.model_type} has none: set input_types=false"
+        )
+    types = backbone.embeddings.token_type_embeddings
+    extended = nn.Embedding(QUERY_TOKEN_TYPE + 1, types.embedding_dim)
+    with torch.no_grad():
+        extended.weight[: types.num_embeddings] = types.weight
+        extended.weight[types.num_embeddings :] = types.weight[0]
+    backbone.embeddings.token_type_embeddings = extended
+    model.config.type_vocab_size = backbone.config.type_vocab_size = QUERY_TOKEN_TYPE + 1
 
 
 _SHAPE = (
     "model_type", "cell", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act",
-    "vocab_size", "max_position_embeddings", "type_vocab_size",
+    "vocab_size", "max_position_embeddings", "type_vocab_size", "embedding_size", "dim", "n_layers", "n_heads", "hidden_dim",
+    "activation", "hidden_activation", "relative_attention_num_buckets", "layer_types", "local_attention",
 )  # fmt: skip
 """Settings that two encoders of one shape have in common."""
 
 
-def _config(folder: EncoderFolder, encoder: NewEncoder | None) -> BertConfig:
+def _config(folder: EncoderFolder, encoder: NewEncoder | None) -> PreTrainedConfig:
+    settings = {key: value for key, value in folder.config.items() if key not in _NOT_KEPT}
     if encoder is None:
-        return (BertConfig if folder.cell is None else RecurrentConfig).from_pretrained(folder.settings)
-    settings = BertConfig.from_pretrained(folder.settings).to_dict() | {"num_hidden_layers": NEW_LAYERS}
-    for key in ("model_type", "cell", "oreqa"):
-        settings.pop(key, None)
-    if encoder == "transformer":
-        return BertConfig(**settings)
-    if settings["hidden_size"] % 2:
+        return model_config(settings)
+    if encoder == "transformer" and folder.cell is None:
+        layers = {"num_hidden_layers": NEW_LAYERS, "n_layers": NEW_LAYERS, "layer_types": None}
+        return model_config({**settings, **{key: value for key, value in layers.items() if key in settings}})
+    if settings["model_type"] not in ("bert", RECURRENT):
+        raise InputError(
+            f"{folder.path}: encoder = {encoder} needs the token embeddings of a BERT; this is a {settings['model_type']}"
+        )
+    if encoder != "transformer" and settings["hidden_size"] % 2:
         raise ModelError(f"{folder.path}: recurrent layers need an even hidden_size, not {settings['hidden_size']}")
-    return RecurrentConfig(**settings, cell=encoder)
+    kind = {"model_type": "bert"} if encoder == "transformer" else {"model_type": RECURRENT, "cell": encoder}
+    return model_config({**settings, "cell": None, "num_hidden_layers": NEW_LAYERS, **kind})
 
 
-def _load_tower(tower: Tower, folder: EncoderFolder, config: BertConfig, new: bool) -> None:
+def _load_tower(tower: Tower, folder: EncoderFolder, config: PreTrainedConfig, new: bool) -> None:
     if new:
-        tower.bert.embeddings.load_state_dict(load_tokens(folder).embeddings.state_dict())
+        for module, start in zip(embeddings_of(tower.backbone), embeddings_of(load_tokens(folder)), strict=True):
+            module.load_state_dict(start.state_dict())
         return
-    tower.bert = load_tokens(folder, config)
+    tower.backbone = load_tokens(folder, config)
     if tower.attention is not None and folder.attention is not None:
         attention = load_pooling(folder.attention)
         if (attention.hidden, attention.hops) == (tower.attention.hidden, tower.attention.hops):

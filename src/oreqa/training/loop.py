@@ -9,7 +9,14 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from transformers import EarlyStoppingCallback, PrinterCallback, ProgressCallback, Trainer, TrainerCallback
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PrinterCallback,
+    ProgressCallback,
+    Trainer,
+    TrainerCallback,
+)
 
 from oreqa.errors import InputError
 from oreqa.progress import Advance
@@ -140,7 +147,7 @@ class RoundBatches(torch.utils.data.Sampler):  # type: ignore[misc]
 
 
 class OrderedTrainer(Trainer):  # type: ignore[misc]
-    """Trainer with our loss and metric, and two learning rates: of every encoder (in a ``bert``), and of the heads.
+    """Trainer with our loss and metric, and two learning rates: of every encoder, and of the heads.
 
     It prints nothing, and sees the examples in the order in which they are given, or which ``rounds`` give.
     """
@@ -182,12 +189,10 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
 
     def create_optimizer(self, model: Any = None) -> Any:
         """AdamW; only matrices decay."""
-        groups = []
+        groups, encoders = [], _encoder_parameters(self.model)
         for heads, rate in zip((False, True), self._rates, strict=True):
             weights = [
-                weight
-                for name, weight in self.model.named_parameters()
-                if weight.requires_grad and heads != ("bert" in name.split("."))
+                weight for weight in self.model.parameters() if weight.requires_grad and heads != (id(weight) in encoders)
             ]
             groups.append({"params": [p for p in weights if p.ndim > 1], "lr": rate})
             groups.append({"params": [p for p in weights if p.ndim == 1], "lr": rate, "weight_decay": 0.0})
@@ -216,3 +221,10 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
         self.control: Any = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         self.model.train()
         return metrics
+
+
+def _encoder_parameters(model: torch.nn.Module) -> set[int]:
+    """The ids of the parameters of a model's encoders: transformers' models that hold no other one."""
+    theirs = [module for module in model.modules() if isinstance(module, PreTrainedModel)]
+    bare = [module for module in theirs if sum(isinstance(part, PreTrainedModel) for part in module.modules()) == 1]
+    return {id(weight) for module in bare for weight in module.parameters()}

@@ -34,7 +34,7 @@ def test_a_folder_with_input_types_loads_in_sentence_transformers(tiny: Path, tm
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": QUERY_TOKEN_TYPE, "projection": None}
     model = start_encoder(tiny, settings, 0.0)
     with torch.no_grad():
-        model.passages.bert.embeddings.token_type_embeddings.weight[QUERY_TOKEN_TYPE] += torch.linspace(-1, 1, 32)
+        model.passages.backbone.embeddings.token_type_embeddings.weight[QUERY_TOKEN_TYPE] += torch.linspace(-1, 1, 32)
     folder = tmp_path / "m"
     save_encoder(model, read_encoder_folder(tiny), "mean", 64, folder)
     modules = json.loads((folder / "modules.json").read_text())
@@ -58,7 +58,7 @@ def two_encoders(tiny: Path, folder: Path, projection: int | None = 8) -> Path:
     settings = {"kind": "encoder", "context": "late_chunking", "query_token_type": 0, "projection": projection}
     model = start_encoder(tiny, {**settings, "towers": "separate"}, 0.0)
     with torch.no_grad():
-        for weight in model.questions.bert.parameters():
+        for weight in model.questions.backbone.parameters():
             weight.add_(0.2 * torch.randn_like(weight))
     save_encoder(model, read_encoder_folder(tiny), "mean", 64, folder)
     return folder

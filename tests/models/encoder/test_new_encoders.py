@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 from oreqa.models.encoder.module import CELLS, QUERY_TOKEN_TYPE  # noqa: E402
 from oreqa.models.reader.module import BertReader  # noqa: E402
-from oreqa.training.backbone import start_bert, start_encoder  # noqa: E402
+from oreqa.training.backbone import start_encoder, start_headed  # noqa: E402
 from oreqa.training.retriever.save import save_encoder  # noqa: E402
 
 pytestmark = pytest.mark.train
@@ -98,9 +98,9 @@ def test_a_new_encoder_has_two_layers_over_the_backbones_embeddings(tiny: Path, 
     models = [start_encoder(tiny, settings, 0.0, encoder) for _ in range(2)]
     words = load_file(tiny / "model.safetensors")["embeddings.word_embeddings.weight"]
     for model in models:
-        np.testing.assert_array_equal(model.passages.bert.embeddings.word_embeddings.weight.detach(), words)
+        np.testing.assert_array_equal(model.passages.backbone.embeddings.word_embeddings.weight.detach(), words)
         assert model.config.num_hidden_layers == 2
-        types = model.passages.bert.embeddings.token_type_embeddings.weight
+        types = model.passages.backbone.embeddings.token_type_embeddings.weight
         assert torch.equal(types[QUERY_TOKEN_TYPE], types[0])
     first, second = (dict(model.named_parameters()) for model in models)
     layers = [name for name in first if ("layer.0" in name or "recurrent" in name) and first[name].ndim > 1]
@@ -156,8 +156,8 @@ def gru(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_no_reader_begins_from_recurrent_layers(gru: Path) -> None:
-    with pytest.raises(InputError, match=r"its layers are recurrent \(gru\); name a BERT to begin with"):
-        start_bert(BertReader, gru, dropout=None)
+    with pytest.raises(InputError, match=r"its layers are recurrent \(gru\); name a transformer to begin with"):
+        start_headed(BertReader, gru, dropout=None)
 
 
 def test_an_odd_width_is_refused_before_it_is_trained(tiny: Path, tmp_path: Path) -> None:

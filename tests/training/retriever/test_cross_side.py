@@ -203,7 +203,7 @@ def test_the_alignment_trains_the_cross_encoder_unless_it_is_detached(tiny: Path
 
 def test_the_cross_encoder_begins_as_the_encoder_of_passages(tiny: Path) -> None:
     encoder = start_encoder(tiny, {**SETTINGS, "hops": 2, "joining": "concatenated"}, 0.0)
-    encoder.passages.bert.embeddings.requires_grad_(False)
+    encoder.passages.backbone.embeddings.requires_grad_(False)
     tower = start_cross(encoder).tower
     passages = dict(encoder.passages.named_parameters())
     assert dict(tower.named_parameters()).keys() == passages.keys()

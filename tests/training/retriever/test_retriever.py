@@ -185,7 +185,7 @@ def test_training_stops_when_dev_no_longer_gains_and_keeps_the_best(
     measures, states = iter([1.0, 3.0, 2.0, 3.0, 9.0]), []
 
     def measure(task: object, folder: object, model: torch.nn.Module, *_: object, **__: object) -> float:
-        states.append(model.passages.bert.encoder.layer[0].output.dense.weight.detach().clone().numpy())
+        states.append(model.passages.backbone.encoder.layer[0].output.dense.weight.detach().clone().numpy())
         return next(measures)
 
     monkeypatch.setattr("oreqa.training.retriever.train.dev_score", measure)

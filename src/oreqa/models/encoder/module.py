@@ -4,8 +4,8 @@ normalisation.
 It is saved as a folder that sentence-transformers loads; with input types (below), through ``QuestionTransformer``; two
 encoders as its ``Router``.
 
-The learned input-type embedding of Yang et al. (2021, section 4.2) is a row of BERT's token-type table: types 0 and 1 are
-the two segments of an answer, ``QUERY_TOKEN_TYPE`` is the single segment of a question. Segment and input type are thus
+The learned input-type embedding of Yang et al. (2021, section 4.2) is a row of the token-type table: types 0 and 1 are the
+two segments of an answer, ``QUERY_TOKEN_TYPE`` is the single segment of a question. Segment and input type are thus
 one learned vector, added to every token.
 """
 
@@ -18,14 +18,25 @@ import torch
 from sentence_transformers.base.modules import Module
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, BertModel, BertPreTrainedModel, BertTokenizerFast
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    BertConfig,
+    BertPreTrainedModel,
+    BertTokenizerFast,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.models.bert.modeling_bert import BertEmbeddings
 
-from oreqa.errors import ModelError
+from oreqa.errors import ModelError, describe
 from oreqa.models.encoder.folder import Attention, EncoderFolder, Joining, Layer, load_attention, load_dense
+from oreqa.models.graph.module import encode_tokens, model_config, new_backbone
 from oreqa.models.graph.torch import TorchSession, torch_precision
 from oreqa.models.names import RECURRENT
+from oreqa.models.weights import encoder_prefix
 
 QUERY_TOKEN_TYPE = 2
 """The token type of a question's tokens, in models with input types."""
@@ -128,37 +139,33 @@ def load_pooling(attention: Attention) -> AttentionPooling:
 
 
 def load_tokens(
-    folder: EncoderFolder, config: BertConfig | None = None, dtype: torch.dtype = torch.float32
-) -> BertModel | RecurrentModel:
-    """The encoder of tokens in a model's folder, with its settings or others. Raises ModelError if weights are missing."""
-    if folder.is_difference:
-        bert = BertModel(config or BertConfig.from_pretrained(folder.settings), add_pooling_layer=False)
-        tensors = {name.removeprefix("bert."): torch.from_numpy(value) for name, value in folder.load().items()}
-        missing = bert.load_state_dict(tensors, strict=False).missing_keys
-        if missing:
-            raise ModelError(f"{folder.path}: the model's weights lack {min(missing)}")
-        return bert.to(dtype)
-    kind, options = (BertModel, {"add_pooling_layer": False}) if folder.cell is None else (RecurrentModel, {})
-    if config is not None:
-        options = options | {"config": config}
-    model, loaded = kind.from_pretrained(
-        folder.transformer, dtype=dtype, local_files_only=True, output_loading_info=True, **options
-    )
-    if loaded["missing_keys"]:
-        raise ModelError(f"{folder.transformer}: the model's weights lack {min(loaded['missing_keys'])}")
-    return model
+    folder: EncoderFolder, config: PreTrainedConfig | None = None, dtype: torch.dtype = torch.float32
+) -> PreTrainedModel:
+    """The encoder of tokens in a model's folder, with its settings or others.
+
+    Raises ModelError if weights are missing or do not fit.
+    """
+    backbone = new_backbone(config or model_config(folder.config))
+    prefix = encoder_prefix(folder.config)
+    tensors = {name.removeprefix(prefix): torch.from_numpy(value) for name, value in folder.load().items()}
+    try:
+        missing = backbone.load_state_dict(tensors, strict=False).missing_keys
+    except RuntimeError as error:
+        raise ModelError(f"{folder.settings}: its tensors do not fit its config.json ({describe(error)})") from error
+    if missing:
+        raise ModelError(f"{folder.settings}: the model's weights lack {min(missing)}")
+    return backbone.to(dtype)
 
 
 class Tower(nn.Module):  # type: ignore[misc]
-    """One encoder: ``bert`` (or recurrent layers in its place) gives the states of tokens, ``attention`` or the weights of
-    the inputs pool them, ``projection`` is a linear layer on top."""
+    """One encoder: the ``backbone`` gives the states of tokens, ``attention`` or the weights of the inputs pool them,
+    ``projection`` is a linear layer on top."""
 
-    def __init__(self, config: BertConfig) -> None:
+    def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__()
         settings = config.oreqa
         hops, width = settings.get("hops"), config.hidden_size
-        is_recurrent = isinstance(config, RecurrentConfig)
-        self.bert = RecurrentModel(config) if is_recurrent else BertModel(config, add_pooling_layer=False)
+        self.backbone = new_backbone(config)
         self.attention = AttentionPooling(width, width, hops, settings["joining"]) if hops else None
         pooled = self.attention.get_embedding_dimension() if self.attention else width
         self.projection = nn.Linear(pooled, settings["projection"]) if settings.get("projection") else None
@@ -166,7 +173,7 @@ class Tower(nn.Module):  # type: ignore[misc]
 
     def states(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
         """The states ``[N, T, H]`` of the tokens of inputs ``[N, T]``."""
-        states: Tensor = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
+        states: Tensor = encode_tokens(self.backbone, input_ids, attention_mask, token_type_ids).last_hidden_state
         return states
 
     def pooled(self, states: Tensor, pool: Tensor) -> Tensor:
@@ -177,19 +184,23 @@ class Tower(nn.Module):  # type: ignore[misc]
         return vectors if self.projection is None else self.projection(vectors)
 
 
-class DualEncoder(BertPreTrainedModel):  # type: ignore[misc]
+class DualEncoder(nn.Module):  # type: ignore[misc]
     """Encodes questions and answers. ``config.oreqa`` has the context, the projection's width and, for an encoder of each
     (Xiong et al. 2021, section 2.1), ``towers`` = "separate": two of one shape, which share nothing; for vectors of any
     length, ``similarity`` = "dot"; for multi-hop attention, ``hops`` and ``joining``."""
 
-    config_class = BertConfig
-
-    def __init__(self, config: BertConfig) -> None:
-        super().__init__(config)
+    def __init__(self, config: PreTrainedConfig) -> None:
+        super().__init__()
+        self.config = config
         self.passages = Tower(config)
         self.questions = Tower(config) if config.oreqa.get("towers") == "separate" else None
         self.normalise = config.oreqa.get("similarity") != "dot"
-        self.post_init()
+        for tower in self.towers:
+            for layer in (tower.projection, *(tower.attention.children() if tower.attention else ())):
+                if isinstance(layer, nn.Linear):
+                    nn.init.normal_(layer.weight, std=config.initializer_range)
+                    if layer.bias is not None:
+                        nn.init.zeros_(layer.bias)
 
     @property
     def width(self) -> int:
@@ -221,12 +232,12 @@ def open_session(folder: EncoderFolder, precision: str | None, device: str = "cu
     from oreqa.models.graph.architectures import check_architecture  # which imports OpenVINO: training does without it
 
     check_architecture(folder.transformer, folder.config)
-    bert = load_tokens(folder, dtype=torch_precision(device, precision)).eval().to(device)
+    backbone = load_tokens(folder, dtype=torch_precision(device, precision)).eval().to(device)
     attention = None if folder.attention is None else load_pooling(folder.attention).eval().to(device)
     dense = [(_dense_tensors(layer, device), layer.activation) for layer in folder.dense]
 
     def vectors(ids: Tensor, mask: Tensor, types: Tensor, pool: Tensor) -> Tensor:
-        states = bert(ids, mask, types).last_hidden_state.float()
+        states = encode_tokens(backbone, ids, mask, types).last_hidden_state.float()
         x = torch.bmm(pool, states) if attention is None else attention.pool(states, pool)
         for (weight, bias), activation in dense:
             x = nn.functional.linear(x, weight, bias)

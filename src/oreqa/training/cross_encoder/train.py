@@ -26,7 +26,7 @@ from oreqa.models.cross_encoder.module import BertCrossEncoder
 from oreqa.models.names import CLASSIFIER, RERANKER, find_model, find_tokenizer, read_config
 from oreqa.models.reader.inputs import read_reader_folder
 from oreqa.progress import Advance, Progress, no_progress, show
-from oreqa.training.backbone import start_bert
+from oreqa.training.backbone import start_headed
 from oreqa.training.batches import in_a_row
 from oreqa.training.cross_encoder.examples import (
     CandidateList,
@@ -128,7 +128,7 @@ def _train(
     torch.manual_seed(recipe.seed)
     settings = {**settings, "marking": recipe.marking, "max_tokens": recipe.max_tokens}
     with silence_transformers():
-        model = start_bert(
+        model = start_headed(
             BertCrossEncoder,
             base,
             freeze_embeddings=recipe.freeze_embeddings,

@@ -14,7 +14,7 @@ from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.extractor.module import BertExtractor, banded
 from oreqa.models.names import EXTRACTOR, find_model, find_tokenizer
 from oreqa.progress import Progress, no_progress, show
-from oreqa.training.backbone import start_bert
+from oreqa.training.backbone import start_headed
 from oreqa.training.extractor.examples import collate_windows, dev_windows, extractor_examples
 from oreqa.training.extractor.recipe import ExtractorRecipe
 from oreqa.training.loop import EarlyStopping, TensorBatch
@@ -37,13 +37,13 @@ def train_extractor(recipe: ExtractorRecipe, out: Path, progress: Progress = no_
         "overlap": recipe.overlap,
         "answer_tokens": recipe.answer_tokens,
     }
-    model = start_bert(
+    model = start_headed(
         BertExtractor,
         backbone,
         dropout=recipe.dropout,
         freeze_embeddings=recipe.freeze_embeddings,
         frozen_layers=recipe.frozen_layers,
-        attention_probs_dropout_prob=recipe.attention_dropout,
+        attention_dropout=recipe.attention_dropout,
         oreqa=settings,
     )
     tokenizer = find_tokenizer(backbone)

@@ -17,7 +17,7 @@ from oreqa.models.generator.seq2seq import Seq2SeqInputs, is_seq2seq, read_seq2s
 from oreqa.models.names import find_model, find_tokenizer, read_config
 from oreqa.models.weights import load_weights
 from oreqa.progress import Progress, no_progress, show
-from oreqa.training.backbone import check_positions, start_bert
+from oreqa.training.backbone import check_positions, start_headed
 from oreqa.training.generator.examples import GeneratorExample, Inputs, collate_questions, dev_questions, generator_examples
 from oreqa.training.generator.recipe import GeneratorRecipe
 from oreqa.training.loop import BatchLoss, EarlyStopping, TensorBatch
@@ -96,12 +96,12 @@ def _start(recipe: GeneratorRecipe, backbone: Path, settings: dict[str, Any]) ->
     """The backbone with its language model head, or with a new one if it has none."""
     check_positions(backbone, max_tokens=recipe.max_tokens, question_tokens=recipe.question_tokens)
     has_head = "cls.predictions.transform.dense.weight" in load_weights(backbone)
-    model = start_bert(
+    model = start_headed(
         BertGenerator,
         backbone,
         dropout=recipe.dropout,
         head=has_head,
-        attention_probs_dropout_prob=recipe.attention_dropout,
+        attention_dropout=recipe.attention_dropout,
         is_decoder=True,
         oreqa=settings,
     )

@@ -28,7 +28,7 @@ from oreqa.models.reader.module import BertReader
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import match_pattern, normalize_answer
-from oreqa.training.backbone import check_positions, start_bert, start_encoder
+from oreqa.training.backbone import check_positions, embeddings_of, start_encoder, start_headed
 from oreqa.training.distributed import in_turn
 from oreqa.training.loop import EarlyStopping
 from oreqa.training.losses import OPENQA_LOSSES
@@ -170,7 +170,8 @@ def start_question_encoder(folder: EncoderFolder, dropout: float, *, freeze_embe
     encoder = start_encoder(folder.path, settings, dropout)
     encoder.passages.requires_grad_(False)
     if freeze_embeddings:
-        encoder.towers[-1].bert.embeddings.requires_grad_(False)
+        for module in embeddings_of(encoder.towers[-1].backbone):
+            module.requires_grad_(False)
     return encoder
 
 
@@ -186,12 +187,11 @@ def start_reader(recipe: OpenQARecipe, path: Path) -> BertReader:
         "titles": bool(settings.get("titles", True)),
         "closing": bool(settings.get("closing", True)),
     }
-    rate = recipe.dropout if recipe.attention_dropout is None else recipe.attention_dropout
-    reader: BertReader = start_bert(
+    reader: BertReader = start_headed(
         BertReader,
         path,
         dropout=recipe.dropout,
-        attention_probs_dropout_prob=rate,
+        attention_dropout=recipe.attention_dropout,
         freeze_embeddings=recipe.freeze_embeddings,
         head=True,
         oreqa=settings,

@@ -21,7 +21,7 @@ from oreqa.models.reader.reader import Reader
 from oreqa.models.weights import load_weights
 from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import f1_score, normalize_answer
-from oreqa.training.backbone import check_positions, start_bert
+from oreqa.training.backbone import check_positions, start_headed
 from oreqa.training.loop import EarlyStopping, TensorBatch
 from oreqa.training.losses import READER_LOSSES
 from oreqa.training.reader.examples import Drawing, collate_groups, reader_groups
@@ -98,17 +98,14 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> BertReader:
         "titles": True,
         "closing": True,
     }
-    rates: dict[str, Any] = {}
-    if recipe.attention_dropout is not None:
-        rates["attention_probs_dropout_prob"] = recipe.attention_dropout
-    model: BertReader = start_bert(
+    model: BertReader = start_headed(
         BertReader,
         backbone,
         dropout=recipe.dropout,
         freeze_embeddings=recipe.freeze_embeddings,
         head="qa_outputs.weight" in load_weights(backbone),
         oreqa=settings,
-        **rates,
+        attention_dropout=recipe.attention_dropout,
     )
     return model
 

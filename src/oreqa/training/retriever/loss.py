@@ -175,7 +175,7 @@ class RetrievalLoss:
         ):
             ids, pool = batch[f"{side}_input_ids"][places], batch[f"{side}_pool"][places, of_place]
             texts += [ids[:, 1:], pool[:, 1:] > 0]  # [CLS] is certain
-        words = self._model.encoder.passages.bert.embeddings.word_embeddings.weight
+        words = self._model.encoder.passages.backbone.get_input_embeddings().weight
         answers = vectors["passages"][rows, outputs]
         terms = self._model.decoders(vectors["questions"][:, 0], answers, *texts, words)
         kl_weight = variational.kl_weight * self._ramp(variational.ramp_epochs)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from transformers import BertConfig
+from transformers import PreTrainedConfig
 from transformers.activations import ACT2FN
 
 from oreqa.files import write_json
@@ -23,6 +23,11 @@ HEADS = 12
 """Attention heads, or fewer where the width is not a multiple."""
 
 
+def _setting(config: PreTrainedConfig, *names: str, default: Any = None) -> Any:
+    """A setting under the name that its architecture has for it."""
+    return next((getattr(config, name) for name in names if hasattr(config, name)), default)
+
+
 class CrossAttention(nn.Module):  # type: ignore[misc]
     """Refines the states of one text by the tokens of another (Wang et al. 2021, section 3.3, Eq. 2 to 4).
 
@@ -30,15 +35,15 @@ class CrossAttention(nn.Module):  # type: ignore[misc]
     the other.
     """
 
-    def __init__(self, config: BertConfig) -> None:
+    def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__()
-        width = config.hidden_size
+        width, inner = config.hidden_size, _setting(config, "intermediate_size", "hidden_dim")
         self.heads = next(heads for heads in range(HEADS, 0, -1) if width % heads == 0)
         self.query, self.key, self.value, self.output = (nn.Linear(width, width, bias=False) for _ in range(4))
-        self.inner, self.outer = nn.Linear(width, config.intermediate_size), nn.Linear(config.intermediate_size, width)
-        self.activation = ACT2FN[config.hidden_act]
-        self.norm = nn.LayerNorm(width, eps=config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.inner, self.outer = nn.Linear(width, inner), nn.Linear(inner, width)
+        self.activation = ACT2FN[_setting(config, "hidden_act", "activation", "hidden_activation")]
+        self.norm = nn.LayerNorm(width, eps=_setting(config, "layer_norm_eps", "norm_eps", default=1e-12))
+        self.dropout = nn.Dropout(_setting(config, "hidden_dropout_prob", "dropout", "mlp_dropout"))
 
     def forward(self, states: Tensor, is_token: Tensor, others: Tensor) -> Tensor:
         """``LayerNorm(H' + FFN(H'))``, ``[B, M, width]``, of the text's ``states`` ``[B, N, width]``, of which ``is_token``
@@ -55,7 +60,7 @@ class CrossAttention(nn.Module):  # type: ignore[misc]
 class CrossSide(nn.Module):  # type: ignore[misc]
     """An encoder of its own for the questions and answers of a batch, whose tokens then attend to each other's."""
 
-    def __init__(self, config: BertConfig, normalise: bool) -> None:
+    def __init__(self, config: PreTrainedConfig, normalise: bool) -> None:
         super().__init__()
         self.tower = Tower(config)
         self.attention = CrossAttention(config)
@@ -109,7 +114,7 @@ def save_cross(cross: CrossSide, out: Path) -> None:
     save_file(
         {name: value.detach().contiguous() for name, value in cross.state_dict().items()}, folder / "model.safetensors"
     )
-    config = cross.tower.bert.config.to_dict()
+    config = cross.tower.backbone.config.to_dict()
     write_json(folder / "config.json", config | {"oreqa": {**config["oreqa"], "kind": _KIND}})
 
 
@@ -137,5 +142,6 @@ def start_model(
     """The encoder with new companions: a cross-encoder, or ``decoders`` of a kind of ``VariationalDecoders``."""
     of_texts = None
     if decoders is not None:
-        of_texts = VariationalDecoders(encoder.width, encoder.config.hidden_size, decoders, unit_length=encoder.normalise)
+        words = encoder.passages.backbone.get_input_embeddings()
+        of_texts = VariationalDecoders(encoder.width, words.embedding_dim, decoders, unit_length=encoder.normalise)
     return RetrieverModel(encoder, start_cross(encoder) if with_cross else None, of_texts)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from safetensors.torch import save_file
 from torch import nn
-from transformers import BertConfig
+from transformers import PreTrainedConfig
 
 from oreqa.files import write_json
 from oreqa.models.encoder.folder import PASSAGE_ROUTE, QUESTION_ROUTE, ROUTER, EncoderFolder
@@ -15,6 +14,7 @@ from oreqa.models.encoder.module import DualEncoder, RecurrentModel, Tower
 from oreqa.models.fitted import encoder_fitted, write_fitted
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.names import FITTED
+from oreqa.training.trainer import copy_tokenizer
 
 
 def save_encoder(
@@ -60,26 +60,24 @@ _MODULES = "sentence_transformers.models"
 
 
 def _save_tower(
-    out: Path, prefix: str, tower: Tower, config: BertConfig, origin: EncoderFolder, pooling: str, max_tokens: int
+    out: Path, prefix: str, tower: Tower, config: PreTrainedConfig, origin: EncoderFolder, pooling: str, max_tokens: int
 ) -> dict[str, str]:
     """Write one encoder's modules into ``out``, in folders that begin with ``prefix``: their names, and their classes.
 
-    Without a prefix, BERT lies in ``out`` itself.
+    Without a prefix, the transformer lies in ``out`` itself.
     """
     kind = f"{_MODULES}.Transformer"
     if config.oreqa["query_token_type"]:
         kind = "oreqa.models.encoder.module.QuestionTransformer"
-    elif isinstance(tower.bert, RecurrentModel):
+    elif isinstance(tower.backbone, RecurrentModel):
         kind = "oreqa.models.encoder.module.RecurrentTransformer"
     names = {f"{prefix}0_Transformer" if prefix else "": kind}
     folder = out / next(iter(names))
     folder.mkdir(exist_ok=True)
-    _save_weights(tower.bert, folder)
-    write_json(folder / "config.json", config.to_dict() | {"architectures": [type(tower.bert).__name__]})
+    _save_weights(tower.backbone, folder)
+    write_json(folder / "config.json", config.to_dict() | {"architectures": [type(tower.backbone).__name__]})
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_tokens, "do_lower_case": origin.lower_case})
-    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
-        if (origin.transformer / name).is_file():
-            shutil.copyfile(origin.transformer / name, folder / name)
+    copy_tokenizer(origin.transformer, folder)
     if tower.attention is None:
         folder = _new_folder(out, names, f"{prefix}1_Pooling", f"{_MODULES}.Pooling")
         modes = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from oreqa.datasets.load import load_task, load_training_pairs
 from oreqa.datasets.pairs import passage_pairs
@@ -128,8 +129,9 @@ def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
     model = start_encoder(folder.path, settings, recipe.dropout, None if recipe.encoder == "backbone" else recipe.encoder)
     if recipe.freeze_embeddings:
         for tower in model.towers:
-            tower.bert.embeddings.word_embeddings.requires_grad_(False)
-            tower.bert.embeddings.position_embeddings.requires_grad_(False)
+            for name, module in tower.backbone.named_modules():
+                if isinstance(module, nn.Embedding) and not name.endswith("token_type_embeddings"):
+                    module.requires_grad_(False)
     return model
 
 
