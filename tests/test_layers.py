@@ -25,6 +25,7 @@ LAYERS = [
     {"generation"},
     {"training"},
     {"evaluation"},
+    {"fitting"},
     {"adaptation"},
     {"cli"},
     {"__init__", "__main__"},

@@ -25,6 +25,7 @@ from oreqa.datasets.paragraphs import whole_passages
 from oreqa.defaults import BASE_ENCODER, DEFAULT_READER
 from oreqa.evaluation.metrics import paired_difference
 from oreqa.files import read_json, write_json, write_text
+from oreqa.fitting.rows import first_score, ranked_answers
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -33,7 +34,7 @@ from oreqa.provenance import data_hash
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import kept_folder, report
-from support.answer_rows import COMBINATION, answer_all, is_right, ranked
+from support.answer_rows import COMBINATION, answer_all
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "reranker.toml"
 BASE = "M = 6, marked"
@@ -87,9 +88,11 @@ def main() -> None:
         if not saved.is_file():
             write_json(saved, answer_all(index, reader, CrossEncoder(folder), chosen, apart=False))
         rows: list[dict[str, Any]] = read_json(saved)
-        right[name] = {order: [is_right(row, ranked(row, w, True)) for row in rows] for order, w in ORDERS.items()}
+        right[name] = {
+            order: [first_score(row, ranked_answers(row, w, True)) for row in rows] for order, w in ORDERS.items()
+        }
         print(name, {order: round(100 * float(np.mean(values)), 1) for order, values in right[name].items()}, flush=True)
-    without = [is_right(row, ranked(row, COMBINATION, False)) for row in rows]
+    without = [first_score(row, ranked_answers(row, COMBINATION, False)) for row in rows]
     table: dict[str, Any] = {"no re-ranking": {"em": round(100 * float(np.mean(without)), 2)}}
     for name, orders in right.items():
         for order, values in orders.items():

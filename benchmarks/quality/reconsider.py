@@ -26,6 +26,7 @@ from oreqa.datasets.paragraphs import split_articles, whole_passages
 from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_READER
 from oreqa.evaluation.metrics import paired_difference
 from oreqa.files import read_json, write_json
+from oreqa.fitting.rows import RESCORED, first_score, ranked_answers
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -35,7 +36,7 @@ from oreqa.provenance import data_hash
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import kept_folder, report
-from support.answer_rows import RERANKED, answer_all, is_right, ranked
+from support.answer_rows import answer_all
 
 SETS = {
     "squad-v1.1-dev": "squad/squad-v1.1-dev.json.gz",
@@ -83,7 +84,7 @@ def main() -> None:
     variants = {
         "reader": (plain, False),
         "reader + aggregation": (replace(plain, aggregate=True), False),
-        **{f"re-ranker alone, K = {k}": (replace(plain, alone=True, rerank_spans=k), True) for k in (2, 3, 5, RERANKED)},
+        **{f"re-ranker alone, K = {k}": (replace(plain, alone=True, rerank_spans=k), True) for k in (2, 3, 5, RESCORED)},
         "aggregation, re-ranker alone": (replace(tuned, alone=True), True),
         UNTUNED: (untuned, False),
         "all combined, every weight 1": (untuned, True),
@@ -95,7 +96,7 @@ def main() -> None:
         rows = collect(name, options, reader, reranker)
         found = {
             label: {
-                metric: np.array([is_right(row, ranked(row, weights, again), metric) for row in rows])
+                metric: np.array([first_score(row, ranked_answers(row, weights, again), metric) for row in rows])
                 for metric in ("right", "f1")
             }
             for label, (weights, again) in variants.items()
@@ -103,13 +104,13 @@ def main() -> None:
         table: dict[str, Any] = {"questions": len(rows), "data_sha256": data_hash([options.data / SETS[name]])}
         holds = {k: [any(row["holds"][:k]) for row in rows] for k in (1, 3, PASSAGES_TOP_K)}
         table |= {f"acc@{k}": round(100 * float(np.mean(of_questions)), 2) for k, of_questions in holds.items()}
-        first = [ranked(row, plain, False) for row in rows]
+        first = [ranked_answers(row, plain, False) for row in rows]
         for k in (1, 5):
             table[f"em@{k} of the reader"] = round(
                 100
                 * float(
                     np.mean(
-                        [max((is_right(r, [c]) for c in own[:k]), default=0) for r, own in zip(rows, first, strict=True)]
+                        [max((first_score(r, [c]) for c in own[:k]), default=0) for r, own in zip(rows, first, strict=True)]
                     )
                 ),
                 2,

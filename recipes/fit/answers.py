@@ -18,22 +18,30 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.answering.combining import Combination, span_features
-from oreqa.core import LIKELY, SURE, Hit
+from oreqa.answering.combining import Combination
+from oreqa.core import LIKELY, SURE
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import split_articles, whole_passages
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.files import read_json, write_json
+from oreqa.fitting.calibrating import (
+    JudgedAnswers,
+    calibration_summary,
+    fit_calibration,
+    fit_logistic,
+    probabilities,
+    right_threshold,
+)
+from oreqa.fitting.rows import FEATURES, RERANKER_FEATURES, best_combination, judged_answers, mean_score
 from oreqa.index.passages import index_passages
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, fitted_file, write_fitted
-from oreqa.models.names import CLASSIFIER, RERANKER, find_model, model_fingerprint
+from oreqa.models.names import find_model, model_fingerprint
 from oreqa.models.reader.reader import Reader
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from common import ROOT, kept_folder, report
-from support.answer_rows import COMBINATION, RETRIEVAL, SELECTION, answer_all, is_right, ranked
-from support.calibration import Features, fit, probabilities, right_threshold, summary
+from support.answer_rows import COMBINATION, answer_all
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
 TESTED = ("squad-v2.0-dev", "squadshifts-reddit")
@@ -49,12 +57,6 @@ ADVERSARIAL_WEIGHT = 4
 
 RIGHT = 0.5
 """The F1 from which an answer counts as right: at most its ends differ from an annotator's."""
-FEATURES = (
-    "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "span", "passage_logit", "margin",
-    "agreement",
-)  # fmt: skip
-RERANKER_FEATURES = {RERANKER: ("reranking",), CLASSIFIER: ("reranking_logit",)}
-"""What a re-ranker, and a classifier, adds to the features."""
 
 
 def collect(
@@ -94,42 +96,6 @@ def collect(
     return rows
 
 
-def em(rows: list[dict[str, Any]], weights: Combination, again: bool) -> float:
-    kept = [row for row in rows if row["answerable"]]
-    return 100 * float(np.mean([is_right(row, ranked(row, weights, again)) for row in kept]))
-
-
-def best_weights(sets: dict[str, list[dict[str, Any]]], again: bool, start: Combination) -> tuple[Combination, float]:
-    """Coordinate by coordinate, the weights with the best mean EM over the sets."""
-    grids: dict[str, tuple[Any, ...]] = {"selection": SELECTION, "retrieval": RETRIEVAL, "aggregate": (False, True)}
-    if again:
-        grids |= {"reranking": (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0), "rerank_spans": (3, 5, 8)}
-    best, score = start, -1.0
-    for _ in range(2):
-        for name, values in grids.items():
-            for value in values:
-                trial = replace(best, **{name: value})
-                mean = float(np.mean([em(rows, trial, again) for rows in sets.values()]))
-                if mean > score + 1e-9:
-                    best, score = trial, mean
-    return best, score
-
-
-def features(rows: list[dict[str, Any]], weights: Combination, again: bool, names: tuple[str, ...]) -> Features:
-    """What the confidence is fitted on: ``x``, whether the best answer is ``right``, whether there is one."""
-    x, right, answerable = [], [], []
-    for row in rows:
-        candidates = ranked(row, weights, again)
-        if not candidates:
-            continue
-        hits = [Hit(score, None, None, 0, 0, parts) for score, parts in row["hits"]]  # type: ignore[arg-type]
-        found = span_features(candidates, 0, hits)
-        x.append([found[name] for name in names])
-        right.append(is_right(row, candidates, "f1") >= RIGHT)
-        answerable.append(row["answerable"])
-    return {"x": np.array(x), "right": np.array(right), "answerable": np.array(answerable)}
-
-
 def curves(p: np.ndarray, right: np.ndarray, path: Path) -> dict[str, list[list[float]]]:
     """Risk (share of wrong answers) against coverage, and right answers against confidence; drawn to ``path``."""
     from matplotlib.figure import Figure
@@ -167,7 +133,7 @@ def band_shares(p: np.ndarray, right: np.ndarray) -> dict[str, list[float]]:
     }
 
 
-def weighted(sets: dict[str, Features]) -> list[Features]:
+def weighted(sets: dict[str, JudgedAnswers]) -> list[JudgedAnswers]:
     """The sets, one of them as often as it weighs."""
     return [s for name, s in sets.items() for _ in range(ADVERSARIAL_WEIGHT if name == ADVERSARIAL else 1)]
 
@@ -179,27 +145,25 @@ def calibrate(
 
     Each set is measured with what was fitted on the others, each test with what was fitted on all sets.
     """
-    names = FEATURES + (RERANKER_FEATURES[kind] if kind else ())
-    fitted = {name: features(rows, COMBINATION, kind is not None, names) for name, rows in sets.items()}
+    names, again = FEATURES + RERANKER_FEATURES[kind], kind is not None
+    fitted = {name: judged_answers(rows, COMBINATION, again, names, RIGHT) for name, rows in sets.items()}
     worth: dict[str, Any] = {}
     for name, held_out in fitted.items():
         others = {other: s for other, s in fitted.items() if other != name}
-        w, b = fit(weighted(others))
+        w, b = fit_logistic(weighted(others))
         p = probabilities(held_out, w, b)
         worth[name] = {
-            **summary(p, held_out, right_threshold(list(others.values()), w, b)),
-            **band_shares(p, held_out["right"]),
+            **calibration_summary(p, held_out, right_threshold(list(others.values()), w, b)),
+            **band_shares(p, held_out.right),
         }
-    w, b = fit(weighted(fitted))
-    threshold = right_threshold(list(fitted.values()), w, b)
-    shipped = Calibration({n: round(float(v), 3) for n, v in zip(names, w, strict=True)}, round(b, 3), threshold)
+    shipped = fit_calibration(names, weighted(fitted), list(fitted.values()))
     for name, rows in tests.items():
         for size in dict.fromkeys(row["size"] for row in rows):
-            test = features([row for row in rows if row["size"] == size], COMBINATION, kind is not None, names)
+            test = judged_answers([row for row in rows if row["size"] == size], COMBINATION, again, names, RIGHT)
             p = probabilities(test, np.array([shipped.weights[n] for n in names]), shipped.bias)
-            entry = {**summary(p, test, threshold), **band_shares(p, test["right"])}
+            entry = {**calibration_summary(p, test, shipped.threshold), **band_shares(p, test.right)}
             if size is None and name == TESTED[0] and figure:
-                entry |= curves(p, test["right"], figure)
+                entry |= curves(p, test.right, figure)
             worth[f"{name}, {size or 'all'} paragraphs"] = entry
     return shipped, worth
 
@@ -224,8 +188,8 @@ def main() -> None:
     for name, folder in zip(TESTED, ("squad", "shift"), strict=True):
         tests[name] = collect(name, options.data / folder / f"{name}.json.gz", options, reader, reranker)
         print(name, len(tests[name]), flush=True)
-    plain, _ = best_weights(sets, False, replace(COMBINATION, aggregate=False))
-    best, _ = best_weights(sets, True, replace(plain, reranking=1.0))
+    plain = best_combination(list(sets.values()), False, replace(COMBINATION, aggregate=False))
+    best = best_combination(list(sets.values()), True, replace(plain, reranking=1.0))
     rows_of_em = {
         "span alone": (Combination(0, 0, 0, aggregate=False), False),
         "tuned, no re-ranking": (plain, False),
@@ -236,7 +200,7 @@ def main() -> None:
     }
     result: dict[str, Any] = {"questions": {name: len(rows) for name, rows in {**sets, **tests}.items()}}
     result["em"] = {
-        label: {name: round(em(rows, weights, again), 2) for name, rows in {**sets, **tests}.items()}
+        label: {name: round(mean_score(rows, weights, again), 2) for name, rows in {**sets, **tests}.items()}
         for label, (weights, again) in rows_of_em.items()
     }
     result["tuned"] = {label: {n: getattr(w, n) for n in w.__slots__} for label, (w, _) in rows_of_em.items()}

@@ -28,13 +28,13 @@ from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import Paragraph, split_articles, whole_passages
 from oreqa.datasets.reqa import build_reqa
 from oreqa.defaults import BASE_ENCODER, DEFAULT_ENCODER
+from oreqa.fitting.calibrating import JudgedAnswers, answerable_threshold, calibration_summary, fit_logistic, probabilities
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
 from oreqa.models.fitted import Calibration, ReplacedEncoder, fitted_file, write_fitted
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from common import TRAINED, kept_folder, write_result
-from support.calibration import Features, best_threshold, fit, probabilities, summary
 
 FITTED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "fairytaleqa", "covidqa-passages", "timeqa-human")
 NAMES = ("sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "margin")
@@ -58,12 +58,12 @@ def compare_base(paths: list[Path], work: Path) -> ReplacedEncoder:
     return compare_cosines(default, base, random.Random(0).sample(questions, COMPARED))
 
 
-def collect(path: Path, work: Path) -> Features:
+def collect(path: Path, work: Path) -> JudgedAnswers:
     """Features of every question's best sentence: ``x``, whether it is ``right``, whether it is ``answerable``."""
     name = path.name.split(".json")[0]
     saved = work / f"{name}.npz"
     if saved.is_file():
-        return dict(np.load(saved))
+        return JudgedAnswers(**np.load(saved))
     paragraphs = asked_about(path)
     titles = sorted({p.title for p in paragraphs})
     random.Random(0).shuffle(titles)
@@ -94,8 +94,8 @@ def collect(path: Path, work: Path) -> Features:
         x.append([features[n] for n in NAMES])
         right.append((hits[0].passage.document_key, hits[0].sentence.start) in golds)
         answerable.append(bool(golds))
-    result = {"x": np.array(x), "right": np.array(right), "answerable": np.array(answerable)}
-    np.savez(saved, allow_pickle=False, **result)
+    result = JudgedAnswers(np.array(x), np.array(right), np.array(answerable))
+    np.savez(saved, allow_pickle=False, **asdict(result))
     return result
 
 
@@ -111,17 +111,18 @@ def main() -> None:
     result: dict[str, Any] = {"left_out": {}}
     for name in sets:  # each set measured with what the others gave
         others = [s for other, s in sets.items() if other != name]
-        w, b = fit(others)
-        result["left_out"][name] = summary(probabilities(sets[name], w, b), sets[name], best_threshold(others, w, b))
+        w, b = fit_logistic(others)
+        p = probabilities(sets[name], w, b)
+        result["left_out"][name] = calibration_summary(p, sets[name], answerable_threshold(others, w, b))
         print(name, result["left_out"][name], flush=True)
-    w, b = fit(list(sets.values()))
-    threshold = best_threshold(list(sets.values()), w, b)
+    w, b = fit_logistic(list(sets.values()))
+    threshold = answerable_threshold(list(sets.values()), w, b)
     fitted = Calibration({n: round(float(v), 3) for n, v in zip(NAMES, w, strict=True)}, round(b, 3), threshold)
     print(fitted)
     result["fitted"] = {"weights": dict(fitted.weights), "bias": fitted.bias, "threshold": threshold}
     test = collect(options.data / "squad" / "squad-v2.0-dev.json.gz", options.work)
     p = probabilities(test, np.array([fitted.weights[n] for n in NAMES]), fitted.bias)
-    result["squad-v2.0-dev, fitted"] = summary(p, test, fitted.threshold)
+    result["squad-v2.0-dev, fitted"] = calibration_summary(p, test, fitted.threshold)
     print(result["squad-v2.0-dev, fitted"])
     if options.write:
         write_fitted(fitted_file(DEFAULT_ENCODER), calibration=result["fitted"])

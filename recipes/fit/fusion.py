@@ -13,20 +13,19 @@ import argparse
 import json
 import random
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.stats import rankdata
 
-from oreqa.core import MODES
+from oreqa.arrays import Doubles
+from oreqa.core import MODES, UNITS, Unit
 from oreqa.datasets.load import load_paragraphs, load_task
 from oreqa.datasets.reqa import build_reqa
 from oreqa.defaults import DEFAULT_ENCODER
+from oreqa.fitting.fusion import Pool, best_ranks, fit_fusion, join_pools, pool_of_question
 from oreqa.index.passages import index_passages
 from oreqa.index.scores import SCORES
 from oreqa.index.scoring import mode_weights, plain_weights
@@ -46,11 +45,6 @@ SETS = {
     "timeqa-human": 1000,
     "policyqa": 661,
 }
-Floats = NDArray[np.float64]
-
-Pool = dict[str, NDArray[Any]]
-"""Rows of candidates: the scores ``x``, ``gold``, and the numbers of ``question`` and ``passage``."""
-
 NAMES = tuple(SCORES)
 PLAIN = np.array([plain_weights(SCORES)[name] for name in NAMES])
 ROUGH = {"sentence_cosine": 1.0, "passage_cosine": 0.5, "sentence_bm25": 0.02, "passage_bm25": 0.03}
@@ -61,7 +55,7 @@ def pools(data: Path, work: Path, name: str, count: int, titles: bool, model: st
     """Scores of pooled candidates: ``x`` [rows, scores], gold flags, question and passage of each row."""
     saved = work / f"{name}{'' if titles else '-untitled'}{'-held-out' if held_out else ''}.npz"
     if saved.is_file():
-        return dict(np.load(saved))
+        return Pool(**np.load(saved))
     file = data / "extractive" / f"{name}.json.gz"
     task = load_task(file, held_out=True) if held_out and name in TRAINED else build_reqa(load_paragraphs(file))
     passages = task.passages
@@ -70,46 +64,25 @@ def pools(data: Path, work: Path, name: str, count: int, titles: bool, model: st
     passages = tuple(replace(p, title=p.title if keep and not p.title.startswith("sq-") else "") for p in passages)
     index = index_passages(work / saved.stem, passages, Settings(model=model))
     chosen = sorted(random.Random(0).sample(range(len(task.questions)), min(count, len(task.questions))))
-    owner = np.array([number for number, p in enumerate(passages) for _ in p.sentences])
-    x, gold, question, passage = [], [], [], []
-    questions = [task.questions[i] for i in chosen]
-    for number, (i, scores) in enumerate(zip(chosen, index.raw_scores(questions), strict=True)):
-        columns = np.stack([scores.by_sentence(name) for name in NAMES], axis=1)
-        rows = {*task.gold[i]}
-        for column in (*columns.T, columns @ np.array([ROUGH.get(name, 0.0) for name in NAMES])):
-            rows.update(np.argpartition(-column, 100)[:100].tolist())
-        pooled = np.array(sorted(rows))
-        x.append(columns[pooled])
-        gold.append(np.isin(pooled, task.gold[i]))
-        question.append(np.full(len(pooled), number))
-        passage.append(owner[pooled])
-    result = {
-        "x": np.concatenate(x).astype(np.float32),
-        "gold": np.concatenate(gold),
-        "question": np.concatenate(question),
-        "passage": np.concatenate(passage),
-    }
-    np.savez(saved, allow_pickle=False, **result)
-    return result
-
-
-def by_passage(pool: Pool) -> Pool:
-    """The same pool with the gold of passages: every sentence of a gold passage is gold."""
-    keys = pool["question"].astype(np.int64) << 32 | pool["passage"]
-    return {**pool, "gold": np.isin(keys, np.unique(keys[pool["gold"]]))}
+    scored = zip(chosen, index.raw_scores([task.questions[i] for i in chosen]), strict=True)
+    rough = np.array([ROUGH.get(name, 0.0) for name in NAMES])
+    pool = join_pools(
+        [pool_of_question(n, scores, NAMES, rough, task.gold[i], True) for n, (i, scores) in enumerate(scored)]
+    )
+    np.savez(saved, allow_pickle=False, **asdict(pool))
+    return pool
 
 
 def first_questions(pool: Pool, count: int) -> Pool:
     """The rows of so many questions."""
-    rows = pool["question"] < count
-    return {name: values[rows] for name, values in pool.items()}
+    return pool.rows(pool.question < count)
 
 
-def question_features(pool: Pool) -> Floats:
+def question_features(pool: Pool) -> Doubles:
     """For each row three facts of its question: the highest BM25, which rises with rare words and length; the share of the
     ten best by cosine that BM25 has among its ten best; and the lead of the best cosine over the tenth."""
-    cosine, bm25 = (pool["x"][:, NAMES.index(name)] for name in ("sentence_cosine", "sentence_bm25"))
-    starts = np.flatnonzero(np.r_[True, np.diff(pool["question"]) > 0])
+    cosine, bm25 = (pool.x[:, NAMES.index(name)] for name in ("sentence_cosine", "sentence_bm25"))
+    starts = np.flatnonzero(np.r_[True, np.diff(pool.question) > 0])
     facts = []
     for begin, end in pairwise([*starts, len(cosine)]):
         by_cosine, by_bm25 = (np.argsort(-scores[begin:end])[:10] for scores in (cosine, bm25))
@@ -118,10 +91,10 @@ def question_features(pool: Pool) -> Floats:
     return np.repeat(np.array(facts, np.float64), np.diff([*starts, len(cosine)]), axis=0)
 
 
-def with_products(pool: Pool, facts: Floats) -> Pool:
+def with_products(pool: Pool, facts: Doubles) -> Pool:
     """The pool with each score times 1 and times each of the ``facts`` of its question."""
-    products = [pool["x"], *(pool["x"] * fact[:, None] for fact in facts.T)]
-    return {**pool, "x": np.concatenate(products, axis=1).astype(np.float32)}
+    products = [pool.x, *(pool.x * fact[:, None] for fact in facts.T)]
+    return replace(pool, x=np.concatenate(products, axis=1).astype(np.float32))
 
 
 def by_question(pooled_sets: dict[str, Pool], count: int) -> dict[str, Any]:
@@ -133,10 +106,10 @@ def by_question(pooled_sets: dict[str, Pool], count: int) -> dict[str, Any]:
         others = [other for other in few if other != name]
         seen = np.concatenate([facts[other] for other in others])
         scaled = {other: (facts[other] - seen.mean(0)) / seen.std(0) for other in few}
-        constant = fit([few[other] for other in others], [*range(len(NAMES))])
+        constant = fit_fusion([few[other] for other in others], [*range(len(NAMES))], 10 * PLAIN)
         start = np.concatenate([constant, np.zeros(scaled[name].shape[1] * len(NAMES))])
         products = [with_products(few[other], scaled[other]) for other in others]
-        weights = fit(products, [*range(len(start))], start)
+        weights = fit_fusion(products, [*range(len(start))], start)
         result[name] = {
             "constant": metrics(pool, constant, "sentence"),
             "by question": metrics(with_products(pool, scaled[name]), weights, "sentence"),
@@ -145,44 +118,9 @@ def by_question(pooled_sets: dict[str, Pool], count: int) -> dict[str, Any]:
     return result
 
 
-def fit(pooled_sets: list[Pool], used: list[int], start: Floats | None = None) -> Floats:
-    """Weights that maximise the mean log-likelihood of the gold, every set weighing the same."""
-
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        value, slope = 0.0, np.zeros_like(weights)
-        for pool in pooled_sets:
-            x = pool["x"][:, used].astype(np.float64)
-            starts = np.flatnonzero(np.r_[True, np.diff(pool["question"]) > 0])
-            score = x @ weights
-            score -= np.maximum.reduceat(score, starts)[pool["question"]]
-            e = np.exp(score)
-            total = np.add.reduceat(e, starts)
-            right = np.maximum(np.add.reduceat(e * pool["gold"], starts), 1e-300)
-            value += float(np.mean(np.log(total) - np.log(right)))
-            push = e / total[pool["question"]] - e * pool["gold"] / right[pool["question"]]
-            slope += x.T @ push / len(starts)
-        return value / len(pooled_sets), slope / len(pooled_sets)
-
-    fitted: Floats = minimize(loss, 10 * PLAIN[used] if start is None else start, jac=True, method="L-BFGS-B").x
-    return fitted
-
-
-def metrics(pool: Pool, weights: Floats, unit: str) -> tuple[float, float, float]:
+def metrics(pool: Pool, weights: Doubles, unit: Unit) -> tuple[float, float, float]:
     """MRR, hit rate at 1 and at 5, in percent, with tied ranks averaged."""
-    score = pool["x"] @ weights
-    starts = [*np.flatnonzero(np.r_[True, np.diff(pool["question"]) > 0]), len(score)]
-    ranks = []
-    for begin, end in pairwise(starts):
-        s, gold, passage = score[begin:end], pool["gold"][begin:end], pool["passage"][begin:end]
-        if unit == "passage":
-            _, owner = np.unique(passage, return_inverse=True)
-            best = np.full(owner.max() + 1, -np.inf)
-            np.maximum.at(best, owner, s)
-            right = np.zeros(len(best), bool)
-            right[owner[gold]] = True
-            s, gold = best, right
-        ranks.append(rankdata(-s)[gold].min())
-    r = np.array(ranks)
+    r = np.array(list(best_ranks(pool, weights, unit).values()))
     mrr, first, fifth = (round(100 * float(v), 2) for v in (np.mean(1 / r), np.mean(r <= 1), np.mean(r <= 5)))
     return mrr, first, fifth
 
@@ -210,17 +148,17 @@ def main() -> None:
         return
     report: dict[str, Any] = {}
     fusion: dict[str, dict[str, float]] = {}
-    for unit in ("sentence", "passage"):
-        pooled = {name: by_passage(pool) if unit == "passage" else pool for name, pool in pooled_sets.items()}
+    for unit in reversed(UNITS):
+        pooled = {name: pool.of_unit(unit) for name, pool in pooled_sets.items()}
         for mode in MODES:
             used = [NAMES.index(name) for name in mode_weights(plain_weights(SCORES), mode, SCORES)]
             weights = np.zeros(len(NAMES))
-            weights[used] = fit(list(pooled.values()), used)
+            weights[used] = fit_fusion(list(pooled.values()), used, 10 * PLAIN[used])
             # Left-one-out: weights fitted on the other sets, measured on the one left out.
             apart = {}
             for name in pooled:
                 w = np.zeros(len(NAMES))
-                w[used] = fit([p for other, p in pooled.items() if other != name], used)
+                w[used] = fit_fusion([p for other, p in pooled.items() if other != name], used, 10 * PLAIN[used])
                 apart[name] = metrics(pooled[name], w, unit)
             relative = np.round(weights / weights[used[0]], 4)
             print(f"{unit:9}{mode:7}", np.round(weights, 3), "relative", relative)

@@ -1,0 +1,1 @@
+"""Weights of the scores and calibration, fitted on questions with answers."""

@@ -1,0 +1,127 @@
+"""Fit the probability that an answer is right: logistic regression, the threshold, and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oreqa.arrays import Doubles, Flags
+from oreqa.evaluation.metrics import roc_area
+from oreqa.fitting.minimise import minimise
+from oreqa.models.fitted import Calibration
+
+THRESHOLDS = np.linspace(0.01, 0.8, 80)
+"""Thresholds that are tried."""
+
+PENALTY = 1e-4
+"""Weight of the squared weights in the loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswers:
+    """The best answers to a set of questions: their features ``x``, ``[answers, features]``, whether each is ``right``, and
+    whether its question is ``answerable``."""
+
+    x: Doubles
+    right: Flags
+    answerable: Flags
+
+
+def fit_logistic(sets: Sequence[JudgedAnswers]) -> tuple[Doubles, float]:
+    """The weights and the bias of the logistic regression of ``right``, every set weighing the same.
+
+    The loss is the mean negative log-likelihood and ``PENALTY`` times the squared weights. Answers that are all right, or
+    all wrong, say nothing about the features: the weights are 0, and the bias gives the share by Laplace's rule.
+    """
+    x, right = np.concatenate([of_set.x for of_set in sets]), np.concatenate([of_set.right for of_set in sets])
+    if right.all() or not right.any():
+        return np.zeros(x.shape[1]), float(np.log((right.sum() + 1) / ((~right).sum() + 1)))
+    mean, scale = x.mean(0), x.std(0)
+    scale[scale < 1e-9 * (1 + np.abs(mean))] = np.inf  # what is the same for all answers tells nothing
+    scaled = [((of_set.x - mean) / scale, of_set.right.astype(np.float64)) for of_set in sets]
+    penalty = PENALTY / scale**2
+
+    def loss(parameters: Doubles) -> tuple[float, Doubles]:
+        weights, bias = parameters[:-1], parameters[-1]
+        value, slope = 0.0, np.zeros_like(parameters)
+        for features, labels in scaled:
+            logit = features @ weights + bias
+            value += float(np.mean(np.logaddexp(0, logit) - labels * logit))
+            push = (_sigmoid(logit) - labels) / len(logit)
+            slope += np.r_[features.T @ push, push.sum()]
+        value, slope = value / len(sets), slope / len(sets)
+        return value + float(penalty @ weights**2), slope + np.r_[2 * penalty * weights, 0.0]
+
+    parameters = minimise(loss, np.zeros(x.shape[1] + 1))
+    weights: Doubles = parameters[:-1] / scale
+    return weights, float(parameters[-1] - weights @ mean)
+
+
+def fit_calibration(
+    names: Sequence[str], sets: Sequence[JudgedAnswers], threshold_sets: Sequence[JudgedAnswers] = ()
+) -> Calibration:
+    """The calibration of features with these names, rounded; its threshold is chosen on ``threshold_sets``, or the same."""
+    weights, bias = fit_logistic(sets)
+    rounded = {name: round(float(weight), 3) for name, weight in zip(names, weights, strict=True)}
+    return Calibration(rounded, round(bias, 3), right_threshold(threshold_sets or sets, weights, bias))
+
+
+def probabilities(answers: JudgedAnswers, weights: Doubles, bias: float) -> Doubles:
+    """The probability of each answer, ``[answers]``."""
+    return _sigmoid(answers.x @ weights + bias)
+
+
+def _sigmoid(logits: Doubles) -> Doubles:
+    return np.asarray(np.exp(-np.logaddexp(0, -logits)))
+
+
+def answerable_threshold(sets: Sequence[JudgedAnswers], weights: Doubles, bias: float) -> float:
+    """The threshold with the best mean of: answering the answerable, abstaining on the others."""
+    return _best_threshold([(probabilities(answers, weights, bias), answers.answerable) for answers in sets])
+
+
+def right_threshold(sets: Sequence[JudgedAnswers], weights: Doubles, bias: float) -> float:
+    """The threshold with the best mean of: giving right answers, withholding the others."""
+    return _best_threshold([(probabilities(answers, weights, bias), answers.right) for answers in sets])
+
+
+def _best_threshold(sets: Sequence[tuple[Doubles, Flags]]) -> float:
+    """The threshold with the best mean of two shares: of what is wanted above it, and of the others below.
+
+    A share of nothing counts as a whole one.
+    """
+    total = np.zeros(len(THRESHOLDS))
+    for p, wanted in sets:
+        shown = p >= THRESHOLDS[:, None]
+        shares = (shown[:, wanted], ~shown[:, ~wanted])
+        total += sum(share.mean(1) if share.shape[1] else 1.0 for share in shares) / 2
+    return round(float(THRESHOLDS[np.argmax(total)]), 3)
+
+
+def calibration_summary(p: Doubles, answers: JudgedAnswers, threshold: float) -> dict[str, float]:
+    """AUC of telling answerable from not, calibration error over ten bins of equally many answers, and what the threshold
+    does, in percent."""
+    edges = np.quantile(p, np.linspace(0, 1, 11))
+    bins = np.clip(np.searchsorted(edges, p, "right") - 1, 0, 9)
+    error = sum(
+        abs(p[bins == i].mean() - answers.right[bins == i].mean()) * np.mean(bins == i)
+        for i in range(10)
+        if (bins == i).any()
+    )
+    shown, answerable = p >= threshold, answers.answerable
+    shares = {
+        "auc answerable": roc_area(p, answerable),
+        "auc right": roc_area(p, answers.right),
+        "expected calibration error": float(error),
+        "abstains, unanswerable": _share(~shown[~answerable]),
+        "answers, answerable": _share(shown[answerable]),
+        "right of answerable, all": _share(answers.right[answerable]),
+        "right of given": _share(answers.right[shown]),
+    }
+    return {"questions": len(p), **{name: round(100 * share, 2) for name, share in shares.items()}}
+
+
+def _share(flags: Flags) -> float:
+    return float(flags.mean()) if len(flags) else 0.0

@@ -1,0 +1,155 @@
+"""Questions with the spans that were read for them, to be put in order under any weights: rows that a file can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, merge_equal_spans, span_features
+from oreqa.answering.reading import read_spans, span_scores
+from oreqa.core import Hit, Span
+from oreqa.datasets.questions import OpenQuestion
+from oreqa.evaluation.open_scores import has_answer, score_open
+from oreqa.fitting.calibrating import JudgedAnswers
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.names import CLASSIFIER, RERANKER
+from oreqa.models.reader.reader import Reader
+
+RESCORED = 8
+SELECTION, RETRIEVAL = (0, 0.25, 0.5, 0.75, 1.0, 1.5), (0, 1, 2, 4, 8, 12)
+"""Weights that are tried: whatever they put among the ``RESCORED`` best is scored by the re-ranker."""
+
+RERANKING, RERANKED_SPANS = (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0), (3, 5, 8)
+
+FEATURES = (
+    "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "span", "passage_logit", "margin",
+    "agreement",
+)  # fmt: skip
+RERANKER_FEATURES: Mapping[str | None, tuple[str, ...]] = {
+    None: (), RERANKER: ("reranking",), CLASSIFIER: ("reranking_logit",),
+}  # fmt: skip
+"""What a re-ranker, and a classifier, adds to the features."""
+
+Row = dict[str, Any]
+"""A question, ``answerable`` or not, with its ``spans`` and whether each is ``right`` (EM), their ``f1``, the ``hits`` that
+they were read in, and the ``rescored`` spans' scores by a re-ranker of this ``kind`` (None without one)."""
+
+
+def reading_rows(
+    reader: Reader,
+    reranker: CrossEncoder | None,
+    questions: Sequence[OpenQuestion],
+    hits: Sequence[Sequence[Hit]],
+    also: Combination | None = None,
+) -> list[Row]:
+    """Read the hits of each question. Answers to a question that is not answerable are wrong.
+
+    ``also`` are weights that will be tried beside those of the grid.
+    """
+    texts = [question.text for question in questions]
+    passages = [[hit.passage for hit in of_question] for of_question in hits]
+    spans = read_spans(reader, texts, passages)
+    rescored: list[dict[str, float]] = [{} for _ in questions]
+    if reranker is not None:
+        scores = [[hit.score for hit in of_question] for of_question in hits]
+        best = [[row[i] for i in dict.fromkeys(reconsidered(row, r, also))] for row, r in zip(spans, scores, strict=True)]
+        for by_span, row, logits in zip(rescored, best, span_scores(reranker, texts, passages, best), strict=True):
+            by_span.update((_key(span), float(logit)) for span, logit in zip(row, logits, strict=True))
+    kind = reranker.folder.kind if reranker else None
+    return [
+        {**_judged(question, row, of_question), "rescored": by_span, "kind": kind}
+        for question, row, of_question, by_span in zip(questions, spans, hits, rescored, strict=True)
+    ]
+
+
+def _judged(question: OpenQuestion, spans: Sequence[Span], hits: Sequence[Hit]) -> Row:
+    answerable = question.is_answerable
+    scores = [score_open(question, span.text) for span in spans]
+    return {
+        "answerable": answerable,
+        "right": [float(answerable and score.em) for score in scores],
+        "f1": [float(answerable and score.f1) for score in scores],
+        "spans": [[s.text, s.start, s.end, s.passage_number, s.scores["span"], s.scores["passage_logit"]] for s in spans],
+        "holds": [answerable and has_answer(hit.passage.text, question) for hit in hits],
+        "hits": [[hit.score, dict(hit.scores)] for hit in hits],
+    }
+
+
+def reconsidered(spans: Sequence[Span], retrieval: Sequence[float], also: Combination | None = None) -> Iterator[int]:
+    """The numbers of the spans that any of the weights that are tried puts among the best."""
+    places = {_key(span): place for place, span in enumerate(spans)}
+    selections, weights = ((*SELECTION, also.selection), (*RETRIEVAL, also.retrieval)) if also else (SELECTION, RETRIEVAL)
+    for selection, weight, aggregate in product(selections, weights, (False, True)):
+        answers = merge_equal_spans(spans, retrieval, Combination(selection, weight, 0, aggregate=aggregate))
+        yield from (places[_key(answer.span)] for answer in answers[:RESCORED])
+
+
+def _key(span: Span) -> str:
+    return f"{span.passage_number}:{span.start}-{span.end}"
+
+
+def ranked_answers(row: Row, weights: Combination, reranked: bool) -> list[ScoredSpan]:
+    """The answers of a row under other weights, best first; ``reranked`` by the re-ranker, or as they were before."""
+    spans = [Span(t, a, b, p, v, {"span": v, "passage_logit": s}) for t, a, b, p, v, s in row["spans"]]
+    candidates = merge_equal_spans(spans, [score for score, _ in row["hits"]], weights)
+    if not reranked:
+        return candidates
+    scores = [row["rescored"][_key(answer.span)] for answer in candidates[: weights.rerank_spans]]
+    return add_reranking(candidates, scores, weights, row["kind"])
+
+
+def first_score(row: Row, answers: Sequence[ScoredSpan], score: str = "right") -> float:
+    """The first answer's exact match, or its ``f1``."""
+    if not answers:
+        return 0.0
+    best = answers[0].span
+    places = [(start, end, number) for _, start, end, number, *_ in row["spans"]]
+    return float(row[score][places.index((best.start, best.end, best.passage_number))])
+
+
+def mean_score(rows: Sequence[Row], weights: Combination, reranked: bool, score: str = "right") -> float:
+    """The mean score of the first answers to the answerable questions, in percent."""
+    kept = [row for row in rows if row["answerable"]]
+    return 100 * float(np.mean([first_score(row, ranked_answers(row, weights, reranked), score) for row in kept]))
+
+
+def best_combination(sets: Sequence[Sequence[Row]], reranked: bool, start: Combination, score: str = "right") -> Combination:
+    """The weights with the best mean score over the sets, coordinate by coordinate, from ``start`` on.
+
+    A weight that makes no difference stays what it is.
+    """
+    grids: dict[str, tuple[Any, ...]] = {"selection": SELECTION, "retrieval": RETRIEVAL, "aggregate": (False, True)}
+    if reranked:
+        grids |= {"reranking": RERANKING, "rerank_spans": RERANKED_SPANS}
+    best, highest = start, float(np.mean([mean_score(rows, start, reranked, score) for rows in sets]))
+    for _ in range(2):
+        for name, values in grids.items():
+            for value in values:
+                trial = replace(best, **{name: value})
+                mean = float(np.mean([mean_score(rows, trial, reranked, score) for rows in sets]))
+                if mean > highest + 1e-9:
+                    best, highest = trial, mean
+    return best
+
+
+def judged_answers(
+    rows: Sequence[Row], weights: Combination, reranked: bool, names: Sequence[str], least_f1: float
+) -> JudgedAnswers:
+    """The best answers of the rows with the features of these names; those with an F1 of ``least_f1`` are right.
+
+    A row without a span has no answer to judge.
+    """
+    x, right, answerable = [], [], []
+    for row in rows:
+        candidates = ranked_answers(row, weights, reranked)
+        if candidates:
+            hits = [Hit(score, None, None, 0, 0, parts) for score, parts in row["hits"]]  # type: ignore[arg-type]
+            features = span_features(candidates, 0, hits)
+            x.append([features[name] for name in names])
+            right.append(first_score(row, candidates, "f1") >= least_f1)
+            answerable.append(row["answerable"])
+    return JudgedAnswers(np.array(x, float).reshape(-1, len(names)), np.array(right, bool), np.array(answerable, bool))
