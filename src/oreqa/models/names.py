@@ -45,17 +45,20 @@ GENERATOR, EXTRACTOR = "generator", "extractor"
 """Values of ``kind`` in a folder's settings; encoders need not set it."""
 
 _ARCHITECTURES = {
+    "ForQuestionAnswering": READER,
     "Reader": READER,
-    "BertReader": READER,
-    "BertForQuestionAnswering": READER,
-    "DPRReader": READER,
-    "BertForSequenceClassification": CLASSIFIER,
+    "ReaderModel": READER,
+    "ForSequenceClassification": CLASSIFIER,
+    "FirstTokenModel": RERANKER,
     "BertLMHeadModel": GENERATOR,
-    "BertExtractor": EXTRACTOR,
     "BartForConditionalGeneration": GENERATOR,
     "T5ForConditionalGeneration": GENERATOR,
+    "ExtractorModel": EXTRACTOR,
+    "BertExtractor": EXTRACTOR,
+    "ForMaskedLM": ENCODER,
+    "Model": ENCODER,
 }
-"""The kind of a folder without ``kind``, by the class in its ``architectures``."""
+"""The kind of a folder without ``kind``, by how the class in its ``architectures`` ends: the first that fits."""
 
 RECURRENT = "oreqa_recurrent"
 """The model type of recurrent encoders (``models.encoder.module``), in their config.json."""
@@ -153,11 +156,16 @@ def list_models() -> list[ModelInfo]:
 
 def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
     """Return the kind of model in a folder. Raises ModelError if it is none of ``kinds``."""
-    architectures = config.get("architectures") or ()
-    architecture_kinds = [_ARCHITECTURES[name] for name in architectures if name in _ARCHITECTURES]
-    kind = (config.get("oreqa") or {}).get("kind") or (architecture_kinds[0] if architecture_kinds else None)
+    architectures = ", ".join(config.get("architectures") or ())
+    kind = (config.get("oreqa") or {}).get("kind") or next(
+        (kind for ending, kind in _ARCHITECTURES.items() if architectures.endswith(ending)), None
+    )
     if kind not in kinds:
-        actual = with_article(str(kind)) if kind else f"a model of class {', '.join(architectures or ['(none)'])}"
+        actual = with_article(str(kind)) if kind else f"a model of class {architectures or '(none)'}"
+        if kind == ENCODER and architectures:
+            actual += f" without a head ({architectures})"
+        elif architectures.endswith("ForCausalLM"):
+            actual = f"a language model ({architectures}), which generates its answers"
         raise ModelError(f"{path}: it is {actual}, not {with_article(' or '.join(kinds))}")
     return str(kind)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,7 +62,7 @@ M = TypeVar("M", bound=PreTrainedModel)
 
 
 def start_headed(
-    kind: type[M],
+    kind: Callable[[PreTrainedConfig], M],
     base: Path,
     *,
     dropout: float | None,

@@ -18,7 +18,7 @@ from oreqa.models.encoder.folder import NewEncoder, read_encoder_folder
 torch = pytest.importorskip("torch")
 
 from oreqa.models.encoder.module import CELLS, QUERY_TOKEN_TYPE  # noqa: E402
-from oreqa.models.reader.module import BertReader  # noqa: E402
+from oreqa.models.reader.module import ReaderModel  # noqa: E402
 from oreqa.training.backbone import start_encoder, start_headed  # noqa: E402
 from oreqa.training.retriever.save import save_encoder  # noqa: E402
 
@@ -157,7 +157,7 @@ def gru(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_reader_begins_from_recurrent_layers(gru: Path) -> None:
     with pytest.raises(InputError, match=r"its layers are recurrent \(gru\); name a transformer to begin with"):
-        start_headed(BertReader, gru, dropout=None)
+        start_headed(ReaderModel, gru, dropout=None)
 
 
 def test_an_odd_width_is_refused_before_it_is_trained(tiny: Path, tmp_path: Path) -> None:

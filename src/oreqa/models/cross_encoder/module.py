@@ -1,45 +1,77 @@
-"""The trainable cross-encoder, saved in the layout of BertForSequenceClassification."""
+"""The trainable cross-encoder: transformers' own class for sequence classification, of any architecture.
+
+sentence-transformers' CrossEncoder loads the folder that it saves.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
-from torch import Tensor
-from transformers import BertConfig, BertForSequenceClassification
+from torch import Tensor, nn
+from transformers import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, PreTrainedConfig, PreTrainedModel
 
+from oreqa.errors import ModelError
 from oreqa.models.cross_encoder.inputs import CrossEncoderFolder
+from oreqa.models.graph.module import HeadedModel, has_segments
 from oreqa.models.graph.torch import TorchSession, load_module
 from oreqa.models.weights import load_weights
 
 
-class BertCrossEncoder(BertForSequenceClassification):  # type: ignore[misc]
-    """Scores a question with a candidate answer, by a linear layer on [CLS].
+def new_cross_encoder(config: PreTrainedConfig) -> PreTrainedModel:
+    """A random cross-encoder of the architecture of ``config``, called with ``input_ids``, ``attention_mask`` and
+    ``token_type_ids`` ``[N, T]``. It returns scores ``[N]``: with two classes, no and yes, the log-odds of yes.
 
-    It takes BERT's pooled [CLS], as sentence-transformers' CrossEncoder does; with ``pooler`` false in ``config.oreqa``, the
-    hidden state of [CLS] itself (RECONSIDER, Iyer et al. 2021, Eq. 1).
+    It has the architecture's own head; with ``pooler`` false in ``config.oreqa``, a linear layer on the hidden state of
+    [CLS] (RECONSIDER, Iyer et al. 2021, Eq. 1). Raises ModelError for an architecture that classifies nothing.
     """
+    if not (getattr(config, "oreqa", None) or {}).get("pooler", True):
+        return FirstTokenModel(config)
+    kind = MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING.get(type(config), None)
+    if kind is None:
+        raise ModelError(f"transformers has no cross-encoder of the model type {config.model_type!r}")
+    return _scoring(kind)(config)
 
-    config_class = BertConfig
 
-    def __init__(self, config: BertConfig) -> None:
+class FirstTokenModel(HeadedModel):
+    """A cross-encoder with a linear layer on the hidden state of [CLS]."""
+
+    def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__(config)
-        self.pooled = bool((getattr(config, "oreqa", None) or {}).get("pooler", True))
-        if not self.pooled:
-            self.bert.pooler = None
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.post_init()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """Return scores ``[N]`` of inputs ``[N, T]``; with two classes, no and yes, the log-odds of yes."""
-        output = self.bert(input_ids, attention_mask, token_type_ids)
-        first = self.dropout(output.pooler_output) if self.pooled else output.last_hidden_state[:, 0]
-        logits: Tensor = self.classifier(first)
-        return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+        """Return scores ``[N]`` of inputs ``[N, T]``."""
+        return _log_odds(self.classifier(self.states(input_ids, attention_mask, token_type_ids)[:, 0]))
+
+
+@cache
+def _scoring(kind: type[PreTrainedModel]) -> type[PreTrainedModel]:
+    """A class of transformers that returns scores, under its own name, which stands in the config.json of what it saves."""
+
+    class Scoring(kind):  # type: ignore[misc]
+        def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+            segments = {"token_type_ids": token_type_ids} if has_segments(self.base_model) else {}
+            return _log_odds(super().forward(input_ids=input_ids, attention_mask=attention_mask, **segments).logits)
+
+    Scoring.__name__ = kind.__name__
+    return Scoring
+
+
+def _log_odds(logits: Tensor) -> Tensor:
+    return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
 
 
 def open_session(folder: CrossEncoderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
     """Return a session with the same output as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
     weights = load_weights(folder.path)
-    classes = len(weights["classifier.weight"]) if "classifier.weight" in weights else 1
+    output = next((weights[name] for name in ("classifier.out_proj.weight", "classifier.weight") if name in weights), None)
+    classes = 1 if output is None else len(output)
     folder.check_classes(classes)
-    settings = {**(folder.config.get("oreqa") or {}), "pooler": "bert.pooler.dense.weight" in weights}
+    settings: dict[str, Any] = {**(folder.config.get("oreqa") or {})}
+    if folder.config["model_type"] == "bert":
+        settings["pooler"] = "bert.pooler.dense.weight" in weights
     folder = replace(folder, config={**folder.config, "oreqa": settings, "num_labels": classes})
-    return TorchSession(load_module(BertCrossEncoder, folder, weights, device, precision), device)
+    return TorchSession(load_module(new_cross_encoder, folder, weights, device, precision), device)

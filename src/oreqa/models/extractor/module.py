@@ -1,4 +1,4 @@
-"""The trainable extractor: BERT with a low-rank biaffine head over pairs of tokens.
+"""The trainable extractor: an encoder of any architecture with a low-rank biaffine head over pairs of tokens.
 
 A span from token i to token j scores ``q_i . k_j / sqrt(r) + a_i + b_j``: the ends are judged together, because without a
 question the best start and the best end often belong to different answers. ``qa_start`` gives q and a, ``qa_end`` k and b.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from transformers import BertConfig, BertModel, BertPreTrainedModel
+from transformers import PreTrainedConfig
 
 from oreqa.models.extractor.inputs import ExtractorFolder
+from oreqa.models.graph.module import HeadedModel
 from oreqa.models.graph.torch import TorchSession, load_module
 from oreqa.models.weights import load_weights
 
@@ -18,24 +19,22 @@ SPAN_WIDTH = 64
 """r, the width of the vectors q and k."""
 
 
-class BertExtractor(BertPreTrainedModel):  # type: ignore[misc]
+class ExtractorModel(HeadedModel):
     """Scores each pair of tokens as the first and the last of a span that people ask about."""
 
-    config_class = BertConfig
-
-    def __init__(self, config: BertConfig) -> None:
+    def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__(config)
-        self.bert = BertModel(config, add_pooling_layer=False)
         self.qa_start = nn.Linear(config.hidden_size, SPAN_WIDTH + 1)
         self.qa_end = nn.Linear(config.hidden_size, SPAN_WIDTH + 1)
         self.post_init()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
         """Return the scores ``[N, T, T]`` of the spans from each token to each token for inputs ``[N, T]``."""
-        hidden: Tensor = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
+        hidden = self.states(input_ids, attention_mask, token_type_ids)
         start, end = self.qa_start(hidden), self.qa_end(hidden)
         pairs = start[..., :-1] @ end[..., :-1].transpose(1, 2) / SPAN_WIDTH**0.5
-        return pairs + start[..., -1:] + end[..., -1:].transpose(1, 2)
+        scores: Tensor = pairs + start[..., -1:] + end[..., -1:].transpose(1, 2)
+        return scores
 
 
 def banded(scores: Tensor, width: int) -> Tensor:
@@ -50,4 +49,4 @@ def banded(scores: Tensor, width: int) -> Tensor:
 
 def open_session(folder: ExtractorFolder, precision: str | None, device: str = "cuda") -> TorchSession:
     """Return a session with the same output as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
-    return TorchSession(load_module(BertExtractor, folder, load_weights(folder.path), device, precision), device)
+    return TorchSession(load_module(ExtractorModel, folder, load_weights(folder.path), device, precision), device)

@@ -57,14 +57,14 @@ def torch_precision(device: str, precision: str | None) -> Any:
 
 
 def load_module(kind: Any, folder: Any, weights: dict[str, Any], device: str, precision: str | None) -> Any:
-    """Return a module of class ``kind`` with a folder's settings and weights, on the device and in eval mode.
+    """Return what ``kind`` makes of a folder's settings, with its weights, on the device and in eval mode.
 
     Raises ModelError if the weights do not fit or some are missing.
     """
     torch = usable_device(device)
-    from transformers import BertConfig
+    from oreqa.models.graph.module import model_config
 
-    module = kind(BertConfig(**{name: value for name, value in folder.config.items() if name != "model_type"}))
+    module = kind(model_config(folder.config))
     tensors = {name: torch.from_numpy(value) for name, value in weights.items()}
     try:
         module.load_state_dict(tensors, strict=False)

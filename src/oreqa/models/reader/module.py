@@ -1,39 +1,36 @@
-"""The trainable reader: BERT with heads for start, end and passage selection.
+"""The trainable reader: an encoder of any architecture with heads for start, end and passage selection.
 
-Its tensor names are those of transformers' BertForQuestionAnswering (``bert.*``, ``qa_outputs``), which can load it. The
-selection head is ``qa_classifier``, as in DPR's reader.
+Its tensor names are those of transformers' classes for question answering (``bert.*``, ``qa_outputs``), which can load it
+(but ModernBERT's, which has another head). The selection head is ``qa_classifier``, as in DPR's reader.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import BertConfig, BertModel, BertPreTrainedModel
+from transformers import AutoModelForQuestionAnswering, PreTrainedConfig
 
+from oreqa.models.graph.module import HeadedModel, encode_tokens
 from oreqa.models.graph.torch import TorchSession, load_module
-from oreqa.models.names import hidden_size
 from oreqa.models.reader.inputs import ReaderFolder
 from oreqa.models.weights import load_weights
 
 
-class BertReader(BertPreTrainedModel):  # type: ignore[misc]
+class ReaderModel(HeadedModel):
     """Scores each token as the start and the end of the answer, and the passage as containing it."""
 
-    config_class = BertConfig
-
-    def __init__(self, config: BertConfig) -> None:
+    def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__(config)
-        self.bert = BertModel(config, add_pooling_layer=False)
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.qa_classifier = nn.Linear(config.hidden_size, 1)
         self.post_init()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return start and end logits ``[N, T]`` and selection logits ``[N]`` (on [CLS]) for inputs ``[N, T]``."""
-        hidden: Tensor = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
+        hidden = self.states(input_ids, attention_mask, token_type_ids)
         spans = self.qa_outputs(hidden)
         return spans[..., 0], spans[..., 1], self.qa_classifier(hidden[:, 0])[..., 0]
 
@@ -58,10 +55,17 @@ def _spread(logits: Tensor, real: Tensor) -> Tensor:
 def open_session(folder: ReaderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
     """Return a session with the same outputs as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
     weights = load_weights(folder.path)
-    if "qa_classifier.weight" not in weights:  # a reader of single passages, none of which it selects
-        width = hidden_size(folder.config, folder.path)
-        weights |= {
-            "qa_classifier.weight": np.zeros((1, width), np.float32),
-            "qa_classifier.bias": np.zeros(1, np.float32),
-        }
-    return TorchSession(load_module(BertReader, folder, weights, device, precision), device)
+    if "qa_classifier.weight" in weights:
+        return TorchSession(load_module(ReaderModel, folder, weights, device, precision), device)
+    model = load_module(AutoModelForQuestionAnswering.from_config, folder, weights, device, precision)
+    return TorchSession(_spans_alone(model), device)
+
+
+def _spans_alone(model: Any) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
+    """A reader of single passages, none of which it selects: transformers' own class."""
+
+    def read(input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits = encode_tokens(model, input_ids, attention_mask, token_type_ids)
+        return logits.start_logits, logits.end_logits, torch.zeros(len(input_ids))
+
+    return read

@@ -1,6 +1,7 @@
 """Training of cross-encoders: the answer classifier and the span re-ranker.
 
-They are one model (``BertCrossEncoder``) with two sources of examples; either can have any loss of ``CROSS_ENCODER_LOSSES``.
+They are one model (``new_cross_encoder``) with two sources of examples; either can have any loss of
+``CROSS_ENCODER_LOSSES``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from transformers import PreTrainedModel
 
 from oreqa.arrays import Flags, Floats
 from oreqa.datasets.load import load_paragraphs
@@ -22,7 +24,7 @@ from oreqa.errors import InputError
 from oreqa.losses.reranking import CrossEncoderScores
 from oreqa.mining.predictions import load_predictions
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs, read_cross_encoder_folder
-from oreqa.models.cross_encoder.module import BertCrossEncoder
+from oreqa.models.cross_encoder.module import new_cross_encoder
 from oreqa.models.names import CLASSIFIER, RERANKER, find_model, find_tokenizer, read_config
 from oreqa.models.reader.inputs import read_reader_folder
 from oreqa.progress import Advance, Progress, no_progress, show
@@ -129,7 +131,7 @@ def _train(
     settings = {**settings, "marking": recipe.marking, "max_tokens": recipe.max_tokens}
     with silence_transformers():
         model = start_headed(
-            BertCrossEncoder,
+            new_cross_encoder,
             base,
             freeze_embeddings=recipe.freeze_embeddings,
             frozen_layers=recipe.frozen_layers,
@@ -151,7 +153,7 @@ def _train(
             else:
                 examples = [candidates for lists in epochs for candidates in lists]
 
-        def loss(model: BertCrossEncoder, batch: TensorBatch) -> Tensor:
+        def loss(model: PreTrainedModel, batch: TensorBatch) -> Tensor:
             return loss_of(_scores(model, batch))
 
         record = fit(
@@ -169,7 +171,7 @@ def _train(
     return record
 
 
-def _scores(model: BertCrossEncoder, batch: TensorBatch) -> CrossEncoderScores:
+def _scores(model: PreTrainedModel, batch: TensorBatch) -> CrossEncoderScores:
     inputs = {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
     present = batch["present"]
     scores = torch.full(present.shape, -1e9, dtype=torch.float32, device=present.device)
@@ -178,7 +180,7 @@ def _scores(model: BertCrossEncoder, batch: TensorBatch) -> CrossEncoderScores:
 
 
 def _early_stopping(
-    recipe: ClassifierRecipe | RerankerRecipe, model: BertCrossEncoder, inputs: CrossEncoderInputs, dev_lists: DevLists
+    recipe: ClassifierRecipe | RerankerRecipe, model: PreTrainedModel, inputs: CrossEncoderInputs, dev_lists: DevLists
 ) -> EarlyStopping | None:
     if recipe.dev_file is None:
         return None
@@ -210,7 +212,7 @@ def _dev_predictions(file: Path, inputs: CrossEncoderInputs) -> Sequence[Candida
     return [first_predictions(row, inputs, DEV_SPANS) for row in rows]
 
 
-def _ranking(model: BertCrossEncoder, lists: Sequence[CandidateList], metric: str, size: int, device: torch.device) -> float:
+def _ranking(model: PreTrainedModel, lists: Sequence[CandidateList], metric: str, size: int, device: torch.device) -> float:
     """The metric of the model's scores of candidates, in percent."""
     scores: list[Floats] = []
     for batch in dev_batches(lists, collate_candidates, size, device):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from oreqa.errors import InputError
 from oreqa.models.extractor.inputs import ExtractorInputs
-from oreqa.models.extractor.module import BertExtractor, banded
+from oreqa.models.extractor.module import ExtractorModel, banded
 from oreqa.models.names import EXTRACTOR, find_model, find_tokenizer
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import start_headed
@@ -38,7 +38,7 @@ def train_extractor(recipe: ExtractorRecipe, out: Path, progress: Progress = no_
         "answer_tokens": recipe.answer_tokens,
     }
     model = start_headed(
-        BertExtractor,
+        ExtractorModel,
         backbone,
         dropout=recipe.dropout,
         freeze_embeddings=recipe.freeze_embeddings,
@@ -77,13 +77,13 @@ def train_extractor(recipe: ExtractorRecipe, out: Path, progress: Progress = no_
     return record
 
 
-def _scored(model: BertExtractor, batch: TensorBatch) -> tuple[Tensor, Tensor, Tensor]:
+def _scored(model: ExtractorModel, batch: TensorBatch) -> tuple[Tensor, Tensor, Tensor]:
     """The scores of a batch's spans, which are allowed, and which were asked about."""
     allowed, asked = batch.pop("allowed"), batch.pop("asked")
     return banded(model(**batch), allowed.shape[-1]), allowed, asked
 
 
-def _early_stopping(recipe: ExtractorRecipe, model: BertExtractor, inputs: ExtractorInputs) -> EarlyStopping | None:
+def _early_stopping(recipe: ExtractorRecipe, model: ExtractorModel, inputs: ExtractorInputs) -> EarlyStopping | None:
     if recipe.dev_file is None:
         return None
     dev = dev_windows(recipe.dev_file, inputs, recipe.answer_tokens)

@@ -16,7 +16,7 @@ from oreqa.models.encoder.inputs import EncoderInputs, input_arrays
 from oreqa.models.encoder.module import DualEncoder
 from oreqa.models.graph.windows import Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs
-from oreqa.models.reader.module import BertReader, read_groups
+from oreqa.models.reader.module import ReaderModel, read_groups
 from oreqa.training.distributed import summed
 from oreqa.training.loop import TensorBatch
 from oreqa.training.openqa.data import Collection, MatchedQuestion
@@ -28,14 +28,14 @@ class OpenQAModel(nn.Module):  # type: ignore[misc]
     """The question encoder and the reader. ``skipped`` counts the steps' questions of which no passage that was read held an
     answer, and those of which no retrieved one did; it is saved with every checkpoint."""
 
-    def __init__(self, encoder: DualEncoder, reader: BertReader) -> None:
+    def __init__(self, encoder: DualEncoder, reader: ReaderModel) -> None:
         super().__init__()
         self.encoder, self.reader = encoder, reader
         self.skipped: Tensor
         self.register_buffer("skipped", torch.zeros(2, dtype=torch.long))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, pool: Tensor | None = None) -> Any:
-        """With ``pool`` the vectors of questions, ``DualEncoder``'s; without the logits of windows, ``BertReader``'s."""
+        """With ``pool`` the vectors of questions, ``DualEncoder``'s; without the logits of windows, ``ReaderModel``'s."""
         if pool is None:
             return self.reader(input_ids, attention_mask, token_type_ids)
         return self.encoder(input_ids, attention_mask, token_type_ids, pool, questions=True)

@@ -24,7 +24,7 @@ from oreqa.models.fitted import write_fitted
 from oreqa.models.graph.torch import TorchSession
 from oreqa.models.names import FITTED, READER, find_model, find_tokenizer, model_fingerprint, read_config
 from oreqa.models.reader.inputs import ReaderInputs, read_reader_folder
-from oreqa.models.reader.module import BertReader
+from oreqa.models.reader.module import ReaderModel
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import match_pattern, normalize_answer
@@ -175,7 +175,7 @@ def start_question_encoder(folder: EncoderFolder, dropout: float, *, freeze_embe
     return encoder
 
 
-def start_reader(recipe: OpenQARecipe, path: Path) -> BertReader:
+def start_reader(recipe: OpenQARecipe, path: Path) -> ReaderModel:
     """A reader that begins as the folder's, with the recipe's settings."""
     settings = read_config(path).get("oreqa") or {}
     settings = {
@@ -187,8 +187,8 @@ def start_reader(recipe: OpenQARecipe, path: Path) -> BertReader:
         "titles": bool(settings.get("titles", True)),
         "closing": bool(settings.get("closing", True)),
     }
-    reader: BertReader = start_headed(
-        BertReader,
+    reader: ReaderModel = start_headed(
+        ReaderModel,
         path,
         dropout=recipe.dropout,
         attention_dropout=recipe.attention_dropout,

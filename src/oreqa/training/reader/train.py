@@ -16,7 +16,7 @@ from oreqa.losses.reading import ReaderLogits
 from oreqa.models.graph.torch import TorchSession
 from oreqa.models.names import READER, find_model, find_tokenizer
 from oreqa.models.reader.inputs import ReaderInputs, read_reader_folder
-from oreqa.models.reader.module import BertReader, read_groups
+from oreqa.models.reader.module import ReaderModel, read_groups
 from oreqa.models.reader.reader import Reader
 from oreqa.models.weights import load_weights
 from oreqa.progress import Progress, no_progress, show
@@ -60,7 +60,7 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         )
     loss_of = READER_LOSSES[recipe.loss].of(recipe)
 
-    def loss(model: BertReader, batch: TensorBatch) -> Tensor:
+    def loss(model: ReaderModel, batch: TensorBatch) -> Tensor:
         start, end, selection = read_groups(model, batch)
         logits = ReaderLogits(
             start=start,
@@ -87,7 +87,7 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
     return record
 
 
-def _start(recipe: ReaderRecipe, backbone: Path) -> BertReader:
+def _start(recipe: ReaderRecipe, backbone: Path) -> ReaderModel:
     """A reader that begins as the backbone, with its heads if it is a reader already."""
     settings: dict[str, Any] = {
         "kind": READER,
@@ -98,8 +98,8 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> BertReader:
         "titles": True,
         "closing": True,
     }
-    model: BertReader = start_headed(
-        BertReader,
+    model: ReaderModel = start_headed(
+        ReaderModel,
         backbone,
         dropout=recipe.dropout,
         freeze_embeddings=recipe.freeze_embeddings,
@@ -110,7 +110,7 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> BertReader:
     return model
 
 
-def dev_reading(recipe: ReaderRecipe, model: BertReader, tokenizer: Path, out: Path) -> EarlyStopping | None:
+def dev_reading(recipe: ReaderRecipe, model: ReaderModel, tokenizer: Path, out: Path) -> EarlyStopping | None:
     """EM or F1 of the reader as it is on the recipe's dev set, if it has one."""
     if recipe.dev_file is None:
         return None
