@@ -97,6 +97,8 @@ def make_model(folder: Path, pooling: str = "mean", dense: bool = False, normali
         save_file({"linear.weight": random(8, WIDTH), "linear.bias": random(8)}, folder / "2_Dense" / "model.safetensors")
     if normalise:
         (folder / f"{len(kinds) - 1}_Normalize").mkdir()
+    else:
+        (folder / "config_sentence_transformers.json").write_text(json.dumps({"similarity_fn_name": "dot"}))
     return folder
 
 

@@ -11,8 +11,9 @@ from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from oreqa.errors import InputError, ModelError
-from oreqa.models.encoder.folder import EncoderFolder, NewEncoder, load_dense, read_encoder_folder
+from oreqa.models.encoder.folder import EncoderFolder, NewEncoder, read_encoder_folder
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder, Tower, load_pooling, load_tokens
+from oreqa.models.encoder.pooling import load_dense
 from oreqa.models.graph.module import has_segments, model_config
 from oreqa.models.names import RECURRENT, input_positions, read_config
 from oreqa.models.weights import encoder_prefix, load_weights

@@ -1,27 +1,32 @@
-"""Texts to vectors: any BERT-like sentence-transformers folder, on the CPU (OpenVINO) or on a GPU (torch)."""
+"""Texts to vectors: the folders of sentence-transformers and model2vec, on the CPU (OpenVINO) or on a GPU (torch)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from oreqa.arguments import text_list
+from oreqa.arguments import choice, text_list
 from oreqa.arrays import Floats
-from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
+from oreqa.models.encoder.folder import EncoderFolder, encoder_fingerprint, read_encoder_folder
 from oreqa.models.encoder.inputs import EncoderInputs, PassageText, input_batches
-from oreqa.models.graph.session import Session, check_finite
+from oreqa.models.encoder.static import StaticSession, normalised
+from oreqa.models.graph.cache import cached_fingerprint
+from oreqa.models.graph.session import DEVICES, Session, check_finite
 from oreqa.models.model import LoadedModel, load_session
+from oreqa.models.names import find_model
 from oreqa.progress import Progress, no_progress, show
 
 
 class Encoder(LoadedModel[EncoderFolder]):
     """A loaded encoder.
 
-    ``dim`` is the width of its vectors, ``max_tokens`` its longest input without special tokens. Threads may share
-    it. A folder of two encoders has one for questions (``encode``) and one for passages (``encode_passages``);
-    ``max_tokens`` is then the passages'.
+    ``dim`` is the width of its vectors, ``max_tokens`` its longest passage without special tokens and prompt. Threads may
+    share it. A folder of two encoders has one for questions (``encode``) and one for passages (``encode_passages``);
+    ``max_tokens`` is then the passages'. Of a model trained for it, ``truncate_dim`` keeps the leading dimensions alone.
+    ``prompts`` are what begins every question and every passage.
 
     Examples:
         >>> encoder = Encoder("all-minilm-l6-v2")
@@ -34,6 +39,12 @@ class Encoder(LoadedModel[EncoderFolder]):
     family = "encoder"
     _read_folder = staticmethod(read_encoder_folder)
 
+    def __init__(
+        self, name: str | Path, *, device: str = "cpu", precision: str | None = None, truncate_dim: int | None = None
+    ) -> None:
+        """As ``LoadedModel``; raises InputError for a ``truncate_dim`` that the vectors do not have."""
+        self._load(self._read_folder(find_model(name)).cut_to(truncate_dim), device, precision)
+
     @classmethod
     def of(
         cls, folder: EncoderFolder, session: Session, question_session: Session | None = None, dim: int | None = None
@@ -45,14 +56,15 @@ class Encoder(LoadedModel[EncoderFolder]):
         return encoder
 
     def _load(self, folder: EncoderFolder, device: str, precision: str | None) -> None:
-        super()._load(folder, device, precision)
+        of_files = cached_fingerprint(folder.path)
+        self._begin(folder, _open(folder, of_files, device, precision), encoder_fingerprint(folder))
         if folder.questions:
-            self._question_session = load_session(self.family, folder.questions, self.fingerprint, device, precision)
+            self._question_session = _open(folder.questions, of_files, device, precision)
 
     def _begin(self, folder: EncoderFolder, session: Session, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
-        self.dim, self._question_session = folder.width, session
-        self.inputs = EncoderInputs(folder)
+        self.dim, self._question_session = folder.dim, session
+        self.inputs, self.prompts = EncoderInputs(folder), folder.prompts
         self._question_inputs = EncoderInputs(folder.questions) if folder.questions else self.inputs
         self.max_tokens = self.inputs.max_tokens
 
@@ -61,7 +73,7 @@ class Encoder(LoadedModel[EncoderFolder]):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, special ones left out."""
-        return [len(e) for e in self.inputs.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return self.inputs.count_tokens(texts)
 
     def encode(self, texts: str | Iterable[str], *, progress: Progress = no_progress) -> Floats:
         """The vector of a question (or of any whole text), ``[dim]``; of a list of them, ``[texts, dim]``.
@@ -73,7 +85,7 @@ class Encoder(LoadedModel[EncoderFolder]):
         out = np.zeros((len(inputs), self.dim), np.float32)
         with show(progress, "encoding texts", len(inputs)) as advance:
             for batch, (vectors,) in self._question_session.run(input_batches(inputs)):
-                out[batch.numbers] = vectors[:, 0]
+                out[batch.numbers] = self._cut(vectors[:, 0])
                 advance(len(batch.numbers))
         check_finite(out, self.folder.path)
         return out[0] if isinstance(texts, str) else out
@@ -92,8 +104,8 @@ class Encoder(LoadedModel[EncoderFolder]):
         out = [np.zeros((1 + len(spans), self.dim), np.float32) for _, _, spans in passages]
         waiting = np.bincount([part.passage for part in inputs], minlength=len(passages))
         with show(progress, "encoding passages", len(passages)) as advance:
-            for batch, (vectors,) in self.session.run(input_batches([part.tokens for part in inputs])):
-                finished = 0
+            for batch, (uncut,) in self.session.run(input_batches([part.tokens for part in inputs])):
+                finished, vectors = 0, self._cut(uncut)
                 for row, number in enumerate(batch.numbers):
                     part = inputs[number]
                     count = len(part.tokens.ranges) - 1
@@ -108,3 +120,17 @@ class Encoder(LoadedModel[EncoderFolder]):
             if self.folder.normalise:
                 rows[0] /= max(float(np.linalg.norm(rows[0])), 1e-12)
         return out
+
+    def _cut(self, vectors: Floats) -> Floats:
+        """The dimensions that are kept, at unit length again if the model gives that."""
+        if vectors.shape[-1] == self.dim:
+            return vectors
+        return normalised(vectors[..., : self.dim]) if self.folder.normalise else vectors[..., : self.dim]
+
+
+def _open(folder: EncoderFolder, fingerprint: str, device: str, precision: str | None) -> Session:
+    if folder.static:
+        choice(device, DEVICES, "device")
+        return StaticSession(folder.transformer / "model.safetensors", folder.normalise)
+    session: Session = load_session(Encoder.family, folder, fingerprint, device, precision)
+    return session

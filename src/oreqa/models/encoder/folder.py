@@ -1,21 +1,25 @@
 """Read the settings of an encoder's folder: sentence-transformers' modules.json and the modules' own files.
 
 A folder holds one encoder of questions and passages, or two of them behind sentence-transformers' Router: its route
-``query`` encodes questions, its route ``document`` passages.
+``query`` encodes questions, its route ``document`` passages. An encoder is a Transformer (or recurrent layers), or a table
+of one vector a token (``models.encoder.static``).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from oreqa.errors import ModelError
+from oreqa.errors import InputError, ModelError
 from oreqa.models.differences import DIFFERENCE
+from oreqa.models.encoder.pooling import Attention, Layer, load_dense, read_attention, read_layer, read_pooling
+from oreqa.models.encoder.prompts import Prompts, read_prompts
+from oreqa.models.encoder.static import MODEL2VEC, static_tokens, table_width
+from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.names import (
     MIN_TOKENS,
     RECURRENT,
@@ -23,7 +27,6 @@ from oreqa.models.names import (
     find_model,
     hidden_size,
     input_positions,
-    load_tensors,
     read_config,
     read_json_file,
     sound_settings,
@@ -42,52 +45,33 @@ ROUTER = "router_config.json"
 QUESTION_ROUTE, PASSAGE_ROUTE = "query", "document"
 """The Router's routes, which sentence-transformers' ``encode_query`` and ``encode_document`` take."""
 
+SENTENCE_SETTINGS = "config_sentence_transformers.json"
+"""sentence-transformers' file of a model's prompts, similarity and ``truncate_dim``."""
+
 Cell = Literal["rnn", "gru", "lstm"]
 """Kinds of recurrent layers."""
 
 NewEncoder = Literal["transformer", Cell]
 """Kinds of encoders that a training begins at random, over a backbone's token embeddings."""
 
-Joining = Literal["concatenated", "averaged"]
-"""How the vectors of several hops of attention become one."""
-
 _Module = tuple[str, Path]
 """The class of a sentence-transformers module, with the Python module it comes from, and its folder."""
 
-_POOLINGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
+_TRANSFORMERS = ("Transformer", "QuestionTransformer", "RecurrentTransformer")
+_FIRST = (*_TRANSFORMERS, "StaticEmbedding")
+"""Classes of the first module."""
 
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """A linear layer after pooling (sentence-transformers' Dense module): its folder, and ``tanh`` or ``identity``."""
-
-    folder: Path
-    activation: str
-
-
-@dataclass(frozen=True, slots=True)
-class Attention:
-    """Multi-hop attention in the place of a mean (``models.encoder.module``): its folder, its size, and what becomes of
-    the hops' vectors."""
-
-    folder: Path
-    width: int
-    hops: int
-    joining: Joining
-
-    @property
-    def output_width(self) -> int:
-        """Dimensions of the vectors."""
-        return self.width * (self.hops if self.joining == "concatenated" else 1)
+_LIMITS = [f"sentence_{kind}_config.json" for kind in ("bert", "roberta", "distilbert", "camembert", "xlm-roberta")]
+"""Names that sentence-transformers has given to the settings of a Transformer module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderFolder(ModelFolder):
-    """The settings of a sentence-transformers folder with a BERT-like or a recurrent encoder.
+    """The settings of a sentence-transformers folder.
 
-    ``path`` is the model's folder, ``transformer`` the one that holds BERT's settings, weights and tokenizer: the same, or
-    one in it if there are two encoders. ``context`` is what the encoder sees with a sentence, ``query_token_type`` the token
-    type of a question's tokens, ``max_tokens`` the longest input with special tokens.
+    ``path`` is the model's folder, ``transformer`` the one that holds the encoder's settings, weights and tokenizer: the
+    same, or one in it. ``context`` is what the encoder sees with a sentence, ``query_token_type`` the token type of a
+    question's tokens, ``max_tokens`` the longest input with special tokens. Vectors are of unit length with ``normalise``.
 
     Of two encoders these are the passages' settings, and ``questions`` has those of the questions' encoder.
     """
@@ -100,13 +84,22 @@ class EncoderFolder(ModelFolder):
     context: Context
     query_token_type: int
     lower_case: bool
+    prompts: Prompts = field(default_factory=Prompts)
+    pool_prompt: bool = True
+    """Whether a text's vector has the tokens of its prompt in it."""
+    truncate_dim: int | None = None
+    """Leading dimensions of the vectors that are kept, as the folder's files say."""
+    asked_dim: int | None = None
+    """The same, as the caller says."""
+    static: bool = False
+    """Whether each token has one vector, whatever is around it."""
     route: str = ""
     """Which of two encoders it is: QUESTION_ROUTE or PASSAGE_ROUTE."""
     questions: EncoderFolder | None = None
 
     @property
     def cell(self) -> Cell | None:
-        """The kind of recurrent layers; None for BERT."""
+        """The kind of recurrent layers; None for a Transformer."""
         return cast(Cell, self.config["cell"]) if self.config.get("model_type") == RECURRENT else None
 
     @property
@@ -125,25 +118,49 @@ class EncoderFolder(ModelFolder):
 
     @property
     def width(self) -> int:
-        """Dimensions of the vectors. Raises ModelError if the folder does not say."""
+        """Dimensions of the vectors before they are cut. Raises ModelError if the folder does not say."""
+        if self.static:
+            return table_width(self.transformer / "model.safetensors")
         if self.dense:
             return len(load_dense(self.dense[-1])[0])
         if self.attention is not None:
             return self.attention.output_width
         return hidden_size(self.config, self.transformer)
 
+    @property
+    def dim(self) -> int:
+        """Dimensions of the vectors."""
+        return min(self.width, self.asked_dim or self.truncate_dim or self.width)
+
+    def cut_to(self, dim: int | None) -> EncoderFolder:
+        """The settings with vectors of ``dim`` dimensions, or as they are for None. Raises InputError for a wrong number."""
+        if dim is None or (dim == self.dim and type(dim) is int):
+            return self
+        if type(dim) is not int or not 0 < dim <= self.width:
+            raise InputError(f"truncate_dim is a number from 1 to the model's {self.width} dimensions, not {dim!r}")
+        return replace(self, asked_dim=dim)
+
+
+def encoder_fingerprint(folder: EncoderFolder) -> str:
+    """The SHA-256 of all that decides an encoder's vectors: that of its files, and what they do not say."""
+    fingerprint = cached_fingerprint(folder.path)
+    prompts = [folder.prompts.question, folder.prompts.passage] if folder.prompts.by_name else []
+    if prompts or folder.asked_dim:
+        return hashlib.sha256(json.dumps([fingerprint, prompts, folder.asked_dim]).encode()).hexdigest()
+    return fingerprint
+
 
 def read_encoder_folder(path: Path) -> EncoderFolder:
     """Read the settings of an encoder's folder.
 
-    Raises ModelError, with the reason, if it is not a BERT-like sentence-transformers model.
+    Raises ModelError, with the reason, if it is not a sentence-transformers model that is supported.
     """
     with sound_settings(path):
         if (path / ROUTER).is_file():
             return _two_encoders(path)
         if (path / DIFFERENCE).is_file():
             return _difference(path)
-        return _encoder_folder(path, path, _modules(path))
+        return _encoder_folder(path, _modules(path))
 
 
 def _difference(path: Path) -> EncoderFolder:
@@ -171,7 +188,7 @@ def _two_encoders(path: Path) -> EncoderFolder:
     settings = {}
     for route, (transformer, *others) in routes.items():
         modules = [(str(types[name]), path / name) for name in (transformer, *others)]
-        settings[route] = replace(_encoder_folder(path, path / transformer, [*modules, *shared]), route=route)
+        settings[route] = replace(_encoder_folder(path, [*modules, *shared]), route=route)
     questions, passages = settings[QUESTION_ROUTE], settings[PASSAGE_ROUTE]
     if questions.width != passages.width:
         raise ModelError(
@@ -189,100 +206,88 @@ def _class_name(module: _Module) -> str:
     return module[0].rsplit(".", 1)[-1]
 
 
-def _encoder_folder(path: Path, transformer: Path, modules: Sequence[_Module]) -> EncoderFolder:
-    if (transformer / "config.json").is_file():
-        _check_family(path, read_config(transformer).get("oreqa") or {})
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+def _encoder_folder(path: Path, modules: Sequence[_Module]) -> EncoderFolder:
+    """The encoder of the modules, of which the first has the weights of its tokens; without any, a Transformer's."""
+    first, transformer = (_class_name(modules[0]), modules[0][1]) if modules else ("Transformer", path)
+    config = read_config(transformer) if (transformer / "config.json").is_file() else {}
+    static = first == "StaticEmbedding" or config.get("model_type") == MODEL2VEC
+    _check_family(path, config.get("oreqa") or {})
+    for name in (*([] if static else ["config.json"]), "tokenizer.json", "model.safetensors"):
         if not (transformer / name).is_file():
             raise ModelError(
                 f"{transformer}: {name} is missing; its folder must hold config.json, tokenizer.json and model.safetensors"
             )
-    config = read_config(transformer)
     if config.get("model_type") == RECURRENT and config.get("cell") not in get_args(Cell):
         raise ModelError(f"{path}: its cell {config.get('cell')!r} is not supported; supported: {', '.join(get_args(Cell))}")
-    pooling, attention, dense, normalise = "mean", None, [], False
-    for module in modules:
-        kind, folder = _class_name(module), module[1]
-        if kind == "Pooling":
-            pooling = _pooling(folder)
-        elif kind == "AttentionPooling":
-            pooling, attention = "attention", _attention(folder, hidden_size(config, transformer))
-        elif kind == "Dense":
-            activation = str(read_json_file(folder / "config.json").get("activation_function", "")).rsplit(".", 1)[-1]
-            if activation not in ("Tanh", "Identity"):
-                raise ModelError(f"{folder}: the activation {activation} is not supported; supported: Tanh, Identity")
-            dense.append(Layer(folder, activation.lower()))
-        elif kind == "Normalize":
-            normalise = True
-        elif kind not in ("Transformer", "QuestionTransformer", "RecurrentTransformer"):
-            raise ModelError(
-                f"{path}: the module {module[0]} is not supported; supported: Transformer, Pooling, AttentionPooling, "
-                "Dense, Normalize"
-            )
-    limits_file = transformer / "sentence_bert_config.json"
-    limits = read_json_file(limits_file) if limits_file.is_file() else {}
-    positions = input_positions(config, transformer)
-    max_tokens = positions
-    if limits.get("max_seq_length") is not None:
-        max_tokens = min(whole_number(limits, "max_seq_length", transformer, positions, MIN_TOKENS), positions)
-    settings = config.get("oreqa") or {}
+    if not static and first not in _TRANSFORMERS:
+        raise ModelError(f"{path}: the module {modules[0][0]} is not supported; supported as the first: {', '.join(_FIRST)}")
+    settings, limits = config.get("oreqa") or {}, {} if static else _limits(transformer)
+    beside = read_json_file(path / SENTENCE_SETTINGS) if (path / SENTENCE_SETTINGS).is_file() else {}
+    later = _later_modules(path, modules[1:], config, transformer)
+    if static and (later["dense"] or later["attention"]):
+        raise ModelError(f"{path}: a static encoder with layers on top is not supported, only with Normalize")
+    if (similarity := beside.get("similarity_fn_name")) not in (None, "cosine", "dot"):
+        raise ModelError(f"{path}: its similarity_fn_name {similarity!r} is not supported; supported: cosine, dot")
+    later["normalise"] = later["normalise"] or bool(config.get("normalize")) or (bool(modules) and similarity != "dot")
     return EncoderFolder(
         path=path,
         transformer=transformer,
         config=config,
         tokenizer=transformer / "tokenizer.json",
-        pooling=pooling,
-        attention=attention,
-        dense=tuple(dense),
-        normalise=normalise,
-        context=_context(path, settings, pooling),
+        context=_context(path, settings, later["pooling"]),
         query_token_type=whole_number(settings, "query_token_type", path, 0),
-        max_tokens=max_tokens,
+        max_tokens=static_tokens(config) if static else _max_tokens(transformer, config, limits),
         lower_case=bool(limits.get("do_lower_case")),
+        prompts=read_prompts(path, beside),
+        truncate_dim=None if beside.get("truncate_dim") is None else whole_number(beside, "truncate_dim", path, minimum=1),
+        static=static,
+        **later,
     )
 
 
+def _later_modules(path: Path, modules: Sequence[_Module], config: Mapping[str, Any], transformer: Path) -> dict[str, Any]:
+    """What follows the encoder of tokens, as fields of EncoderFolder. Raises ModelError for what is not supported."""
+    fields: dict[str, Any] = {"pooling": "mean", "pool_prompt": True, "attention": None, "dense": (), "normalise": False}
+    for place, module in enumerate(modules):
+        kind, folder = _class_name(module), module[1]
+        if kind in ("Pooling", "AttentionPooling") and place:
+            raise ModelError(f"{path}: the module {module[0]} is supported only behind the first module")
+        if kind == "Pooling":
+            fields["pooling"], fields["pool_prompt"] = read_pooling(folder)
+        elif kind == "AttentionPooling":
+            fields["pooling"], fields["attention"] = "attention", read_attention(folder, hidden_size(config, transformer))
+        elif kind == "Dense":
+            fields["dense"] = (*fields["dense"], read_layer(folder, unit_input=fields["normalise"]))
+            fields["normalise"] = False
+        elif kind == "Normalize":
+            fields["normalise"] = True
+        elif kind != "Dropout":
+            raise ModelError(
+                f"{path}: the module {module[0]} is not supported; supported behind the first: Pooling, AttentionPooling, "
+                "Dense, Normalize"
+            )
+    return fields
+
+
+def _limits(transformer: Path) -> dict[str, Any]:
+    """The settings of a Transformer module: ``max_seq_length`` and ``do_lower_case``."""
+    file = next((transformer / name for name in _LIMITS if (transformer / name).is_file()), None)
+    limits: dict[str, Any] = {} if file is None else read_json_file(file)
+    return limits
+
+
+def _max_tokens(transformer: Path, config: Mapping[str, Any], limits: Mapping[str, Any]) -> int:
+    positions = input_positions(config, transformer)
+    if limits.get("max_seq_length") is not None:
+        return min(whole_number(limits, "max_seq_length", transformer, positions, MIN_TOKENS), positions)
+    file = transformer / "tokenizer_config.json"
+    longest = read_json_file(file).get("model_max_length") if file.is_file() else None
+    return min(int(longest), positions) if isinstance(longest, int | float) and longest >= MIN_TOKENS else positions
+
+
 def _context(path: Path, settings: dict[str, Any], pooling: str) -> Context:
-    context = settings.get("context") or ("none" if pooling == "cls" else "late_chunking")
-    if context not in get_args(Context) or (context == "late_chunking" and pooling == "cls"):
+    averages = pooling in ("mean", "attention")
+    context = settings.get("context") or ("late_chunking" if averages else "none")
+    if context not in get_args(Context) or (context == "late_chunking" and not averages):
         raise ModelError(f"{path}: the context {context!r} is not supported with {pooling} pooling")
     return cast(Context, context)
-
-
-def _pooling(folder: Path) -> str:
-    settings = read_json_file(folder / "config.json")
-    mode = settings.get("pooling_mode")
-    if mode is None:
-        enabled = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
-        mode = next((name for name, key in _POOLINGS.items() if enabled == [key]), enabled)
-    if not isinstance(mode, str) or mode not in _POOLINGS:
-        raise ModelError(f"{folder}: the pooling {mode or '(none)'} is not supported; supported: {', '.join(_POOLINGS)}")
-    return mode
-
-
-def _attention(folder: Path, width: int) -> Attention:
-    settings = read_json_file(folder / "config.json")
-    hops, joining = whole_number(settings, "hops", folder, minimum=1), settings.get("joining")
-    if joining not in get_args(Joining):
-        raise ModelError(f"{folder}: the joining {joining!r} is not supported; supported: {', '.join(get_args(Joining))}")
-    return Attention(folder, width, hops, cast(Joining, joining))
-
-
-def load_attention(attention: Attention) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Load W1 ``[hidden, width]`` and W2 ``[hops, hidden]``. Raises ModelError if they are missing or of other shapes."""
-    tensors = load_tensors(attention.folder / "model.safetensors")
-    inner, outer = tensors.get("inner.weight"), tensors.get("outer.weight")
-    if inner is None or outer is None or inner.ndim != 2 or outer.ndim != 2:
-        raise ModelError(f"{attention.folder}: its tensors are not those of attention (inner.weight, outer.weight)")
-    if inner.shape[1] != attention.width or outer.shape != (attention.hops, len(inner)):
-        raise ModelError(f"{attention.folder}: its tensors do not fit {attention.hops} hops of width {attention.width}")
-    return inner.astype(np.float32), outer.astype(np.float32)
-
-
-def load_dense(layer: Layer) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """Load weight ``[out, in]`` and bias ``[out]`` (or None) of a layer. Raises ModelError if missing or damaged."""
-    tensors = load_tensors(layer.folder / "model.safetensors")
-    weight, bias = tensors.get("linear.weight"), tensors.get("linear.bias")
-    if weight is None or weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        raise ModelError(f"{layer.folder}: its tensors are not those of a linear layer (linear.weight, linear.bias)")
-    return weight.astype(np.float32), None if bias is None else bias.astype(np.float32)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.models.encoder.folder import Attention, EncoderFolder, load_attention, load_dense
+from oreqa.models.encoder.folder import EncoderFolder
+from oreqa.models.encoder.pooling import Attention, load_attention, load_dense
 from oreqa.models.graph.architectures import build_graph
 from oreqa.models.graph.layers import Graph, dense, ints
 from oreqa.models.graph.openvino import OpenVinoSession, compile_cached
@@ -23,13 +24,24 @@ def open_session(folder: EncoderFolder, key: str, precision: str | None) -> Open
 def _graph(folder: EncoderFolder) -> ov.Model:
     graph = build_graph(folder.transformer, folder.load(), folder.config)
     pool = op.parameter([-1, -1, -1], np.float32, "pool")
-    x = _attended(graph, pool, folder.attention) if folder.attention else op.matmul(pool, graph.hidden, False, False)
+    if folder.attention:
+        x = _attended(graph, pool, folder.attention)
+    elif folder.pooling == "max":
+        x = op.reduce_max(op.add(op.unsqueeze(graph.hidden, ints(1)), op.unsqueeze(_hidden_tokens(pool), ints(3))), ints(2))
+    else:
+        x = op.matmul(pool, graph.hidden, False, False)
     for layer in folder.dense:
         weight, bias = load_dense(layer)
-        x = dense(x, weight, bias, layer.activation)
+        x = dense(op.normalize_l2(x, ints(-1), 1e-12, "max") if layer.unit_input else x, weight, bias, layer.activation)
     if folder.normalise:
         x = op.normalize_l2(x, ints(-1), 1e-12, "max")
     return graph.model({"vectors": x}, {"pool": pool})
+
+
+def _hidden_tokens(pool: Any) -> Any:
+    """A bias ``[batch, outputs, tokens]`` that hides from each output the tokens that are not its own."""
+    is_hidden = op.convert(op.equal(pool, op.constant(np.float32(0))), np.float32)
+    return op.multiply(is_hidden, op.constant(np.float32(-1e9)))
 
 
 def _attended(graph: Graph, pool: Any, attention: Attention) -> Any:
@@ -37,9 +49,7 @@ def _attended(graph: Graph, pool: Any, attention: Attention) -> Any:
     inner, outer = (op.constant(np.ascontiguousarray(weight)) for weight in load_attention(attention))
     scores = op.matmul(op.tanh(op.matmul(graph.hidden, inner, False, True)), outer, False, True)  # [batch, tokens, hops]
     by_hop = op.unsqueeze(op.transpose(scores, ints(0, 2, 1)), ints(1))
-    is_padding = op.convert(op.equal(pool, op.constant(np.float32(0))), np.float32)
-    bias = op.unsqueeze(op.multiply(is_padding, op.constant(np.float32(-1e9))), ints(2))
-    weights = op.softmax(op.add(by_hop, bias), -1)  # [batch, outputs, hops, tokens]
+    weights = op.softmax(op.add(by_hop, op.unsqueeze(_hidden_tokens(pool), ints(2))), -1)  # [batch, outputs, hops, tokens]
     hops = op.matmul(weights, op.unsqueeze(graph.hidden, ints(1)), False, False)
     if attention.joining == "averaged":
         return op.reduce_mean(hops, ints(2))

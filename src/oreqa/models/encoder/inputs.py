@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer, normalizers
 
 from oreqa.core import Range
+from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import EncoderFolder
+from oreqa.models.encoder.static import MODEL2VEC
 from oreqa.models.graph.session import Batch, batches_by_length
-from oreqa.models.graph.windows import load_tokenizer, read_template
+from oreqa.models.graph.windows import Template, load_tokenizer, read_template
+from oreqa.models.names import MIN_TOKENS
 
 PassageText = tuple[str, str, Sequence[Range]]
 """Head (the title), text, and the sentences' character offsets in the text."""
@@ -20,11 +25,12 @@ PassageText = tuple[str, str, Sequence[Range]]
 
 @dataclass(frozen=True, slots=True)
 class EncoderInput:
-    """One input: token ids and types, and for each output vector the end-exclusive range of tokens that it averages."""
+    """One input: token ids and types, and for each output vector the end-exclusive range of tokens that it pools."""
 
     ids: Sequence[int]
     types: Sequence[int]
     ranges: Sequence[Range]
+    pooling: str = "mean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +48,41 @@ class PassageInput:
 
 
 class EncoderInputs:
-    """Builds the inputs of one encoder. ``max_tokens`` is the longest text, without special tokens."""
+    """Builds the inputs of one encoder. ``max_tokens`` is the longest passage, without special tokens and prompt.
+
+    Raises ModelError if a prompt leaves no space for a text.
+    """
 
     def __init__(self, folder: EncoderFolder) -> None:
         self.folder = folder
         self.tokenizer = load_tokenizer(folder.tokenizer)
-        self._single, self._pair = (read_template(self.tokenizer, folder.tokenizer, texts) for texts in (1, 2))
-        self.max_tokens = folder.max_tokens - len(self._single.front) - len(self._single.tail)
+        if folder.lower_case:
+            rules = [] if self.tokenizer.normalizer is None else [self.tokenizer.normalizer]
+            self.tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *rules])
+        if folder.static:
+            self._single = self._pair = Template([], [], [], False)
+        else:
+            self._single, self._pair = (read_template(self.tokenizer, folder.tokenizer, texts) for texts in (1, 2))
+        self._room = folder.max_tokens - len(self._single.front) - len(self._single.tail)
+        self._dropped, self._letters = _word_limits(self.tokenizer, folder)
+        question, passage = self.count_tokens([folder.prompts.question, folder.prompts.passage])
+        self.max_tokens = self._room - passage
+        if (longest := max(question, passage)) and self._room - longest < MIN_TOKENS:
+            raise ModelError(f"{folder.path}: its prompt of {longest} tokens leaves no space in {self._room} for a text")
+        self._question_start, self._passage_start = (self._pooled_from(length) for length in (question, passage))
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, special ones left out."""
+        return [len(e) for e in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def questions(self, texts: Sequence[str]) -> list[EncoderInput]:
-        """Return one input per text, truncated to ``max_tokens``; a text without tokens gives the special ones."""
+        """Return one input per text behind the question's prompt, cut to what the model takes.
+
+        A text without tokens gives the special ones.
+        """
         token_type = self.folder.query_token_type
-        rows = (self._frame(ids[: self.max_tokens]) for ids in self._ids(texts))
-        return [EncoderInput(ids, [token_type] * len(ids), [self._whole(len(ids))]) for ids in rows]
+        rows = (self._frame(ids[: self._room]) for ids in self._ids([self.folder.prompts.question + t for t in texts]))
+        return [self._input(ids, [token_type] * len(ids), [self._whole(len(ids), self._question_start)]) for ids in rows]
 
     def passages(self, passages: Sequence[PassageText]) -> list[PassageInput]:
         """Return the inputs of all passages, in order; ``EncoderFolder.context`` decides what they contain.
@@ -64,70 +92,106 @@ class EncoderInputs:
         sentences. ``cross_segment``: each sentence and its passage as two segments (Yang et al. 2021, section 4.2); the
         passage's vector is the mean of its sentences'. ``none``: the passage, and each sentence on its own.
 
-        A sentence without tokens (control characters, combining marks, unusual blanks) gets the vector of its run of
-        sentences; in a passage without tokens, the passage's vector.
+        The passage's prompt begins every input. A sentence without tokens (control characters, combining marks, unusual
+        blanks) gets the vector of its run of sentences; in a passage without tokens, the passage's vector.
         """
         if self.folder.context == "late_chunking":
             return self._late_chunking(passages)
         return self._cross_segment(passages) if self.folder.context == "cross_segment" else self._without_context(passages)
 
     def _late_chunking(self, passages: Sequence[PassageText]) -> list[PassageInput]:
-        heads = self._ids([f"{head}." if head else "" for head, _, _ in passages])
-        texts = self.tokenizer.encode_batch([self._prepare(text) for _, text, _ in passages], add_special_tokens=False)
-        inputs = []
-        for number, ((_, _, spans), head, text) in enumerate(zip(passages, heads, texts, strict=True)):
-            prefix = head[: self.max_tokens // 4]
-            tokens = _token_ranges(text.offsets, spans)
-            runs = list(_runs(tokens, len(text.ids), self.max_tokens - len(prefix)))
+        prompt, inputs = self.folder.prompts.passage, []
+        fronts = [f"{prompt}{head}. " if head else prompt for head, _, _ in passages]
+        whole = [front + text for front, (_, text, _) in zip(fronts, passages, strict=True)]
+        encodings = self.tokenizer.encode_batch(whole, add_special_tokens=False)
+        for number, (front, text, encoding) in enumerate(zip(fronts, whole, encodings, strict=True)):
+            ids, starts = self._ids_and_starts(text, encoding)
+            of_prompt, of_front = np.searchsorted(starts, [len(prompt), len(front)]).tolist()
+            prefix, ids = ids[: min(of_front, of_prompt + self.max_tokens // 4)], ids[of_front:]
+            tokens = _token_ranges(starts[of_front:] - len(front), passages[number][2])
+            runs = list(_runs(tokens, len(ids), self._room - len(prefix)))
             encoded = sum(end - begin for *_, begin, end in runs)
             for first, last, begin, end in runs:
-                ids = self._frame([*prefix, *text.ids[begin:end]])
+                framed = self._frame([*prefix, *ids[begin:end]])
                 shift = len(self._single.front) + len(prefix) - begin
-                ranges = [self._whole(len(ids))]
+                ranges = [self._whole(len(framed), self._passage_start)]
                 run = (begin + shift, end + shift) if begin < end else ranges[0]
                 ranges += [(a + shift, min(b, end) + shift) if a < b else run for a, b in tokens[first:last]]
                 share = (end - begin) / encoded if encoded else 1.0
-                inputs.append(PassageInput(EncoderInput(ids, [0] * len(ids), ranges), number, first, share))
+                inputs.append(PassageInput(self._input(framed, [0] * len(framed), ranges), number, first, share))
         return inputs
 
     def _without_context(self, passages: Sequence[PassageText]) -> list[PassageInput]:
         inputs = []
         for number, (head, text, spans) in enumerate(passages):
             texts = [f"{head}. {text}" if head else text, *(text[start:end] for start, end in spans)]
-            for place, ids in enumerate(self._ids(texts)):
-                framed = self._frame(ids[: self.max_tokens])
-                tokens = EncoderInput(framed, [0] * len(framed), [self._whole(len(framed))] * (2 if place else 1))
+            for place, ids in enumerate(self._ids([self.folder.prompts.passage + text for text in texts])):
+                framed = self._frame(ids[: self._room])
+                whole = self._whole(len(framed), self._passage_start)
+                tokens = self._input(framed, [0] * len(framed), [whole] * (2 if place else 1))
                 inputs.append(PassageInput(tokens, number, max(0, place - 1), float(place == 0)))
         return inputs
 
     def _cross_segment(self, passages: Sequence[PassageText]) -> list[PassageInput]:
-        inputs, pair = [], self._pair
+        inputs, pair, prompt = [], self._pair, self.folder.prompts.passage
         for number, (head, text, spans) in enumerate(passages):
-            context, *sentences = self._ids([f"{head}. {text}" if head else text, *(text[a:b] for a, b in spans)])
-            sentences = sentences or [[]]  # no sentences: encode the passage alone
+            sentence_texts = [prompt + text[a:b] for a, b in spans] or [prompt]  # no sentences: encode the passage alone
+            context, *sentences = self._ids([f"{head}. {text}" if head else text, *sentence_texts])
             for place, sentence in enumerate(sentences):
-                first = [*pair.front, *sentence[: self.max_tokens // 2], *pair.between]
+                first = [*pair.front, *sentence[: self._room // 2], *pair.between]
                 second = [*context[: self.folder.max_tokens - len(first) - len(pair.tail)], *pair.tail]
                 ids = first + second
-                ranges = [self._whole(len(ids))] * (2 if spans else 1)
-                tokens = EncoderInput(ids, [0] * len(first) + [int(pair.segments)] * len(second), ranges)
+                ranges = [self._whole(len(ids), self._passage_start)] * (2 if spans else 1)
+                tokens = self._input(ids, [0] * len(first) + [int(pair.segments)] * len(second), ranges)
                 inputs.append(PassageInput(tokens, number, place, 1 / len(sentences)))
         return inputs
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        encodings = self.tokenizer.encode_batch_fast([self._prepare(text) for text in texts], add_special_tokens=False)
-        return [encoding.ids for encoding in encodings]
+        cut = [text[: self._letters] for text in texts] if self._letters else texts
+        encodings = self.tokenizer.encode_batch_fast(cut, add_special_tokens=False)
+        return [self._kept(encoding.ids) for encoding in encodings]
 
-    def _prepare(self, text: str) -> str:
-        # Letters whose lower case has another length stay as they are, so that offsets stay valid.
-        lower = text.lower() if self.folder.lower_case else text
-        return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    def _kept(self, ids: list[int]) -> list[int]:
+        return ids if self._dropped is None else [number for number in ids[: self._room] if number != self._dropped]
+
+    def _ids_and_starts(self, text: str, encoding: Encoding) -> tuple[list[int], NDArray[np.int64]]:
+        """The ids of a text's tokens, and where each begins: some tokenizers take the blank before a word as part of it."""
+        ids, starts = encoding.ids, [start for start, _ in encoding.offsets]
+        for token in range(len(starts)):
+            while text[starts[token] : starts[token] + 1].isspace():
+                starts[token] += 1
+        if self._dropped is not None:
+            starts = [start for start, number in zip(starts, ids, strict=True) if number != self._dropped]
+            ids = [number for number in ids if number != self._dropped]
+        return ids, np.maximum.accumulate(np.array(starts, np.int64))
 
     def _frame(self, ids: Sequence[int]) -> list[int]:
         return [*self._single.front, *ids, *self._single.tail]
 
-    def _whole(self, length: int) -> Range:
-        return (0, 1) if self.folder.pooling == "cls" else (0, length)
+    def _input(self, ids: Sequence[int], types: Sequence[int], ranges: Sequence[Range]) -> EncoderInput:
+        return EncoderInput(ids, types, ranges, self.folder.pooling)
+
+    def _pooled_from(self, prompt: int) -> int:
+        """The first token in a text's vector, behind a prompt of so many tokens (as sentence-transformers counts them)."""
+        if self.folder.pool_prompt or not prompt:
+            return 0
+        return len(self._single.front) + prompt + max(0, len(self._single.tail) - 1)
+
+    def _whole(self, length: int, start: int = 0) -> Range:
+        start = min(start, max(0, length - 1))
+        if self.folder.pooling == "cls":
+            return start, start + 1
+        return (length - 1, length) if self.folder.pooling == "lasttoken" else (start, length)
+
+
+def _word_limits(tokenizer: Tokenizer, folder: EncoderFolder) -> tuple[int | None, int | None]:
+    """What model2vec leaves out of a text: the token of unknown words, and the characters behind this one."""
+    if folder.config.get("model_type") != MODEL2VEC or not folder.static:
+        return None, None
+    model = json.loads(tokenizer.to_str())["model"]
+    unknown = model.get("unk_id") if model["type"] == "Unigram" else tokenizer.token_to_id(model.get("unk_token") or "")
+    lengths = [len(token) for token in tokenizer.get_vocab()]
+    return unknown, folder.max_tokens * int(np.median(lengths))
 
 
 def input_arrays(inputs: Sequence[EncoderInput]) -> tuple[NDArray[Any], ...]:
@@ -140,7 +204,7 @@ def input_arrays(inputs: Sequence[EncoderInput]) -> tuple[NDArray[Any], ...]:
         size = len(row.ids)
         ids[number, :size], mask[number, :size], types[number, :size] = row.ids, 1, row.types
         for output, (start, end) in enumerate(row.ranges):
-            pool[number, output, start:end] = 1.0 / (end - start)
+            pool[number, output, start:end] = _pool_weights(row.pooling, start, end)
     return ids, mask, types, pool
 
 
@@ -150,9 +214,16 @@ def input_batches(inputs: Sequence[EncoderInput]) -> Iterator[Batch]:
         yield Batch(input_arrays([inputs[i] for i in chosen]), chosen)
 
 
-def _token_ranges(offsets: Sequence[Range], spans: Sequence[Range]) -> list[Range]:
+def _pool_weights(pooling: str, start: int, end: int) -> Any:
+    """The weights of the tokens ``start:end`` in a vector. For a maximum and attention only where they are 0 counts."""
+    if pooling == "weightedmean":
+        weights = np.arange(start + 1, end + 1, dtype=np.float32)
+        return weights / weights.sum()
+    return 1.0 / (np.sqrt(end - start) if pooling == "mean_sqrt_len_tokens" else end - start)
+
+
+def _token_ranges(starts: NDArray[np.int64], spans: Sequence[Range]) -> list[Range]:
     """Return the range of tokens that begin inside each character span."""
-    starts = np.array([start for start, _ in offsets], np.int64)
     edges = np.searchsorted(starts, np.array(spans, np.int64).reshape(-1, 2))
     return [(int(a), int(b)) for a, b in edges]
 

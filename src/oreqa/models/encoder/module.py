@@ -32,7 +32,8 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.models.bert.modeling_bert import BertEmbeddings
 
 from oreqa.errors import ModelError, describe
-from oreqa.models.encoder.folder import Attention, EncoderFolder, Joining, Layer, load_attention, load_dense
+from oreqa.models.encoder.folder import EncoderFolder
+from oreqa.models.encoder.pooling import Attention, Joining, Layer, load_attention, load_dense
 from oreqa.models.graph.module import encode_tokens, model_config, new_backbone
 from oreqa.models.graph.torch import TorchSession, torch_precision
 from oreqa.models.names import RECURRENT
@@ -40,6 +41,9 @@ from oreqa.models.weights import encoder_prefix
 
 QUERY_TOKEN_TYPE = 2
 """The token type of a question's tokens, in models with input types."""
+
+_ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu, "gelu": nn.functional.gelu, "identity": lambda x: x}
+"""Activations of the layers behind the pooling."""
 
 CELLS: dict[str, type[nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -234,14 +238,17 @@ def open_session(folder: EncoderFolder, precision: str | None, device: str = "cu
     check_architecture(folder.transformer, folder.config)
     backbone = load_tokens(folder, dtype=torch_precision(device, precision)).eval().to(device)
     attention = None if folder.attention is None else load_pooling(folder.attention).eval().to(device)
-    dense = [(_dense_tensors(layer, device), layer.activation) for layer in folder.dense]
+    dense = [(layer, *_dense_tensors(layer, device)) for layer in folder.dense]
 
     def vectors(ids: Tensor, mask: Tensor, types: Tensor, pool: Tensor) -> Tensor:
         states = encode_tokens(backbone, ids, mask, types).last_hidden_state.float()
-        x = torch.bmm(pool, states) if attention is None else attention.pool(states, pool)
-        for (weight, bias), activation in dense:
-            x = nn.functional.linear(x, weight, bias)
-            x = torch.tanh(x) if activation == "tanh" else x
+        if folder.pooling == "max":
+            x = states[:, None].masked_fill(pool[..., None] == 0, -1e9).amax(2)
+        else:
+            x = torch.bmm(pool, states) if attention is None else attention.pool(states, pool)
+        for layer, weight, bias in dense:
+            x = nn.functional.normalize(x, dim=-1) if layer.unit_input else x
+            x = _ACTIVATIONS[layer.activation](nn.functional.linear(x, weight, bias))
         return nn.functional.normalize(x, dim=-1) if folder.normalise else x
 
     return TorchSession(vectors, device)

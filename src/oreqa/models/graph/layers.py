@@ -130,11 +130,13 @@ def _quantised(matrix: Any) -> Any:
 
 
 def dense(x: Any, weight: np.ndarray, bias: np.ndarray | None, activation: str = "identity") -> Any:
-    """Apply a linear layer to the last axis, ``weight`` ``[out, in]``; ``activation`` is ``tanh`` or ``identity``."""
+    """Apply a linear layer to the last axis, ``weight`` ``[out, in]``; ``activation`` is tanh, gelu, relu or identity."""
     x = op.matmul(x, op.constant(np.ascontiguousarray(weight, np.float32)), False, True)
     if bias is not None:
         x = op.add(x, op.constant(np.ascontiguousarray(bias, np.float32)))
-    return op.tanh(x) if activation == "tanh" else x
+    if activation == "gelu":
+        return op.gelu(x, "ERF")
+    return {"tanh": op.tanh, "relu": op.relu}.get(activation, lambda x: x)(x)
 
 
 def first_token(hidden: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from oreqa.defaults import BASE_ENCODER
-from oreqa.models.encoder.folder import Joining, NewEncoder
+from oreqa.models.encoder.folder import NewEncoder
+from oreqa.models.encoder.pooling import Joining
 from oreqa.training.losses import RETRIEVER_LOSSES, OneOf
 from oreqa.training.recipes import Count, InputTokens, NonNegative, Recipe, RecipeTable, Share
 

@@ -1,0 +1,82 @@
+"""Prompts: what stands before every question and every passage that an encoder reads.
+
+sentence-transformers keeps them in config_sentence_transformers.json. Some well-known models have theirs in their cards
+alone, where no program finds them: those are known here by the model's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oreqa.errors import ModelError
+
+_SEARCH = "Represent this sentence for searching relevant passages: "
+
+PROMPTS_BY_NAME = {
+    r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?": ("query: ", "passage: "),
+    r"bge-(small|base|large)-en(-v1\.5)?": (_SEARCH, ""),
+    r"bge-(small|base|large)-zh(-v1\.5)?": ("为这个句子生成表示以用于检索相关文章：", ""),
+    r"(uae|mxbai-embed)-large-v1": (_SEARCH, ""),
+    r"modernbert-embed-(base|large)": ("search_query: ", "search_document: "),
+}
+"""The last part of a model's name on the hub (or of its folder), in lower case, to the prompts of its card: the question's
+and the passage's."""
+
+_QUESTION, _PASSAGES = "query", ("document", "passage", "corpus")
+"""sentence-transformers' names of the prompts."""
+
+_HUB_FOLDER = re.compile(r"models--(.+--)?(.+)")
+"""A model's folder in the hub's cache, which holds its revisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """What stands before a question, and before a passage. With ``by_name`` the model's files do not say it."""
+
+    question: str = ""
+    passage: str = ""
+    by_name: bool = False
+
+    def __str__(self) -> str:
+        shown = [
+            f"{kind} with {text!r}" for kind, text in (("questions", self.question), ("passages", self.passage)) if text
+        ]
+        return f"{' and '.join(shown) or 'nothing'} (by the model's {'name' if self.by_name else 'files'})"
+
+    def __bool__(self) -> bool:
+        return bool(self.question or self.passage)
+
+
+def read_prompts(path: Path, settings: Mapping[str, Any]) -> Prompts:
+    """The prompts of the model in ``path``; ``settings`` is what config_sentence_transformers.json holds.
+
+    They are chosen as ``encode_query`` and ``encode_document`` of sentence-transformers do: the question's is ``query``,
+    the passage's the first of ``document``, ``passage`` and ``corpus``. If there is none of these, both are the default
+    prompt, as ``encode`` has it. If the file has none at all, they are those of PROMPTS_BY_NAME. Raises ModelError if the
+    settings are damaged.
+    """
+    texts, default = settings.get("prompts") or {}, settings.get("default_prompt_name")
+    if not isinstance(texts, dict) or not all(isinstance(text, str | None) for text in texts.values()):
+        raise ModelError(f"{path}: its prompts must be texts by name (prompts in config_sentence_transformers.json)")
+    if default is not None and default not in texts:
+        raise ModelError(f"{path}: it has no prompt of its default_prompt_name {default!r}")
+    named = [name for name in (_QUESTION, *_PASSAGES) if name in texts]
+    if named:
+        passage = next((name for name in named if name in _PASSAGES), "")
+        return Prompts(texts.get(_QUESTION) or "", texts.get(passage) or "")
+    if default is not None:
+        return Prompts(texts[default] or "", texts[default] or "")
+    return next((Prompts(*prompts, by_name=True) for name in _names(path) if (prompts := _by_name(name))), Prompts())
+
+
+def _names(path: Path) -> list[str]:
+    hub = [match[2] for part in path.parts if (match := _HUB_FOLDER.fullmatch(part))]
+    return [name.lower() for name in (*hub, path.name)]
+
+
+def _by_name(name: str) -> tuple[str, str] | None:
+    return next((prompts for pattern, prompts in PROMPTS_BY_NAME.items() if re.fullmatch(pattern, name)), None)
