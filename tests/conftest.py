@@ -12,6 +12,9 @@ from tiny_models import make_fitted, make_generator, make_head, make_model
 # One precision for the tests on every processor. Those of another one name it, or the variable is set from outside.
 PRECISION = os.environ.setdefault("OREQA_PRECISION", "f32")
 
+# Models of the Hub come from a server of the tests' own, if at all.
+os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": str(Path(__file__).parent / "no-hub")}
+
 if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads of their own would wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -15,6 +15,9 @@ DEFAULT_READER = "minilm-reader"
 DEFAULT_CLASSIFIER = "minilm-classifier"
 DEFAULT_GENERATOR = "minilm-generator"
 
+SHIPPED = (DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_CLASSIFIER, DEFAULT_GENERATOR)
+"""The models that come with oreqa, as differences from the base encoder, which is a package of its own."""
+
 PASSAGE_TOKENS = 256
 LANGUAGE = "en"
 FACTORY = "Flat"

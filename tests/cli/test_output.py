@@ -272,7 +272,7 @@ def test_what_nobody_foresaw_is_one_line(
     def fail(*arguments: object) -> None:
         raise failure
 
-    monkeypatch.setattr("oreqa.models.names.list_models", fail)
+    monkeypatch.setattr("oreqa.models.listing.list_models", fail)
     found = run("models")
     assert (found.exit_code, found.stdout) == (code, "")
     assert found.stderr.startswith(line)

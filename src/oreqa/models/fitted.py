@@ -106,7 +106,7 @@ def encoder_fitted(model: str, fingerprint: str) -> Fitted:
     if shipped.encoder == fingerprint:
         return shipped
     try:
-        folder = find_model(model)
+        folder = find_model(model, download=False)
     except ModelError:  # a search by words alone does without the model
         return Fitted()
     return read_fitted(folder)

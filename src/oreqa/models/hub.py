@@ -1,0 +1,203 @@
+"""Models of the Hugging Face Hub: their names, which of their files oreqa reads, and how these are downloaded.
+
+huggingface_hub is imported when a model is sought there. It obeys HF_HOME, HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE and the
+proxies of the environment.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from oreqa.defaults import LARGE_ENCODER
+from oreqa.errors import ModelError, describe
+from oreqa.models.weights import PREFIXES
+from oreqa.progress import Advance, Progress, no_progress, show
+
+REPOSITORIES = {LARGE_ENCODER: f"sentence-transformers/{LARGE_ENCODER}"}
+"""Names without an owner: models that ``oreqa models get`` fetches, and their repositories."""
+
+WEIGHTS_SHA256 = {REPOSITORIES[LARGE_ENCODER]: "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"}
+"""The SHA-256 of model.safetensors in repositories that oreqa knows."""
+
+_NAME = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})(?:@(?P<revision>[\w./-]+))?", re.ASCII)
+
+_SEQ2SEQ = ("bart", "t5")
+
+_PART = r"(?:(?:\w+_)?\d+_\w*/)?"  # the folder of a sentence-transformers module
+_SETTINGS = re.compile(_PART + r"[\w.-]+\.(?:json|txt)|README\.md")
+_UNREAD = re.compile(r"data_config\.json|trainer_state\.json|\w+_results\.(?:json|txt)|requirements\.txt")
+_WEIGHTS = re.compile(_PART + r"(?:model|difference)\.safetensors")
+_GRAPHS = ("openvino/openvino_model.xml", "onnx/model.onnx", "model.onnx")
+_PICKLED = re.compile(r".*\.(?:bin|pt|pth|ckpt|pkl|cp|h5|msgpack)")
+
+
+class HubUnreachableError(ModelError):
+    """A model does not lie here, and there is no network to download it by."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubName:
+    """A repository and the branch, tag or commit in it that a name asks for; None for the newest commit."""
+
+    repo: str
+    revision: str | None = None
+
+    def __str__(self) -> str:
+        return self.repo if self.revision is None else f"{self.repo}@{self.revision}"
+
+
+def parse_hub_name(name: str) -> HubName | None:
+    """Return what ``owner/name`` or ``owner/name@revision`` asks for; None for what is no name of the Hub."""
+    match = _NAME.fullmatch(name)
+    if match is None or ".." in name or "--" in match["repo"]:
+        return None
+    return HubName(match["repo"], match["revision"])
+
+
+def hub_cache(repo: str = "*") -> Path:
+    """The folder of a repository in the hub's cache."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object in a file; an empty one if there is none."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def needed_files(name: str, files: Iterable[str], config: Mapping[str, Any]) -> list[str]:
+    """Return those of a repository's files that oreqa reads: settings, tokenizer, and weights or a graph.
+
+    A graph, of OpenVINO or ONNX, is taken in the place of weights where oreqa does not build the architecture in ``config``
+    (config.json), or where there are no weights. Raises ModelError, which names what is refused, if there is neither.
+    """
+    names = sorted(files)
+    settings = [file for file in names if _SETTINGS.fullmatch(file) and not _UNREAD.fullmatch(file)]
+    weights = [file for file in names if _WEIGHTS.fullmatch(file)]
+    first = next((graph for graph in _GRAPHS if graph in names), None)
+    graph = [file for file in names if first and file.startswith(first.removesuffix("xml"))]  # and the file of its weights
+    has_code = "auto_map" in config
+    is_built = config.get("model_type") in (None, *PREFIXES, *_SEQ2SEQ) and not has_code
+    if (is_built or not graph) and weights and not has_code:
+        return settings + weights
+    if graph:
+        return settings + graph
+    if weights:
+        raise ModelError(
+            f"{name}: its architecture comes as code (auto_map in config.json), which oreqa does not run; "
+            "take a model with an onnx or openvino folder, or of an architecture that transformers has"
+        )
+    pickled = next((file for file in names if _PICKLED.fullmatch(file)), None)
+    reason = f"; {pickled} is pickled, which oreqa does not load, as it can run code" if pickled else ""
+    raise ModelError(
+        f"{name}: it has no model.safetensors{reason}; take a model that has it, "
+        "or load this one in transformers, save_pretrained() it and give the folder"
+    )
+
+
+def download(name: HubName, progress: Progress | None = None) -> Path:
+    """Download a model into the hub's cache. Returns its folder; what lies there already is not downloaded again.
+
+    Without ``progress``, the library shows its own on a terminal. Raises HubUnreachableError without a network, ModelError
+    if there is no such model or revision, if access needs a token, if oreqa cannot use the model, or if its weights are not
+    what they should be.
+    """
+    with _errors_in_one_line(name):
+        from huggingface_hub import HfApi, hf_hub_download, snapshot_download
+
+        info = HfApi().model_info(name.repo, revision=name.revision, files_metadata=True)
+        files = {file.rfilename: file for file in info.siblings or ()}
+        config = Path(hf_hub_download(name.repo, "config.json", revision=info.sha)) if "config.json" in files else Path()
+        names = needed_files(str(name), files, read_object(config))
+        digests = {file: lfs.sha256 for file in names if (lfs := files[file].lfs)}
+        if WEIGHTS_SHA256.get(name.repo, digests.get("model.safetensors")) != digests.get("model.safetensors"):
+            raise ModelError(f"{name}: its model.safetensors is not the one that oreqa knows; nothing was downloaded")
+        folder = hub_cache(name.repo) / "snapshots" / str(info.sha)
+        missing = {file: files[file].size or 0 for file in names if not (folder / file).is_file()}
+        with show(progress or no_progress, f"downloading {name}, MB", round(sum(missing.values()) / 1e6)) as advance:
+            folder = Path(
+                snapshot_download(
+                    name.repo,
+                    revision=name.revision,
+                    allow_patterns=[glob.escape(file) for file in names],
+                    tqdm_class=None if progress is None else _bar_that_calls(advance),
+                )
+            )
+        for file in missing.keys() & digests.keys():
+            _check_digest(name, folder / file, digests[file])
+    return folder
+
+
+def _check_digest(name: HubName, path: Path, digest: str) -> None:
+    """Raise ModelError, and remove the file, if it is not what the Hub said that it would be."""
+    with path.open("rb") as stream:
+        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    if actual != digest:
+        path.resolve().unlink()
+        path.unlink(missing_ok=True)
+        raise ModelError(f"{name}: {path.name} was damaged on its way (its SHA-256 is not {digest}); download it again")
+
+
+def _bar_that_calls(advance: Advance) -> Any:
+    """A progress bar for the library that shows nothing and calls ``advance`` with megabytes."""
+    from huggingface_hub.utils.tqdm import tqdm
+
+    lock, total = Lock(), 0
+
+    class Bar(tqdm):
+        def __init__(self, *arguments: Any, name: str | None = None, **options: Any) -> None:
+            self._counts = name == "huggingface_hub.snapshot_download"  # of three bars, the one of bytes that are written
+            super().__init__(*arguments, **{**options, "disable": True})  # type: ignore[no-untyped-call]
+
+        def update(self, n: float | None = 1) -> None:
+            nonlocal total
+            if self._counts:
+                with lock:
+                    before, total = total, total + int(n or 0)
+                    if steps := total // 1_000_000 - before // 1_000_000:
+                        advance(steps)
+
+    return Bar
+
+
+@contextmanager
+def _errors_in_one_line(name: HubName) -> Iterator[None]:
+    from huggingface_hub import constants, errors
+
+    host = constants.ENDPOINT.partition("://")[2]
+    try:
+        yield
+    except errors.GatedRepoError:
+        raise ModelError(
+            f"{name}: it is gated; accept its terms at {constants.ENDPOINT}/{name.repo}, and set HF_TOKEN to your token"
+        ) from None
+    except errors.RepositoryNotFoundError:
+        raise ModelError(f"there is no model {name.repo} here or on {host}; if it is private, set HF_TOKEN") from None
+    except errors.RevisionNotFoundError:
+        raise ModelError(f"{name}: the model has no revision {name.revision}") from None
+    except errors.HfHubHTTPError as error:
+        raise ModelError(f"{name}: {host} answered {error.response.status_code}; try again later") from error
+    except errors.OfflineModeIsEnabled:
+        raise HubUnreachableError(f"there is no model {name} here, and HF_HUB_OFFLINE forbids to download it") from None
+    except (errors.HTTPError, errors.LocalEntryNotFoundError) as error:  # type: ignore[attr-defined]
+        raise HubUnreachableError(
+            f"there is no model {name} here, and {host} cannot be reached ({describe(error)})"
+        ) from error
+    except OSError as error:
+        reason = "the disk is full" if error.errno == errno.ENOSPC else describe(error)
+        raise ModelError(f"{name}: it cannot be downloaded ({reason})") from error

