@@ -42,7 +42,7 @@ def test_values_and_defaults_in_words() -> None:
     assert words["scale"] == ("number > 0", "100.0")
     assert words["input_types"] == ("true, false", "false")
     assert {key.name: key.default for key in tables["[optimiser]"]}["batch"] is None
-    assert [name for name, _ in recipe_tables(RECIPES["reader"])] == ["", "[[data]]", "[optimiser]"]
+    assert [name for name, _ in recipe_tables(RECIPES["reader"])] == ["", "[[data]]", "[optimiser]", "[lora]"]
 
 
 @pytest.mark.parametrize("kind", RECIPES)

@@ -14,7 +14,7 @@ from oreqa.lazy import lazy_names
 if TYPE_CHECKING:
     from oreqa.training.train import train_model as train_model
 
-_NEEDED = ("torch", "transformers", "sentence_transformers", "pydantic", "accelerate")
+_NEEDED = ("torch", "transformers", "sentence_transformers", "pydantic", "accelerate", "peft")
 
 
 def need_torch() -> None:

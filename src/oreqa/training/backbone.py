@@ -17,6 +17,8 @@ from oreqa.models.encoder.pooling import load_dense
 from oreqa.models.graph.module import has_segments, model_config
 from oreqa.models.names import RECURRENT, input_positions, read_config
 from oreqa.models.weights import encoder_prefix, load_weights
+from oreqa.training.lora import add_lora
+from oreqa.training.recipes import Lora
 
 _NOT_KEPT = ("oreqa", "architectures", "transformers_version", "dtype", "torch_dtype")
 
@@ -32,8 +34,8 @@ def check_positions(backbone: Path, **tokens: int) -> None:
 
 
 _RATES = {
-    "distilbert": (("dropout",), ("attention_dropout",)),
-    "modernbert": (("embedding_dropout", "mlp_dropout"), ("attention_dropout",)),
+    "distilbert": (("dropout", "seq_classif_dropout"), ("attention_dropout",)),
+    "modernbert": (("embedding_dropout", "mlp_dropout", "classifier_dropout"), ("attention_dropout",)),
 }
 """Names of the rates of dropout, and of attention's, where they are not those of BERT."""
 
@@ -71,13 +73,15 @@ def start_headed(
     freeze_embeddings: bool = False,
     frozen_layers: int = 0,
     head: bool = False,
+    lora: Lora | None = None,
     **settings: Any,
 ) -> M:
     """A ``kind`` with the encoder of the folder ``base``, and with its ``head`` or a new one.
 
     Without ``dropout`` the rates are those of ``base``, which may be stored as a difference from another model. The lowest
-    ``frozen_layers`` are kept as they are, and with ``freeze_embeddings`` its embeddings. Raises InputError if the encoder
-    is a recurrent one, ModelError if its weights are missing or do not fit.
+    ``frozen_layers`` are kept as they are, and with ``freeze_embeddings`` its embeddings; with ``lora`` all of the encoder,
+    and factors beside it train. Raises InputError if the encoder is a recurrent one, ModelError if its weights are missing
+    or do not fit.
     """
     content = read_config(base)
     if content.get("model_type") == RECURRENT:
@@ -94,8 +98,11 @@ def start_headed(
     if freeze_embeddings:
         for module in embeddings_of(model.base_model):
             module.requires_grad_(False)
-    for layer in layers_of(model.base_model)[:frozen_layers]:
+    layers = layers_of(model.base_model)
+    for layer in layers[:frozen_layers]:
         layer.requires_grad_(False)
+    if lora is not None:
+        add_lora(model.base_model, lora, layers[frozen_layers:])
     return model
 
 

@@ -19,7 +19,9 @@ Share = Annotated[float, Field(ge=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
-InputTokens = Annotated[int, Field(ge=16, le=512)]
+InputTokens = Annotated[int, Field(ge=16, le=8192)]
+WindowTokens = Annotated[int, Field(ge=32, le=8192)]
+"""Tokens of a window, which holds more than one text. A backbone may have positions for fewer."""
 
 
 class RecipeTable(BaseModel):
@@ -63,6 +65,18 @@ class Optimiser(RecipeTable):
     """What is computed in; auto is $OREQA_PRECISION, else bf16 where the hardware multiplies it, else f32."""
     checkpoint_steps: Count = 200
     """Steps between two checkpoints, from which an interrupted run resumes."""
+
+
+class Lora(RecipeTable):
+    """Training of low-rank factors (LoRA, Hu et al. 2022) beside the backbone's layers, which stay as they are, with the
+    layers' biases and normalisation and with the heads. What is saved is a small difference from the backbone."""
+
+    rank: Count = 32
+    """Rank of the factors."""
+    alpha: Annotated[float, Field(gt=0)] | None = None
+    """Their product is multiplied by alpha / rank; without it, by 1."""
+    targets: tuple[str, ...] = ()
+    """Names of the linear layers that have factors, as query, value; without them, all of them."""
 
 
 class FilePart(RecipeTable):
@@ -115,6 +129,21 @@ class Recipe(RecipeTable):
     def _dev_keys_need_dev(self) -> Self:
         for key in ("patience", "dev_metric"):
             self._refuse_ignored(key, self.dev is not None, "dev=FILE")
+        return self
+
+
+class LoraRecipe(Recipe):
+    """The keys of recipes that may train low-rank factors in the place of the backbone's weights."""
+
+    freeze_embeddings: bool = True
+    """Keep the backbone's embeddings as they are."""
+    lora: Lora | None = None
+    """Low-rank factors (LoRA) that are trained in the place of the backbone's weights."""
+
+    @model_validator(mode="after")
+    def _factors_stand_on_frozen_embeddings(self) -> Self:
+        if self.lora and not self.freeze_embeddings:
+            raise ValueError("[lora] keeps the embeddings as they are: set freeze_embeddings=true, or leave [lora] out")
         return self
 
 
@@ -227,7 +256,8 @@ def _set(content: dict[str, Any], setting: str) -> None:
 
 def own_first(kind: type[RecipeTable]) -> list[str]:
     """The keys of a table in the order of help pages: its own, then those that it has in common with others."""
-    return sorted(kind.model_fields, key=lambda name: name not in kind.__annotations__)
+    first = [name for name in kind.__annotations__ if name in kind.model_fields]
+    return [*first, *(name for name in kind.model_fields if name not in first)]
 
 
 def table_at(kind: type[RecipeTable], place: Sequence[int | str]) -> type[RecipeTable]:

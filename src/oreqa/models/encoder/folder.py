@@ -168,7 +168,8 @@ def _difference(path: Path) -> EncoderFolder:
     settings = config["oreqa"]
     _check_family(path, settings)
     base = read_encoder_folder(find_model(str(settings["difference_from"])))
-    return replace(base, path=path, config=config, context=_context(path, settings, base.pooling))
+    max_tokens = min(base.max_tokens, whole_number(settings, "max_tokens", path, base.max_tokens, MIN_TOKENS))
+    return replace(base, path=path, config=config, context=_context(path, settings, base.pooling), max_tokens=max_tokens)
 
 
 def _check_family(path: Path, settings: Mapping[str, Any]) -> None:

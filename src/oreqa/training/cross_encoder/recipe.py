@@ -10,16 +10,14 @@ from pydantic import Field, model_validator
 
 from oreqa.defaults import BASE_ENCODER
 from oreqa.training.losses import CROSS_ENCODER_LOSSES, OneOf
-from oreqa.training.recipes import Count, InputTokens, Recipe, Share
+from oreqa.training.recipes import Count, InputTokens, LoraRecipe, Share, WindowTokens
 
 
-class CrossEncoderRecipe(Recipe):
+class CrossEncoderRecipe(LoraRecipe):
     """The keys that the recipes of classifier and re-ranker share."""
 
     epochs: Count = 1
     """How often each question is seen."""
-    freeze_embeddings: bool = True
-    """Keep the embeddings of the model to begin with as they are."""
     frozen_layers: Annotated[int, Field(ge=0)] = 0
     """Its lowest layers that are kept as they are: less to learn from few examples, and faster steps."""
     dropout: Share = 0.1
@@ -62,7 +60,7 @@ class RerankerRecipe(CrossEncoderRecipe):
     """The reader's best wrong spans, from which the wrong ones are drawn."""
     marking: Literal["marked", "unmarked", "appended"] = "marked"
     """How a span is shown: marked in its passage, not marked, or appended to the question."""
-    max_tokens: Annotated[int, Field(ge=32, le=512)] = 240
+    max_tokens: WindowTokens = 240
     """Tokens of an input."""
 
     def _data_files(self) -> Iterable[Path]:

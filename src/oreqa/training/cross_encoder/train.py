@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from oreqa.models.cross_encoder.module import new_cross_encoder
 from oreqa.models.names import CLASSIFIER, RERANKER, find_model, find_tokenizer, read_config
 from oreqa.models.reader.inputs import read_reader_folder
 from oreqa.progress import Advance, Progress, no_progress, show
-from oreqa.training.backbone import start_headed
+from oreqa.training.backbone import check_positions, start_headed
 from oreqa.training.batches import in_a_row
 from oreqa.training.cross_encoder.examples import (
     CandidateList,
@@ -42,6 +43,7 @@ from oreqa.training.cross_encoder.examples import (
 )
 from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe
 from oreqa.training.loop import EarlyStopping, TensorBatch
+from oreqa.training.lora import save_difference
 from oreqa.training.losses import CROSS_ENCODER_LOSSES
 from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit, silence_transformers
 
@@ -76,9 +78,9 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = n
             rng.shuffle(lists)
         return lists
 
-    base, count = find_model(recipe.backbone), len(pairs) + len(rejected)
-    keep_head = (read_config(base).get("oreqa") or {}).get("kind") == CLASSIFIER
-    record = _train(recipe, base, settings, draw, _dev_pairs, count, out, progress, keep_head)
+    count = len(pairs) + len(rejected)
+    keep_head = (read_config(find_model(recipe.backbone)).get("oreqa") or {}).get("kind") == CLASSIFIER
+    record = _train(recipe, recipe.backbone, settings, draw, _dev_pairs, count, out, progress, keep_head)
     return {"pairs": len(pairs), **({"rejected": len(rejected)} if recipe.plausible else {}), **record}
 
 
@@ -108,13 +110,15 @@ def train_reranker(recipe: RerankerRecipe, out: Path, progress: Progress = no_pr
         return list(prediction_lists(rows, inputs, candidates=recipe.candidates, pool=recipe.pool, rng=rng, advance=advance))
 
     keep_head = recipe.backbone is not None
-    record = _train(recipe, base.path, settings, draw, _dev_predictions, len(rows), out, progress, keep_head)
+    record = _train(
+        recipe, recipe.backbone or recipe.reader, settings, draw, _dev_predictions, len(rows), out, progress, keep_head
+    )
     return {"questions": len(rows), **record}
 
 
 def _train(
     recipe: ClassifierRecipe | RerankerRecipe,
-    base: Path,
+    name: str,
     settings: dict[str, Any],
     draw: EpochDraw,
     dev_lists: DevLists,
@@ -123,11 +127,13 @@ def _train(
     progress: Progress,
     keep_head: bool,
 ) -> dict[str, Any]:
-    """Train a cross-encoder that begins as the folder ``base``, on ``count`` questions an epoch.
+    """Train a cross-encoder that begins as the model ``name``, on ``count`` questions an epoch.
 
     ``settings`` are kept as ``config.oreqa``; ``dev_lists`` makes the lists of a dev file.
     """
     torch.manual_seed(recipe.seed)
+    base = find_model(name)
+    check_positions(base, max_tokens=recipe.max_tokens)
     settings = {**settings, "marking": recipe.marking, "max_tokens": recipe.max_tokens}
     with silence_transformers():
         model = start_headed(
@@ -137,6 +143,7 @@ def _train(
             frozen_layers=recipe.frozen_layers,
             dropout=recipe.dropout,
             head=keep_head,
+            lora=recipe.lora,
             oreqa=settings,
             num_labels=1,
         )
@@ -165,9 +172,11 @@ def _train(
             seed=recipe.seed,
             out=out,
             progress=progress,
+            save=None if recipe.lora is None else partial(save_difference, model, name),
             early_stopping=_early_stopping(recipe, model, inputs, dev_lists),
         )
-    copy_tokenizer(tokenizer.parent, out)
+    if recipe.lora is None:  # a difference has its base's
+        copy_tokenizer(tokenizer.parent, out)
     return record
 
 

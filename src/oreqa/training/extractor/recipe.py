@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from oreqa.defaults import DEFAULT_READER
 from oreqa.models.reader.inputs import MAX_ANSWER_TOKENS
 from oreqa.training.losses import EXTRACTOR_LOSSES, OneOf
-from oreqa.training.recipes import Count, FilePart, Recipe, Share
+from oreqa.training.recipes import Count, FilePart, Recipe, Share, WindowTokens
 
 
 class ExtractorData(FilePart):
@@ -40,7 +40,7 @@ class ExtractorRecipe(Recipe):
     random (cross_entropy)."""
     negatives: Count = 50
     """Other spans drawn for each span that was asked about (cross_entropy)."""
-    max_tokens: Annotated[int, Field(ge=32, le=512)] = 256
+    max_tokens: WindowTokens = 256
     """Tokens of a window."""
     overlap: Annotated[int, Field(ge=0)] = 64
     """Tokens that two windows of a long passage share."""

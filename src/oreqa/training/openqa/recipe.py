@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from oreqa.defaults import BASE_ENCODER, DEFAULT_READER
 from oreqa.models.reader.inputs import MAX_ANSWER_TOKENS
 from oreqa.training.losses import OPENQA_LOSSES, OneOf
-from oreqa.training.recipes import Count, Recipe, Share
+from oreqa.training.recipes import Count, Recipe, Share, WindowTokens
 
 
 class OpenQARecipe(Recipe):
@@ -60,7 +60,7 @@ class OpenQARecipe(Recipe):
     skip_unread: bool = True
     """Skip a question at steps where no passage that is read holds an answer, as the paper says; without, the early loss
     still learns from it, as in the released code."""
-    max_tokens: Annotated[int, Field(ge=32, le=512)] = 256
+    max_tokens: WindowTokens = 256
     """Tokens of a window in training."""
     overlap: Annotated[int, Field(ge=0)] = 64
     """Tokens that two windows of a long passage share."""

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from oreqa.defaults import BASE_ENCODER
 from oreqa.models.reader.inputs import MAX_ANSWER_TOKENS
 from oreqa.training.losses import READER_LOSSES, OneOf
-from oreqa.training.recipes import Count, FilePart, NonNegative, Recipe, Share
+from oreqa.training.recipes import Count, FilePart, LoraRecipe, NonNegative, Share, WindowTokens
 
 
 class DataPart(FilePart):
@@ -25,7 +25,7 @@ class DataPart(FilePart):
     """Which questions are taken: all, those that their paragraph answers, or those that it does not."""
 
 
-class ReaderRecipe(Recipe):
+class ReaderRecipe(LoraRecipe):
     """How a reader is trained: which span answers, and which passage holds it."""
 
     kind: Literal["reader"]
@@ -47,16 +47,14 @@ class ReaderRecipe(Recipe):
     """Share of the questions that are also asked of such passages alone."""
     depth: Count = 20
     """Passages retrieved for each question."""
-    max_tokens: Annotated[int, Field(ge=32, le=512)] = 256
+    max_tokens: WindowTokens = 256
     """Tokens of a window in training."""
-    read_tokens: Annotated[int, Field(ge=32, le=512)] | None = None
+    read_tokens: WindowTokens | None = None
     """Tokens of a window that the trained reader reads; without it, max_tokens."""
     overlap: Annotated[int, Field(ge=0)] = 64
     """Tokens that two windows of a long passage share."""
     answer_tokens: Count = MAX_ANSWER_TOKENS
     """The longest answer of the trained reader."""
-    freeze_embeddings: bool = True
-    """Keep the backbone's embeddings as they are."""
     dropout: Share | None = None
     """Dropout; without it, the backbone's."""
     attention_dropout: Share | None = None

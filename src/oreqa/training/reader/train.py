@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import f1_score, normalize_answer
 from oreqa.training.backbone import check_positions, start_headed
 from oreqa.training.loop import EarlyStopping, TensorBatch
+from oreqa.training.lora import save_difference
 from oreqa.training.losses import READER_LOSSES
 from oreqa.training.reader.examples import Drawing, collate_groups, reader_groups
 from oreqa.training.reader.recipe import ReaderRecipe
@@ -81,9 +83,11 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         seed=recipe.seed,
         out=out,
         progress=progress,
+        save=None if recipe.lora is None else partial(save_difference, model, recipe.backbone),
         early_stopping=dev_reading(recipe, model, tokenizer, out),
     )
-    copy_tokenizer(tokenizer.parent, out)
+    if recipe.lora is None:  # a difference has its base's
+        copy_tokenizer(tokenizer.parent, out)
     return record
 
 
@@ -103,6 +107,7 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> ReaderModel:
         backbone,
         dropout=recipe.dropout,
         freeze_embeddings=recipe.freeze_embeddings,
+        lora=recipe.lora,
         head="qa_outputs.weight" in load_weights(backbone),
         oreqa=settings,
         attention_dropout=recipe.attention_dropout,

@@ -12,7 +12,7 @@ from oreqa.defaults import BASE_ENCODER
 from oreqa.models.encoder.folder import NewEncoder
 from oreqa.models.encoder.pooling import Joining
 from oreqa.training.losses import RETRIEVER_LOSSES, OneOf
-from oreqa.training.recipes import Count, InputTokens, NonNegative, Recipe, RecipeTable, Share
+from oreqa.training.recipes import Count, InputTokens, LoraRecipe, NonNegative, RecipeTable, Share
 
 Silver = Literal["positives", "missing_gold", "none"]
 """Which silver pairs are answers to learn from."""
@@ -95,7 +95,7 @@ class Variational(RecipeTable):
         return self
 
 
-class RetrieverRecipe(Recipe):
+class RetrieverRecipe(LoraRecipe):
     """How a dual encoder is trained, on pairs of question and answer."""
 
     kind: Literal["retriever"]
@@ -227,7 +227,17 @@ class RetrieverRecipe(Recipe):
             raise ValueError("optimiser.batch = 1 has no answer to tell the right one from: set it, or negatives, higher")
         if self.input_types and self.towers == "separate":
             raise ValueError("input_types = True tells one encoder what questions are; set towers=shared, or leave it out")
+        if self.lora and not self._is_backbone_alone:
+            raise ValueError(
+                "[lora] saves a difference from the backbone alone: leave out encoder, towers, input_types, projection, "
+                "pooling=attention and [alignment]"
+            )
         return self
+
+    @property
+    def _is_backbone_alone(self) -> bool:
+        of_its_shape = self.encoder == "backbone" and self.towers == "shared" and self.pooling != "attention"
+        return of_its_shape and not self.input_types and self.projection is None and self.alignment is None
 
     @property
     def _has_heads(self) -> bool:

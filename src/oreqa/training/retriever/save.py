@@ -50,9 +50,15 @@ def save_encoder(
         out / "modules.json",
         [{"idx": i, "name": str(i), "path": name, "type": kind} for i, (name, kind) in enumerate(rows)],
     )
+    if not new_layers:
+        keep_fusion(model, origin, out)
+
+
+def keep_fusion(model: DualEncoder, origin: EncoderFolder, out: Path) -> None:
+    """Write the fitted weights of the retrieval scores of the model that a training began with."""
     # Layers that are trained on keep the cosines' scale, so that the weights against BM25 still fit; a calibration does not.
     fusion = encoder_fitted(str(origin.path), cached_fingerprint(origin.path)).fusion
-    if fusion and model.normalise and not new_layers:
+    if fusion and model.normalise:
         write_fitted(out / FITTED, fusion=dict(fusion))
 
 

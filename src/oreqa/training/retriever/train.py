@@ -18,18 +18,19 @@ from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder
 from oreqa.models.names import find_model
 from oreqa.progress import Progress, no_progress, show
-from oreqa.training.backbone import check_positions, start_encoder
+from oreqa.training.backbone import check_positions, layers_of, start_encoder
 from oreqa.training.batches import in_a_row
 from oreqa.training.loop import EarlyStopping
+from oreqa.training.lora import add_lora, save_difference
 from oreqa.training.losses import RETRIEVER_LOSSES
 from oreqa.training.retriever.collator import RetrieverCollator
 from oreqa.training.retriever.dev import dev_score, passage_vectors
 from oreqa.training.retriever.examples import PairPool, RetrieverExample, by_passage
 from oreqa.training.retriever.loss import PASSAGE_WEIGHT, RetrievalLoss
-from oreqa.training.retriever.model import save_cross, start_model
+from oreqa.training.retriever.model import RetrieverModel, save_cross, start_model
 from oreqa.training.retriever.recipe import RetrieverRecipe
 from oreqa.training.retriever.rounds import PassageClusters, RetrieverRounds
-from oreqa.training.retriever.save import save_encoder
+from oreqa.training.retriever.save import keep_fusion, save_encoder
 from oreqa.training.trainer import checkpoints_of, epoch_batches, fit, silence_transformers, uses_bf16
 
 CLUSTER_BATCHES = 8
@@ -46,6 +47,8 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
     backbone = read_encoder_folder(find_model(recipe.backbone))
     check_positions(backbone.transformer, max_tokens=recipe.max_tokens)
     folder = _with_recipe_settings(backbone, recipe)
+    if recipe.lora is not None:
+        _check_difference(recipe, backbone)
     model = _start(recipe, folder)
     with show(progress, "preparing pairs") as advance:
         pairs = []
@@ -71,11 +74,6 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
         decoders=recipe.variational.kind if recipe.variational else None,
     )
 
-    def save(path: Path) -> None:
-        save_encoder(model, backbone, recipe.pooling, recipe.max_tokens, path, new_layers=recipe.encoder != "backbone")
-        if training_model.cross is not None and recipe.alignment and recipe.alignment.keep_cross:
-            save_cross(training_model.cross, path)
-
     record = fit(
         training_model,
         examples,
@@ -94,10 +92,21 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
         seed=recipe.seed,
         out=out,
         progress=progress,
-        save=save,
+        save=partial(_save, training_model, recipe, backbone),
         early_stopping=_early_stopping(recipe, folder, model),
     )
     return {"pairs": len(pairs), **({"clusters": clusters} if clusters else {}), **record}
+
+
+def _save(model: RetrieverModel, recipe: RetrieverRecipe, backbone: EncoderFolder, out: Path) -> None:
+    encoder = model.encoder
+    if recipe.lora is not None:
+        save_difference(encoder.passages.backbone, recipe.backbone, out)
+        keep_fusion(encoder, backbone, out)
+        return
+    save_encoder(encoder, backbone, recipe.pooling, recipe.max_tokens, out, new_layers=recipe.encoder != "backbone")
+    if model.cross is not None and recipe.alignment and recipe.alignment.keep_cross:
+        save_cross(model.cross, out)
 
 
 def _with_recipe_settings(folder: EncoderFolder, recipe: RetrieverRecipe) -> EncoderFolder:
@@ -113,6 +122,25 @@ def _with_recipe_settings(folder: EncoderFolder, recipe: RetrieverRecipe) -> Enc
     )
 
 
+def _check_difference(recipe: RetrieverRecipe, backbone: EncoderFolder) -> None:
+    """Raise InputError if a difference from the backbone could not say all of what the recipe trains."""
+    if backbone.questions or backbone.dense or backbone.attention or backbone.cell:
+        raise InputError(
+            f"{recipe.backbone}: [lora] trains one transformer with its pooling; this is two, or has other layers"
+        )
+    kept = {"pooling": backbone.pooling, "similarity": "cosine" if backbone.normalise else "dot"}
+    for key, value in kept.items():
+        if getattr(recipe, key) != value:
+            raise InputError(
+                f"{key} = {getattr(recipe, key)} is not {recipe.backbone}'s, which [lora] keeps: set {key}={value}"
+            )
+    if recipe.max_tokens > backbone.max_tokens:
+        raise InputError(
+            f"max_tokens = {recipe.max_tokens} is more than the {backbone.max_tokens} tokens that {recipe.backbone} reads: "
+            "set it lower, or leave [lora] out"
+        )
+
+
 def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
     settings = {
         "kind": "encoder",
@@ -120,6 +148,8 @@ def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
         "query_token_type": folder.query_token_type,
         "projection": recipe.projection,
     }
+    if recipe.lora is not None:  # whose folder has no other place for it
+        settings["max_tokens"] = recipe.max_tokens
     if recipe.towers == "separate":
         settings["towers"] = recipe.towers
     if recipe.similarity == "dot":
@@ -127,7 +157,9 @@ def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
     if recipe.pooling == "attention":
         settings |= {"hops": recipe.hops, "joining": recipe.joining}
     model = start_encoder(folder.path, settings, recipe.dropout, None if recipe.encoder == "backbone" else recipe.encoder)
-    if recipe.freeze_embeddings:
+    if recipe.lora is not None:
+        add_lora(model.passages.backbone, recipe.lora, layers_of(model.passages.backbone))
+    elif recipe.freeze_embeddings:
         for tower in model.towers:
             for name, module in tower.backbone.named_modules():
                 if isinstance(module, nn.Embedding) and not name.endswith("token_type_embeddings"):
