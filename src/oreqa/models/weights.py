@@ -18,7 +18,8 @@ from safetensors.numpy import save
 from oreqa.errors import ModelError
 from oreqa.files import write_bytes
 from oreqa.models.differences import DIFFERENCE, unpack_difference
-from oreqa.models.names import FITTED, RECURRENT, difference_base, find_model, hidden_size, load_tensors, read_config
+from oreqa.models.names import FITTED, RECURRENT, difference_base, find_model, load_tensors, read_config
+from oreqa.models.settings import hidden_size
 
 Weights = dict[str, NDArray[np.float32]]
 Linear = tuple[NDArray[np.float32], NDArray[np.float32]]

@@ -20,18 +20,8 @@ from oreqa.models.encoder.pooling import Attention, Layer, load_dense, read_atte
 from oreqa.models.encoder.prompts import Prompts, read_prompts
 from oreqa.models.encoder.static import MODEL2VEC, static_tokens, table_width
 from oreqa.models.graph.cache import cached_fingerprint
-from oreqa.models.names import (
-    MIN_TOKENS,
-    RECURRENT,
-    ModelFolder,
-    find_model,
-    hidden_size,
-    input_positions,
-    read_config,
-    read_json_file,
-    sound_settings,
-    whole_number,
-)
+from oreqa.models.names import RECURRENT, ModelFolder, find_model, read_config, read_json_file, sound_settings
+from oreqa.models.settings import MIN_TOKENS, hidden_size, input_positions, whole_number
 from oreqa.models.weights import Weights, load_weights
 
 Context = Literal["late_chunking", "cross_segment", "none"]

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.errors import ModelError
-from oreqa.models.names import load_tensors, read_json_file, whole_number
+from oreqa.models.names import load_tensors, read_json_file
+from oreqa.models.settings import whole_number
 
 POOLINGS = {
     "cls": "pooling_mode_cls_token",

@@ -18,7 +18,8 @@ from oreqa.errors import ModelError
 from oreqa.models.generator.decoding import Ending
 from oreqa.models.generator.surface import Writing, readable
 from oreqa.models.graph.windows import TITLE_TOKENS, Tokens, WindowInputs, token_span
-from oreqa.models.names import GENERATOR, MIN_TOKENS, ModelFolder, find_tokenizer, folder_settings, sound_settings
+from oreqa.models.names import GENERATOR, ModelFolder, find_tokenizer, folder_settings, sound_settings
+from oreqa.models.settings import MIN_TOKENS
 
 NEIGHBOURS = 1
 """Sentences before and after the answer's that are shown with it."""

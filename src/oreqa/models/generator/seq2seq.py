@@ -16,7 +16,8 @@ from tokenizers import Tokenizer
 from oreqa.errors import ModelError
 from oreqa.models.generator.decoding import Ending
 from oreqa.models.generator.inputs import GeneratorFolder, MarkedAnswer
-from oreqa.models.names import GENERATOR, MIN_TOKENS, FolderSettings, sound_settings, whole_number
+from oreqa.models.names import GENERATOR, FolderSettings, sound_settings
+from oreqa.models.settings import MIN_TOKENS, whole_number
 
 ARCHITECTURES = ("BartForConditionalGeneration", "T5ForConditionalGeneration")
 

@@ -13,37 +13,56 @@ import numpy as np
 
 from oreqa.errors import ModelError
 from oreqa.models.graph.bert import bert_graph
-from oreqa.models.graph.layers import ACTIVATIONS, Graph
+from oreqa.models.graph.distilbert import distilbert_graph
+from oreqa.models.graph.electra import electra_graph
+from oreqa.models.graph.layers import ACTIVATIONS, Constants, Graph, Options
+from oreqa.models.graph.modernbert import modernbert_graph
+from oreqa.models.graph.mpnet import mpnet_graph
 from oreqa.models.graph.recurrent import recurrent_graph
+from oreqa.models.graph.roberta import roberta_graph
 from oreqa.models.names import RECURRENT
+from oreqa.models.settings import uniform_settings
 
-_HEADED: dict[str, Callable[..., Graph]] = {"bert": bert_graph, "dpr": bert_graph}
-"""Architectures that carry all heads; their functions take the options of ``bert_graph``."""
+_GENERATING: dict[str, Callable[[Constants, Options], Graph]] = {
+    "bert": bert_graph,
+    "dpr": bert_graph,
+    "roberta": roberta_graph,
+    "xlm-roberta": roberta_graph,
+    "camembert": roberta_graph,
+    "distilbert": distilbert_graph,
+    "electra": electra_graph,
+    "mpnet": mpnet_graph,
+}
+"""Architectures that take all options."""
 
-_BARE: dict[str, Callable[..., Graph]] = {RECURRENT: recurrent_graph}
-"""Architectures of encoders alone."""
+_HEADED = {**_GENERATING, "modernbert": modernbert_graph}
+"""Architectures that carry heads, but do not keep keys and values."""
+
+_ALL = {**_HEADED, RECURRENT: recurrent_graph}
+"""With those of encoders alone, which take no option."""
 
 
 def build_graph(folder: Path, weights: Mapping[str, np.ndarray], config: Mapping[str, Any], **options: bool) -> Graph:
-    """Build the hidden states of the model in ``folder``; ``options`` as in ``bert_graph``, which heads need.
+    """Build the hidden states of the model in ``folder``; heads need some of the ``Options``.
 
     Raises ModelError as ``check_architecture`` does, and for weights that are missing or do not fit.
     """
-    check_architecture(folder, config, headed=bool(options))
-    return {**_HEADED, **_BARE}[config["model_type"]](folder, weights, config, **options)
+    chosen = Options(**options)
+    check_architecture(folder, config, headed=bool(options), cached=chosen.cached)
+    return _ALL[config["model_type"]](Constants(folder, weights, config), chosen)
 
 
-def check_architecture(folder: Path, config: Mapping[str, Any], headed: bool = False) -> None:
-    """Raise ModelError for an architecture that does not run here, or not with a head, and for unknown position embeddings
-    or activation."""
-    kind = config.get("model_type")
-    if kind not in _HEADED and (headed or kind not in _BARE):
-        raise ModelError(
-            f"{folder}: the model type {kind!r} is not supported; use a BERT encoder (model_type bert in config.json)"
-        )
-    if config.get("position_embedding_type", "absolute") != "absolute":
+def check_architecture(folder: Path, config: Mapping[str, Any], headed: bool = False, cached: bool = False) -> None:
+    """Raise ModelError for an architecture that does not run here, or not with a head or as a generator (``cached``), and
+    for unknown position embeddings or activation."""
+    kind, settings = config.get("model_type"), uniform_settings(config)
+    supported = _GENERATING if cached else _HEADED if headed else _ALL
+    if kind not in supported:
+        names = ", ".join(name for name in supported if name != RECURRENT)
+        raise ModelError(f"{folder}: the model type {kind!r} is not supported; supported: {names}")
+    if settings.get("position_embedding_type", "absolute") != "absolute":
         raise ModelError(f"{folder}: relative position embeddings are not supported, only absolute ones")
-    if config.get("hidden_act", "gelu") not in ACTIVATIONS:
+    if settings.get("hidden_act", "gelu") not in ACTIVATIONS:
         raise ModelError(
-            f"{folder}: the activation {config['hidden_act']!r} is not supported; supported: {', '.join(ACTIVATIONS)}"
+            f"{folder}: the activation {settings['hidden_act']!r} is not supported; supported: {', '.join(ACTIVATIONS)}"
         )

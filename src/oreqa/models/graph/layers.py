@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from oreqa.errors import ModelError
 from oreqa.models.graph.quiet_openvino import op, ov
-from oreqa.models.names import whole_number
+from oreqa.models.settings import hidden_size, uniform_settings, whole_number
 from oreqa.models.weights import encoder_prefix
 
 ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", "relu": ""}
@@ -44,16 +44,49 @@ class Graph:
         return ov.Model(results, list(self.sinks), list(inputs.values()), "bert")
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a family asks of an encoder's graph.
+
+    ``eight_bits`` quantises the layers' matrices to int8 with one scale per row. ``cls_only`` computes the last layer for
+    the first token alone: ``hidden`` is then ``[batch, 1, width]``, with the same values at less cost.
+
+    ``cached`` keeps the layers' keys and values from call to call: the tokens of a call see those of the calls before it.
+    There are two more inputs: ``position_ids`` (``[batch, tokens]``, from 0) and ``rows`` (``[batch]``), the number that
+    each row had in the call before; ``attention_mask`` is ``[batch, earlier tokens + tokens]``.
+    """
+
+    eight_bits: bool = False
+    cls_only: bool = False
+    cached: bool = False
+
+
 class Constants:
-    """The weights of the model in ``folder`` as constants of a graph, their shapes checked."""
+    """The weights of the model in ``folder`` as constants of a graph, their shapes checked.
+
+    ``config`` has its settings under BERT's names; ``width`` is that of the hidden states, ``depth`` the number of layers.
+    """
 
     def __init__(self, folder: Path, weights: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> None:
-        self.folder, self._weights = folder, weights
-        self.width = whole_number(config, "hidden_size", folder, minimum=1)
+        self.folder, self._weights, self.config = folder, weights, uniform_settings(config)
+        self.width, self.depth = hidden_size(config, folder), self.number("num_hidden_layers", minimum=1)
         self._prefix = encoder_prefix(config)
-        self._eps = config.get("layer_norm_eps", 1e-12)
+        self._eps = self.config.get("layer_norm_eps", 1e-12)
         if not isinstance(self._eps, float | int) or not self._eps > 0:
             raise ModelError(f"{folder}: its setting layer_norm_eps is {self._eps!r}; it must be a number above 0")
+
+    def number(self, setting: str, default: int | None = None, minimum: int = 0) -> int:
+        """A setting that is a whole number. Raises ModelError for anything else, and for less than ``minimum``."""
+        return whole_number(self.config, setting, self.folder, default, minimum)
+
+    def heads(self) -> int:
+        """The number of attention heads. Raises ModelError if the width is no multiple of it."""
+        heads = self.number("num_attention_heads", minimum=1)
+        if self.width % heads:
+            raise ModelError(
+                f"{self.folder}: its hidden_size {self.width} is not a multiple of its num_attention_heads {heads}"
+            )
+        return heads
 
     def array(self, name: str, *shape: int | None) -> np.ndarray:
         """The weights ``name`` in float32. Raises ModelError if they are missing or not of that shape (None: any size)."""
@@ -73,13 +106,17 @@ class Constants:
         """The same as a constant."""
         return op.constant(self.array(name, *shape), shared_memory=True)
 
-    def norm(self, x: Any, name: str) -> Any:
-        """The layer normalisation ``name``."""
-        return layer_norm(x, self(f"{name}.weight", self.width), self(f"{name}.bias", self.width), self._eps)
+    def norm(self, x: Any, name: str, width: int | None = None, bias: bool = True) -> Any:
+        """The layer normalisation ``name``, of the hidden states' width if none is given."""
+        width = width or self.width
+        return layer_norm(x, self(f"{name}.weight", width), self(f"{name}.bias", width) if bias else None, self._eps)
 
-    def linear(self, x: Any, name: str, out: int | None, into: int | None, eight_bits: bool = False) -> Any:
+    def linear(
+        self, x: Any, name: str, out: int | None, into: int | None, eight_bits: bool = False, bias: bool = True
+    ) -> Any:
         """The linear layer ``name`` of ``into`` inputs and ``out`` outputs (None: any number)."""
-        return op.add(product(x, self(f"{name}.weight", out, into), eight_bits), self(f"{name}.bias", out))
+        x = product(x, self(f"{name}.weight", out, into), eight_bits)
+        return op.add(x, self(f"{name}.bias", out)) if bias else x
 
 
 def token_inputs() -> dict[str, Any]:
@@ -87,28 +124,82 @@ def token_inputs() -> dict[str, Any]:
     return {name: op.parameter([-1, -1], np.int64, name) for name in ("input_ids", "attention_mask", "token_type_ids")}
 
 
-def embed_tokens(tensors: Constants, inputs: Mapping[str, Any], position_ids: Any | None = None) -> tuple[Any, Any]:
-    """BERT's embeddings of the tokens, ``[batch, tokens, width]``, and those of all words, ``[vocabulary, width]``.
+def embed_tokens(
+    tensors: Constants,
+    options: Options = Options(),
+    *,
+    width: int | None = None,
+    first_position: int = 0,
+    segments: bool = True,
+) -> Graph:
+    """The inputs and the normalised sums of the embeddings of words, positions and ``segments``: ``[batch, tokens, width]``.
 
-    Without ``position_ids`` (``[batch, tokens]``) the positions count from 0.
+    ``width`` is that of the model, if left out; the first token has the position ``first_position``.
     """
-    axis = op.constant(np.array(0, np.int64))
-    words, positions, segments = (
-        tensors(f"embeddings.{name}_embeddings.weight", None, tensors.width) for name in ("word", "position", "token_type")
-    )
-    if position_ids is not None:
-        positions = op.gather(positions, position_ids, axis)
-    else:  # the first rows, as many as the batch has tokens
-        length = op.gather(op.shape_of(inputs["input_ids"]), ints(1), axis)
-        positions = op.slice(positions, ints(0), length, ints(1), ints(0))
-    tokens = op.add(op.gather(words, inputs["input_ids"], axis), op.gather(segments, inputs["token_type_ids"], axis))
-    return tensors.norm(op.add(tokens, positions), "embeddings.LayerNorm"), words
+    inputs = token_inputs()
+    if options.cached:
+        inputs["position_ids"] = op.parameter([-1, -1], np.int64, "position_ids")
+        inputs["rows"] = op.parameter([-1], np.int32, "rows")
+    axis, width = scalar(0), width or tensors.width
+    words = tensors("embeddings.word_embeddings.weight", None, width)
+    places = tensors.array("embeddings.position_embeddings.weight", None, width)[first_position:]
+    kinds = tensors.array("embeddings.token_type_embeddings.weight", None, width) if segments else np.zeros((1, width))
+    if len(kinds) == 1:  # a model without segments: whatever the inputs say
+        places = np.asarray(places + kinds, np.float32)
+    positions = op.constant(np.ascontiguousarray(places), shared_memory=True)
+    chosen = op.gather(positions, inputs["position_ids"], axis) if options.cached else first_rows(positions, inputs)
+    tokens = op.gather(words, inputs["input_ids"], axis)
+    if len(kinds) > 1:
+        tokens = op.add(tokens, op.gather(op.constant(kinds), inputs["token_type_ids"], axis))
+    return Graph(inputs, tensors.norm(op.add(tokens, chosen), "embeddings.LayerNorm", width), words)
 
 
-def layer_norm(x: Any, weight: Any, bias: Any, eps: float) -> Any:
+def first_rows(table: Any, inputs: Mapping[str, Any]) -> Any:
+    """The first rows of a table, as many as the batch has tokens."""
+    length = op.gather(op.shape_of(inputs["input_ids"]), ints(1), scalar(0))
+    return op.slice(table, ints(0), length, ints(1), ints(0))
+
+
+def distances(inputs: Mapping[str, Any]) -> Any:
+    """How far each token stands behind each, ``[tokens, tokens]`` int64: row i, column j is j - i."""
+    tokens = op.gather(op.shape_of(inputs["input_ids"]), scalar(1), scalar(0))
+    places = op.range(scalar(0), tokens, scalar(1), "i64")
+    return op.subtract(op.unsqueeze(places, ints(0)), op.unsqueeze(places, ints(1)))
+
+
+def padding_bias(mask: Any) -> Any:
+    """The bias of the attention, ``[batch, 1, 1, tokens]``: 0 for tokens, a large negative number for padding."""
+    is_token = op.unsqueeze(op.convert(mask, np.float32), ints(1, 2))
+    return op.multiply(op.subtract(op.constant(np.float32(1)), is_token), op.constant(np.float32(-1e9)))
+
+
+def split_heads(x: Any, heads: int, width: int) -> Any:
+    """``[batch, tokens, heads * width]`` to ``[batch, heads, tokens, width]``."""
+    return op.transpose(op.reshape(x, ints(0, 0, heads, width), True), ints(0, 2, 1, 3))
+
+
+def attend(query: Any, key: Any, value: Any, bias: Any, width: int) -> Any:
+    """What the heads attend to, side by side: ``[batch, tokens, width]``."""
+    attended = op.scaled_dot_product_attention(query, key, value, bias)
+    return op.reshape(op.transpose(attended, ints(0, 2, 1, 3)), ints(0, 0, width), True)
+
+
+def rotate(x: Any, rotation: Sequence[Any]) -> Any:
+    """Rotate pairs of values by angles whose cosines and sines are ``[tokens, width / 2]`` (Su et al. 2021, Eq. 34).
+
+    ``x`` is ``[batch, heads, tokens, width]``, the second values of the pairs in the second half of its last axis.
+    """
+    cosine, sine = rotation
+    first, second = split(x, 2, axis=3)
+    ahead = op.subtract(op.multiply(first, cosine), op.multiply(second, sine))
+    return op.concat([ahead, op.add(op.multiply(second, cosine), op.multiply(first, sine))], 3)
+
+
+def layer_norm(x: Any, weight: Any, bias: Any | None, eps: float) -> Any:
     """Normalise the last axis to mean 0 and variance 1, then scale and shift it."""
     centred = op.mvn(x, op.constant(np.array([-1], np.int64)), True, eps, "INSIDE_SQRT")
-    return op.add(op.multiply(centred, weight), bias)
+    scaled = op.multiply(centred, weight)
+    return scaled if bias is None else op.add(scaled, bias)
 
 
 def product(x: Any, matrix: Any, eight_bits: bool) -> Any:
@@ -144,11 +235,26 @@ def first_token(hidden: Any) -> Any:
     return pick(hidden, 0, axis=1)
 
 
+def first_row(bias: Any) -> Any:
+    """Return the part of an attention's bias ``[batch, heads, tokens or 1, tokens]`` that the first token has."""
+    return op.slice(bias, ints(0), ints(1), ints(1), ints(2))
+
+
 def pick(x: Any, place: int, axis: int) -> Any:
     """Return the slice at index ``place`` of an axis, and drop the axis."""
-    return op.gather(x, op.constant(np.array(place, np.int64)), op.constant(np.array(axis, np.int64)))
+    return op.gather(x, scalar(place), scalar(axis))
 
 
 def ints(*values: int) -> Any:
     """A constant, ``[values]`` int64."""
     return op.constant(np.array(values, np.int64))
+
+
+def scalar(value: int) -> Any:
+    """A constant int64 without dimensions."""
+    return op.constant(np.array(value, np.int64))
+
+
+def split(x: Any, parts: int, axis: int) -> Any:
+    """Return equal parts of an axis."""
+    return op.split(x, scalar(axis), parts).outputs()

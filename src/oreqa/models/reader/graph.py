@@ -12,8 +12,8 @@ from oreqa.models.graph.layers import dense, first_token, pick
 from oreqa.models.graph.openvino import OpenVinoSession, compile_cached
 from oreqa.models.graph.precision import heads_precision
 from oreqa.models.graph.quiet_openvino import ov
-from oreqa.models.names import hidden_size
 from oreqa.models.reader.inputs import ReaderFolder
+from oreqa.models.settings import hidden_size
 from oreqa.models.weights import linear_head, load_weights
 
 
