@@ -160,7 +160,7 @@ def eight_bits(values: Tensor, dimension: int) -> tuple[Tensor, Tensor]:
 
 
 def save(model: MPNetReader, path: Path) -> None:
-    """Write the factors in eight bits, and biases, norms and heads in float16, under the checkpoint's names."""
+    """Write the factors in eight bits, and biases, norms and heads in float16, as transformers names them."""
     out: dict[str, Tensor] = {}
     for name, layer in model.linear_layers():
         assert layer.a is not None
@@ -170,7 +170,8 @@ def save(model: MPNetReader, path: Path) -> None:
     for name, parameter in model.named_parameters():
         if parameter.ndim == 1 or name.startswith("qa_"):
             out[checkpoint_name(name)] = parameter.detach().half()
-    save_file({name: tensor.contiguous().cpu() for name, tensor in out.items()}, path)
+    named = {name if name.startswith("qa_") else f"mpnet.{name}": tensor for name, tensor in out.items()}
+    save_file({name: tensor.contiguous().cpu() for name, tensor in named.items()}, path)
 
 
 def look_alikes(groups: Sequence[Group]) -> list[Group]:

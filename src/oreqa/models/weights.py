@@ -39,6 +39,15 @@ PREFIXES = {
 }
 """Architectures (``model_type`` in config.json) to the prefix of the encoder's tensors in a model with a head."""
 
+HEAD_LAYERS = {
+    "bert.pooler.dense": "classifier",
+    "classifier.dense": "classifier.out_proj",
+    "pre_classifier": "classifier",
+    "head.dense": "classifier",
+}
+"""The layer that transformers' heads put before the output layer, and that one: of BERT; of RoBERTa, MPNet and ELECTRA; of
+DistilBERT; of ModernBERT."""
+
 _OTHERS = (  # names that other programs give to the encoder, and those of a bare one in the place of {}
     ("span_predictor.encoder.bert_model.", "{}"),
     ("span_predictor.", ""),
@@ -88,6 +97,17 @@ def uniform_name(name: str, prefix: str) -> str:
         if name.startswith(old):
             return new.format(prefix) + name.removeprefix(old)
     return prefix + name if name.startswith(_ENCODER) else name
+
+
+def head_layer(weights: Mapping[str, Any]) -> str | None:
+    """The layer before the output layer, of ``HEAD_LAYERS``; None for a model that has none."""
+    return next((name for name in HEAD_LAYERS if f"{name}.weight" in weights), None)
+
+
+def output_layer(weights: Mapping[str, Any]) -> str:
+    """The name of a classification head's output layer."""
+    name = head_layer(weights)
+    return "classifier" if name is None else HEAD_LAYERS[name]
 
 
 def linear_head(weights: Weights, name: str, path: Path, config: dict[str, Any]) -> Linear:

@@ -84,6 +84,6 @@ def test_what_fits_is_not_cut(tiny: Path, asked: int, named: int) -> None:
 def test_a_missing_mark_is_told(tiny: Path, tmp_path: Path) -> None:
     text = (tiny / "tokenizer.json").read_text().replace("[unused1]", "[other1]")
     (tmp_path / "tokenizer.json").write_text(text)
-    with pytest.raises(ModelError, match=r"no \[unused1\]"):
+    with pytest.raises(ModelError, match=r"no \[unused0\] and \[unused1\]"):
         CrossEncoderInputs(tmp_path / "tokenizer.json", 20, "marked")
     assert CrossEncoderInputs(tmp_path / "tokenizer.json", 20, "alone")

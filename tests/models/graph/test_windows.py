@@ -4,52 +4,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from templates import byte_level, metaspace
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from oreqa.errors import ModelError
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
 from oreqa.models.graph.windows import load_tokenizer, padded_windows, read_template
 from oreqa.models.reader.inputs import ReaderInputs
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz."
-
-
-def _byte_level(folder: Path) -> Path:
-    """RoBERTa's kind: two separators, one segment, blanks that belong to the next word."""
-    specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    pieces = {piece: i for i, piece in enumerate([*specials, *sorted(pre_tokenizers.ByteLevel.alphabet())])}
-    tokenizer = Tokenizer(models.BPE(pieces, [], unk_token="<unk>"))
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=False)
-    return _saved(tokenizer, specials, folder)
-
-
-def _metaspace(folder: Path, front: str, between: str, tail: str) -> Path:
-    """SentencePiece's kind, whose words are all between two blanks, with special tokens as they are given."""
-    specials = ["<s>", "<pad>", "</s>", "<unk>"]
-    pieces = [*specials, "▁", *LETTERS, "中", "文", "é"]
-    tokenizer = Tokenizer(models.Unigram([(piece, -float(i)) for i, piece in enumerate(pieces)], 3))
-    tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        f"{front} $A {tail}".split(), f"{front} $A {between} $B:1 {tail}".split(), [("<s>", 0), ("</s>", 2)]
-    )
-    return _saved(tokenizer, specials, folder)
-
-
-def _saved(tokenizer: Tokenizer, specials: list[str], folder: Path) -> Path:
-    tokenizer.add_special_tokens([AddedToken(token, special=True) for token in specials])
-    folder.mkdir(exist_ok=True)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder / "tokenizer.json"
-
 
 def test_templates(tiny: Path, tmp_path: Path) -> None:
     bert = tiny / "tokenizer.json"
     assert _template(bert) == ([2], [3], [3], True)
-    assert _template(_byte_level(tmp_path)) == ([0], [2, 2], [2], False)
-    assert _template(_metaspace(tmp_path, "", "</s>", "</s>")) == ([], [2], [2], True)
-    assert _template(_metaspace(tmp_path, "", "", "")) == ([], [], [], True)
+    assert _template(byte_level(tmp_path)) == ([0], [2, 2], [2], False)
+    assert _template(metaspace(tmp_path, "", "</s>", "</s>")) == ([], [2], [2], True)
+    assert _template(metaspace(tmp_path, "", "", "")) == ([], [], [], True)
     one = read_template(load_tokenizer(bert), bert, texts=1)
     assert (one.front, one.between, one.tail) == ([2], [], [3])
 
@@ -61,8 +30,8 @@ def _template(path: Path) -> tuple[list[int], list[int], list[int], bool]:
 
 def test_a_pair_is_what_the_tokenizer_makes_of_it(tiny: Path, tmp_path: Path) -> None:
     question, passage = "an octopus", "it has three hearts."
-    paths = [tiny / "tokenizer.json", _byte_level(tmp_path / "bytes")]
-    paths += [_metaspace(tmp_path / f"{i}", *parts) for i, parts in enumerate([("<s>", "</s>", "</s>"), ("", "", "</s>")])]
+    paths = [tiny / "tokenizer.json", byte_level(tmp_path / "bytes")]
+    paths += [metaspace(tmp_path / f"{i}", *parts) for i, parts in enumerate([("<s>", "</s>", "</s>"), ("", "", "</s>")])]
     for path in paths:
         inputs = ReaderInputs(path, 64, titles=False)
         tokens = inputs.tokenize([question, passage])
@@ -83,7 +52,7 @@ def _second(encoding: object) -> list[int]:
 
 @pytest.mark.parametrize("tokens", [24, 40, 64])
 def test_windows_of_every_template_have_room_and_fit(tmp_path: Path, tokens: int) -> None:
-    for path in (_byte_level(tmp_path / "bytes"), _metaspace(tmp_path / "meta", "<s>", "</s> </s>", "</s>")):
+    for path in (byte_level(tmp_path / "bytes"), metaspace(tmp_path / "meta", "<s>", "</s> </s>", "</s>")):
         inputs = ReaderInputs(path, tokens, overlap=4)
         question, title, passage = inputs.tokenize(["q" * 70, "t" * 30, " ".join("abcdefghij" * 9)]).values()
         windows = inputs.windows(question, title, passage)
@@ -93,7 +62,7 @@ def test_windows_of_every_template_have_room_and_fit(tmp_path: Path, tokens: int
 
 
 def test_a_model_trained_with_fewer_separators(tmp_path: Path) -> None:
-    path = _byte_level(tmp_path)
+    path = byte_level(tmp_path)
     separators = {}
     for number in (None, 1, 0):
         inputs = ReaderInputs(path, 64, separators=number)
@@ -108,7 +77,7 @@ def test_a_model_trained_with_fewer_separators(tmp_path: Path) -> None:
 
 
 def test_offsets_leave_out_the_blank_before_a_word(tmp_path: Path) -> None:
-    for path in (_byte_level(tmp_path / "bytes"), _metaspace(tmp_path / "meta", "<s>", "</s>", "</s>")):
+    for path in (byte_level(tmp_path / "bytes"), metaspace(tmp_path / "meta", "<s>", "</s>", "</s>")):
         inputs = ReaderInputs(path, 64)
         text = "a  bc d."
         (tokens,) = inputs.tokenize([text]).values()
@@ -119,7 +88,7 @@ def test_offsets_leave_out_the_blank_before_a_word(tmp_path: Path) -> None:
 
 
 def test_words_end_at_punctuation_whatever_the_tokenizer(tmp_path: Path) -> None:
-    for path in (_byte_level(tmp_path / "bytes"), _metaspace(tmp_path / "meta", "<s>", "</s>", "</s>")):
+    for path in (byte_level(tmp_path / "bytes"), metaspace(tmp_path / "meta", "<s>", "</s>", "</s>")):
         inputs = ReaderInputs(path, 64)
         text = "ab cd.e é中文"
         (tokens,) = inputs.tokenize([text]).values()
@@ -132,7 +101,7 @@ def test_words_end_at_punctuation_whatever_the_tokenizer(tmp_path: Path) -> None
 
 
 def test_padding_is_hidden(tmp_path: Path) -> None:
-    inputs = ReaderInputs(_byte_level(tmp_path), 64)
+    inputs = ReaderInputs(byte_level(tmp_path), 64)
     tokens = inputs.tokenize(["a", "bc", "b"])
     windows = [inputs.windows(tokens["a"], None, tokens[text])[0] for text in ("b", "bc")]
     ids, mask, types = padded_windows(windows)
@@ -152,7 +121,7 @@ def test_a_tokenizer_that_drops_letters_is_refused(tmp_path: Path) -> None:
 def test_a_candidate_is_appended_with_the_separators(tmp_path: Path) -> None:
     from oreqa.datasets.pairs import Candidate
 
-    inputs = CrossEncoderInputs(_byte_level(tmp_path), 64, "appended")
+    inputs = CrossEncoderInputs(byte_level(tmp_path), 64, "appended")
     (window,) = inputs.windows([("a", Candidate("c", "b c"))])
     assert [inputs.tokenizer.id_to_token(i) for i in window.ids] == [
         "<s>",

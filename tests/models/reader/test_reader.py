@@ -167,7 +167,7 @@ def test_other_layouts_read_the_same(tiny_reader: Path, tmp_path: Path, layout: 
     assert all(np.array_equal(found[name], wanted[name]) for name in found if name.startswith(("bert.", "qa_")))
     (spans,) = exact(tmp_path / "m").read(["what fox"], [PASSAGES], k=2)
     assert all(PASSAGES[s.passage_number][1][s.start : s.end] == s.text for s in spans)
-    assert all((s.scores["passage_logit"] == 0) == (layout == "hub") for s in spans)
+    assert "qa_classifier.weight" in found or layout == "hub"
 
 
 def test_a_difference_reads_as_the_whole(tiny_reader: Path, tiny: Path, tmp_path: Path) -> None:

@@ -63,7 +63,9 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
 
     def _begin(self, folder: CrossEncoderFolder, session: Session, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
-        self.inputs = CrossEncoderInputs(folder.tokenizer, folder.max_tokens, folder.marking, folder.titles, folder.closing)
+        self.inputs = CrossEncoderInputs(
+            folder.tokenizer, folder.max_tokens, folder.marking, folder.titles, folder.closing, folder.prompt
+        )
 
     def _shown(self) -> dict[str, Any]:
         return {"kind": self.folder.kind, "max_tokens": self.folder.max_tokens}

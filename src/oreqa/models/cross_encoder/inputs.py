@@ -1,6 +1,7 @@
 """Cross-encoders: the settings of their folders, and their inputs.
 
-An input is a question and a candidate answer, alone or in its passage.
+An input is a question and a candidate answer, alone or in its passage. sentence-transformers' folders are read as it reads
+them, but for the activation of the score: ours is the logit, the log-odds that it is right.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from oreqa.datasets.pairs import Candidate
 from oreqa.errors import ModelError
 from oreqa.models.fitted import Fitted, read_fitted
 from oreqa.models.graph.windows import QUESTION_TOKENS, Tokens, Window, WindowInputs, token_span
-from oreqa.models.names import CLASSIFIER, RERANKER, ModelFolder, folder_settings, sound_settings
+from oreqa.models.names import (
+    CLASSIFIER,
+    RERANKER,
+    ModelFolder,
+    folder_settings,
+    read_json_file,
+    sound_settings,
+)
+from oreqa.models.settings import MIN_TOKENS
 
 Marking = Literal["alone", "marked", "appended", "unmarked"]
 """How a candidate is shown. ``alone``: without its passage. ``marked``: in its passage, between two unused vocabulary
@@ -22,8 +31,14 @@ entries. ``appended``: before its passage, in the second segment. ``unmarked``: 
 
 MARKINGS: tuple[Marking, ...] = get_args(Marking)
 
-MARKS = ("[unused0]", "[unused1]")
-"""The vocabulary entries before and after a marked candidate."""
+MARKS = (("[unused0]", "[unused1]"), ("madeupword0000", "madeupword0001"), ("<mask>", "<mask>"))
+"""The vocabulary entries before and after a marked candidate: BERT's, RoBERTa's, and XLM-R's, which has no unused ones."""
+
+DEFAULT_TOKENS = 384
+"""The longest input of a cross-encoder whose folder does not say."""
+
+_YES = ("yes", "true", "relevant", "entailment")
+"""Names of the class that says yes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +49,13 @@ class CrossEncoderFolder(ModelFolder):
     marking: Marking
     titles: bool
     closing: bool
+    prompt: str
     fitted: Fitted = field(default_factory=Fitted)
+
+    @property
+    def yes(self) -> int:
+        """Of two classes, the one that says yes: the second, unless their names say otherwise."""
+        return 0 if str((self.config.get("id2label") or {}).get("0")).lower() in _YES else 1
 
     def check_classes(self, classes: int) -> None:
         """Raise ModelError unless the weights have one output or two."""
@@ -52,27 +73,57 @@ def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncod
         if marking not in MARKINGS:
             raise ModelError(f"{path}: its setting marking is {marking!r}; it must be one of {', '.join(MARKINGS)}")
         return CrossEncoderFolder(
-            **settings.folder(384),
+            **settings.folder(_longest_input(path)),
             kind=settings.kind,
             marking=marking,
             titles=bool(settings.oreqa.get("titles", False)),
             closing=bool(settings.oreqa.get("closing", True)),
+            prompt=_prompt(path),
             fitted=read_fitted(path),
         )
 
 
+def _longest_input(path: Path) -> int:
+    """The longest input by the tokenizer's settings, which sentence-transformers obeys."""
+    file = path / "tokenizer_config.json"
+    length = read_json_file(file).get("model_max_length") if file.is_file() else None
+    return int(length) if isinstance(length, int | float) and length >= MIN_TOKENS else DEFAULT_TOKENS
+
+
+def _prompt(path: Path) -> str:
+    """What sentence-transformers puts before the question. Raises ModelError for modules that it would run and we do not."""
+    file = path / "config_sentence_transformers.json"
+    settings = read_json_file(file) if file.is_file() else {}
+    if settings.get("model_type") != "CrossEncoder":
+        return ""
+    kinds = [module["type"].rpartition(".")[2] for module in read_json_file(path / "modules.json")]
+    if others := ", ".join(kind for kind in kinds if kind != "Transformer"):
+        raise ModelError(f"{path}: its modules {others} are not supported; use a cross-encoder that has its own head")
+    return str((settings.get("prompts") or {}).get(settings.get("default_prompt_name")) or "")
+
+
 class CrossEncoderInputs(WindowInputs):
-    """Builds the windows of one cross-encoder, one per candidate, which is shown as ``marking`` says."""
+    """Builds the windows of one cross-encoder, one per candidate, which is shown as ``marking`` says.
+
+    ``prompt`` stands before every question.
+    """
 
     def __init__(
-        self, tokenizer: Path, max_tokens: int, marking: Marking, titles: bool = True, closing: bool = True
+        self,
+        tokenizer: Path,
+        max_tokens: int,
+        marking: Marking,
+        titles: bool = True,
+        closing: bool = True,
+        prompt: str = "",
     ) -> None:
         super().__init__(tokenizer, max_tokens, titles and marking != "alone", closing)
-        self.marking = marking
-        self._marks = [self.token_id(mark) for mark in MARKS] if marking == "marked" else []
+        self.marking, self._prompt = marking, prompt
+        self._marks = self._known_marks(tokenizer) if marking == "marked" else []
 
     def windows(self, pairs: Sequence[tuple[str, Candidate]]) -> list[Window]:
         """Return one window per question and candidate, in order. Each distinct text is tokenised once."""
+        pairs = [(self._prompt + question, candidate) for question, candidate in pairs]
         if self.marking == "alone":
             pairs = [(question, Candidate(candidate.answer, candidate.answer)) for question, candidate in pairs]
         tokens = self.tokenize(text for question, c in pairs for text in (question, c.head, c.context))
@@ -91,3 +142,10 @@ class CrossEncoderInputs(WindowInputs):
         before, after = list(passage.ids[begin:first]), list(passage.ids[last + 1 : begin + room])
         body = [*before, *self._marks[:1], *answer[:room], *self._marks[1:], *after]
         return Window(front + body + self._tail, segment, len(front), len(front) + len(body), begin)
+
+    def _known_marks(self, tokenizer: Path) -> list[int]:
+        for marks in MARKS:
+            ids = [number for mark in marks if (number := self.tokenizer.token_to_id(mark)) is not None]
+            if len(ids) == len(marks):
+                return ids
+        raise ModelError(f"{tokenizer}: its vocabulary has no {' and '.join(MARKS[0])} to mark a span with")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from torch import Tensor, nn
 from transformers import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, PreTrainedConfig, PreTrainedModel
@@ -16,7 +15,7 @@ from oreqa.errors import ModelError
 from oreqa.models.cross_encoder.inputs import CrossEncoderFolder
 from oreqa.models.graph.module import HeadedModel, has_segments
 from oreqa.models.graph.torch import TorchSession, load_module
-from oreqa.models.weights import load_weights
+from oreqa.models.weights import head_layer, load_weights, output_layer
 
 
 def new_cross_encoder(config: PreTrainedConfig) -> PreTrainedModel:
@@ -67,11 +66,10 @@ def _log_odds(logits: Tensor) -> Tensor:
 def open_session(folder: CrossEncoderFolder, precision: str | None, device: str = "cuda") -> TorchSession:
     """Return a session with the same output as OpenVINO's, on ``device`` (always in f32 if that is the CPU)."""
     weights = load_weights(folder.path)
-    output = next((weights[name] for name in ("classifier.out_proj.weight", "classifier.weight") if name in weights), None)
+    output = weights.get(f"{output_layer(weights)}.weight")
     classes = 1 if output is None else len(output)
     folder.check_classes(classes)
-    settings: dict[str, Any] = {**(folder.config.get("oreqa") or {})}
-    if folder.config["model_type"] == "bert":
-        settings["pooler"] = "bert.pooler.dense.weight" in weights
+    settings = {**(folder.config.get("oreqa") or {}), "pooler": head_layer(weights) is not None}
     folder = replace(folder, config={**folder.config, "oreqa": settings, "num_labels": classes})
-    return TorchSession(load_module(new_cross_encoder, folder, weights, device, precision), device)
+    model = load_module(new_cross_encoder, folder, weights, device, precision)
+    return TorchSession(model if classes == 1 or folder.yes else lambda *inputs: -model(*inputs), device)

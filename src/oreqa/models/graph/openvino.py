@@ -12,7 +12,7 @@ from oreqa.models.graph.cache import is_intact, save_entry
 from oreqa.models.graph.quiet_openvino import ov
 from oreqa.models.graph.session import Batch, Outputs
 
-GRAPH_VERSION = "3"
+GRAPH_VERSION = "4"
 """Part of the cache key. Increase it when a change of the code builds another graph from the same folder."""
 
 

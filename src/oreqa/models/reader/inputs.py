@@ -1,6 +1,7 @@
 """Readers: the settings of their folders, and their inputs.
 
-An input is ``[CLS] question [SEP] title [SEP] passage [SEP]``; a window slides over a long passage.
+An input is ``[CLS] question [SEP] title [SEP] passage [SEP]``, or what the tokenizer has in the place of these; a window
+slides over a long passage. Readers of others see no title.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ MAX_ANSWER_TOKENS = 16
 class ReaderFolder(ModelFolder):
     """The settings of a reader's folder.
 
-    ``max_tokens``, ``overlap``, ``titles`` and ``closing`` are those of ``ReaderInputs``. ``shared`` says whether spans
-    were normalised over all passages of a question in training, ``answer_tokens`` is the length of the longest answer,
-    and ``fitted`` has the weights and calibration of the answers.
+    ``max_tokens``, ``overlap``, ``titles``, ``closing`` and ``separators`` are those of ``ReaderInputs``. ``shared`` says
+    whether spans were normalised over all passages of a question in training, ``answer_tokens`` is the length of the longest
+    answer, and ``fitted`` has the weights and calibration of the answers.
     """
 
     overlap: int
     titles: bool
     closing: bool
+    separators: int | None
     shared: bool
     answer_tokens: int
     fitted: Fitted = field(default_factory=Fitted)
@@ -43,6 +45,7 @@ def read_reader_folder(path: Path) -> ReaderFolder:
             overlap=settings.number("overlap", 128),
             titles=bool(settings.oreqa.get("titles", dpr)),
             closing=bool(settings.oreqa.get("closing", not dpr)),
+            separators=settings.number("separators", 1) if "separators" in settings.oreqa else None,
             shared=bool(settings.oreqa.get("shared", False)),
             answer_tokens=settings.number("answer_tokens", MAX_ANSWER_TOKENS, 1),
             fitted=read_fitted(path),

@@ -61,11 +61,11 @@ def open_session(folder: ReaderFolder, precision: str | None, device: str = "cud
     return TorchSession(_spans_alone(model), device)
 
 
-def _spans_alone(model: Any) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
-    """A reader of single passages, none of which it selects: transformers' own class."""
+def _spans_alone(model: Any) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """A reader that was not trained to select passages: transformers' own class."""
 
-    def read(input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def read(input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor]:
         logits = encode_tokens(model, input_ids, attention_mask, token_type_ids)
-        return logits.start_logits, logits.end_logits, torch.zeros(len(input_ids))
+        return logits.start_logits, logits.end_logits
 
     return read

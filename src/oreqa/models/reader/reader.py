@@ -113,6 +113,18 @@ def _totals(windows: Sequence[WindowLogits], shared: bool) -> dict[int, float]:
     return {passage: totals.get(passage, 0.0) for passage in passages}
 
 
+def answer_log_odds(start: Logits, end: Logits, passage: slice) -> float:
+    """The log-odds that a window holds an answer, by a reader that was not trained to select passages.
+
+    ``start`` and ``end`` are the logits ``[tokens]`` of the window, of which the ``passage`` is a part. Such readers learn
+    to choose [CLS] as start and end where nothing answers (Devlin et al. 2019, section 4.3). So a span's log-probability
+    and this add up to their score of the span less that of no answer.
+    """
+    ends = [logits[passage] for logits in (start, end)]
+    answer = sum(_logsumexp(logits) for logits in ends) if len(ends[0]) else 0.0
+    return answer - float(start[0]) - float(end[0])
+
+
 def _logsumexp(values: Logits) -> float:
     highest = float(values.max())
     return highest + float(np.log(np.exp(values - highest, dtype=np.float64).sum()))
@@ -137,7 +149,9 @@ class Reader(LoadedModel[ReaderFolder]):
 
     def _begin(self, folder: ReaderFolder, session: Session, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
-        self.inputs = ReaderInputs(folder.tokenizer, folder.max_tokens, folder.overlap, folder.titles, folder.closing)
+        self.inputs = ReaderInputs(
+            folder.tokenizer, folder.max_tokens, folder.overlap, folder.titles, folder.closing, folder.separators
+        )
 
     def _shown(self) -> dict[str, Any]:
         return {"max_tokens": self.folder.max_tokens}
@@ -158,10 +172,10 @@ class Reader(LoadedModel[ReaderFolder]):
         """The ``k`` best spans of each passage, all of a question best first.
 
         One question takes a list of passages, and a list of questions a list of such lists. A passage is its text, or its
-        ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``scores`` has it as ``span``, and the
-        passage's logit as ``passage_logit``. Offsets are characters of the passage's text. Spans hold whole words,
-        identifiers and paths among them (``whole_words``), and lie in one paragraph, list item or row (``unit_ends``);
-        several may become the same. Raises InputError for anything else.
+        ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``scores`` has it as ``span``, and as
+        ``passage_logit`` the log-odds that its passage answers (``answer_log_odds`` for readers of others). Offsets are
+        characters of the passage's text. Spans hold whole words, identifiers and paths among them (``whole_words``), and lie
+        in one paragraph, list item or row (``unit_ends``); several may become the same. Raises InputError for anything else.
         """
         k = count(k, "the number of spans")
         kinds = "texts or of (title, text)"
@@ -183,15 +197,14 @@ class Reader(LoadedModel[ReaderFolder]):
                 windows += of_passage
                 owners += [(number, place)] * len(of_passage)
         logits: list[list[WindowLogits]] = [[] for _ in questions]
-        for window_number, (start, end, selection) in self._run(windows):
+        for window_number, (start, end, *selection) in self._run(windows):
             window, (number, place) = windows[window_number], owners[window_number]
             inside = slice(window.first, window.last)
+            logit = float(selection[0]) if selection else answer_log_odds(start, end, inside)
             text, until = passages[number][place][1], window.begin + window.last - window.first
             edges = tokens[text].edges(window.begin, until)
             ends = start[inside].copy(), end[inside].copy()
-            logits[number].append(
-                WindowLogits(place, window.begin, *ends, float(selection), *edges, units[text][window.begin : until])
-            )
+            logits[number].append(WindowLogits(place, window.begin, *ends, logit, *edges, units[text][window.begin : until]))
         spans = []
         for group, of_question in zip(passages, logits, strict=True):
             of_question.sort(key=lambda window: (window.passage_number, window.begin))
