@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import huggingface_hub
 import pytest
+from hub_server import Hub, serve_hub
 from tiny_models import make_fitted, make_generator, make_head, make_model
 
 # One precision for the tests on every processor. Those of another one name it, or the variable is set from outside.
@@ -32,6 +35,21 @@ def _environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     """Compiled models go to a folder of the test run, kept between its tests; a command's --precision ends with its test."""
     monkeypatch.setenv("OREQA_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("OREQA_PRECISION", PRECISION)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A Hugging Face Hub on loopback, with an empty cache."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OREQA_CACHE", str(tmp_path / "oreqa"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    with serve_hub() as served:
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", served.url)
+        template = served.url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        yield served
 
 
 @pytest.fixture(scope="session")

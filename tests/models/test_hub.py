@@ -15,32 +15,17 @@ from pathlib import Path
 
 import huggingface_hub
 import pytest
-from hub_server import Hub, serve_hub
+from hub_server import Hub
 from huggingface_hub import constants
 
 import oreqa
 from oreqa.errors import ModelError
 from oreqa.models.hub import WEIGHTS_SHA256, HubName, needed_files, parse_hub_name
-from oreqa.models.names import find_model, pinned_name
-from oreqa.models.stored import get_model, name_of_snapshot, names_here
+from oreqa.models.names import find_model
+from oreqa.models.stored import get_model, is_same_model, name_of_snapshot, names_here, pinned_name
 
 NAME = "org/tiny-bert"
 ENCODER = ["1_Pooling/config.json", "config.json", "model.safetensors", "modules.json", "tokenizer.json"]
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """A hub on loopback, with an empty cache."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OREQA_CACHE", str(tmp_path / "oreqa"))
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.delenv("HF_TOKEN", raising=False)
-    with serve_hub() as served:
-        monkeypatch.setattr(constants, "ENDPOINT", served.url)
-        template = served.url + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        yield served
 
 
 @pytest.fixture
@@ -92,6 +77,20 @@ def test_a_newer_commit_is_fetched_when_it_is_asked_for(hub: Hub, tiny: Path, tm
     assert shown == [(f"downloading {NAME}, MB", 0)]
     assert (find_model(NAME).name, find_model(f"{NAME}@{old}").name) == (new, old)
     assert names_here()[-2:] == sorted([NAME, f"{NAME}@{old}"])
+
+
+def test_a_name_without_a_revision_is_that_of_any_commit(hub: Hub, tiny: Path) -> None:
+    commit = hub.add(NAME, tiny)
+    assert pinned_name(str(find_model(NAME))) == pinned_name(f"{NAME}@main") == f"{NAME}@{commit}"
+    for name, recorded, same in (
+        (NAME, f"{NAME}@{commit}", True),
+        (f"{NAME}@main", f"{NAME}@{commit}", True),
+        (NAME, f"{NAME}-v2@{commit}", False),
+        (f"{NAME}@{'0' * 40}", f"{NAME}@{commit}", False),
+        ("minilm-reader", "minilm-reader", True),
+        ("sentence-transformers/all-mpnet-base-v2", "all-mpnet-base-v2", True),
+    ):
+        assert is_same_model(name, recorded) is same
 
 
 def test_a_branch_is_asked_for_by_name(hub: Hub, tiny: Path, tiny_reader: Path) -> None:

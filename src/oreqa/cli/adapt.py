@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import oreqa.adaptation
 from oreqa.cli.application import Panel, app
-from oreqa.cli.options import data_option, model_option
-from oreqa.cli.output import model_or_none, print_json, say
+from oreqa.cli.options import data_option, model_here_or_none, model_option
+from oreqa.cli.output import print_json, say
 from oreqa.cli.progress import duration
 from oreqa.cli.runs import runs
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         str | None,
         model_option(
             "--train-classifier",
-            callback=model_or_none,
+            callback=model_here_or_none,
             help="Classifier to train, too: a name or a folder.",
             show_default="none",
         ),

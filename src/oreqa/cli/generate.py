@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import oreqa.generation
 from oreqa.cli.application import Panel, app
-from oreqa.cli.options import Option, data_option, model_option, models_option
+from oreqa.cli.options import Option, data_option, models_option
 from oreqa.cli.output import counted, print_json, say
 from oreqa.cli.runs import runs
 from oreqa.errors import OreqaError
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     out=Option.question_file,
     index=Option.data_index,
     entities=Annotated[
-        str | None, model_option(help="Or spaCy pipeline whose entities are the answers, as en_core_web_sm.")
+        str | None,
+        models_option(metavar="NAME", help="Or spaCy pipeline whose entities are the answers, as en_core_web_sm."),
     ],
     styles=Annotated[
         list[str] | None,

@@ -14,7 +14,7 @@ import typer
 
 from oreqa.cli.output import model_or_none, read_lines
 from oreqa.core import Mode, Unit
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, LARGE_ENCODER
 from oreqa.errors import InputError
 
 
@@ -40,10 +40,24 @@ def _parse_weight(text: str) -> tuple[str, float]:
         raise InputError(f"--combine {text!r}: write a number, as in {name}=0.5") from None
 
 
+def model_here(name: str | None) -> str | None:
+    """Download a model of the Hub that does not lie here, with progress; the name stays as it is."""
+    if name is not None and ("/" in name or name == LARGE_ENCODER) and not Path(name).is_dir():
+        from oreqa.cli.progress import progress_bar
+        from oreqa.models.stored import find_by_name
+
+        find_by_name(name, progress_bar)
+    return name
+
+
+def model_here_or_none(name: str | None) -> str | None:
+    return model_here(model_or_none(name))
+
+
 # Kinds of options
 data_option = partial(typer.Option, rich_help_panel="Data")
 models_option = partial(typer.Option, rich_help_panel="Models")
-model_option = partial(models_option, metavar="NAME")
+model_option = partial(models_option, metavar="NAME", callback=model_here)
 _questions_option = partial(data_option, metavar="FILE", help="File with one question per line; - is standard input.")
 _made_index_option = partial(
     data_option, "--index", metavar="DIR", help="Folder of the index to search; with --data it is made there, and kept."
@@ -83,7 +97,7 @@ class Option:
         str | None,
         model_option(
             "--reranker",
-            callback=model_or_none,
+            callback=model_here_or_none,
             help="Classifier or span re-ranker of the best spans: a name or a folder.",
             show_default="none",
         ),

@@ -14,6 +14,7 @@ from oreqa.evaluation.report import published_rows, write_report
 from oreqa.evaluation.runs import QuestionResult, save_run
 from oreqa.files import resume_rows
 from oreqa.index.generations import newest_generation
+from oreqa.models.stored import pinned_name
 from oreqa.progress import Advance
 from oreqa.provenance import data_hash, fingerprint, versions
 
@@ -82,8 +83,8 @@ class Evaluation:
             "questions": len(results),
             **({} if candidates is None else {"candidates": candidates}),
             "data_sha256": data_hash(self.data),
-            "model": model,
-            "settings": dict(settings),
+            "model": pinned_name(model),
+            "settings": {key: pinned_name(value) if isinstance(value, str) else value for key, value in settings.items()},
             "seconds": round(self.seconds, 2),
             "versions": versions(),
         }

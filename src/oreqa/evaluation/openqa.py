@@ -33,6 +33,7 @@ from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import Reader
+from oreqa.models.stored import is_same_model
 from oreqa.progress import Progress, no_progress
 
 
@@ -228,6 +229,6 @@ def _open_collection(
         raise InputError(f"{data}: its questions have no paragraphs; name the index to search")
     else:
         opened = Index.open(index, device)
-    if settings.model not in (DEFAULT_ENCODER, opened.settings.model):
+    if settings.model != DEFAULT_ENCODER and not is_same_model(settings.model, opened.settings.model):
         raise InputError(f"{index}: it was made with the encoder {opened.settings.model}; leave model out")
     return opened

@@ -30,6 +30,7 @@ from oreqa.index.publish import complete_draft, draft_passages, link_search_file
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
 from oreqa.models.names import FITTED
+from oreqa.models.stored import pinned_name
 from oreqa.progress import Progress, ignore, no_progress, show
 
 
@@ -53,7 +54,7 @@ def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", p
         draft.mkdir()
         try:
             shutil.copyfile(generation / DOCUMENTS, draft / DOCUMENTS)
-            passages = _encode_draft(folder, encoder, str(model), progress)
+            passages = _encode_draft(folder, encoder, pinned_name(str(model)), progress)
             publish_draft(folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)

@@ -6,7 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -25,6 +25,7 @@ from oreqa.index.generations import (
     with_newest,
 )
 from oreqa.index.store import Holds, Settings
+from oreqa.models.stored import is_same_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,20 @@ def existing_settings(folder: Path) -> Settings | None:
             return store.read_settings(database)
 
     return with_newest(folder, read)
+
+
+def chosen_settings(folder: Path, settings: Settings | None, model: str | Path | None) -> Settings:
+    """Return the ``settings`` for an update, or those of the existing index, or the defaults; ``model`` replaces theirs.
+
+    A model of the Hub that is named without a revision is the commit that the existing index was made with.
+    """
+    existing = existing_settings(folder)
+    settings = settings or existing or Settings()
+    if model is not None:
+        settings = replace(settings, model=str(model))
+    if existing is not None and is_same_model(settings.model, existing.model):
+        settings = replace(settings, model=existing.model)
+    return settings
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from oreqa.index.current import (
     Pending,
     SourceChanges,
     check_empty,
-    existing_settings,
+    chosen_settings,
     name_write_errors,
     read_current_state,
     write_lock,
@@ -41,6 +41,7 @@ from oreqa.index.publish import BATCH_PASSAGES, complete_draft, link_fitted, lin
 from oreqa.index.store import Holds, Settings, transaction
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
+from oreqa.models.stored import pinned_name
 from oreqa.progress import Advance, ignore
 
 IN_MEMORY = "in memory"
@@ -279,9 +280,7 @@ def open_writer(
     if settings is not None and model is not None:
         raise InputError("name the model in settings, or by model=, not by both")
     choice(device, DEVICES, "device")
-    settings = settings or existing_settings(folder) or Settings()
-    if model is not None:
-        settings = replace(settings, model=str(model))
+    settings = chosen_settings(folder, settings, model)
     place = store.model_place(folder, settings.model)
     check_language(settings.language)
     check_factory(settings.factory)
@@ -290,6 +289,7 @@ def open_writer(
         check_empty(folder)
         encoder = Encoder(place, device=device)  # before the folder is created: a model that fails leaves none behind
         encoder.encode("a damaged model gives no numbers")
+        settings = replace(settings, model=pinned_name(settings.model))
     with write_lock(folder), name_write_errors(folder):
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
         current = read_current_state(folder, settings, holds)

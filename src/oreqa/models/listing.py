@@ -32,7 +32,7 @@ from oreqa.models.names import (
 from oreqa.models.reader.inputs import read_reader_folder
 from oreqa.models.stored import cached_models, stored_models
 
-Where = Literal["pack", "store", "hub"]
+Location = Literal["pack", "store", "hub"]
 """Where a model lies: in a Python package, in oreqa's store, or in the hub's cache."""
 
 _READ: dict[str, Callable[[Path], ModelFolder]] = {
@@ -59,7 +59,7 @@ class ModelInfo:
     name: str
     kind: str
     architecture: str
-    place: Where
+    place: Location
     path: Path
     bytes: int
     licence: str
@@ -75,7 +75,7 @@ def list_models() -> list[ModelInfo]:
     return [model for model in models if not model.problem]
 
 
-def _places() -> Iterator[tuple[str, Where, Path]]:
+def _places() -> Iterator[tuple[str, Location, Path]]:
     for name in (BASE_ENCODER, *SHIPPED):
         try:
             path = find_model(name)
@@ -87,7 +87,7 @@ def _places() -> Iterator[tuple[str, Where, Path]]:
     yield from ((name, "hub", path) for name, path in cached_models())
 
 
-def describe_model(name: str, place: Where, path: Path, encoders: dict[str, str]) -> ModelInfo:
+def describe_model(name: str, place: Location, path: Path, encoders: dict[str, str]) -> ModelInfo:
     """Describe the model in a folder; ``encoders`` are the names of those that lie here, by their fingerprints."""
     kind, architecture, licence, fitted_with, problem = ENCODER, "", "", "", ""
     try:

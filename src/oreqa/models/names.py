@@ -93,13 +93,6 @@ def find_model(name: str | Path, *, download: bool = True) -> Path:
     raise ModelError(f"there is no model {str(name)!r}: give a folder, or one of {', '.join(names)}")
 
 
-def pinned_name(name: str) -> str:
-    """The name under which the same model is found again: that of a model of the Hub with its commit, another as it is."""
-    from oreqa.models.stored import name_of_snapshot
-
-    return (name_of_snapshot(find_model(name)) if "/" in name else None) or name
-
-
 def shown_name(path: Path) -> str:
     """The name of a packaged model's folder or of one in the hub's cache, or the last part of another's path."""
     from oreqa.models.stored import name_of_snapshot

@@ -42,7 +42,7 @@ def names_here() -> list[str]:
     return [BASE_ENCODER, *SHIPPED, *(name for name, _ in (*stored_models(), *cached_models()))]
 
 
-def find_by_name(name: str) -> Path | None:
+def find_by_name(name: str, progress: Progress | None = None) -> Path | None:
     """Return the folder of a model in the store or in the hub's cache; None for a name that is none of the Hub's.
 
     What does not lie here is downloaded, unless the working directory has a folder of the owner's name: then the name is
@@ -55,7 +55,7 @@ def find_by_name(name: str) -> Path | None:
     owner = hub_name.repo.partition("/")[0]
     if "/" in name and os.path.lexists(owner):
         raise ModelError(f"there is no model {name!r}: {owner} is here, without it; from the Hub: oreqa models get {name}")
-    return get_model(name)
+    return get_model(name, progress)
 
 
 def find_here(name: str) -> Path | None:
@@ -87,6 +87,22 @@ def _plain(name: str) -> str:
 
 def _hub_name(name: str) -> HubName | None:
     return parse_hub_name(REPOSITORIES.get(_plain(name), name))
+
+
+def pinned_name(name: str) -> str:
+    """The name under which the same model is found again: with its commit, if it lies in the hub's cache; else as it is."""
+    if _plain(name) in REPOSITORIES:
+        return _plain(name)
+    if "/" not in name:
+        return name
+    folder = Path(name) if os.path.isdir(name) else find_here(name)  # noqa: PTH112 (raises nothing, whatever the name)
+    return (folder and name_of_snapshot(folder.absolute())) or name
+
+
+def is_same_model(name: str, recorded: str) -> bool:
+    """Whether a name asks for the model that ``pinned_name`` recorded; without a revision any commit will do."""
+    name, recorded = (_plain(text) if _plain(text) in REPOSITORIES else text for text in (name, recorded))
+    return recorded == name or recorded.startswith(f"{name}@") or pinned_name(name) == recorded
 
 
 def name_of_snapshot(path: Path) -> str | None:

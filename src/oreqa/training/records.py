@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from oreqa.errors import InputError
 from oreqa.files import write_json
 from oreqa.models.names import read_json_file
+from oreqa.models.stored import find_by_name, pinned_name
 from oreqa.progress import Progress, no_progress
 from oreqa.provenance import data_hash, versions
 from oreqa.training.recipes import Recipe
@@ -40,6 +41,7 @@ def train_recorded(
             raise InputError(f"{file}: there is no such file; set data_root to the folder of the recipe's files")
     if (out / "run.json").is_file():
         raise InputError(f"{out}: it holds a trained model already; choose another folder, or remove it")
+    recipe = _pinned(recipe, progress)
     hashes = {str(file): data_hash([file]) for file in recipe.files}
     started = {"recipe": recipe.model_dump(mode="json"), "data_sha256": hashes}
     _check_same_run(out, started)
@@ -49,6 +51,15 @@ def train_recorded(
         record = {**started, **train(recipe, out, progress), "versions": versions()}
     write_json(out / "run.json", record)
     return record
+
+
+def _pinned(recipe: R, progress: Progress) -> R:
+    """The recipe with the commits of the models that it takes from the Hub, which are downloaded."""
+    names = {key: getattr(recipe, key, None) for key in ("backbone", "retriever", "reader")}
+    here = {key: name for key, name in names.items() if isinstance(name, str) and not Path(name).is_dir()}
+    for name in here.values():
+        find_by_name(name, progress)
+    return recipe.model_copy(update={key: pinned_name(name) for key, name in here.items()})
 
 
 @contextmanager

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_server import Hub
+from training_parts import reader_recipe
+
+pytest.importorskip("torch")
+
+from oreqa.training.reader.recipe import ReaderRecipe
+from oreqa.training.records import train_recorded
+
+pytestmark = pytest.mark.train
+
+
+def test_a_record_names_the_commit_of_its_backbone(hub: Hub, tiny: Path, squad_file: Path, tmp_path: Path) -> None:
+    commit = hub.add("org/tiny-bert", tiny)
+    backbones = []
+
+    def train(recipe: ReaderRecipe, out: Path, progress: object) -> dict[str, Any]:
+        backbones.append(recipe.backbone)
+        return {"steps": 1}
+
+    train_recorded(train, reader_recipe(squad_file, tiny, backbone="org/tiny-bert"), tmp_path / "out")
+    assert backbones == [f"org/tiny-bert@{commit}"]
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["recipe"]["backbone"] == f"org/tiny-bert@{commit}"
