@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -151,6 +153,31 @@ def environment(hub: Hub, tmp_path: Path, **more: str) -> dict[str, str]:
     return {**kept, **places, "OREQA_CACHE": str(tmp_path / "oreqa"), "PYTHONPATH": source, "no_proxy": "127.0.0.1", **more}
 
 
+def test_ctrl_c_ends_a_download_at_once_and_leaves_no_part(hub: Hub, tiny: Path, tmp_path: Path) -> None:
+    commit = hub.add(NAME, tiny)
+    hub.broken_file, hub.break_after, hub.stall = "model.safetensors", 20_000, True
+    command = [sys.executable, "-m", "oreqa", "models", "get", NAME]
+    process = subprocess.Popen(command, env=environment(hub, tmp_path), stderr=subprocess.PIPE, text=True)
+    assert hub.stalled.wait(30)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=20)[1]
+    assert process.returncode == 130
+    assert said.splitlines()[-1].startswith("interrupted; finished work is kept")
+    repository = tmp_path / "hub" / "models--org--tiny-bert"
+    assert files_of(repository / "snapshots" / commit) == [name for name in ENCODER if name != "model.safetensors"]
+    assert not list(repository.rglob("*.incomplete"))
+
+
+def test_progress_counts_megabytes(hub: Hub, tiny: Path, tmp_path: Path) -> None:
+    repository = shutil.copytree(tiny, tmp_path / "repository")
+    (repository / "model.safetensors").write_bytes(bytes(2_500_000))
+    hub.add(NAME, repository)
+    with steps() as (progress, shown):
+        get_model(NAME, progress)
+    assert shown == [(f"downloading {NAME}, MB", 3), ("step", 2)]
+
+
 def test_without_a_network_the_models_here_are_listed(hub: Hub, tiny: Path, no_network: None) -> None:
     with pytest.raises(ModelError) as raised:
         find_model("org/other")
@@ -232,7 +259,7 @@ def test_a_full_disk_is_one_line(hub: Hub, tiny: Path, monkeypatch: pytest.Monke
     def fail(*arguments: object, **options: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fail)
     with pytest.raises(ModelError, match=rf"^{NAME}: it cannot be downloaded \(the disk is full\)$"):
         find_model(NAME)
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from oreqa.defaults import LARGE_ENCODER
@@ -113,7 +112,7 @@ def needed_files(name: str, files: Iterable[str], config: Mapping[str, Any]) -> 
 def download(name: HubName, progress: Progress | None = None) -> Path:
     """Download a model into the hub's cache. Returns its folder; what lies there already is not downloaded again.
 
-    Without ``progress``, the library shows its own on a terminal. Raises HubUnreachableError without a network, ModelError
+    Without ``progress``, the library shows its own. Raises HubUnreachableError without a network, ModelError
     if there is no such model or revision, if access needs a token, if oreqa cannot use the model, or if its weights are not
     what they should be.
     """
@@ -129,15 +128,14 @@ def download(name: HubName, progress: Progress | None = None) -> Path:
             raise ModelError(f"{name}: its model.safetensors is not the one that oreqa knows; nothing was downloaded")
         folder = hub_cache(name.repo) / "snapshots" / str(info.sha)
         missing = {file: files[file].size or 0 for file in names if not (folder / file).is_file()}
+        small = [file for file in names if _SETTINGS.fullmatch(file)]
         with show(progress or no_progress, f"downloading {name}, MB", round(sum(missing.values()) / 1e6)) as advance:
-            folder = Path(
-                snapshot_download(
-                    name.repo,
-                    revision=name.revision,
-                    allow_patterns=[glob.escape(file) for file in names],
-                    tqdm_class=None if progress is None else _bar_that_calls(advance),
-                )
+            bar = _bar_that_calls(advance)
+            snapshot_download(
+                name.repo, revision=name.revision, allow_patterns=[glob.escape(file) for file in small], tqdm_class=bar
             )
+            for file in sorted(set(names) - set(small)):  # not by its threads, which Ctrl-C would wait for
+                hf_hub_download(name.repo, file, revision=info.sha, tqdm_class=bar if progress else None)
         for file in missing.keys() & digests.keys():
             _check_digest(name, folder / file, digests[file])
     return folder
@@ -154,23 +152,22 @@ def _check_digest(name: HubName, path: Path, digest: str) -> None:
 
 
 def _bar_that_calls(advance: Advance) -> Any:
-    """A progress bar for the library that shows nothing and calls ``advance`` with megabytes."""
+    """A progress bar for the library that shows nothing and calls ``advance`` with megabytes of one file after another."""
     from huggingface_hub.utils.tqdm import tqdm
 
-    lock, total = Lock(), 0
+    total = 0
 
     class Bar(tqdm):
         def __init__(self, *arguments: Any, name: str | None = None, **options: Any) -> None:
-            self._counts = name == "huggingface_hub.snapshot_download"  # of three bars, the one of bytes that are written
+            self._counts = name in ("huggingface_hub.http_get", "huggingface_hub.xet_get")
             super().__init__(*arguments, **{**options, "disable": True})  # type: ignore[no-untyped-call]
 
         def update(self, n: float | None = 1) -> None:
             nonlocal total
             if self._counts:
-                with lock:
-                    before, total = total, total + int(n or 0)
-                    if steps := total // 1_000_000 - before // 1_000_000:
-                        advance(steps)
+                before, total = total, total + int(n or 0)
+                if steps := total // 1_000_000 - before // 1_000_000:
+                    advance(steps)
 
     return Bar
 
