@@ -62,7 +62,7 @@ def test_every_command_in_the_documentation_exists() -> None:
             words = shlex.split(line)
             name = (
                 tuple(word for word in words[1:3] if word.islower())
-                if words[1] in ("eval", "train", "mine")
+                if words[1] in ("eval", "train", "mine", "models")
                 else (words[1],)
             )
             if name not in helps:
