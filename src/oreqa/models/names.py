@@ -53,6 +53,9 @@ RECURRENT = "oreqa_recurrent"
 CROSS = "cross"
 """The folder, in an encoder's, of the cross-encoder that taught it. It does not affect the model's output either."""
 
+WORD_PIECES, MERGES = "vocab.txt", "merges.txt"
+"""The vocabularies of BERT's and of RoBERTa's tokenizer, in folders without tokenizer.json."""
+
 FITTED = "fitted.json"
 """The file with the weights and calibration fitted for a model. It does not affect the model's output."""
 
@@ -139,7 +142,7 @@ def read_config(path: Path) -> dict[str, Any]:
 class ModelFolder:
     """The settings of a model's folder; the weights are not loaded.
 
-    ``config`` is what config.json holds, ``tokenizer`` the path of tokenizer.json, and ``max_tokens`` the longest input
+    ``config`` is what config.json holds, ``tokenizer`` what ``find_tokenizer`` returns, and ``max_tokens`` the longest input
     with special tokens.
     """
 
@@ -209,9 +212,11 @@ def load_tensors(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def find_tokenizer(path: Path) -> Path:
-    """Return the path of the folder's tokenizer, or of its base model's. Raises ModelError if there is none."""
-    if (path / "tokenizer.json").is_file():
-        return path / "tokenizer.json"
+    """Return the path of the folder's tokenizer, or of its base model's: tokenizer.json, or the vocabulary that takes its
+    place in older folders. Raises ModelError if there is none."""
+    for name in ("tokenizer.json", WORD_PIECES, MERGES):
+        if (path / name).is_file():
+            return path / name
     if base := (read_config(path).get("oreqa") or {}).get("base"):
         return find_tokenizer(find_model(str(base)))
     raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
@@ -236,7 +241,8 @@ def model_fingerprint(path: Path) -> str:
         parts = file.relative_to(path).parts
         if file.name == FITTED or parts[0] == CROSS or any(part.startswith(".") for part in parts):
             continue
-        if file.suffix in (".safetensors", ".json"):
+        is_tokenizer = file.name in (WORD_PIECES, MERGES) and not (file.parent / "tokenizer.json").is_file()
+        if is_tokenizer or file.suffix in (".safetensors", ".json"):
             digest.update(file.relative_to(path).as_posix().encode() + b"\0")
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())

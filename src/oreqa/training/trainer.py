@@ -239,8 +239,13 @@ def dev_folder(model: PreTrainedModel, tokenizer: Path, out: Path) -> Path:
     return folder
 
 
+TOKENIZER_FILES = (
+    "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "special_tokens_map.json",
+)  # fmt: skip
+
+
 def copy_tokenizer(backbone: Path, out: Path) -> None:
     """Copy the backbone's tokenizer, so that the trained model's folder stands alone."""
-    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
+    for name in TOKENIZER_FILES:
         if (backbone / name).is_file():
             shutil.copyfile(backbone / name, out / name)

@@ -5,27 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from templates import byte_level, metaspace
-from tokenizers import Tokenizer, models, pre_tokenizers
 
-from oreqa.errors import ModelError
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
-from oreqa.models.graph.windows import load_tokenizer, padded_windows, read_template
+from oreqa.models.graph.windows import padded_windows
 from oreqa.models.reader.inputs import ReaderInputs
-
-
-def test_templates(tiny: Path, tmp_path: Path) -> None:
-    bert = tiny / "tokenizer.json"
-    assert _template(bert) == ([2], [3], [3], True)
-    assert _template(byte_level(tmp_path)) == ([0], [2, 2], [2], False)
-    assert _template(metaspace(tmp_path, "", "</s>", "</s>")) == ([], [2], [2], True)
-    assert _template(metaspace(tmp_path, "", "", "")) == ([], [], [], True)
-    one = read_template(load_tokenizer(bert), bert, texts=1)
-    assert (one.front, one.between, one.tail) == ([2], [], [3])
-
-
-def _template(path: Path) -> tuple[list[int], list[int], list[int], bool]:
-    template = read_template(load_tokenizer(path), path)
-    return template.front, template.between, template.tail, template.segments
 
 
 def test_a_pair_is_what_the_tokenizer_makes_of_it(tiny: Path, tmp_path: Path) -> None:
@@ -108,14 +91,6 @@ def test_padding_is_hidden(tmp_path: Path) -> None:
     assert np.array_equal(mask, [[1, 1, 1, 1, 1, 1, 0], [1] * 7])
     assert not ids[0, 6]
     assert not types.any()
-
-
-def test_a_tokenizer_that_drops_letters_is_refused(tmp_path: Path) -> None:
-    tokenizer = Tokenizer(models.WordLevel({"x": 0, "?": 1}, unk_token="?"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split("a", "removed")
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(ModelError, match="no token of the letters a and b"):
-        ReaderInputs(tmp_path / "tokenizer.json", 64)
 
 
 def test_a_candidate_is_appended_with_the_separators(tmp_path: Path) -> None:

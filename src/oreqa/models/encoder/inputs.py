@@ -16,7 +16,7 @@ from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.static import MODEL2VEC
 from oreqa.models.graph.session import Batch, batches_by_length
-from oreqa.models.graph.windows import Template, load_tokenizer, read_template
+from oreqa.models.graph.tokenizer import Template, load_tokenizer, read_template
 from oreqa.models.settings import MIN_TOKENS
 
 PassageText = tuple[str, str, Sequence[Range]]

@@ -88,7 +88,7 @@ def cached_fingerprint(folder: Path) -> str:
 
 def _file_state(folder: Path) -> list[Any]:
     """Names, sizes and times of the files of a model, and of those of its base."""
-    files = sorted(f for f in folder.rglob("*") if f.suffix in (".safetensors", ".json") and f.is_file())
+    files = sorted(f for f in folder.rglob("*") if f.suffix in (".safetensors", ".json", ".txt") and f.is_file())
     base = difference_base(folder)
     return [
         str(folder),

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from oreqa.errors import ModelError
 from oreqa.models.graph.session import Batch, batches_by_length
+from oreqa.models.graph.tokenizer import load_tokenizer, read_template
 
 QUESTION_TOKENS, TITLE_TOKENS = 64, 24
 """Maximum lengths of questions and titles. They are cut further, the title first, if less than half of the window would be
@@ -50,48 +50,6 @@ class Window:
     first: int
     last: int
     begin: int
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """The ids of the special tokens that a tokenizer puts in front of a text or a pair, between the texts, and behind them.
-
-    ``segments`` says whether the second text is of segment 1; if not, all tokens are of segment 0.
-    """
-
-    front: list[int]
-    between: list[int]
-    tail: list[int]
-    segments: bool
-
-
-def load_tokenizer(path: Path) -> Tokenizer:
-    """Load a tokenizer without padding and truncation. Raises ModelError if it cannot be read."""
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises plain Exception
-        raise ModelError(f"{path}: it is not a valid tokenizer ({error}); copy or download it again") from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
-
-
-def read_template(tokenizer: Tokenizer, path: Path, texts: int = 2) -> Template:
-    """The special tokens around one text or two, from an encoding of two letters; ``path`` is that of the tokenizer.
-
-    Raises ModelError for a tokenizer that drops letters.
-    """
-    encoding = tokenizer.encode(*"ab"[:texts])
-    places = [[i for i, text in enumerate(encoding.sequence_ids) if text == number] for number in range(texts)]
-    if not all(places):
-        raise ModelError(f"{path}: it makes no token of the letters a and b; copy or download it again")
-    ids, first, second = encoding.ids, places[0], places[-1]
-    return Template(
-        front=ids[: first[0]],
-        between=ids[first[-1] + 1 : second[0]],
-        tail=ids[second[-1] + 1 :],
-        segments=encoding.type_ids[second[0]] != encoding.type_ids[first[0]],
-    )
 
 
 class WindowInputs:
