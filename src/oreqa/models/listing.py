@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
 from oreqa.models.encoder.folder import read_encoder_folder
+from oreqa.models.encoder.static import MODEL2VEC
 from oreqa.models.extractor.inputs import read_extractor_folder
 from oreqa.models.fitted import SHIPPED_ENCODER, read_fitted
 from oreqa.models.generator.inputs import read_generator_folder
+from oreqa.models.generator.seq2seq import is_seq2seq
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.names import (
     CLASSIFIER,
@@ -52,8 +54,8 @@ class ModelInfo:
     """A model on this machine.
 
     ``architecture`` is its config.json's ``model_type``, or its base's, ``bytes`` the size of its files. ``fitted_with`` is
-    the encoder with whose search its weights and calibration were fitted: a name, the beginning of a fingerprint if that
-    encoder does not lie here, or empty. ``problem`` says why it cannot be loaded; it is empty if it can.
+    the encoder with whose search its weights and calibration were fitted: its name if it lies here, else its fingerprint;
+    empty without them. ``problem`` says why it cannot be loaded; it is empty if it can.
     """
 
     name: str
@@ -69,10 +71,10 @@ class ModelInfo:
 
 def list_models() -> list[ModelInfo]:
     """Return the models that lie here and can be loaded: packaged ones, those of the store, and those in the hub's cache."""
-    places = list(_places())
-    names = {cached_fingerprint(path): name for name, _, path in places}
-    models = [describe_model(name, place, path, names) for name, place, path in places]
-    return [model for model in models if not model.problem]
+    described = [describe_model(*place) for place in _places()]
+    models = [model for model in described if not model.problem]
+    encoders = {cached_fingerprint(model.path): model.name for model in models if model.kind == ENCODER}
+    return [replace(model, fitted_with=encoders.get(model.fitted_with, model.fitted_with)) for model in models]
 
 
 def _places() -> Iterator[tuple[str, Location, Path]]:
@@ -87,8 +89,8 @@ def _places() -> Iterator[tuple[str, Location, Path]]:
     yield from ((name, "hub", path) for name, path in cached_models())
 
 
-def describe_model(name: str, place: Location, path: Path, encoders: dict[str, str]) -> ModelInfo:
-    """Describe the model in a folder; ``encoders`` are the names of those that lie here, by their fingerprints."""
+def describe_model(name: str, place: Location, path: Path) -> ModelInfo:
+    """Describe the model in a folder, whether or not it can be loaded; ``fitted_with`` is a fingerprint."""
     kind, architecture, licence, fitted_with, problem = ENCODER, "", "", "", ""
     try:
         config = read_config(path) if (path / "config.json").is_file() else {}
@@ -97,8 +99,9 @@ def describe_model(name: str, place: Location, path: Path, encoders: dict[str, s
         licence = (config.get("oreqa") or {}).get("licence") or _licence(path)
         kind = _kind(path)
         _READ[kind](path)
-        fitted = read_fitted(SHIPPED_ENCODER.parent if name == BASE_ENCODER else path)
-        fitted_with = encoders.get(fitted.encoder, fitted.encoder[:8])
+        if place == "hub":
+            _check_architecture(path, config, kind)
+        fitted_with = read_fitted(SHIPPED_ENCODER.parent if name == BASE_ENCODER else path).encoder
     except ModelError as error:
         problem = str(error)
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
@@ -113,6 +116,15 @@ def _kind(path: Path) -> str:
         return check_kind(path, read_config(path), *_READ)
     except ModelError:
         return ENCODER
+
+
+def _check_architecture(path: Path, config: Mapping[str, Any], kind: str) -> None:
+    """Raise ModelError for an architecture that does not run here; two families have their own."""
+    if not config or config.get("model_type") == MODEL2VEC or is_seq2seq(config):
+        return
+    from oreqa.models.graph.architectures import check_architecture  # OpenVINO takes a while to import
+
+    check_architecture(path, config, headed=kind != ENCODER, cached=kind == GENERATOR)
 
 
 def _licence(path: Path) -> str:

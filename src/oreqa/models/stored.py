@@ -150,5 +150,6 @@ def _is_complete(snapshot: Path) -> bool:
         except ModelError:
             return False
     has_head = any("For" in str(name) and "MaskedLM" not in str(name) for name in config.get("architectures") or ())
-    needed = ("config.json", "tokenizer.json", "model.safetensors", *(() if has_head else ("modules.json",)))
-    return all((snapshot / name).is_file() for name in needed)
+    needed = ["config.json", "model.safetensors", *([] if has_head else ["modules.json"])]
+    tokenizers = ("tokenizer.json", "vocab.txt", "merges.txt")
+    return all((snapshot / name).is_file() for name in needed) and any((snapshot / name).is_file() for name in tokenizers)

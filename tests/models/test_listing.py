@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from hub_server import Hub
+from tiny_models import make_fitted
+
+from oreqa.models.listing import describe_model, list_models
+from oreqa.models.names import find_model, model_fingerprint
+from oreqa.models.stored import get_model
+
+
+def test_models_of_the_hub_are_listed_with_what_they_were_fitted_with(
+    hub: Hub, tiny: Path, tiny_reader: Path, tmp_path: Path
+) -> None:
+    reader = make_fitted(tiny_reader, "minilm-reader", tiny, tmp_path / "reader")
+    (reader / "README.md").write_text("---\nlanguage: en\nlicense: cc-by-4.0\n---\nlicense: none\n")
+    hub.add("org/tiny-reader", reader)
+    get_model("org/tiny-reader")
+    assert {model.name: model.fitted_with for model in list_models()}["org/tiny-reader"] == model_fingerprint(tiny)
+    hub.add("org/tiny-bert", tiny)
+    folder = get_model("org/tiny-bert")
+    models = {model.name: model for model in list_models()}
+    assert models["org/tiny-reader"].fitted_with == "org/tiny-bert"
+    assert models["org/tiny-reader"].licence == "cc-by-4.0"
+    encoder = models["org/tiny-bert"]
+    assert (encoder.kind, encoder.architecture, encoder.place, encoder.path) == ("encoder", "bert", "hub", folder)
+    assert (encoder.licence, encoder.problem) == ("", "")
+    assert encoder.bytes == sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    assert models["minilm-reader"].place == "pack"
+
+
+def test_a_model_that_cannot_be_loaded_is_described_but_not_listed(hub: Hub, tiny: Path, tmp_path: Path) -> None:
+    repository = shutil.copytree(tiny, tmp_path / "repository")
+    config = json.loads((tiny / "config.json").read_text())
+    (repository / "config.json").write_text(json.dumps({**config, "position_embedding_type": "alibi"}))
+    hub.add("org/odd", repository)
+    folder = get_model("org/odd")
+    assert "relative position embeddings are not supported" in describe_model("org/odd", "hub", folder).problem
+    assert find_model("org/odd") == folder
+    assert "org/odd" not in {model.name for model in list_models()}
