@@ -204,7 +204,8 @@ def input_arrays(inputs: Sequence[EncoderInput]) -> tuple[NDArray[Any], ...]:
         size = len(row.ids)
         ids[number, :size], mask[number, :size], types[number, :size] = row.ids, 1, row.types
         for output, (start, end) in enumerate(row.ranges):
-            pool[number, output, start:end] = _pool_weights(row.pooling, start, end)
+            if start < end:  # a static encoder's text may have no tokens at all
+                pool[number, output, start:end] = _pool_weights(row.pooling, start, end)
     return ids, mask, types, pool
 
 
