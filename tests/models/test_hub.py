@@ -24,7 +24,7 @@ import oreqa
 from oreqa.errors import ModelError
 from oreqa.models.hub import WEIGHTS_SHA256, HubName, needed_files, parse_hub_name
 from oreqa.models.names import find_model
-from oreqa.models.stored import get_model, is_same_model, name_of_snapshot, names_here, pinned_name
+from oreqa.models.stored import get_model, is_same_model, model_store, name_of_snapshot, names_here, pinned_name
 
 NAME = "org/tiny-bert"
 ENCODER = ["1_Pooling/config.json", "config.json", "model.safetensors", "modules.json", "tokenizer.json"]
@@ -93,6 +93,16 @@ def test_a_name_without_a_revision_is_that_of_any_commit(hub: Hub, tiny: Path) -
         ("sentence-transformers/all-mpnet-base-v2", "all-mpnet-base-v2", True),
     ):
         assert is_same_model(name, recorded) is same
+
+
+def test_what_comes_with_oreqa_is_not_downloaded(hub: Hub, tiny: Path, tmp_path: Path) -> None:
+    for name in ("minilm-reader", "sentence-transformers/all-MiniLM-L6-v2"):
+        with pytest.raises(ModelError, match=f"^{name} comes with oreqa: there is nothing to download$"):
+            get_model(name)
+    stored = shutil.copytree(tiny, model_store() / "all-mpnet-base-v2")
+    assert get_model("all-mpnet-base-v2") == get_model("sentence-transformers/all-mpnet-base-v2") == stored
+    assert names_here()[-1] == "all-mpnet-base-v2"
+    assert hub.requests == []
 
 
 def test_a_branch_is_asked_for_by_name(hub: Hub, tiny: Path, tiny_reader: Path) -> None:

@@ -89,7 +89,10 @@ class Option:
     passages = Annotated[int, number_option(max=100, help="Passages read for each question.")]
 
     # Models
-    model = Annotated[str | None, model_option(help="Encoder: a name or a folder.", show_default=DEFAULT_ENCODER)]
+    model = Annotated[
+        str | None,
+        model_option(help="Encoder: a name, also of the Hugging Face Hub, or a folder.", show_default=DEFAULT_ENCODER),
+    ]
     reader = Annotated[
         str, model_option(help="Reader: a name (`oreqa models` lists them) or a folder.", show_default=DEFAULT_READER)
     ]

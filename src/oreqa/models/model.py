@@ -34,7 +34,7 @@ class LoadedModel(Generic[Folder]):
     fingerprint: str
 
     def __init__(self, name: str | Path, *, device: str = "cpu", precision: str | None = None) -> None:
-        """Load a model by name or folder.
+        """Load a model by name or folder; one of the Hugging Face Hub, ``owner/name``, is downloaded if it is not here.
 
         ``device`` is ``cpu`` (OpenVINO) or ``cuda`` (torch; needs the train extra). ``precision`` is one of f32, bf16, i8
         and auto, the first of bf16, i8 and f32 that the processor offers; left out, it is $OREQA_PRECISION, else auto. An

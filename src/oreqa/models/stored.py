@@ -67,10 +67,14 @@ def find_here(name: str) -> Path | None:
 
 
 def get_model(name: str, progress: Progress | None = None) -> Path:
-    """Download a model of the Hub, or what has changed in it since. Returns its folder.
+    """Download a model of the Hub, or what has changed in it since. Returns its folder, or that of a model in the store.
 
-    Raises ModelError as ``hub.download`` does; without a network it lists the models here.
+    Raises ModelError as ``hub.download`` does, and for a packaged model; without a network it lists the models here.
     """
+    if _plain(name) in (BASE_ENCODER, *SHIPPED):
+        raise ModelError(f"{name} comes with oreqa: there is nothing to download")
+    if folder := dict(stored_models()).get(_plain(name)):
+        return folder
     hub_name = _hub_name(name)
     if hub_name is None:
         raise ModelError(f"{name!r} is no name of the Hub, which is owner/name or owner/name@revision")
