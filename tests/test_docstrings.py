@@ -101,7 +101,7 @@ def test_the_reference_shows_what_is_printed(here: Path) -> None:
 
 def test_the_public_names() -> None:
     assert oreqa.__all__ == sorted(oreqa.__all__)
-    assert dir(oreqa) == sorted([*oreqa.__all__, "adaptation", "evaluation", "generation", "mining", "training"])
+    assert dir(oreqa) == sorted([*oreqa.__all__, "adaptation", "evaluation", "fitting", "generation", "mining", "training"])
     assert callable(oreqa.evaluation.evaluate_reqa)
     for name in oreqa.__all__:
         assert getattr(oreqa, name) is not None

@@ -155,7 +155,15 @@ def run_by_commands(trees: dict[str, ast.Module]) -> set[str]:
                     names |= {alias.name for alias in node.names}
                 elif isinstance(node, ast.Attribute):
                     names.add(node.attr)
-    faces = {"oreqa.adaptation", "oreqa.evaluation", "oreqa.generation", "oreqa.mining", "oreqa.training", "oreqa"}
+    faces = {
+        "oreqa.adaptation",
+        "oreqa.evaluation",
+        "oreqa.fitting",
+        "oreqa.generation",
+        "oreqa.mining",
+        "oreqa.training",
+        "oreqa",
+    }
     listed = {
         alias.name
         for face in faces & set(trees)

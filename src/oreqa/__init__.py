@@ -16,6 +16,7 @@ from oreqa.lazy import lazy_names
 if TYPE_CHECKING:
     from oreqa import adaptation as adaptation
     from oreqa import evaluation as evaluation
+    from oreqa import fitting as fitting
     from oreqa import generation as generation
     from oreqa import mining as mining
     from oreqa import training as training

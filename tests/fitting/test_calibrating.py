@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from oreqa.fitting.calibrating import (
     PENALTY,
+    PRIOR,
     THRESHOLDS,
     JudgedAnswers,
     answerable_threshold,
@@ -35,7 +36,10 @@ def slow_loss(parameters: np.ndarray, sets: list[JudgedAnswers]) -> float:
         total += sum(
             math.log1p(math.exp(-abs(z))) + max(z, 0) - z * right for z, right in zip(logits, answers.right, strict=True)
         ) / len(logits)
-    return float(total / len(sets) + PENALTY * sum(w * w for w in parameters[:-1]))
+    deviations = np.concatenate([answers.x for answers in sets]).std(0)
+    answers = sum(len(of_set.x) for of_set in sets)
+    penalties = (w * w * (PENALTY + PRIOR * d * d / answers) for w, d in zip(parameters, deviations, strict=False))
+    return float(total / len(sets) + sum(penalties))
 
 
 def test_the_regression_is_the_least_of_its_loss() -> None:
@@ -55,12 +59,12 @@ def test_the_regression_is_the_least_of_its_loss() -> None:
 def test_it_is_scikit_learns() -> None:
     linear_model = pytest.importorskip("sklearn.linear_model")
     answers = drawn(3)
-    kept = answers.x[:, :2]
-    weights, bias = fit_logistic([JudgedAnswers(kept, answers.right, answers.answerable)])
-    theirs = linear_model.LogisticRegression(C=1 / (2 * PENALTY * len(kept)), tol=1e-10, max_iter=100_000)
-    theirs.fit(kept - kept.mean(0), answers.right)
-    assert weights == pytest.approx(theirs.coef_[0], rel=1e-3)
-    assert bias == pytest.approx(theirs.intercept_[0] - theirs.coef_[0] @ kept.mean(0), rel=1e-3)
+    x = (answers.x[:, :2] - answers.x[:, :2].mean(0)) / answers.x[:, :2].std(0)
+    weights, bias = fit_logistic([JudgedAnswers(x, answers.right, answers.answerable)])
+    theirs = linear_model.LogisticRegression(C=1 / (2 * PENALTY * len(x) + 2 * PRIOR), tol=1e-10, max_iter=100_000)
+    theirs.fit(x, answers.right)
+    assert weights == pytest.approx(theirs.coef_[0], rel=1e-4)
+    assert bias == pytest.approx(theirs.intercept_[0], rel=1e-4)
 
 
 @pytest.mark.parametrize("right", [True, False])

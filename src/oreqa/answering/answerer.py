@@ -284,7 +284,8 @@ def _checked_threshold(threshold: float | None, calibration: Calibration | None)
     threshold = share(threshold, "the threshold")
     if calibration is None and threshold:
         raise InputError(
-            f"the threshold is {threshold}, but these models are not calibrated and give no confidence; leave it out"
+            f"the threshold is {threshold}, but these models are not calibrated and give no confidence; leave it out, or "
+            "fit one with oreqa fit"
         )
     return threshold
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Importing a command's module adds it to the app; the order is that of the help page.
-from oreqa.cli import adapt, ask, compare, evaluate, generate, index, mine, models, search, show  # noqa: F401
+from oreqa.cli import adapt, ask, compare, evaluate, fit, generate, index, mine, models, search, show  # noqa: F401
 from oreqa.cli.application import app
 
 __all__ = ["app", "main"]

@@ -87,6 +87,11 @@ def ask(
         if questions is not None:
             print_question(text)
         _print_reply(reply, explain)
+    if any(reply.answers and not reply.calibrated for reply in replies):
+        models = "".join(
+            f" {option} {name}" for option, name in (("--reader", reader), ("--reranker", span_reranker)) if name is not None
+        )
+        say(f"these models give no probability here; fit one on questions: oreqa fit --index {index}{models}", err=True)
 
 
 def _replies(

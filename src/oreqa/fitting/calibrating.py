@@ -15,8 +15,8 @@ from oreqa.models.fitted import Calibration
 THRESHOLDS = np.linspace(0.01, 0.8, 80)
 """Thresholds that are tried."""
 
-PENALTY = 1e-4
-"""Weight of the squared weights in the loss."""
+PENALTY, PRIOR = 1e-4, 0.5
+"""Weights in the loss of the squared weights, and, by the number of answers, of those of standardised features."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,10 @@ class JudgedAnswers:
 def fit_logistic(sets: Sequence[JudgedAnswers]) -> tuple[Doubles, float]:
     """The weights and the bias of the logistic regression of ``right``, every set weighing the same.
 
-    The loss is the mean negative log-likelihood and ``PENALTY`` times the squared weights. Answers that are all right, or
-    all wrong, say nothing about the features: the weights are 0, and the bias gives the share by Laplace's rule.
+    The loss is the mean negative log-likelihood, ``PENALTY`` times the squared weights, and ``PRIOR`` by the number of
+    answers times the squared weights of the standardised features, as scikit-learn's with C = 1: few answers move the
+    weights little. Answers that are all right, or all wrong, say nothing about the features: the weights are 0, and the bias
+    gives the share by Laplace's rule.
     """
     x, right = np.concatenate([of_set.x for of_set in sets]), np.concatenate([of_set.right for of_set in sets])
     if right.all() or not right.any():
@@ -41,7 +43,7 @@ def fit_logistic(sets: Sequence[JudgedAnswers]) -> tuple[Doubles, float]:
     mean, scale = x.mean(0), x.std(0)
     scale[scale < 1e-9 * (1 + np.abs(mean))] = np.inf  # what is the same for all answers tells nothing
     scaled = [((of_set.x - mean) / scale, of_set.right.astype(np.float64)) for of_set in sets]
-    penalty = PENALTY / scale**2
+    penalty = PENALTY / scale**2 + PRIOR / len(x)
 
     def loss(parameters: Doubles) -> tuple[float, Doubles]:
         weights, bias = parameters[:-1], parameters[-1]

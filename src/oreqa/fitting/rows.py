@@ -11,6 +11,7 @@ import numpy as np
 
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, merge_equal_spans, span_features
 from oreqa.answering.reading import read_spans, span_scores
+from oreqa.arrays import Doubles
 from oreqa.core import Hit, Span
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.open_scores import has_answer, score_open
@@ -80,12 +81,34 @@ def _judged(question: OpenQuestion, spans: Sequence[Span], hits: Sequence[Hit]) 
 
 
 def reconsidered(spans: Sequence[Span], retrieval: Sequence[float], also: Combination | None = None) -> Iterator[int]:
-    """The numbers of the spans that any of the weights that are tried puts among the best."""
+    """The numbers of the spans that any of the weights that are tried puts among the ``RESCORED`` best, and of one more.
+
+    It does what ``merge_equal_spans`` does with them, for all of them at once.
+    """
+    if not spans:
+        return
+    plain = merge_equal_spans(spans, retrieval, Combination())
     places = {_key(span): place for place, span in enumerate(spans)}
+    groups = [[places[_key(span)] for span in (answer.span, *answer.others)] for answer in plain]
+    numbers = np.concatenate([sorted(group) for group in groups])
+    starts = np.cumsum([0, *map(len, groups[:-1])])
+    scores = _scores_of(spans, retrieval)[numbers]
     selections, weights = ((*SELECTION, also.selection), (*RETRIEVAL, also.retrieval)) if also else (SELECTION, RETRIEVAL)
-    for selection, weight, aggregate in product(selections, weights, (False, True)):
-        answers = merge_equal_spans(spans, retrieval, Combination(selection, weight, 0, aggregate=aggregate))
-        yield from (places[_key(answer.span)] for answer in answers[:RESCORED])
+    for selection, weight in product(selections, weights):
+        total = scores @ np.array([1.0, selection, weight])
+        for merged in (np.maximum.reduceat(total, starts), np.logaddexp.reduceat(total, starts)):
+            for group in np.argsort(-merged, kind="stable")[: RESCORED + 1]:
+                begin = starts[group]
+                yield int(numbers[begin + np.argmax(total[begin : begin + len(groups[group])])])
+
+
+def _scores_of(spans: Sequence[Span], retrieval: Sequence[float]) -> Doubles:
+    """Of each span its log-probability, its passage's log-softmax and its passage's retrieval score: ``[spans, 3]``."""
+    logits: dict[int, float] = {}
+    for span in spans:
+        logits[span.passage_number] = max(span.scores["passage_logit"], logits.get(span.passage_number, -np.inf))
+    log_total = float(np.logaddexp.reduce(list(logits.values())))
+    return np.array([[s.scores["span"], logits[s.passage_number] - log_total, retrieval[s.passage_number]] for s in spans])
 
 
 def _key(span: Span) -> str:

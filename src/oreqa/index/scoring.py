@@ -23,9 +23,15 @@ A sentence's score is the weighted sum of its scores and its passage's; a passag
 """
 
 
-def plain_weights(scores: Mapping[str, RetrievalScore]) -> ScoreWeights:
-    """The weights where none were fitted: each score counts about as much as any other."""
-    return {name: score.plain_weight for name, score in scores.items()}
+def plain_weights(scores: Mapping[str, RetrievalScore], snapshot: Snapshot | None = None) -> ScoreWeights:
+    """The weights where none were fitted: each score counts about as much as any other.
+
+    With a ``snapshot`` scores of another scale than usual, as inner products of vectors that are not normalised, do, too.
+    """
+    return {
+        name: score.plain_weight / (score.scale(snapshot) if score.scale and snapshot else 1.0)
+        for name, score in scores.items()
+    }
 
 
 def check_weights(weights: Mapping[Unit, ScoreWeights], scores: Mapping[str, RetrievalScore]) -> None:

@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from bm25s import BM25
 
 
+SAMPLED = 1000
+"""Vectors from which their norm is told."""
+
+QUANTISED = 0.05
+"""How far the mean of the squared norms of normalised vectors that are stored in few bits is from 1, at most."""
+
+
 class Snapshot:
     """One generation's files: row ``i`` of every array is sentence (or passage) ``ids[i]``.
 
@@ -101,6 +108,17 @@ class Snapshot:
             scores = vectors[begin : begin + size] @ stored_vectors.T
             near.append(np.argpartition(-scores, k - 1, axis=1)[:, :k])
         return ids[np.concatenate(near)]
+
+    @cached_property
+    def square_norms(self) -> dict[Unit, float]:
+        """The mean inner product of a stored vector with itself, from ``SAMPLED`` of each unit; 1 for normalised ones."""
+        norms: dict[Unit, float] = dict.fromkeys(UNITS, 1.0)
+        for unit, stored in self.vectors.items():
+            ids = np.asarray(self.ids(unit))
+            vectors = stored.vectors(ids[:: -(-len(ids) // SAMPLED)])
+            norm = float(np.mean(np.sum(vectors.astype(np.float64) ** 2, axis=1)))
+            norms[unit] = 1.0 if abs(norm - 1) < QUANTISED or not norm else norm
+        return norms
 
     @cached_property
     def fitted(self) -> Fitted:

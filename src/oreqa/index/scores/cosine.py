@@ -42,4 +42,5 @@ def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
         scores: Floats = snapshot.vectors[unit].vectors(snapshot.ids(unit)[rows]) @ questions.vectors[number]
         return scores
 
-    return RetrievalScore(unit, "dense", 1.0, every_score, Approximate(candidates, score_rows))
+    approximate = Approximate(candidates, score_rows)
+    return RetrievalScore(unit, "dense", 1.0, every_score, approximate, scale=lambda snapshot: snapshot.square_norms[unit])

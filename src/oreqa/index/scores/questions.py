@@ -60,8 +60,9 @@ class RetrievalScore:
 
     ``score`` gives for each question in turn an array over every unit, in the order of the snapshot's rows; ``approximate``
     scores candidates from an approximate index. The mode hybrid uses every score, and ``mode`` names the other mode that
-    uses this one. ``plain_weight`` is the weight where none was fitted for the index's encoder. ``bound`` is a name and a
-    function that gives, for each question, the highest score possible; a hit's ``scores`` hold it under that name.
+    uses this one. ``plain_weight`` is the weight where none was fitted for the index's encoder, divided by the score's
+    ``scale`` on that index, if it has one. ``bound`` is a name and a function that gives, for each question, the highest
+    score possible; a hit's ``scores`` hold it under that name.
     """
 
     unit: Unit
@@ -70,3 +71,4 @@ class RetrievalScore:
     score: Callable[[Questions], Iterator[Floats]]
     approximate: Approximate | None = None
     bound: tuple[str, Callable[[Questions], Iterator[float]]] | None = None
+    scale: Callable[[Snapshot], float] | None = None

@@ -1,0 +1,94 @@
+"""What weights and a calibration are worth on questions that were not fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oreqa.arrays import Doubles, Flags
+from oreqa.evaluation.metrics import Bin, Difference, calibration, calibration_error, roc_area
+from oreqa.models.fitted import Calibration
+
+CERTAIN = 0.05
+"""A gain over what was fitted before counts if chance explains it with less than this probability."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAnswer:
+    """The first answer to a question: its features, none if there is no answer, and whether it is ``right``."""
+
+    answerable: bool
+    right: bool
+    features: Mapping[str, float] | None
+
+    def probability(self, of: Calibration) -> float:
+        """That it is right; 0 without an answer."""
+        return 0.0 if self.features is None else of.probability(self.features)
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Measures of the held-out questions, in percent: ``right`` first answers to the answerable ones, and the ``mrr`` of the
+    passages, or without a reader the sentences, that answer them.
+
+    The others need a calibration: ``brier``, the mean squared distance of the probability from 0 or 1; ``ece``;
+    ``auc_right`` and ``auc_answerable``, None where there is no choice; and what the threshold does: ``decided``, right
+    answers and refusals where there is none, ``answered``, of the answerable questions, and ``refused``, of the others.
+    """
+
+    right: float
+    mrr: float
+    brier: float | None = None
+    ece: float | None = None
+    auc_right: float | None = None
+    auc_answerable: float | None = None
+    decided: float | None = None
+    answered: float | None = None
+    refused: float | None = None
+    bins: Sequence[Bin] = ()
+
+
+def measure_answers(answers: Sequence[FirstAnswer], ranks: Sequence[float], fitted: Calibration | None) -> Measures:
+    """Measure first answers; ``ranks`` are the reciprocal ranks of what answers the answerable questions."""
+    right, answerable = (np.array([getattr(answer, name) for answer in answers], bool) for name in ("right", "answerable"))
+    of_answers, of_search = _percent(right[answerable]), 100 * float(np.mean(ranks)) if len(ranks) else 0.0
+    if fitted is None:
+        return Measures(round(of_answers, 2), round(of_search, 2))
+    p = np.array([answer.probability(fitted) for answer in answers])
+    shown = (p >= fitted.threshold) & np.array([answer.features is not None for answer in answers])
+    values = {
+        "right": of_answers,
+        "mrr": of_search,
+        "brier": 100 * float(np.mean((p - right) ** 2)),
+        "ece": 100 * calibration_error(p, right),
+        "auc_right": _area(p, right),
+        "auc_answerable": _area(p, answerable),
+        "decided": _percent(np.where(shown, right, ~answerable)),
+        "answered": _percent(shown[answerable]),
+        "refused": _percent(~shown[~answerable]) if not answerable.all() else None,
+    }
+    rounded = {name: None if value is None else round(value, 2) for name, value in values.items()}
+    return Measures(**rounded, bins=calibration(p, right))  # type: ignore[arg-type]
+
+
+def _percent(flags: Flags) -> float:
+    return 100 * float(flags.mean()) if len(flags) else 0.0
+
+
+def _area(p: Doubles, labels: Flags) -> float | None:
+    return 100 * roc_area(p, labels) if 0 < labels.sum() < len(labels) else None
+
+
+def squared_errors(answers: Sequence[FirstAnswer], fitted: Calibration | None, share: float) -> list[float]:
+    """The squared distance of each answer's probability from 0 or 1; without a calibration every answer has the ``share``
+    that is right elsewhere."""
+    p = [share if fitted is None else answer.probability(fitted) for answer in answers]
+    return [(value - answer.right) ** 2 for value, answer in zip(p, answers, strict=True)]
+
+
+def is_better(gain: Difference, fitted_before: bool) -> bool:
+    """Whether a gain lets something new take the place of what was there: any over plain weights, and a certain one over
+    what was fitted before."""
+    return gain.mean > 0 and (gain.p < CERTAIN or not fitted_before)

@@ -1,0 +1,138 @@
+"""Ask an index the questions that are fitted on, and keep what was read, so that an interrupted fit goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from oreqa.answering.answerer import PASSAGES_TOP_K, SENTENCES_TOP_K
+from oreqa.answering.combining import Combination, sentence_features, span_features
+from oreqa.answering.reading import fitted_pipeline
+from oreqa.core import UNITS, Hit, Unit
+from oreqa.datasets.questions import OpenQuestion
+from oreqa.evaluation.open_scores import has_answer
+from oreqa.files import resume_rows
+from oreqa.fitting.examples import PlacedExample, asked_apart
+from oreqa.fitting.measuring import FirstAnswer
+from oreqa.fitting.rows import FEATURES, RERANKER_FEATURES, Row, first_score, ranked_answers, reading_rows
+from oreqa.index.search import Index
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.fitted import Calibration
+from oreqa.models.graph.precision import used_precision
+from oreqa.models.reader.reader import Reader
+from oreqa.progress import Progress, show
+from oreqa.provenance import fingerprint
+
+RIGHT = 0.5
+"""The F1 from which an answer is right: at most its ends differ from an accepted one."""
+
+SENTENCE_FEATURES = ("sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "margin")
+
+READ_TOGETHER = 16
+"""Questions that are read and kept together: a few seconds' work."""
+
+SEARCHED_APART = 40
+"""Hits among which those are left out that would answer a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as it is asked: of the whole index, or without what answers the example ``apart``."""
+
+    question: OpenQuestion
+    example: PlacedExample
+    apart: bool = False
+
+
+def asked_questions(examples: Sequence[PlacedExample], apart: bool) -> list[Asked]:
+    """Each example as it is, and, if unanswerable ones are needed, each answerable one ``apart`` from its answers."""
+    asked = [Asked(example.question, example) for example in examples]
+    if apart:
+        answerable = [example for example in examples if example.golds]
+        asked += [Asked(q, e, True) for q, e in zip(asked_apart(answerable), answerable, strict=True)]
+    return asked
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The models that answer: a reader, or none to answer with sentences, and a re-ranker of its spans."""
+
+    reader: Reader | None
+    reranker: CrossEncoder | None
+    device: str
+
+    @property
+    def fingerprints(self) -> tuple[str, str]:
+        """Those of reader and re-ranker, "" for none."""
+        return (self.reader.fingerprint if self.reader else ""), (self.reranker.fingerprint if self.reranker else "")
+
+    @property
+    def unit(self) -> Unit:
+        """What is searched for it."""
+        return "passage" if self.reader else "sentence"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features of its confidence."""
+        if self.reader is None:
+            return SENTENCE_FEATURES
+        return FEATURES + RERANKER_FEATURES[self.reranker.folder.kind if self.reranker else None]
+
+    def fitted(self, index: Index) -> tuple[Combination, Calibration | None]:
+        """What an answerer with these models uses on the index."""
+        return fitted_pipeline(index.fitted, index.fingerprint, self.reader, self.reranker)
+
+    def rows(
+        self, index: Index, asked: Sequence[Asked], whole_documents: bool, file: Path, name: str, progress: Progress
+    ) -> list[Row]:
+        """What was read for each question, resumed from ``file`` if it was the same index, searched by the same weights."""
+        also = self.fitted(index)[0]
+
+        def read(begin: int, end: int) -> list[Row]:
+            part = asked[begin:end]
+            depth = PASSAGES_TOP_K if self.reader else SENTENCES_TOP_K
+            searched = max(depth, SEARCHED_APART) if any(a.apart for a in part) else depth
+            rankings = index.search([a.question.text for a in part], searched, mode="hybrid", unit=self.unit)
+            hits = [
+                [hit for hit in ranking if not (a.apart and a.example.leaves_out(hit, whole_documents))][:depth]
+                for a, ranking in zip(part, rankings, strict=True)
+            ]
+            questions = [a.question for a in part]
+            if self.reader is None:
+                return [_sentence_row(a.question, of_question) for a, of_question in zip(part, hits, strict=True)]
+            return reading_rows(self.reader, self.reranker, questions, hits, also)
+
+        decisive: list[Any] = [
+            [[asdict(a.question), sorted(a.example.passages), a.apart] for a in asked],
+            whole_documents,
+            index.content_fingerprint,
+            index.fingerprint,
+            {unit: dict(index.weights(unit)) for unit in UNITS},
+            self.fingerprints,
+            asdict(also),
+            used_precision(self.device, "encoder", "reader", "reranker"),
+        ]
+        with show(progress, name, len(asked)) as advance:
+            return resume_rows(file, fingerprint(decisive), len(asked), READ_TOGETHER, read, advance)
+
+    def first_answers(self, rows: Sequence[Row], weights: Combination) -> list[FirstAnswer]:
+        """The first answer to each question under these weights, judged, with the features of its confidence."""
+        if self.reader is None:
+            return [FirstAnswer(row["answerable"], row["right"], row["features"]) for row in rows]
+        answers = []
+        for row in rows:
+            ranked = ranked_answers(row, weights, self.reranker is not None)
+            hits = [Hit(score, None, None, 0, 0, parts) for score, parts in row["hits"]]  # type: ignore[arg-type]
+            features = span_features(ranked, 0, hits) if ranked else None
+            answers.append(FirstAnswer(row["answerable"], first_score(row, ranked, "f1") >= RIGHT, features))
+        return answers
+
+
+def _sentence_row(question: OpenQuestion, hits: Sequence[Hit]) -> Row:
+    if not hits:
+        return {"answerable": question.is_answerable, "right": False, "features": None}
+    rival = hits[1 if len(hits) > 1 else 0].score
+    right = question.is_answerable and has_answer(hits[0].sentence.text, question)
+    return {"answerable": question.is_answerable, "right": right, "features": sentence_features(hits[0], rival)}

@@ -1,0 +1,301 @@
+"""Fits for an index with tiny models: what is written, for whom it counts, and what an interruption leaves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import make_head, make_model
+
+import oreqa.fitting.reading
+from oreqa import Answerer, Document, Index, Reader, Settings, index_documents
+from oreqa.errors import InputError, ModelError
+from oreqa.fitting import FitReport, fit_index
+from oreqa.fitting.rows import reading_rows
+from oreqa.index.fitted import read_index_fitted
+from oreqa.index.generations import require_generation
+from oreqa.models.names import FITTED
+
+ANIMALS = ("fox", "dog", "cow", "hen", "pig")
+FOOD = ("bone", "corn", "hay", "milk")
+
+
+def document(number: int) -> Document:
+    text = f"{ANIMALS[number % 5]} {number} eats {FOOD[number % 4]}. it lives in house {number}."
+    return Document(f"d{number}", f"story {number}", text)
+
+
+def questions_about(number: int) -> list[dict[str, Any]]:
+    """Three questions, the first of which the tiny models often answer right: its answer is a quarter of its passage."""
+    name, food = f"{ANIMALS[number % 5]} {number}", FOOD[number % 4]
+    rows = (
+        (f"who eats {food} in story {number}", name),
+        (f"what is {number} in", f"house {number}"),
+        (f"{name} eats", food),
+    )
+    return [
+        {"id": f"{number}-{n}", "question": q, "answers": [a], "document": f"d{number}"} for n, (q, a) in enumerate(rows)
+    ]
+
+
+def write_list(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
+    """An index of forty documents by an encoder that nothing was fitted for."""
+    folder = tmp_path_factory.mktemp("fit") / "kb"
+    index_documents(folder, [document(number) for number in range(40)], Settings(str(tiny)))
+    return folder
+
+
+@pytest.fixture
+def kb(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "kb"))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_list(tmp_path / "questions.jsonl", [row for number in range(40) for row in questions_about(number)])
+
+
+def content(kb: Path) -> dict[str, Any]:
+    return read_index_fitted(require_generation(kb) / FITTED).row()
+
+
+def test_answers_get_probabilities_with_exactly_the_models_that_were_fitted(
+    kb: Path, data: Path, tiny_reader: Path, tmp_path: Path
+) -> None:
+    report = fit_index(kb, data=data, reader=tiny_reader)
+    assert report.fitted[-1] == "calibration"
+    assert (report.questions, report.unanswerable, report.missing, report.left_out) == (120, 0, 0, True)
+    assert report.fit_on + report.measured_on == 240
+    assert report.measured_on >= 80
+    assert report.before.brier is None
+    assert report.after.brier is not None
+    assert sum(row.share for row in report.after.bins) == pytest.approx(1)
+    other = make_head(tmp_path / "other", "reader", seed=8)
+    with Index.open(kb) as index:
+        answerer = Answerer(index, Reader(tiny_reader))
+        (answer, *_) = answerer.ask("who eats bone in story 4", threshold=0)
+        assert answer.confidence is not None
+        assert asdict(answerer.calibration) == content(kb)["pipelines"][0]["calibration"]  # type: ignore[call-overload]
+        assert Answerer(index, Reader(other)).calibration is None
+        assert Answerer(index).calibration is None
+        assert ("search" in report.fitted) == index.fitted.of_index
+    assert not (kb / "fitting").exists()
+
+
+@pytest.mark.slow
+def test_the_probabilities_that_are_fitted_are_those_that_answers_have(kb: Path, data: Path, tiny_reader: Path) -> None:
+    """The features of a fit are read from rows; an answerer computes them anew."""
+    rows: list[dict[str, Any]] = []
+
+    def watched(*arguments: Any) -> list[dict[str, Any]]:
+        new = reading_rows(*arguments)
+        rows.extend({"question": question.text, "row": row} for question, row in zip(arguments[2], new, strict=True))
+        return new
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(oreqa.fitting.reading, "reading_rows", watched)
+        fit_index(kb, data=data, reader=tiny_reader)
+    with Index.open(kb) as index:
+        answerer = Answerer(index, Reader(tiny_reader))
+        pipeline = oreqa.fitting.reading.Pipeline(answerer.reader, None, "cpu")
+        seen = {row["question"]: row["row"] for row in reversed(rows) if row["row"]["answerable"]}
+        for question in list(seen)[:5]:
+            hits = index.search(question, 5, unit="passage")
+            if [[hit.score, dict(hit.scores)] for hit in hits] != seen[question]["hits"]:
+                continue  # read by the weights before
+            (first,) = pipeline.first_answers([seen[question]], answerer.combination)
+            (answer, *_) = answerer.ask(question, threshold=0)
+            assert answerer.calibration
+            assert first.probability(answerer.calibration) == pytest.approx(answer.confidence, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_equal_seeds_give_equal_fits(kb: Path, data: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    again = Path(shutil.copytree(kb, tmp_path / "again"))
+    first, second = (fit_index(folder, data=data, reader=tiny_reader, questions=90) for folder in (kb, again))
+    assert first == second
+    assert content(kb) == content(again)
+    third = fit_index(Path(shutil.copytree(kb, tmp_path / "third")), data=data, reader=tiny_reader, questions=90, seed=1)
+    assert third.after != first.after
+
+
+class StoppedError(Exception):
+    """Stands for a kill."""
+
+
+def test_what_was_read_before_a_kill_is_not_read_again(
+    kb: Path, data: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Path(shutil.copytree(kb, tmp_path / "whole"))
+    calls: list[int] = []
+
+    def counting(stop_after: int) -> Callable[..., Any]:
+        def read(*arguments: Any) -> Any:
+            if len(calls) == stop_after:
+                raise StoppedError
+            calls.append(len(arguments[2]))
+            return reading_rows(*arguments)
+
+        return read
+
+    monkeypatch.setattr(oreqa.fitting.reading, "reading_rows", counting(999))
+    expected = fit_index(whole, data=data, reader=tiny_reader)
+    total = sum(calls)
+    calls.clear()
+    monkeypatch.setattr(oreqa.fitting.reading, "reading_rows", counting(5))
+    with pytest.raises(StoppedError):
+        fit_index(kb, data=data, reader=tiny_reader)
+    assert not (require_generation(kb) / FITTED).exists()
+    calls, before = [], sum(calls)
+    monkeypatch.setattr(oreqa.fitting.reading, "reading_rows", counting(999))
+    assert fit_index(kb, data=data, reader=tiny_reader) == expected
+    assert sum(calls) == total - before
+    assert content(kb) == content(whole)
+
+
+@pytest.mark.slow
+def test_a_fit_that_is_no_better_leaves_what_is_there(kb: Path, data: Path, tiny_reader: Path) -> None:
+    assert fit_index(kb, data=data, reader=tiny_reader).fitted
+    generation, before = require_generation(kb), content(kb)
+    report = fit_index(kb, data=data, reader=tiny_reader)
+    assert report.fitted == ()
+    assert report.before.brier is not None
+    assert (require_generation(kb), content(kb)) == (generation, before)
+
+
+def test_sentences_are_fitted_without_a_reader(kb: Path, data: Path) -> None:
+    report = fit_index(kb, data=data, reader=None)
+    assert "combination" not in report.fitted
+    assert report.after.right > 50
+    with Index.open(kb) as index:
+        assert index.fitted.calibration
+        (answer, *_) = Answerer(index).ask("who eats bone in story 4", threshold=0)
+        assert answer.confidence is not None
+        assert Answerer(index).ask("who eats bone in story 4")[0].text.startswith("pig 4")
+
+
+@pytest.mark.slow
+def test_two_readers_have_their_own_values(kb: Path, data: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    other = make_head(tmp_path / "other", "reader", seed=8)
+    fit_index(kb, data=data, reader=tiny_reader)
+    report = fit_index(kb, data=data, reader=other)
+    kept = content(kb)["pipelines"]
+    assert len(kept) == (1 if "search" in report.fitted else 2)
+    assert kept[-1]["reader"] == Reader(other).fingerprint
+
+
+@pytest.mark.slow
+def test_a_re_ranker_has_values_beside_those_of_its_reader(
+    kb: Path, data: Path, tiny_reader: Path, tiny_classifier: Path, tiny_reranker: Path
+) -> None:
+    fit_index(kb, data=data, reader=tiny_reader)
+    for model, feature in ((tiny_classifier, "reranking_logit"), (tiny_reranker, "reranking")):
+        report = fit_index(kb, data=data, reader=tiny_reader, span_reranker=model, questions=90)
+        assert report.reranker == str(model)
+        if report.fitted:
+            assert feature in content(kb)["pipelines"][-1]["calibration"]["weights"]
+    with pytest.raises(InputError, match="a re-ranker needs a reader"):
+        fit_index(kb, data=data, reader=None, span_reranker=tiny_reranker)
+
+
+def squad(path: Path, unanswerable: bool) -> Path:
+    articles = []
+    for number in range(40):
+        text = document(number).text
+        rows: list[dict[str, Any]] = [
+            {**row, "answers": [{"text": row["answers"][0], "answer_start": text.index(row["answers"][0])}]}
+            for row in questions_about(number)
+        ]
+        if unanswerable:
+            rows.append({"id": f"{number}-u", "question": f"when was {number} born", "answers": [], "is_impossible": True})
+        articles.append({"title": f"story_{number}", "paragraphs": [{"context": text, "qas": rows}]})
+    path.write_text(json.dumps({"version": "2.0", "data": articles}))
+    return path
+
+
+def pairs(path: Path) -> Path:
+    """Half of the pairs have spans, as generated ones do, the other half whole sentences."""
+    rows = []
+    for number in range(40):
+        text = document(number).text
+        for row in questions_about(number):
+            sentence = next(part for part in text.split(". ") if row["answers"][0] in part)
+            span = {"span": row["answers"][0]} if number % 2 else {}
+            rows.append({"question": row["question"], "answer": sentence.rstrip("."), "context": text, **span})
+    return write_list(path, rows)
+
+
+def of(report: FitReport) -> tuple[int, int, bool]:
+    return report.questions, report.unanswerable, report.left_out
+
+
+def test_every_form_of_data(kb: Path, tmp_path: Path) -> None:
+    assert of(fit_index(kb, data=squad(tmp_path / "a.json", False), reader=None)) == (120, 0, True)
+    assert of(fit_index(kb, data=squad(tmp_path / "b.json", True), reader=None)) == (120, 40, False)
+    assert of(fit_index(kb, data=pairs(tmp_path / "c.jsonl"), reader=None)) == (120, 0, True)
+    rows = [row for number in range(40) for row in questions_about(number)]
+    anywhere = [{"question": row["question"], "answers": row["answers"]} for row in rows]
+    assert of(fit_index(kb, data=write_list(tmp_path / "d.jsonl", anywhere), reader=None)) == (120, 0, True)
+    with pytest.raises(InputError, match=r"give questions with answers: a SQuAD file"):
+        fit_index(kb, data=tmp_path, reader=None)
+
+
+def test_questions_of_other_documents_are_not_used(kb: Path, tmp_path: Path) -> None:
+    rows = [row for number in range(40) for row in questions_about(number)]
+    more = [{"question": f"who is {n}", "answers": ["nobody at all"], "id": f"x{n}"} for n in range(7)]
+    report = fit_index(kb, data=write_list(tmp_path / "d.jsonl", [*rows, *more]), reader=None)
+    assert (report.questions, report.missing) == (120, 7)
+
+
+def test_too_few_questions_are_refused_in_one_line(kb: Path, data: Path, tmp_path: Path) -> None:
+    few = write_list(tmp_path / "few.jsonl", [row for number in range(10) for row in questions_about(number)])
+    with pytest.raises(
+        InputError, match=r"few\.jsonl: 30 questions have an answer that the index holds; at least 90 are needed"
+    ):
+        fit_index(kb, data=few, reader=None)
+    with pytest.raises(InputError, match="50 questions have an answer"):
+        fit_index(kb, data=data, reader=None, questions=50)
+    same = [{"question": "eats", "answers": ["eats"], "id": str(n), "document": f"d{n % 40}"} for n in range(120)]
+    with pytest.raises(
+        InputError, match=r"answers to fit on are right; at least 10 right and as many wrong ones are needed"
+    ):
+        fit_index(
+            kb, data=write_list(tmp_path / "wrong.jsonl", [{**row, "answers": ["house"]} for row in same]), reader=None
+        )
+    assert not (kb / "fitting").exists()
+    assert content(kb)["pipelines"] == []
+
+
+def test_a_wrong_model_is_refused_before_any_work(kb: Path, data: Path, tiny: Path) -> None:
+    with pytest.raises(ModelError, match="not a reader"):
+        fit_index(kb, data=data, reader=tiny)
+    with pytest.raises(InputError, match="questions is 0"):
+        fit_index(kb, data=data, questions=0)
+
+
+@pytest.mark.slow
+def test_inner_products_of_another_scale_are_fitted_as_cosines_are(tmp_path: Path, data: Path) -> None:
+    """An encoder that does not normalise: plain weights divide by the norms, and the fit is on the scale of the others."""
+    model = make_model(tmp_path / "long", normalise=False, seed=2)
+    folder = tmp_path / "kb"
+    index_documents(folder, [document(number) for number in range(40)], Settings(str(model)))
+    with Index.open(folder) as index:
+        norms = index.snapshot().square_norms
+        assert norms["passage"] > 2
+        assert index.weights()["passage_cosine"] == pytest.approx(1 / norms["passage"])
+        assert index.weights()["passage_bm25"] == 0.03
+        totals = [hit.score for hit in index.search("fox 5 eats", k=5)]
+        assert max(totals) < 10
+    report = fit_index(folder, data=data, reader=None)
+    assert report.after.mrr >= report.before.mrr
