@@ -132,7 +132,7 @@ def language_head(weights: Weights, path: Path, config: dict[str, Any]) -> tuple
     try:
         norm = weights[f"{transform}.LayerNorm.weight"], weights[f"{transform}.LayerNorm.bias"]
         output_bias = weights["cls.predictions.bias"]
-        vocabulary, width = weights["bert.embeddings.word_embeddings.weight"].shape
+        vocabulary, width = weights[f"{encoder_prefix(config)}embeddings.word_embeddings.weight"].shape
     except KeyError as error:
         raise ModelError(f"{path}: its weights lack {error.args[0]}: they belong to another kind of model") from None
     sound = dense[0].shape == (width, width) and {part.shape for part in norm} == {(width,)}

@@ -140,7 +140,7 @@ class GeneratorInputs(WindowInputs):
     def ending(self, path: Path) -> Ending:
         """Return how questions end; they hold no special or unused token. ``path`` is the model's folder."""
         vocabulary = self.tokenizer.get_vocab()
-        special = [i for token, i in vocabulary.items() if len(token) > 2 and token[0] == "[" and token[-1] == "]"]
+        special = [i for token, i in vocabulary.items() if len(token) > 2 and token[0] + token[-1] in ("[]", "<>")]
         return Ending(self.end, self.question_tokens, np.array([i for i in special if i != self.end]), path)
 
     def text(self, ids: Sequence[int], answer: MarkedAnswer) -> str:

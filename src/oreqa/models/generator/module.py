@@ -1,10 +1,10 @@
 """Question generators in torch: our own, which is trained here and runs on a GPU, and a BART or T5, which runs on either.
 
-Ours is one BERT with UniLM's prefix mask (Dong et al. 2019), and BERT's language model head.
+Ours is one BERT or MPNet with UniLM's prefix mask (Dong et al. 2019), and BERT's language model head.
 
 The prefix (context and answer) sees all of itself, the question sees the prefix and what stands before it in the question.
 One stack of layers both reads and writes, so that nothing but the head is new; the output embeddings are the input's. The
-tensor names are those of transformers' BertLMHeadModel, which can load the folder.
+tensor names of a BERT are those of transformers' BertLMHeadModel, which can load the folder.
 """
 
 from __future__ import annotations
@@ -17,12 +17,21 @@ import numpy as np
 import torch
 import transformers
 from torch import Tensor, nn
-from transformers import BertConfig, BertLMHeadModel, DynamicCache, EncoderDecoderCache
+from transformers import (
+    BertConfig,
+    BertLMHeadModel,
+    DynamicCache,
+    EncoderDecoderCache,
+    MPNetConfig,
+    PreTrainedConfig,
+)
+from transformers.models.bert.modeling_bert import BertPredictionHeadTransform
 
 from oreqa.arrays import Floats
 from oreqa.errors import ModelError, describe
 from oreqa.models.generator.inputs import GeneratorFolder
 from oreqa.models.generator.seq2seq import ARCHITECTURES, Seq2SeqFolder
+from oreqa.models.graph.module import HeadedModel
 from oreqa.models.graph.torch import load_module, torch_precision
 from oreqa.models.names import read_config
 from oreqa.models.weights import language_head, load_weights
@@ -59,7 +68,35 @@ class BertGenerator(BertLMHeadModel):  # type: ignore[misc]
         return logits
 
 
-def start_head(model: BertGenerator) -> None:
+class MPNetGenerator(HeadedModel):
+    """The same with an MPNet, which keeps no keys and values, and with the head that BERT has."""
+
+    def __init__(self, config: MPNetConfig) -> None:
+        super().__init__(config)
+        self.cls = nn.Module()
+        self.cls.predictions = nn.Module()
+        self.cls.predictions.transform = BertPredictionHeadTransform(config)
+        self.cls.predictions.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        self.post_init()
+
+    def forward(
+        self, input_ids: Tensor, prefixes: Tensor, lengths: Tensor, token_type_ids: Tensor, predicts: Tensor
+    ) -> Tensor:
+        """As ``BertGenerator.forward``; the token types are not used."""
+        visible = (prefix_mask(prefixes, lengths, input_ids.shape[1])[:, 0] == 0).long()
+        hidden = self.backbone(input_ids, attention_mask=visible).last_hidden_state[predicts]
+        head, words = self.cls.predictions, self.backbone.get_input_embeddings().weight
+        return nn.functional.linear(head.transform(hidden), words, head.bias)
+
+
+def new_generator(config: PreTrainedConfig) -> BertGenerator | MPNetGenerator:
+    """A random generator of the architecture of ``config``. Raises ModelError for one that none is built for."""
+    if config.model_type not in ("bert", "mpnet"):
+        raise ModelError(f"a question generator is a BERT or an MPNet, not a {config.model_type}: begin with another model")
+    return BertGenerator(config) if config.model_type == "bert" else MPNetGenerator(config)
+
+
+def start_head(model: BertGenerator | MPNetGenerator) -> None:
     """Initialise the head that an encoder lacks: its layer is the identity, before GELU and layer norm."""
     dense = model.cls.predictions.transform.dense
     with torch.no_grad():
@@ -107,6 +144,34 @@ class TorchDecoder:
                 ids, mask.expand(-1, 1, ids.shape[1], -1), types, positions, past_key_values=self._cache, use_cache=True
             ).last_hidden_state
             logits = self._module.cls(hidden[torch.arange(len(ids), device=self._device), last])
+        return np.asarray(logits.float().cpu())
+
+
+class WholeDecoder:
+    """A batch of prefixes of a model that keeps no keys and values: every step reads all tokens again; see ``Decoder``."""
+
+    def __init__(self, module: MPNetGenerator, device: str) -> None:
+        self._module, self._device = module, device
+        self._rows: list[tuple[int, list[int]]] = []
+
+    def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
+        """As ``Decoder.start``."""
+        self._rows = [(len(prefix), list(prefix)) for prefix in prefixes]
+        return self._run()
+
+    def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
+        """As ``Decoder.step``."""
+        chosen = [self._rows[row] for row in rows]
+        self._rows = [(size, [*ids, token]) for (size, ids), token in zip(chosen, tokens, strict=True)]
+        return self._run()
+
+    def _run(self) -> Floats:
+        rows = [torch.tensor(ids) for _, ids in self._rows]
+        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(self._device)
+        sizes, lengths = torch.tensor([(size, len(row)) for size, row in self._rows], device=self._device).T
+        last = torch.arange(ids.shape[1], device=self._device) == lengths[:, None] - 1
+        with torch.inference_mode():
+            logits = self._module(ids, sizes, lengths, torch.zeros_like(ids), last)
         return np.asarray(logits.float().cpu())
 
 
@@ -162,10 +227,10 @@ class TorchDecoders:
 
     width = 1
 
-    def __init__(self, module: Any, device: str, kind: type[TorchDecoder | Seq2SeqDecoder] = TorchDecoder) -> None:
+    def __init__(self, module: Any, device: str, kind: type[TorchDecoder | WholeDecoder | Seq2SeqDecoder]) -> None:
         self.module, self._device, self._kind = module, device, kind
 
-    def decoder(self) -> TorchDecoder | Seq2SeqDecoder:
+    def decoder(self) -> TorchDecoder | WholeDecoder | Seq2SeqDecoder:
         """Return a new decoder."""
         return self._kind(self.module, self._device)
 
@@ -177,7 +242,8 @@ def open_session(folder: GeneratorFolder, precision: str | None, device: str = "
         return TorchDecoders(module.to(device, torch_precision(device, precision)).eval(), device, Seq2SeqDecoder)
     weights = load_weights(folder.path)
     language_head(weights, folder.path, folder.config)  # says what is missing
-    return TorchDecoders(load_module(BertGenerator, folder, weights, device, precision), device)
+    module = load_module(new_generator, folder, weights, device, precision)
+    return TorchDecoders(module, device, TorchDecoder if isinstance(module, BertGenerator) else WholeDecoder)
 
 
 def load_seq2seq(path: Path, **settings: Any) -> Any:

@@ -12,7 +12,14 @@ from torch import Tensor
 from oreqa.errors import InputError
 from oreqa.losses.generation import token_loss
 from oreqa.models.generator.inputs import GeneratorInputs
-from oreqa.models.generator.module import BertGenerator, first_tokens, load_seq2seq, start_head
+from oreqa.models.generator.module import (
+    BertGenerator,
+    MPNetGenerator,
+    first_tokens,
+    load_seq2seq,
+    new_generator,
+    start_head,
+)
 from oreqa.models.generator.seq2seq import Seq2SeqInputs, is_seq2seq, read_seq2seq_folder
 from oreqa.models.names import find_model, find_tokenizer, read_config
 from oreqa.models.weights import load_weights
@@ -85,19 +92,19 @@ def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_
 
 
 def _loss(smoothing: float) -> BatchLoss:
-    def loss(module: BertGenerator, batch: TensorBatch) -> Tensor:
+    def loss(module: BertGenerator | MPNetGenerator, batch: TensorBatch) -> Tensor:
         targets = batch.pop("targets")
         return token_loss(module(**batch), targets, smoothing)
 
     return loss
 
 
-def _start(recipe: GeneratorRecipe, backbone: Path, settings: dict[str, Any]) -> BertGenerator:
+def _start(recipe: GeneratorRecipe, backbone: Path, settings: dict[str, Any]) -> BertGenerator | MPNetGenerator:
     """The backbone with its language model head, or with a new one if it has none."""
     check_positions(backbone, max_tokens=recipe.max_tokens, question_tokens=recipe.question_tokens)
     has_head = "cls.predictions.transform.dense.weight" in load_weights(backbone)
     model = start_headed(
-        BertGenerator,
+        new_generator,
         backbone,
         dropout=recipe.dropout,
         head=has_head,
