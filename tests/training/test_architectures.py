@@ -18,17 +18,22 @@ from architectures import CONFIGS, PREFIXED, SEGMENTED, make_transformer  # noqa
 from safetensors.numpy import load_file  # noqa: E402
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
-from oreqa.errors import InputError  # noqa: E402
+from oreqa.errors import InputError, ModelError  # noqa: E402
 from oreqa.files import write_jsonl  # noqa: E402
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
 from oreqa.models.extractor.extractor import Extractor  # noqa: E402
+from oreqa.models.generator.generator import QuestionGenerator  # noqa: E402
+from oreqa.models.generator.inputs import MarkedAnswer  # noqa: E402
+from oreqa.models.generator.module import open_session as open_generator  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
 from oreqa.training.backbone import dropout_rates, embeddings_of, layers_of, start_headed  # noqa: E402
 from oreqa.training.cross_encoder.recipe import ClassifierRecipe  # noqa: E402
 from oreqa.training.cross_encoder.train import train_classifier  # noqa: E402
 from oreqa.training.extractor.recipe import ExtractorRecipe  # noqa: E402
 from oreqa.training.extractor.train import train_extractor  # noqa: E402
+from oreqa.training.generator.recipe import GeneratorRecipe  # noqa: E402
+from oreqa.training.generator.train import train_generator  # noqa: E402
 from oreqa.training.reader.train import train_reader  # noqa: E402
 from oreqa.training.retriever.train import train_retriever  # noqa: E402
 
@@ -50,6 +55,15 @@ def _backbone(folder: Path, model_type: str) -> Path:
     names = ["input_ids", "token_type_ids", "attention_mask"] if model_type in SEGMENTED else ["input_ids", "attention_mask"]
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": names, "model_max_length": 80, **special}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
+    rows = [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (path, kind) in enumerate(kinds.items())]  # fmt: skip
+    (folder / "modules.json").write_text(json.dumps(rows))
+    (folder / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    prompts = {"prompts": {"query": "q: ", "document": "d: "}, "similarity_fn_name": "cosine"}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
     return folder
 
 
@@ -87,7 +101,10 @@ def test_a_retriever(backbone: Path, squad_file: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(before, after)
     encoder, theirs = Encoder(tmp_path, precision="f32"), SentenceTransformer(str(tmp_path), device="cpu")
     texts = ["who jumps over dog 3", "where sleeps fox 11, and which dog jumps over it"]
-    np.testing.assert_allclose(encoder.encode(texts), theirs.encode(texts), atol=1e-4)
+    np.testing.assert_allclose(encoder.encode(texts), theirs.encode_query(texts), atol=1e-4)
+    passages = np.stack([rows[0] for rows in encoder.encode_passages([("", text, []) for text in texts])])
+    np.testing.assert_allclose(passages, theirs.encode_document(texts), atol=1e-4)
+    assert theirs.prompts == {"query": "q: ", "document": "d: "}
 
 
 def test_a_classifier(backbone: Path, squad_file: Path, tmp_path: Path) -> None:
@@ -97,7 +114,7 @@ def test_a_classifier(backbone: Path, squad_file: Path, tmp_path: Path) -> None:
     candidates = [Candidate(text, text) for text in texts]
     pairs = [Pair(f"who is {n}", candidates[n], negatives=(candidates[n - 1],)) for n in range(12)]
     write_jsonl(tmp_path / "pairs.jsonl", map(pair_row, pairs))
-    settings = {"kind": "classifier", "backbone": str(backbone), "data": [str(tmp_path / "pairs.jsonl")], "epochs": 4}
+    settings = {"kind": "classifier", "backbone": str(backbone), "data": [str(tmp_path / "pairs.jsonl")], "epochs": 10}
     recipe = ClassifierRecipe.model_validate({**settings, "max_tokens": 48, "dropout": 0.0, "optimiser": OPTIMISER})
     record = train_classifier(recipe, tmp_path / "m")
     assert record["losses"][-1][1] < record["losses"][0][1]
@@ -108,7 +125,7 @@ def test_a_classifier(backbone: Path, squad_file: Path, tmp_path: Path) -> None:
 
 
 def test_an_extractor(backbone: Path, squad_file: Path, tmp_path: Path) -> None:
-    settings = {"kind": "extractor", "backbone": str(backbone), "data": [{"file": str(squad_file), "epochs": 3}]}
+    settings = {"kind": "extractor", "backbone": str(backbone), "data": [{"file": str(squad_file), "epochs": 12}]}
     recipe = ExtractorRecipe.model_validate({**settings, "max_tokens": 48, "overlap": 8, "optimiser": OPTIMISER})
     record = train_extractor(recipe, tmp_path)
     assert record["losses"][-1][1] < record["losses"][0][1]
@@ -169,3 +186,37 @@ def test_companions_learn_beside_any_architecture(table: str, squad_file: Path, 
     folder = _backbone(tmp_path / "b", "mpnet")
     settings = {"alignment": {}, "variational": {"kind": "cross"}}[table]
     assert train_retriever(retriever_recipe(squad_file, folder, **{table: settings}), tmp_path / "m")["steps"]
+
+
+def test_a_generator_on_mpnet(squad_file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    make_transformer(folder, "mpnet", vocab_size=120)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    vocabulary.update({f"[unused{n}]": len(vocabulary) + n for n in range(3)})
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    data = [{"file": str(squad_file), "style": "story", "epochs": 4}]
+    settings = {"kind": "generator", "backbone": str(folder), "data": data, "max_tokens": 40, "question_tokens": 20}
+    recipe = GeneratorRecipe.model_validate({**settings, "optimiser": OPTIMISER})
+    record = train_generator(recipe, tmp_path / "m")
+    assert record["losses"][-1][1] < record["losses"][0][1]
+    generator = QuestionGenerator(tmp_path / "m", precision="f32")
+    answers = [MarkedAnswer("", text, 0, 5) for text in ("fox 3 jumps", "dog 4 sleeps in house 11 and eats bones", "fox 5")]
+    prefixes = [prefix for prefix in generator.inputs.prefixes(answers, ["story"] * 3) if prefix]
+    decoders = generator.session.decoder(), open_generator(generator.folder, None, "cpu").decoder()
+    first, second = (decoder.start(prefixes) for decoder in decoders)
+    np.testing.assert_allclose(first, second, atol=1e-4)
+    for rows, tokens in (([2, 0, 1, 1], [7, 9, 20, 11]), ([3, 0], [8, 30]), ([1, 1, 0], [12, 5, 9])):
+        first, second = (decoder.step(rows, tokens) for decoder in decoders)
+        np.testing.assert_allclose(first, second, atol=1e-4)
+    (question, *_), *_ = generator.generate(answers, "story")
+    assert question.text
+    assert not any(mark in question.text for mark in ("[unused", "<s>", "</s>", "<unk>"))
+
+
+def test_a_generator_on_another_architecture_is_refused(squad_file: Path, tmp_path: Path) -> None:
+    data = [{"file": str(squad_file), "style": "story"}]
+    settings = {"kind": "generator", "backbone": str(_backbone(tmp_path / "b", "electra")), "data": data, "max_tokens": 40}
+    recipe = GeneratorRecipe.model_validate({**settings, "question_tokens": 20, "optimiser": OPTIMISER})
+    with pytest.raises(ModelError, match="a question generator is a BERT or an MPNet, not a electra: begin with another"):
+        train_generator(recipe, tmp_path / "m")

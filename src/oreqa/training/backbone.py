@@ -111,6 +111,14 @@ NEW_LAYERS = 2
 """Layers of a new encoder (Wang et al. 2021, section 4.4)."""
 
 
+def trainable_encoder(path: Path) -> EncoderFolder:
+    """The settings of an encoder's folder. Raises InputError for one of static embeddings."""
+    folder = read_encoder_folder(path)
+    if folder.static:
+        raise InputError(f"{path}: its embeddings are static, with no layers to train; name a transformer to begin with")
+    return folder
+
+
 def start_encoder(
     backbone: Path, settings: dict[str, Any], dropout: float | None, encoder: NewEncoder | None = None
 ) -> DualEncoder:
@@ -124,7 +132,7 @@ def start_encoder(
     Raises ModelError if the backbone has two encoders, and one is asked for or their shapes differ, or if its projection of
     that width is no single linear layer.
     """
-    passages = read_encoder_folder(backbone)
+    passages = trainable_encoder(backbone)
     questions = passages.questions or passages
     config = _config(passages, encoder)
     config.oreqa = settings

@@ -83,8 +83,8 @@ class MPNetGenerator(HeadedModel):
         self, input_ids: Tensor, prefixes: Tensor, lengths: Tensor, token_type_ids: Tensor, predicts: Tensor
     ) -> Tensor:
         """As ``BertGenerator.forward``; the token types are not used."""
-        visible = (prefix_mask(prefixes, lengths, input_ids.shape[1])[:, 0] == 0).long()
-        hidden = self.backbone(input_ids, attention_mask=visible).last_hidden_state[predicts]
+        mask = prefix_mask(prefixes, lengths, input_ids.shape[1])
+        hidden = self.backbone(input_ids, attention_mask=mask).last_hidden_state[predicts]
         head, words = self.cls.predictions, self.backbone.get_input_embeddings().weight
         return nn.functional.linear(head.transform(hidden), words, head.bias)
 

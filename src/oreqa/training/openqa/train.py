@@ -18,7 +18,7 @@ from oreqa.datasets.questions import OpenQuestion
 from oreqa.errors import InputError, ModelError
 from oreqa.index.scoring import best_sentences
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
+from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.module import DualEncoder
 from oreqa.models.fitted import write_fitted
 from oreqa.models.graph.torch import TorchSession
@@ -28,7 +28,7 @@ from oreqa.models.reader.module import ReaderModel
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import match_pattern, normalize_answer
-from oreqa.training.backbone import check_positions, embeddings_of, start_encoder, start_headed
+from oreqa.training.backbone import check_positions, embeddings_of, start_encoder, start_headed, trainable_encoder
 from oreqa.training.distributed import in_turn
 from oreqa.training.loop import EarlyStopping
 from oreqa.training.losses import OPENQA_LOSSES
@@ -53,7 +53,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     """
     torch.manual_seed(recipe.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    folder, reader_path = read_encoder_folder(find_model(recipe.retriever)), find_model(recipe.reader)
+    folder, reader_path = trainable_encoder(find_model(recipe.retriever)), find_model(recipe.reader)
     check_positions(reader_path, max_tokens=recipe.max_tokens)
     encoder = start_question_encoder(folder, recipe.dropout, freeze_embeddings=recipe.freeze_embeddings)
     model = OpenQAModel(encoder, start_reader(recipe, reader_path))

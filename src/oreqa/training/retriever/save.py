@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from safetensors.torch import save_file
 from torch import nn
 from transformers import PreTrainedConfig
 
 from oreqa.files import write_json
-from oreqa.models.encoder.folder import PASSAGE_ROUTE, QUESTION_ROUTE, ROUTER, EncoderFolder
+from oreqa.models.encoder.folder import PASSAGE_ROUTE, QUESTION_ROUTE, ROUTER, SENTENCE_SETTINGS, EncoderFolder
 from oreqa.models.encoder.module import DualEncoder, RecurrentModel, Tower
 from oreqa.models.fitted import encoder_fitted, write_fitted
 from oreqa.models.graph.cache import cached_fingerprint
@@ -22,8 +23,8 @@ def save_encoder(
 ) -> None:
     """Write a trained dual encoder as a sentence-transformers folder.
 
-    The tokenizers are those of ``origin``, and the fitted weights of the retrieval scores unless its layers were replaced by
-    ``new_layers``.
+    The tokenizers and prompts are those of ``origin``, and the fitted weights of the retrieval scores unless its layers were
+    replaced by ``new_layers``.
     """
     out.mkdir(parents=True, exist_ok=True)
     if model.questions is None:
@@ -44,8 +45,11 @@ def save_encoder(
         rows = [("", f"{_MODULES}.Router")]
     if model.normalise:
         rows.append((f"{len(rows)}_Normalize", f"{_MODULES}.Normalize"))
-    else:
-        write_json(out / "config_sentence_transformers.json", {"similarity_fn_name": "dot"})
+    beside: dict[str, Any] = {} if model.normalise else {"similarity_fn_name": "dot"}
+    if origin.prompts:
+        beside["prompts"] = {QUESTION_ROUTE: origin.prompts.question, PASSAGE_ROUTE: origin.prompts.passage}
+    if beside:
+        write_json(out / SENTENCE_SETTINGS, beside)
     write_json(
         out / "modules.json",
         [{"idx": i, "name": str(i), "path": name, "type": kind} for i, (name, kind) in enumerate(rows)],
@@ -88,7 +92,8 @@ def _save_tower(
         folder = _new_folder(out, names, f"{prefix}1_Pooling", f"{_MODULES}.Pooling")
         modes = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
         chosen = {mode: name == pooling for name, mode in modes.items()}
-        write_json(folder / "config.json", {"word_embedding_dimension": config.hidden_size, **chosen})
+        prompt = {} if origin.pool_prompt else {"include_prompt": False}
+        write_json(folder / "config.json", {"word_embedding_dimension": config.hidden_size, **chosen, **prompt})
     else:
         kind = "oreqa.models.encoder.module.AttentionPooling"
         tower.attention.save(str(_new_folder(out, names, f"{prefix}1_AttentionPooling", kind)))

@@ -14,11 +14,11 @@ from torch import nn
 from oreqa.datasets.load import load_task, load_training_pairs
 from oreqa.datasets.pairs import passage_pairs
 from oreqa.errors import InputError
-from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
+from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder
 from oreqa.models.names import find_model
 from oreqa.progress import Progress, no_progress, show
-from oreqa.training.backbone import check_positions, layers_of, start_encoder
+from oreqa.training.backbone import check_positions, layers_of, start_encoder, trainable_encoder
 from oreqa.training.batches import in_a_row
 from oreqa.training.loop import EarlyStopping
 from oreqa.training.lora import add_lora, save_difference
@@ -44,7 +44,7 @@ def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_
     Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be learned from.
     """
     torch.manual_seed(recipe.seed)
-    backbone = read_encoder_folder(find_model(recipe.backbone))
+    backbone = trainable_encoder(find_model(recipe.backbone))
     check_positions(backbone.transformer, max_tokens=recipe.max_tokens)
     folder = _with_recipe_settings(backbone, recipe)
     if recipe.lora is not None:
