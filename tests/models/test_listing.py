@@ -9,6 +9,7 @@ from tiny_models import make_fitted
 
 from oreqa.models.listing import describe_model, list_models
 from oreqa.models.names import find_model, model_fingerprint
+from oreqa.models.pack.packing import pack_model
 from oreqa.models.stored import get_model
 
 
@@ -41,3 +42,18 @@ def test_a_model_that_cannot_be_loaded_is_described_but_not_listed(hub: Hub, tin
     assert "relative position embeddings are not supported" in describe_model("org/odd", "hub", folder).problem
     assert find_model("org/odd") == folder
     assert "org/odd" not in {model.name for model in list_models()}
+
+
+def test_a_base_that_is_not_here_is_named_and_not_downloaded(
+    hub: Hub, tiny: Path, tiny_reader: Path, tmp_path: Path
+) -> None:
+    hub.add("org/tiny-bert", tiny)
+    get_model("org/tiny-bert")
+    pack_model(tiny_reader, "reader", "org/tiny-bert", tmp_path / "packed", "CC0")
+    assert describe_model("packed", "hub", tmp_path / "packed").problem == ""
+    shutil.rmtree(tmp_path / "hub")
+    hub.requests.clear()
+    reader = describe_model("packed", "hub", tmp_path / "packed")
+    assert (reader.kind, reader.licence, reader.bytes > 0) == ("reader", "CC0", True)
+    assert reader.problem == "its base is not here: oreqa models get org/tiny-bert"
+    assert hub.requests == []

@@ -61,7 +61,7 @@ def models_here(context: typer.Context, as_json: Option.as_json = False) -> None
         table.add_row(*map(visible, cells))
     Console().print(table)
     for model in listed:
-        say(f"{model.name}: {model.path}")
+        say(f"{model.name}: {model.path}{model.problem and f' ({model.problem})'}")
 
 
 def _described(model: ModelInfo) -> str:

@@ -27,7 +27,6 @@ from oreqa.models.names import (
     RERANKER,
     ModelFolder,
     check_kind,
-    difference_base,
     find_model,
     read_config,
 )
@@ -53,7 +52,7 @@ _LICENCE = re.compile(r"^license:\s*[\"']?([\w.-]+)", re.MULTILINE)
 class ModelInfo:
     """A model on this machine.
 
-    ``architecture`` is its config.json's ``model_type``, or its base's, ``bytes`` the size of its files. ``fitted_with`` is
+    ``architecture`` is its config.json's ``model_type``, ``bytes`` the size of its files. ``fitted_with`` is
     the encoder with whose search its weights and calibration were fitted: its name if it lies here, else its fingerprint;
     empty without them. ``problem`` says why it cannot be loaded; it is empty if it can.
     """
@@ -70,10 +69,11 @@ class ModelInfo:
 
 
 def list_models() -> list[ModelInfo]:
-    """Return the models that lie here and can be loaded: packaged ones, those of the store, and those in the hub's cache."""
+    """Return the models that lie here: packaged ones, and of the store and the hub's cache those that can be loaded."""
     described = [describe_model(*place) for place in _places()]
-    models = [model for model in described if not model.problem]
-    encoders = {cached_fingerprint(model.path): model.name for model in models if model.kind == ENCODER}
+    models = [model for model in described if model.place == "pack" or not model.problem]
+    usable_encoders = [model for model in models if model.kind == ENCODER and not model.problem]
+    encoders = {cached_fingerprint(model.path): model.name for model in usable_encoders}
     return [replace(model, fitted_with=encoders.get(model.fitted_with, model.fitted_with)) for model in models]
 
 
@@ -94,10 +94,11 @@ def describe_model(name: str, place: Location, path: Path) -> ModelInfo:
     kind, architecture, licence, fitted_with, problem = ENCODER, "", "", "", ""
     try:
         config = read_config(path) if (path / "config.json").is_file() else {}
-        base = difference_base(path)
-        architecture = str((read_config(base) if base else config).get("model_type", ""))
-        licence = (config.get("oreqa") or {}).get("licence") or _licence(path)
-        kind = _kind(path)
+        settings = config.get("oreqa") or {}
+        kind, architecture = _kind(path), str(config.get("model_type", ""))
+        licence = settings.get("licence") or _licence(path)
+        for base in {settings.get("difference_from"), settings.get("base")} - {None}:
+            _need_here(str(base))
         _READ[kind](path)
         if place == "hub":
             _check_architecture(path, config, kind)
@@ -116,6 +117,14 @@ def _kind(path: Path) -> str:
         return check_kind(path, read_config(path), *_READ)
     except ModelError:
         return ENCODER
+
+
+def _need_here(base: str) -> None:
+    """Raise ModelError unless the model from which another's difference is stored lies here, or which has its tokenizer."""
+    try:
+        find_model(base, download=False)
+    except ModelError:
+        raise ModelError(f"its base is not here: oreqa models get {base}") from None
 
 
 def _check_architecture(path: Path, config: Mapping[str, Any], kind: str) -> None:
