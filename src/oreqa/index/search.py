@@ -293,7 +293,8 @@ class Index:
         choice(mode, MODES, "mode")
         choice(unit, UNITS, "unit")
         every = {**snapshot.fitted.fusion, **(self._weights or {})}
-        return mode_weights(every.get(unit) or plain_weights(self._scores, snapshot), mode, self._scores)
+        with snapshot.reading():
+            return mode_weights(every.get(unit) or plain_weights(self._scores, snapshot), mode, self._scores)
 
     def _questions(self, snapshot: Snapshot, texts: Sequence[str]) -> Questions:
         return Questions(texts, snapshot, lambda texts: self._encoder_of(snapshot).encode(texts))
