@@ -170,7 +170,7 @@ def _word_numbers(text: str, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _without_blanks(text: str, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
     """The tokens' characters without the blanks before them, which some tokenizers take as part of a word."""
-    for start_end in offsets:
-        while start_end[0] < start_end[1] and text[start_end[0]].isspace():
-            start_end[0] += 1
+    for i, (start, end) in enumerate(offsets.tolist()):
+        if text[start : start + 1].isspace():
+            offsets[i, 0] = end - len(text[start:end].lstrip())
     return offsets
