@@ -56,7 +56,5 @@ def _position_bias(tensors: Constants, inputs: Mapping[str, Any], options: Optio
     else:
         apart = op.unsqueeze(distances(inputs), ints(0))
     places = op.add(apart, scalar(longest - 1))
-    bias = op.gather(
-        op.constant(np.ascontiguousarray(by_distance)), places, scalar(1)
-    )  # [heads, batch or 1, tokens, all tokens]
-    return op.transpose(bias, ints(1, 0, 2, 3))
+    by_head = op.gather(op.constant(np.ascontiguousarray(by_distance)), places, scalar(1))
+    return op.transpose(by_head, ints(1, 0, 2, 3))
