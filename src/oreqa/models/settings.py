@@ -8,6 +8,32 @@ from typing import Any
 
 from oreqa.errors import ModelError
 
+RECURRENT = "oreqa_recurrent"
+"""The model type of recurrent encoders (``models.encoder.module``), in their config.json."""
+
+MODEL2VEC = "model2vec"
+"""The model type of model2vec's folders, in their config.json."""
+
+PREFIXES = {
+    "bert": "bert.",
+    "dpr": "bert.",
+    RECURRENT: "bert.",
+    "roberta": "roberta.",
+    "xlm-roberta": "roberta.",
+    "camembert": "roberta.",
+    "distilbert": "distilbert.",
+    "mpnet": "mpnet.",
+    "electra": "electra.",
+    "modernbert": "model.",
+}
+"""Architectures (``model_type`` in config.json) to the prefix of the encoder's tensors in a model with a head."""
+
+_WITHOUT_PREFIX = (None, MODEL2VEC, "bart", "t5")
+"""Other values of ``model_type`` whose weights are read."""
+
+GRAPHS = ("openvino/openvino_model.xml", "onnx/model.onnx", "model.onnx")
+"""Where a model's folder may have its graph, as OpenVINO's or as ONNX."""
+
 MIN_TOKENS = 8
 """Smallest plausible maximum length, in tokens; a folder with a smaller one is damaged."""
 
@@ -20,7 +46,9 @@ _OTHER_SETTINGS = {
 }  # fmt: skip
 """What architectures call settings of BERT's, and BERT's names."""
 
-_AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet")
+_AFTER_PADDING = (
+    "roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "roberta-prelayernorm", "data2vec-text", "longformer",
+)  # fmt: skip
 """Architectures whose positions begin behind the padding's id: of 514 rows 512 are for tokens."""
 
 
@@ -30,6 +58,11 @@ def whole_number(settings: Mapping[str, Any], name: str, path: Path, default: in
     if type(value) is not int or value < minimum:
         raise ModelError(f"{path}: its setting {name} is {value!r}; it must be a whole number of at least {minimum}")
     return value
+
+
+def encoder_prefix(config: Mapping[str, Any]) -> str:
+    """The prefix of an encoder's tensors in ``load_weights``: that of transformers' classes with a head, else none."""
+    return PREFIXES.get(config.get("model_type") or "", "")
 
 
 def uniform_settings(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,9 +76,37 @@ def hidden_size(config: Mapping[str, Any], path: Path) -> int:
     return whole_number(uniform_settings(config), "hidden_size", path, minimum=1)
 
 
+def first_position(config: Mapping[str, Any], path: Path) -> int:
+    """The position of an input's first token."""
+    return whole_number(config, "pad_token_id", path, 1) + 1 if config.get("model_type") in _AFTER_PADDING else 0
+
+
 def input_positions(config: Mapping[str, Any], path: Path, minimum: int = MIN_TOKENS) -> int:
     """The most tokens of an input that a model has positions for. Raises ModelError for less than ``minimum``."""
-    positions = whole_number(config, "max_position_embeddings", path, 512, minimum)
-    if config.get("model_type") in _AFTER_PADDING:
-        positions -= whole_number(config, "pad_token_id", path, 1) + 1
-    return positions
+    return whole_number(config, "max_position_embeddings", path, 512, minimum) - first_position(config, path)
+
+
+def is_built(config: Mapping[str, Any]) -> bool:
+    """Whether a model is built from its weights: its architecture is known, and has no code of its own."""
+    return config.get("model_type") in (*PREFIXES, *_WITHOUT_PREFIX) and "auto_map" not in config
+
+
+def has_graph(path: Path) -> bool:
+    """Whether a graph lies in a folder."""
+    return any((path / name).is_file() for name in GRAPHS)
+
+
+def graph_files(path: Path, config: Mapping[str, Any]) -> list[Path]:
+    """The graph by which the model in ``path`` is run in the place of its weights, and the files of the graph's weights.
+
+    Empty if the weights are read, or if there is no graph.
+    """
+    if is_built(config) and any((path / name).is_file() for name in ("model.safetensors", "difference.safetensors")):
+        return []
+    for graph in map(path.joinpath, GRAPHS):
+        if graph.is_file():
+            return [
+                graph,
+                *sorted(graph.parent.glob("openvino_model.bin" if graph.suffix == ".xml" else "model.onnx?data*")),
+            ]
+    return []

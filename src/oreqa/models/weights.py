@@ -18,26 +18,12 @@ from safetensors.numpy import save
 from oreqa.errors import ModelError
 from oreqa.files import write_bytes
 from oreqa.models.differences import DIFFERENCE, unpack_difference
-from oreqa.models.names import FITTED, RECURRENT, difference_base, find_model, load_tensors, read_config
-from oreqa.models.settings import hidden_size
+from oreqa.models.names import FITTED, difference_base, find_model, load_tensors, read_config
+from oreqa.models.settings import encoder_prefix, hidden_size
 
 Weights = dict[str, NDArray[np.float32]]
 Linear = tuple[NDArray[np.float32], NDArray[np.float32]]
 """Weight ``[outputs, width]`` and bias ``[outputs]`` of a linear layer."""
-
-PREFIXES = {
-    "bert": "bert.",
-    "dpr": "bert.",
-    RECURRENT: "bert.",
-    "roberta": "roberta.",
-    "xlm-roberta": "roberta.",
-    "camembert": "roberta.",
-    "distilbert": "distilbert.",
-    "mpnet": "mpnet.",
-    "electra": "electra.",
-    "modernbert": "model.",
-}
-"""Architectures (``model_type`` in config.json) to the prefix of the encoder's tensors in a model with a head."""
 
 HEAD_LAYERS = {
     "bert.pooler.dense": "classifier",
@@ -61,11 +47,6 @@ _ENCODER = ("embeddings.", "embeddings_project.", "encoder.", "transformer.", "l
 
 _OLD_KINDS = {"gamma": "weight", "beta": "bias"}
 """What old checkpoints call the parameters of a layer normalisation."""
-
-
-def encoder_prefix(config: Mapping[str, Any]) -> str:
-    """The prefix of an encoder's tensors in ``load_weights``: that of transformers' classes with a head, else none."""
-    return PREFIXES.get(config.get("model_type") or "", "")
 
 
 def load_weights(path: Path) -> Weights:

@@ -15,9 +15,9 @@ from oreqa.models.encoder.folder import EncoderFolder, NewEncoder, read_encoder_
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder, Tower, load_pooling, load_tokens
 from oreqa.models.encoder.pooling import load_dense
 from oreqa.models.graph.module import has_segments, model_config
-from oreqa.models.names import RECURRENT, read_config
-from oreqa.models.settings import input_positions
-from oreqa.models.weights import encoder_prefix, load_weights
+from oreqa.models.names import read_config
+from oreqa.models.settings import RECURRENT, encoder_prefix, input_positions
+from oreqa.models.weights import load_weights
 from oreqa.training.lora import add_lora
 from oreqa.training.recipes import Lora
 

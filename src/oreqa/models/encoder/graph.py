@@ -9,6 +9,7 @@ import numpy as np
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.pooling import Attention, load_attention, load_dense
 from oreqa.models.graph.architectures import build_graph
+from oreqa.models.graph.foreign import foreign_graph, is_foreign
 from oreqa.models.graph.layers import Graph, dense, ints
 from oreqa.models.graph.openvino import OpenVinoSession, compile_cached
 from oreqa.models.graph.precision import encoder_precision
@@ -22,7 +23,7 @@ def open_session(folder: EncoderFolder, key: str, precision: str | None) -> Open
 
 
 def _graph(folder: EncoderFolder) -> ov.Model:
-    graph = build_graph(folder.transformer, folder.load(), folder.config)
+    graph = _states(folder)
     pool = op.parameter([-1, -1, -1], np.float32, "pool")
     if folder.attention:
         x = _attended(graph, pool, folder.attention)
@@ -36,6 +37,12 @@ def _graph(folder: EncoderFolder) -> ov.Model:
     if folder.normalise:
         x = op.normalize_l2(x, ints(-1), 1e-12, "max")
     return graph.model({"vectors": x}, {"pool": pool})
+
+
+def _states(folder: EncoderFolder) -> Graph:
+    if not folder.is_difference and is_foreign(folder.transformer, folder.config):
+        return foreign_graph(folder.transformer, folder.config)
+    return build_graph(folder.transformer, folder.load(), folder.config)
 
 
 def _hidden_tokens(pool: Any) -> Any:

@@ -14,10 +14,9 @@ from tokenizers import Encoding, Tokenizer, normalizers
 from oreqa.core import Range
 from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import EncoderFolder
-from oreqa.models.encoder.static import MODEL2VEC
 from oreqa.models.graph.session import Batch, batches_by_length
 from oreqa.models.graph.tokenizer import Template, load_tokenizer, read_template
-from oreqa.models.settings import MIN_TOKENS
+from oreqa.models.settings import MIN_TOKENS, MODEL2VEC
 
 PassageText = tuple[str, str, Sequence[Range]]
 """Head (the title), text, and the sentences' character offsets in the text."""

@@ -36,8 +36,7 @@ from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.pooling import Attention, Joining, Layer, load_attention, load_dense
 from oreqa.models.graph.module import encode_tokens, model_config, new_backbone
 from oreqa.models.graph.torch import TorchSession, torch_precision
-from oreqa.models.names import RECURRENT
-from oreqa.models.weights import encoder_prefix
+from oreqa.models.settings import RECURRENT, encoder_prefix
 
 QUERY_TOKEN_TYPE = 2
 """The token type of a question's tokens, in models with input types."""

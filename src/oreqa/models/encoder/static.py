@@ -18,9 +18,7 @@ from oreqa.arrays import Floats
 from oreqa.errors import ModelError
 from oreqa.models.graph.session import Batch, Outputs
 from oreqa.models.names import load_tensors
-
-MODEL2VEC = "model2vec"
-"""The model type of model2vec's folders, in their config.json."""
+from oreqa.models.settings import MODEL2VEC
 
 _UNLIMITED = 1 << 30
 """Tokens of the longest input of sentence-transformers' static encoders."""

@@ -20,8 +20,7 @@ from oreqa.models.graph.modernbert import modernbert_graph
 from oreqa.models.graph.mpnet import mpnet_graph
 from oreqa.models.graph.recurrent import recurrent_graph
 from oreqa.models.graph.roberta import roberta_graph
-from oreqa.models.names import RECURRENT
-from oreqa.models.settings import uniform_settings
+from oreqa.models.settings import RECURRENT, uniform_settings
 
 _GENERATING: dict[str, Callable[[Constants, Options], Graph]] = {
     "bert": bert_graph,

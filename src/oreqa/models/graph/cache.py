@@ -20,6 +20,9 @@ from oreqa.models.names import difference_base, model_fingerprint
 
 CHECKSUMS = "checksums.json"
 
+_SUFFIXES = (".safetensors", ".json", ".txt", ".xml", ".bin", ".onnx", ".onnx_data", ".data")
+"""Of files that may affect a model's output."""
+
 _STALE = 3600
 """Age in seconds from which a draft is taken to be left over from a process that was killed."""
 
@@ -88,7 +91,7 @@ def cached_fingerprint(folder: Path) -> str:
 
 def _file_state(folder: Path) -> list[Any]:
     """Names, sizes and times of the files of a model, and of those of its base."""
-    files = sorted(f for f in folder.rglob("*") if f.suffix in (".safetensors", ".json", ".txt") and f.is_file())
+    files = sorted(f for f in folder.rglob("*") if f.suffix in _SUFFIXES and f.is_file())
     base = difference_base(folder)
     return [
         str(folder),

@@ -11,8 +11,7 @@ import numpy as np
 
 from oreqa.errors import ModelError
 from oreqa.models.graph.quiet_openvino import op, ov
-from oreqa.models.settings import hidden_size, uniform_settings, whole_number
-from oreqa.models.weights import encoder_prefix
+from oreqa.models.settings import encoder_prefix, hidden_size, uniform_settings, whole_number
 
 ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", "relu": ""}
 """Values of ``hidden_act`` to OpenVINO's kinds of GELU; without one, it is ReLU."""
@@ -160,11 +159,15 @@ def first_rows(table: Any, inputs: Mapping[str, Any]) -> Any:
     return op.slice(table, ints(0), length, ints(1), ints(0))
 
 
+def places(inputs: Mapping[str, Any]) -> Any:
+    """The places of the batch's tokens from 0, ``[tokens]`` int64."""
+    tokens = op.gather(op.shape_of(inputs["input_ids"]), scalar(1), scalar(0))
+    return op.range(scalar(0), tokens, scalar(1), "i64")
+
+
 def distances(inputs: Mapping[str, Any]) -> Any:
     """How far each token stands behind each, ``[tokens, tokens]`` int64: row i, column j is j - i."""
-    tokens = op.gather(op.shape_of(inputs["input_ids"]), scalar(1), scalar(0))
-    places = op.range(scalar(0), tokens, scalar(1), "i64")
-    return op.subtract(op.unsqueeze(places, ints(0)), op.unsqueeze(places, ints(1)))
+    return op.subtract(op.unsqueeze(places(inputs), ints(0)), op.unsqueeze(places(inputs), ints(1)))
 
 
 def padding_bias(mask: Any) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from oreqa.models.graph.layers import Constants, Graph, Options, embed_tokens
 from oreqa.models.graph.post_norm import post_norm_layers
+from oreqa.models.settings import first_position
 
 
 def roberta_graph(tensors: Constants, options: Options) -> Graph:
     """Build RoBERTa's encoder."""
-    first = tensors.number("pad_token_id", 1) + 1
+    first = first_position(tensors.config, tensors.folder)
     return post_norm_layers(tensors, embed_tokens(tensors, options, first_position=first), options)

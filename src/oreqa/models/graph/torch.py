@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,3 +76,20 @@ def load_module(kind: Any, folder: Any, weights: dict[str, Any], device: str, pr
     if missing := [name for name, parameter in parameters if id(parameter) not in loaded]:
         raise ModelError(f"{folder.path}: its weights lack {missing[0]}: they belong to another kind of model")
     return module.to(device, torch_precision(device, precision)).eval()
+
+
+def load_to_convert(folder: Path, head: str) -> tuple[Any, dict[str, Any], list[str]]:
+    """The model in ``folder`` in transformers' class with this ``head``, inputs to trace it with, and the tensors it lacks.
+
+    Raises ImportError without the ``train`` extra, and what transformers raises. Code in the folder is not run.
+    """
+    import torch
+    import transformers
+
+    loader = getattr(transformers, f"AutoModelFor{head}" if head else "AutoModel")
+    options: dict[str, Any] = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False}
+    module, loaded = loader.from_pretrained(folder, dtype=torch.float32, output_loading_info=True, **options)
+    tokens = {name: torch.ones(2, 16, dtype=torch.int64) for name in ("input_ids", "attention_mask")}
+    if getattr(module.config, "type_vocab_size", 0) > 1:
+        tokens["token_type_ids"] = torch.zeros(2, 16, dtype=torch.int64)
+    return module.eval(), tokens, [name for name in loaded["missing_keys"] if head or "pooler" not in name]
