@@ -17,13 +17,16 @@ import torch
 from architectures import FOREIGN, TOKENS, make_transformer
 
 from oreqa.errors import ModelError
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.graph.foreign import foreign_graph, is_foreign
 from oreqa.models.graph.openvino import compile_cached
 from oreqa.models.graph.precision import offered_precisions
 from oreqa.models.graph.quiet_openvino import ov
+from oreqa.models.graph.session import Batch
 from oreqa.models.names import model_fingerprint, read_config
+from oreqa.models.reader.reader import Reader
 
 pytestmark = pytest.mark.train
 
@@ -183,6 +186,27 @@ def test_an_encoder_runs_and_its_graph_is_kept(
         np.testing.assert_allclose(vector, expected, atol=1e-5)
     monkeypatch.setitem(sys.modules, "transformers", None)  # importing it raises ImportError
     np.testing.assert_array_equal(Encoder(folder, precision="f32").encode(texts), vectors)
+
+
+@pytest.mark.parametrize("save", [save_onnx, leave_weights])
+def test_a_reader_and_a_cross_encoder_run(tmp_path: Path, save: Callable[..., None]) -> None:
+    reader = make_transformer(tmp_path / "reader", "deberta-v2", "QuestionAnswering")
+    save(reader, tmp_path / "reader", "QuestionAnswering")
+    loaded = Reader(tmp_path / "reader", precision="f32")
+    inputs = inputs_of(reader)
+    ((_, (start, end)),) = loaded.session.run(iter([Batch(tuple(inputs), np.arange(len(LENGTHS)))]))
+    expected, is_token = expected_outputs(reader, inputs), inputs[1] == 1
+    np.testing.assert_allclose(start[is_token], expected["start_logits"][is_token], atol=1e-4)
+    np.testing.assert_allclose(end[is_token], expected["end_logits"][is_token], atol=1e-4)
+    assert loaded.read(["who jumps"], [[("", "a fox jumps over the dog")]], k=2)[0]
+    for labels in (1, 2):
+        folder = tmp_path / f"cross{labels}"
+        cross = make_transformer(folder, "deberta-v2", "SequenceClassification", num_labels=labels)
+        save(cross, folder, "SequenceClassification")
+        session = CrossEncoder(folder, precision="f32").session
+        ((_, (scores,)),) = session.run(iter([Batch(tuple(inputs), np.arange(len(LENGTHS)))]))
+        logits = expected_outputs(cross, inputs)["logits"]
+        np.testing.assert_allclose(scores, logits[:, -1] - (logits[:, 0] if labels == 2 else 0), atol=1e-4)
 
 
 def test_the_fingerprint_covers_the_graph_that_is_used(tmp_path: Path) -> None:

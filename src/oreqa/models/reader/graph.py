@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oreqa.errors import ModelError
 from oreqa.models.graph.architectures import build_graph
+from oreqa.models.graph.foreign import foreign_graph, is_foreign
 from oreqa.models.graph.heads import before_output
 from oreqa.models.graph.layers import dense, first_token, pick
 from oreqa.models.graph.openvino import OpenVinoSession, compile_cached
@@ -21,6 +24,9 @@ def open_session(folder: ReaderFolder, key: str, precision: str | None) -> OpenV
 
 
 def _graph(folder: ReaderFolder, eight_bits: bool) -> ov.Model:
+    if is_foreign(folder.path, folder.config):
+        graph = foreign_graph(folder.path, folder.config, "QuestionAnswering", eight_bits)
+        return graph.model(_start_and_end(graph.hidden))
     weights = load_weights(folder.path)
     graph = build_graph(folder.path, weights, folder.config, eight_bits=eight_bits)
     hidden, name = graph.hidden, "qa_outputs"
@@ -30,8 +36,12 @@ def _graph(folder: ReaderFolder, eight_bits: bool) -> ov.Model:
     if len(weight) < 2:
         raise ModelError(f"{folder.path}: its {name} has {len(weight)} output; a reader needs two, start and end")
     ends = dense(hidden, weight[:2], bias[:2])
-    outputs = {name: pick(ends, place, axis=2) for place, name in enumerate(("start", "end"))}
+    outputs = _start_and_end(ends)
     if "qa_classifier.weight" in weights:
         selection = dense(first_token(hidden), *linear_head(weights, "qa_classifier", folder.path, folder.config))
         outputs["selection"] = pick(selection, 0, axis=1)
     return graph.model(outputs)
+
+
+def _start_and_end(ends: Any) -> dict[str, Any]:
+    return {name: pick(ends, place, axis=2) for place, name in enumerate(("start", "end"))}
