@@ -99,9 +99,10 @@ def write_encoder_recipe(file: Path, pairs: Path, model: str, seed: int, setting
 def _plain_encoder(model: str) -> EncoderFolder:
     """The settings of an index's encoder. Raises InputError if it has layers that cannot be mixed with trained ones."""
     folder = read_encoder_folder(find_model(model))
-    if folder.questions or folder.dense or folder.attention or folder.cell or folder.static:
+    other = folder.questions or folder.dense or folder.cell or folder.static
+    if other or folder.pooling not in ("mean", "cls"):
         raise InputError(
-            f"{model}: only one transformer with its pooling can be adapted, and this encoder has other layers, or is two: "
+            f"{model}: only one transformer with mean or cls pooling can be adapted, and this encoder is another: "
             "index with another model"
         )
     return folder

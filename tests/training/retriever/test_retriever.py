@@ -26,6 +26,25 @@ from oreqa.training.retriever.train import train_retriever  # noqa: E402
 OPTIMISER = {"learning_rate": 3e-3, "batch": 6, "checkpoint_steps": 3}
 
 
+def test_a_model_with_prompts_learns_and_keeps_them(squad_file: Path, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    base = make_model(tmp_path / "e5-small")  # whose prompts are known by its name
+    (base / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": "mean", "include_prompt": False}))
+    train_retriever(retriever_recipe(squad_file, base, epochs=1), tmp_path / "m")
+    encoder, theirs = (load(tmp_path / "m") for load in (Encoder, lambda path: SentenceTransformer(str(path), device="cpu")))
+    assert (theirs.prompts["query"], theirs.prompts["document"]) == ("query: ", "passage: ")
+    assert (encoder.prompts, encoder.folder.pool_prompt) == (Encoder(base).prompts, False)
+    assert np.allclose(encoder.encode(["who jumps"]), theirs.encode_query(["who jumps"]), atol=2e-3)
+
+
+def test_static_encoders_are_not_trained(squad_file: Path, tmp_path: Path) -> None:
+    folder = make_model(tmp_path / "m")
+    (folder / "config.json").write_text(json.dumps({"model_type": "model2vec"}))
+    with pytest.raises(InputError, match="m: its embeddings are static, with no layers to train"):
+        train_retriever(retriever_recipe(squad_file, folder), tmp_path / "out")
+
+
 @pytest.mark.numeric
 @pytest.mark.parametrize(
     "form",

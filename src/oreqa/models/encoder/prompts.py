@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class Prompts:
 
     question: str = ""
     passage: str = ""
-    by_name: bool = False
+    by_name: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         shown = [

@@ -60,7 +60,18 @@ def portable(record: Any, root: str = "") -> Any:
 def _check_modules(folder: Path, base: str) -> None:
     """Raise ModelError if a difference from ``base`` would lose settings of an encoder's folder."""
     trained, origin = read_encoder_folder(folder), read_encoder_folder(find_model(base))
-    for name in ("pooling", "attention", "dense", "normalise", "query_token_type", "max_tokens", "lower_case", "questions"):
+    for name in (
+        "pooling",
+        "attention",
+        "dense",
+        "normalise",
+        "query_token_type",
+        "max_tokens",
+        "lower_case",
+        "questions",
+        "prompts",
+        "pool_prompt",
+    ):
         if getattr(trained, name) != getattr(origin, name):
             raise ModelError(
                 f"{folder}: its {name} is not that of {base}, which a packed encoder has: ship it as it is, unpacked"

@@ -20,8 +20,7 @@ from oreqa.index.passages import index_passages
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
-from oreqa.models.encoder.folder import EncoderFolder
-from oreqa.models.graph.cache import cached_fingerprint
+from oreqa.models.encoder.folder import EncoderFolder, encoder_fingerprint
 from oreqa.models.graph.windows import Text
 from oreqa.progress import Advance, Progress
 from oreqa.provenance import fingerprint
@@ -68,7 +67,7 @@ def open_collection(
         assert index is not None
         opened = Index.open(index, device)
     with opened:
-        if opened.fingerprint != cached_fingerprint(folder.path):
+        if opened.fingerprint != encoder_fingerprint(folder):
             raise InputError(
                 f"{opened.folder}: its vectors are of another encoder; index the passages with --model {folder.path}"
             )

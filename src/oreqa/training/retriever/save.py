@@ -10,10 +10,16 @@ from torch import nn
 from transformers import PreTrainedConfig
 
 from oreqa.files import write_json
-from oreqa.models.encoder.folder import PASSAGE_ROUTE, QUESTION_ROUTE, ROUTER, SENTENCE_SETTINGS, EncoderFolder
+from oreqa.models.encoder.folder import (
+    PASSAGE_ROUTE,
+    QUESTION_ROUTE,
+    ROUTER,
+    SENTENCE_SETTINGS,
+    EncoderFolder,
+    encoder_fingerprint,
+)
 from oreqa.models.encoder.module import DualEncoder, RecurrentModel, Tower
 from oreqa.models.fitted import encoder_fitted, write_fitted
-from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.names import FITTED
 from oreqa.training.trainer import copy_tokenizer
 
@@ -61,7 +67,7 @@ def save_encoder(
 def keep_fusion(model: DualEncoder, origin: EncoderFolder, out: Path) -> None:
     """Write the fitted weights of the retrieval scores of the model that a training began with."""
     # Layers that are trained on keep the cosines' scale, so that the weights against BM25 still fit; a calibration does not.
-    fusion = encoder_fitted(str(origin.path), cached_fingerprint(origin.path)).fusion
+    fusion = encoder_fitted(str(origin.path), encoder_fingerprint(origin)).fusion
     if fusion and model.normalise:
         write_fitted(out / FITTED, fusion=dict(fusion))
 
