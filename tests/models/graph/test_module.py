@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
-from transformers import AutoModelForTokenClassification, MPNetConfig, PreTrainedConfig  # noqa: E402
+from transformers import AutoModelForTokenClassification, MPNetConfig, MPNetModel, PreTrainedConfig  # noqa: E402
 
 from oreqa.errors import ModelError  # noqa: E402
 from oreqa.models.graph.module import HeadedModel, has_segments, model_config, new_backbone  # noqa: E402
@@ -20,7 +20,7 @@ _SETTINGS = {
     "bert": _SHAPE,
     "roberta": {**_SHAPE, "type_vocab_size": 1},
     "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, "vocab_size": 40},
-    "mpnet": _SHAPE,
+    "mpnet": {**_SHAPE, "max_position_embeddings": 514},
     "electra": {**_SHAPE, "embedding_size": 8},
     "modernbert": {**_SHAPE, "pad_token_id": 0, "local_attention": 4},
 }
@@ -49,6 +49,26 @@ def test_a_headed_model_is_transformers_own(model_type: str, tmp_path: Path) -> 
     segments = {"token_type_ids": types} if model_type in ("bert", "electra") else {}
     expected = theirs.eval()(input_ids=ids, attention_mask=mask, **segments).logits
     torch.testing.assert_close(model.classifier(model.states(ids, mask, types)), expected)
+
+
+def test_mpnets_fused_attention_is_transformers_own() -> None:
+    torch.manual_seed(0)
+    config = model_config({"model_type": "mpnet", **_SHAPE, "attention_probs_dropout_prob": 0.5})
+    theirs = MPNetModel(config, add_pooling_layer=False).eval()
+    for weights in theirs.parameters():
+        nn.init.normal_(weights, 0, 0.3)
+    ours = new_backbone(config).eval()
+    ours.load_state_dict(theirs.state_dict())
+    ids, mask = torch.randint(5, 40, (3, 200)), torch.ones(3, 200, dtype=torch.long)
+    mask[1, 7:] = 0
+    states, expected = (model(input_ids=ids, attention_mask=mask).last_hidden_state for model in (ours, theirs))
+    torch.testing.assert_close(states[mask > 0], expected[mask > 0], atol=1e-4, rtol=1e-4)
+    for model in (ours, theirs):
+        model(input_ids=ids, attention_mask=mask).last_hidden_state[mask > 0].square().sum().backward()
+    for name, weights in theirs.named_parameters():
+        gradient = ours.get_parameter(name).grad
+        torch.testing.assert_close(gradient, weights.grad, atol=1e-2, rtol=1e-3)
+    assert not torch.allclose(ours.train()(input_ids=ids).last_hidden_state, ours(input_ids=ids).last_hidden_state)
 
 
 @pytest.mark.parametrize("model_type", _SETTINGS)

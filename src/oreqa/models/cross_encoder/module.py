@@ -13,7 +13,7 @@ from transformers import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, PreTrainedCo
 
 from oreqa.errors import ModelError
 from oreqa.models.cross_encoder.inputs import CrossEncoderFolder
-from oreqa.models.graph.module import HeadedModel, has_segments
+from oreqa.models.graph.module import HeadedModel, fuse_attention, has_segments
 from oreqa.models.graph.torch import TorchSession, load_module
 from oreqa.models.weights import head_layer, load_weights, output_layer
 
@@ -30,7 +30,7 @@ def new_cross_encoder(config: PreTrainedConfig) -> PreTrainedModel:
     kind = MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING.get(type(config), None)
     if kind is None:
         raise ModelError(f"transformers has no cross-encoder of the model type {config.model_type!r}")
-    return _scoring(kind)(config)
+    return fuse_attention(_scoring(kind)(config))
 
 
 class FirstTokenModel(HeadedModel):
