@@ -77,6 +77,23 @@ def test_low_rank_factors_are_added_and_float16_replaces() -> None:
     np.testing.assert_allclose(unpack_difference(halves, base)["layer.weight"], tuned["layer.weight"], atol=0.02)
 
 
+@pytest.mark.parametrize("rank", [1, 3, 5])
+def test_factors_are_the_nearest_of_their_rank(rank: int) -> None:
+    rng = np.random.default_rng(1)
+    base = {"l.weight": rng.normal(size=(20, 30)).astype(np.float32), "l.bias": np.zeros(20, np.float32)}
+    delta = (rng.normal(size=(20, 3)) @ rng.normal(size=(3, 30)) / 100).astype(np.float32)
+    tuned = {"l.weight": base["l.weight"] + delta, "l.bias": base["l.bias"] + 1}
+    packed = pack_difference(tuned, base, rank)
+    assert {name: value.dtype.name for name, value in packed.items()} == {
+        "l.a": "int8", "l.a_scale": "float16", "l.b": "int8", "l.b_scale": "float16", "l.bias": "float32",
+    }  # fmt: skip
+    restored = unpack_difference(packed, base)
+    singular = np.linalg.svd(delta, compute_uv=False)
+    error = np.linalg.norm(restored["l.weight"] - tuned["l.weight"])
+    assert error == pytest.approx(np.linalg.norm(singular[rank:]), abs=float(0.02 * np.linalg.norm(delta)))
+    np.testing.assert_array_equal(restored["l.bias"], tuned["l.bias"])
+
+
 def test_damaged_factors_are_told() -> None:
     base, packed = _factors()
     for missing in ("layer.a", "layer.b_scale"):

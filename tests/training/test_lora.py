@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.models.cross_encoder.module import new_cross_encoder  # noqa: E402
 from oreqa.models.encoder.encoder import Encoder  # noqa: E402
+from oreqa.models.pack.packing import pack_model  # noqa: E402
 from oreqa.models.reader.module import ReaderModel  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
 from oreqa.models.weights import load_weights  # noqa: E402
@@ -85,6 +86,10 @@ def test_a_reader_of_factors_reads_and_resumes(squad_file: Path, tiny: Path, tmp
     assert train_reader(recipe, tmp_path / "cut")["seconds_since_step"] == 3
     whole, cut = (load_file(tmp_path / place / "difference.safetensors") for place in ("whole", "cut"))
     assert all((whole[name] == cut[name]).all() for name in whole)
+    pack_model(tmp_path / "whole", "reader", str(tiny), tmp_path / "packed", "CC0", rank=4)
+    packed = load_weights(tmp_path / "packed")
+    step = np.abs(ended[name] - began[name]).max() / 20
+    np.testing.assert_allclose(packed[name], ended[name], atol=step)
     further = recipe.model_copy(update={"backbone": str(tmp_path / "whole"), "lora": None})
     train_reader(further, tmp_path / "further")
     assert (tmp_path / "further" / "model.safetensors").is_file()

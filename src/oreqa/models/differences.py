@@ -31,14 +31,21 @@ _HIGHEST = 7
 """The largest value of four bits; the smallest is its negative."""
 
 
-def pack_difference(tuned: Mapping[str, Floats], base: Mapping[str, Floats]) -> dict[str, NDArray[np.generic]]:
-    """Return ``tuned`` minus ``base``: four bits a value of matrices, float32 of all else."""
+def pack_difference(
+    tuned: Mapping[str, Floats], base: Mapping[str, Floats], rank: int | None = None
+) -> dict[str, NDArray[np.generic]]:
+    """Return ``tuned`` minus ``base``: four bits a value of matrices, float32 of all else.
+
+    With a ``rank``, of weight matrices the nearest factors of that rank, in eight bits.
+    """
     packed: dict[str, NDArray[np.generic]] = {}
     for name, value in tuned.items():
         if name not in base or base[name].shape != value.shape:
             packed[name] = value.astype(np.float32)
         elif np.array_equal(value, base[name]):
             continue
+        elif value.ndim == 2 and rank is not None and name.endswith(".weight"):
+            packed |= _factors(value - base[name], name.removesuffix(".weight"), rank)
         elif value.ndim == 2:
             delta = value - base[name]
             scale = np.maximum(np.abs(delta).max(1, keepdims=True), 1e-12) / _HIGHEST
@@ -70,6 +77,18 @@ def unpack_difference(packed: Mapping[str, NDArray[np.generic]], base: Mapping[s
             raise ModelError(f"the difference of {name} does not fit its base model: the base has changed")
         weights[name] = weights[name] + delta
     return weights
+
+
+def _factors(delta: Floats, name: str, rank: int) -> dict[str, NDArray[np.generic]]:
+    """The factors of the matrix of that rank that is nearest to ``delta`` (Eckart and Young 1936), in eight bits."""
+    left, singular, right = np.linalg.svd(delta, full_matrices=False)
+    root = np.sqrt(singular[:rank])
+    packed: dict[str, NDArray[np.generic]] = {}
+    for side, factor, axis in (("a", root[:, None] * right[:rank], 1), ("b", left[:, :rank] * root, 0)):
+        scale = np.maximum(np.abs(factor).max(axis, keepdims=True) / 127, 1e-7).astype(np.float16)
+        packed[f"{name}.{side}"] = np.clip(np.rint(factor / scale.astype(np.float32)), -127, 127).astype(np.int8)
+        packed[f"{name}.{side}_scale"] = scale
+    return packed
 
 
 def _product(packed: Mapping[str, NDArray[Any]], name: str) -> Floats:

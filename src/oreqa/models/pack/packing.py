@@ -17,20 +17,23 @@ from oreqa.models.names import ENCODER, FITTED, check_kind, find_model, read_con
 from oreqa.models.weights import Weights, load_weights
 
 
-def pack_model(folders: Path | Sequence[Path], kind: str, base: str, out: Path, licence: str) -> int:
+def pack_model(
+    folders: Path | Sequence[Path], kind: str, base: str, out: Path, licence: str, rank: int | None = None
+) -> int:
     """Write a trained model to ``out`` as its difference from ``base``; return its size in bytes.
 
-    The weights of several ``folders``, trained from the same base, are averaged (model soups, Wortsman et al. 2022).
-    ``out`` gets config.json, difference.safetensors and run.json; and fitted.json if there is one folder, since values
-    fitted for one model do not fit the average. The tokenizer is the base's, and so are an encoder's modules: raises
-    ModelError for an encoder that has others.
+    Matrices have four bits a value; with a ``rank``, two factors of that rank, which fit larger models, and lose nothing of
+    one that was trained with ``[lora]`` of that rank. The weights of several ``folders``, trained from the same base, are
+    averaged (model soups, Wortsman et al. 2022). ``out`` gets config.json, difference.safetensors and run.json; and
+    fitted.json if there is one folder, since values fitted for one model do not fit the average. The tokenizer is the
+    base's, and so are an encoder's modules: raises ModelError for an encoder that has others.
     """
     trained = [folders] if isinstance(folders, Path) else list(folders)
     if kind == ENCODER:
         for folder in trained:
             _check_modules(folder, base)
-    packed = pack_difference(_mean([_weights(folder, kind) for folder in trained]), load_weights(find_model(base)))
-    write_bytes(out / DIFFERENCE, save(packed))
+    mean = _mean([_weights(folder, kind) for folder in trained])
+    write_bytes(out / DIFFERENCE, save(pack_difference(mean, load_weights(find_model(base)), rank)))
     config = read_json_file(trained[0] / "config.json")
     config["oreqa"] = config.get("oreqa", {}) | {"kind": kind, "difference_from": base, "base": base, "licence": licence}
     write_json(out / "config.json", config)
