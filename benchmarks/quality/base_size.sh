@@ -19,6 +19,6 @@ for model in all-minilm-l6-v2 all-mpnet-base-v2; do
 done
 for set in reqa-squad selqa-test reqa-nq; do
   for mode in dense hybrid; do
-    oreqa compare "$work/$set-minilm-$mode" "$work/$set-mpnet-$mode" --json > "results/models/$set-mpnet-$mode/against-minilm.json"
+    oreqa compare results/models/$set-{minilm,mpnet}-$mode --json > "results/models/$set-mpnet-$mode/against-minilm.json"
   done
 done
