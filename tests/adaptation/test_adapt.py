@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
+
+from architectures import make_prompted_encoder  # noqa: E402
 
 from oreqa.adaptation import AdaptationReport, adapt, adapt_index, tuning  # noqa: E402
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
@@ -31,6 +34,7 @@ from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder  # noqa:
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.fitted import write_fitted  # noqa: E402
 from oreqa.models.names import model_fingerprint  # noqa: E402
+from oreqa.models.weights import load_weights  # noqa: E402
 
 SETTINGS = ["max_tokens=48", "optimiser.batch=8", "optimiser.checkpoint_steps=2", "optimiser.learning_rate=1e-3"]
 STAGES = [GENERATE, NEGATIVES, TRAIN, ENCODE, MEASURE]
@@ -204,11 +208,31 @@ def test_an_interrupted_training_resumes_in_an_index_that_was_moved(
     assert 0 < record["seconds_since_step"] < record["steps"]
 
 
-@pytest.mark.parametrize("setting", ["projection=16", "towers=separate", "data=['x.jsonl']", "data_root=x", "backbone=tiny"])
+@pytest.mark.parametrize("model_type", ["mpnet", "distilbert"])
+def test_encoders_of_other_architectures_keep_their_prompts(model_type: str, tmp_path: Path, tiny_generator: Path) -> None:
+    encoder = make_prompted_encoder(tmp_path / "encoder", model_type)
+    index_documents(tmp_path / "kb", LIVES, model=encoder)
+    assert run(tmp_path / "kb", generator=tiny_generator).published
+    with Index.open(tmp_path / "kb") as index:
+        assert index.settings.model == "adapted/1/retriever"
+        assert index.search("books about bees", mode="dense")
+    adapted, before = (read_encoder_folder(path) for path in (tmp_path / "kb" / "adapted" / "1" / "retriever", encoder))
+    assert adapted.prompts == before.prompts
+    assert adapted.config["model_type"] == model_type
+    first, second = (load_weights(folder.path) for folder in (before, adapted))
+    assert {name for name in first if not name.startswith("pooler.")} == second.keys()  # no retriever has a pooler
+    assert not all((value == first[name]).all() for name, value in second.items())
+
+
+@pytest.mark.parametrize(
+    "setting", ["lora.rank=4", "projection=16", "towers=separate", "data=['x.jsonl']", "data_root=x", "backbone=tiny"]
+)
 def test_settings_that_end_in_another_encoder_are_refused_before_the_work(
     kb: Path, tiny_generator: Path, setting: str
 ) -> None:
-    with pytest.raises(InputError, match=f"settings change {setting.partition('=')[0]}: an adaptation trains the index's"):
+    with pytest.raises(
+        InputError, match=rf"settings change {re.split('[.=]', setting)[0]}: an adaptation trains the index's"
+    ):
         run(kb, generator=tiny_generator, settings=[*SETTINGS, setting])
     assert not (kb / "adapted" / "1").exists()
 

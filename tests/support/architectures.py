@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,27 @@ def make_transformer(folder: Path, model_type: str, head: str = "", seed: int = 
         torch.nn.init.normal_(parameter, centre, 0.2)
     model.save_pretrained(folder)
     return model
+
+
+def make_prompted_encoder(folder: Path, model_type: str) -> Path:
+    """A random encoder as people find them: with prompts, and with transformers' files of the tokenizer."""
+    make_transformer(folder, model_type)
+    roles = ("cls", "sep", "pad", "unk")
+    tokens = ("<s>", "</s>", "<pad>", "<unk>") if model_type in PREFIXED else ("[CLS]", "[SEP]", "[PAD]", "[UNK]")
+    special = {f"{role}_token": token for role, token in zip(roles, tokens, strict=True)}
+    names = ["input_ids", "token_type_ids", "attention_mask"] if model_type in SEGMENTED else ["input_ids", "attention_mask"]
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": names, "model_max_length": 80, **special}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
+    rows = [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (path, kind) in enumerate(kinds.items())]  # fmt: skip
+    (folder / "modules.json").write_text(json.dumps(rows))
+    (folder / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    prompts = {"prompts": {"query": "q: ", "document": "d: "}, "similarity_fn_name": "cosine"}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    return folder
 
 
 def make_tokenizer(model_type: str) -> Tokenizer:

@@ -14,7 +14,7 @@ from training_parts import reader_recipe, retriever_recipe
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
-from architectures import CONFIGS, PREFIXED, SEGMENTED, make_transformer  # noqa: E402
+from architectures import CONFIGS, SEGMENTED, make_prompted_encoder, make_transformer  # noqa: E402
 from safetensors.numpy import load_file  # noqa: E402
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
@@ -44,27 +44,7 @@ OPTIMISER = {"learning_rate": 3e-3, "batch": 6, "checkpoint_steps": 3}
 @pytest.fixture(scope="module", params=KINDS)
 def backbone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random encoder, as people find them: with prompts, and with transformers' files of the tokenizer."""
-    return _backbone(tmp_path_factory.mktemp("architectures") / request.param, request.param)
-
-
-def _backbone(folder: Path, model_type: str) -> Path:
-    make_transformer(folder, model_type)
-    roles = ("cls", "sep", "pad", "unk")
-    tokens = ("<s>", "</s>", "<pad>", "<unk>") if model_type in PREFIXED else ("[CLS]", "[SEP]", "[PAD]", "[UNK]")
-    special = {f"{role}_token": token for role, token in zip(roles, tokens, strict=True)}
-    names = ["input_ids", "token_type_ids", "attention_mask"] if model_type in SEGMENTED else ["input_ids", "attention_mask"]
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": names, "model_max_length": 80, **special}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
-    rows = [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-            for i, (path, kind) in enumerate(kinds.items())]  # fmt: skip
-    (folder / "modules.json").write_text(json.dumps(rows))
-    (folder / "1_Pooling").mkdir()
-    pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
-    prompts = {"prompts": {"query": "q: ", "document": "d: "}, "similarity_fn_name": "cosine"}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    return folder
+    return make_prompted_encoder(tmp_path_factory.mktemp("architectures") / request.param, request.param)
 
 
 def test_a_reader(backbone: Path, squad_file: Path, tmp_path: Path) -> None:
@@ -167,13 +147,13 @@ def test_rates_of_dropout_have_their_architectures_names() -> None:
 
 @pytest.mark.parametrize("model_type", ["mpnet", "modernbert", "roberta"])
 def test_input_types_need_token_types(model_type: str, squad_file: Path, tmp_path: Path) -> None:
-    folder = _backbone(tmp_path / "b", model_type)
+    folder = make_prompted_encoder(tmp_path / "b", model_type)
     with pytest.raises(InputError, match=f"input_types needs a backbone with token types, .*; {model_type} has none"):
         train_retriever(retriever_recipe(squad_file, folder, input_types=True), tmp_path / "m")
 
 
 def test_new_layers_over_the_embeddings_of_any_architecture(squad_file: Path, tmp_path: Path) -> None:
-    folder = _backbone(tmp_path / "b", "mpnet")
+    folder = make_prompted_encoder(tmp_path / "b", "mpnet")
     train_retriever(retriever_recipe(squad_file, folder, encoder="transformer"), tmp_path / "m")
     assert json.loads((tmp_path / "m" / "config.json").read_text())["num_hidden_layers"] == 2
     assert Encoder(tmp_path / "m").encode("who jumps").shape == (32,)
@@ -183,7 +163,7 @@ def test_new_layers_over_the_embeddings_of_any_architecture(squad_file: Path, tm
 
 @pytest.mark.parametrize("table", ["alignment", "variational"])
 def test_companions_learn_beside_any_architecture(table: str, squad_file: Path, tmp_path: Path) -> None:
-    folder = _backbone(tmp_path / "b", "mpnet")
+    folder = make_prompted_encoder(tmp_path / "b", "mpnet")
     settings = {"alignment": {}, "variational": {"kind": "cross"}}[table]
     assert train_retriever(retriever_recipe(squad_file, folder, **{table: settings}), tmp_path / "m")["steps"]
 
@@ -216,7 +196,12 @@ def test_a_generator_on_mpnet(squad_file: Path, tmp_path: Path) -> None:
 
 def test_a_generator_on_another_architecture_is_refused(squad_file: Path, tmp_path: Path) -> None:
     data = [{"file": str(squad_file), "style": "story"}]
-    settings = {"kind": "generator", "backbone": str(_backbone(tmp_path / "b", "electra")), "data": data, "max_tokens": 40}
+    settings = {
+        "kind": "generator",
+        "backbone": str(make_prompted_encoder(tmp_path / "b", "electra")),
+        "data": data,
+        "max_tokens": 40,
+    }
     recipe = GeneratorRecipe.model_validate({**settings, "question_tokens": 20, "optimiser": OPTIMISER})
     with pytest.raises(ModelError, match="a question generator is a BERT or an MPNet, not a electra: begin with another"):
         train_generator(recipe, tmp_path / "m")

@@ -24,7 +24,7 @@ from oreqa.progress import Progress
 TRAINED_SHARE = 0.5
 """Share of the trained weights in the mix with those before."""
 
-FIXED = ("backbone", "data_root", "data", "encoder", "pooling", "towers", "projection", "alignment", "variational")
+FIXED = ("backbone", "data_root", "data", "encoder", "pooling", "towers", "projection", "alignment", "variational", "lora")
 """Keys of the recipe that settings may not change: the result could not be mixed with the encoder before."""
 
 ENCODER_RECIPE = """kind = "retriever"
