@@ -253,6 +253,14 @@ def adaptation(axes: Axes) -> None:
     axes.set(xlabel="MRR of questions that people asked, hybrid search", xlim=(0, 100))
 
 
+def architectures(axes: Axes) -> None:
+    names = ("BERT", "RoBERTa", "DistilBERT", "MPNet", "ELECTRA", "ModernBERT", "DeBERTa-v2")
+    rows = read("models/architectures.json")
+    by_precision = {name: [rows[f"{label.lower()}, reader, {name}"] for label in names] for name in ("i8", "bf16")}
+    paired_bars(axes, names, by_precision, "%.3f")
+    axes.set(xlabel="largest difference of a reader's logits from transformers' (f32: below 0.00001)", xlim=(0, 0.18))
+
+
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
@@ -264,6 +272,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "retriever": (retriever, 3.3),
     "documents": (documents, 3.6),
     "speed": (speed, 4.4),
+    "models": (architectures, 4.4),
 }
 
 

@@ -74,3 +74,18 @@ def test_old_names_of_layer_normalisations(tmp_path: Path, tiny: Path) -> None:
     names = {name: name.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta") for name in weights}
     save_file({names[name]: value for name, value in weights.items()}, old / "model.safetensors")
     assert load_weights(old).keys() == load_weights(tiny).keys()
+
+
+@pytest.mark.train
+def test_bfloat16_is_read_exactly(tmp_path: Path, tiny: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file as save_tensors
+
+    folder = shutil.copytree(tiny, tmp_path / "m")
+    weights = {name: torch.from_numpy(value) for name, value in load_file(tiny / "model.safetensors").items()}
+    half = {name: value.bfloat16() if value.ndim == 2 else value for name, value in weights.items()}
+    save_tensors(half | {"embeddings.position_ids": torch.arange(4)}, folder / "model.safetensors")
+    loaded = load_weights(folder)
+    for name, value in half.items():
+        np.testing.assert_array_equal(loaded[f"bert.{name}"], value.float().numpy())
+    assert Encoder(folder).encode("text").shape == (32,)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
+from safetensors import SafetensorError, deserialize
 from safetensors.numpy import load_file
 
 from oreqa.arguments import kind_of, with_article
@@ -193,19 +194,24 @@ def sound_settings(path: Path) -> Iterator[None]:
 
 
 def load_tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the tensors of a .safetensors file. Raises ModelError if it is missing or damaged."""
+    """Read the tensors of a .safetensors file, bfloat16 as float32. Raises ModelError if it is missing or damaged."""
     try:
-        return dict(load_file(path))
+        try:
+            return dict(load_file(path))
+        except TypeError:  # numpy has no bfloat16
+            return {name: _array(**part) for name, part in deserialize(path.read_bytes())}  # type: ignore[no-untyped-call]
     except FileNotFoundError:
         raise ModelError(f"{path}: the file is missing") from None
-    except (
-        OSError,
-        SafetensorError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:  # the last three: number types that numpy does not have
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:  # the last three: other number types
         raise ModelError(f"{path}: it cannot be read as safetensors ({error}); copy or download it again") from error
+
+
+def _array(dtype: str, shape: list[int], data: bytes) -> NDArray[Any]:
+    """A tensor of its bytes."""
+    if dtype == "BF16":  # the upper half of a float32
+        return (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(shape)
+    kind, size = {"F": "f", "I": "i", "U": "u"}[dtype[0]], int(dtype[1:]) // 8
+    return np.frombuffer(data, f"{kind}{size}").reshape(shape)
 
 
 def find_tokenizer(path: Path) -> Path:
