@@ -85,6 +85,8 @@ def test_many_questions(kb: Path, tmp_path: Path) -> None:
 def test_models_that_are_not_calibrated_say_so(kb: Path) -> None:
     asked = ("ask", "octopus hearts", "--index", kb)  # the default reader was fitted with another encoder
     assert run(*asked).stdout.startswith("not calibrated ")
+    assert f"oreqa fit --index {kb} --reader minilm-reader" in run(*asked).stderr
+    assert run(*asked, "--json").stderr == ""
     report = json.loads(run(*asked, "--json").stdout)
     assert (report["found"], report["calibrated"]) == (True, False)
     assert {answer["confidence"] for answer in report["answers"]} == {None}

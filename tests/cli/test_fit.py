@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oreqa import Document, Settings, index_documents
+from oreqa.cli import app
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def kb(tmp_path: Path, tiny: Path) -> Path:
+    texts = [f"fox {n} eats hay {n}. it sleeps in house {n}." for n in range(30)]
+    index_documents(tmp_path / "kb", [Document(f"d{n}", "", text) for n, text in enumerate(texts)], Settings(str(tiny)))
+    return tmp_path / "kb"
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    rows = [
+        {"question": text, "answers": [answer], "document": f"d{n}"}
+        for n in range(30)
+        for text, answer in (
+            (f"who eats hay {n}", f"fox {n}"),
+            (f"fox {n} eats", f"hay {n}"),
+            (f"house {n} for", f"house {n}"),
+        )
+    ]
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_fit_is_reported_and_used(kb: Path, questions: Path) -> None:
+    asked = ("ask", "who eats hay 3", "--index", kb, "--reader", "none")
+    assert "fit one on questions" in run(*asked).stderr
+    fitted = run("fit", "--index", kb, "--data", questions, "--reader", "none")
+    assert fitted.exit_code == 0, fitted.stderr
+    lines = fitted.stdout.splitlines()
+    assert (
+        lines[0] == f"90 questions of {questions}, 0 without an answer, each also asked without the documents that answer it"
+    )
+    assert any(line.split()[-2:] == ["before", "after"] for line in lines)
+    assert lines[-1].startswith(f"{kb} uses the fitted ")
+    assert "calibration with " in lines[-1]
+    answered = run(*asked)
+    assert "not calibrated" not in answered.stdout
+    assert answered.stderr == ""
+    assert json.loads(run(*asked, "--json").stdout)["calibrated"]
+    again = json.loads(run("fit", "--index", kb, "--data", questions, "--reader", "none", "--json").stdout)
+    assert (again["fitted"], again["reader"], again["index"]) == ([], None, str(kb))
+    assert again["before"]["brier"] is not None
+    assert "keeps what it has" in run("fit", "--index", kb, "--data", questions, "--reader", "none").stdout
+
+
+def test_too_few_questions(kb: Path, questions: Path) -> None:
+    refused = run("fit", "--index", kb, "--data", questions, "--reader", "none", "--questions", 50)
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith(f"error: {questions}: 50 questions have an answer that the index holds; at least 90")
+    assert refused.stderr.count("\n") == 1
