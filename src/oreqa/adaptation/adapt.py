@@ -35,7 +35,8 @@ from oreqa.index.generations import require_generation
 from oreqa.index.search import Index
 from oreqa.mining.negatives import draw_negatives
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
-from oreqa.models.names import CLASSIFIER, find_model, model_fingerprint
+from oreqa.models.encoder.folder import encoder_fingerprint, read_encoder_folder
+from oreqa.models.names import CLASSIFIER, find_model
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training import need_torch
 
@@ -150,7 +151,8 @@ def _adapt(
         with stages(TRAIN_CLASSIFIER):
             tune_classifier(work.classifier_recipe, work.pairs, classifier, seed, work.classifier, progress)
     with Index.open(work.trial, device) as adapted:
-        if adapted.fingerprint != model_fingerprint(work.retriever):
+        dim = original.settings.truncate_dim
+        if adapted.fingerprint != encoder_fingerprint(read_encoder_folder(work.retriever).cut_to(dim)):
             with stages(ENCODE):
                 change_encoder(work.trial, work.retriever, device, progress)
         with stages(MEASURE):

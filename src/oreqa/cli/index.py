@@ -50,6 +50,10 @@ def index_command(
             metavar="FAISS", help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...", show_default=FACTORY
         ),
     ] = None,
+    truncate_dim: Annotated[
+        int | None,
+        number_option(min=1, help="Dimensions of the vectors to keep, of a model trained for it.", show_default="all"),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -70,7 +74,7 @@ def index_command(
     """
     from oreqa.corpus.readers import Fields
     from oreqa.index.coverage import need_report, read_coverage, write_coverage
-    from oreqa.index.current import existing_settings
+    from oreqa.index.current import existing_prompts, existing_settings
     from oreqa.index.ingest import index_files
     from oreqa.index.store import Settings
     from oreqa.progress import part_of
@@ -82,7 +86,13 @@ def index_command(
         ("--id-field", id_field),
     ):
         need_text(text or "", name)
-    named: dict[str, Any] = {"model": model, "passage_tokens": passage_tokens, "language": language, "factory": factory}
+    named: dict[str, Any] = {
+        "model": model,
+        "passage_tokens": passage_tokens,
+        "language": language,
+        "factory": factory,
+        "truncate_dim": truncate_dim,
+    }
     changes = {name: value for name, value in named.items() if value is not None}
     settings = replace(existing_settings(index) or Settings(), **changes)
     if report is not None:
@@ -105,10 +115,12 @@ def index_command(
         )
     if report is not None:
         write_coverage(report, read_coverage(index), result.problems)
+    prompts = existing_prompts(index)
     if as_json:
-        print_json({"index": str(index), **asdict(result)})
+        shown = {"prompts": {"question": prompts.question, "passage": prompts.passage}} if prompts else {}
+        print_json({"index": str(index), **asdict(result), **shown})
     else:
-        for line in _summary(index, result):
+        for line in (*_summary(index, result), *([f"prompts: {prompts}"] if prompts else [])):
             say(line)
     if result.problems:
         raise typer.Exit(1)

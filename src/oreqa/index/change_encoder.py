@@ -11,7 +11,7 @@ from oreqa.arguments import as_path, choice
 from oreqa.errors import IndexStateError
 from oreqa.files import write_json
 from oreqa.index import store
-from oreqa.index.current import name_write_errors, write_lock
+from oreqa.index.current import existing_settings, name_write_errors, write_lock
 from oreqa.index.encodings import ENCODINGS, NEXT, Encodings, replace_encodings
 from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import (
@@ -27,6 +27,7 @@ from oreqa.index.generations import (
     write_manifest,
 )
 from oreqa.index.publish import complete_draft, draft_passages, link_search_files
+from oreqa.index.store import Settings
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
 from oreqa.models.names import FITTED
@@ -38,14 +39,15 @@ def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", p
     """Encode all passages of an index by another encoder, and publish them at once; returns how many passages there are.
 
     Searches use the old vectors until then. Interrupted, it resumes when it is called again with the same model. Passages
-    stay cut as they are, into pieces that the old encoder could read. A ``model`` in the index's folder may be named by its
-    path in it: the two can then be moved together. Raises IndexStateError if there is no index, or if it
-    is damaged or being written; ModelError for a model that cannot be loaded.
+    stay cut as they are, into pieces that the old encoder could read, and as many dimensions of the vectors are kept. A
+    ``model`` in the index's folder may be named by its path in it: the two can then be moved together. Raises
+    IndexStateError if there is no index, or if it is damaged or being written; ModelError for a model that cannot be loaded.
     """
     folder = as_path(folder, "an index's folder")
     choice(device, DEVICES, "device")
     require_generation(folder)
-    encoder = Encoder(store.model_place(folder, str(model)), device=device)
+    existing = existing_settings(folder) or Settings()
+    encoder = Encoder(store.model_place(folder, str(model)), device=device, truncate_dim=existing.truncate_dim)
     with write_lock(folder), name_write_errors(folder):
         generation, draft = require_generation(folder), folder / DRAFT
         if DOCUMENTS in damaged_files(generation):
@@ -75,6 +77,7 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Progress
                 for batch in draft_passages(database, missing):
                     encodings.encode(batch, encoder, advance)
             changes = {"model": model, "fingerprint": encoder.fingerprint}
+            store.write_prompts(database, encoder.prompts)
             complete_draft(database, draft, encodings, lambda batch: encodings.encode(batch, encoder, ignore), changes)
             encodings.forget_unused(digests)
         (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -16,16 +17,12 @@ from oreqa.errors import IndexStateError, InputError
 from oreqa.index import store
 from oreqa.index.coverage import Report
 from oreqa.index.encodings import ENCODINGS, check_encodings
-from oreqa.index.generations import (
-    DOCUMENTS,
-    DRAFT,
-    damage_message,
-    damaged_files,
-    newest_generation,
-    with_newest,
-)
+from oreqa.index.generations import DOCUMENTS, DRAFT, damage_message, damaged_files, newest_generation, with_newest
 from oreqa.index.store import Holds, Settings
+from oreqa.models.encoder.prompts import Prompts
 from oreqa.models.stored import is_same_model
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +126,12 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
 
 
 def _check_settings(folder: Path, settings: Settings, built_with: Settings) -> None:
-    for name in ("model", "passage_tokens", "language"):
+    for name in ("model", "passage_tokens", "language", "truncate_dim"):
         wanted, actual = getattr(settings, name), getattr(built_with, name)
         if wanted != actual:
             option = "--" + name.replace("_", "-")
-            raise IndexStateError(
-                f"{folder}: it was built with {option} {actual}, not {wanted}; omit the option, or index into a new folder"
-            )
+            before = f"with {option} {actual}, not {wanted}" if actual is not None else f"without {option}"
+            raise IndexStateError(f"{folder}: it was built {before}; omit the option, or index into a new folder")
 
 
 def _read_documents(database: sqlite3.Connection) -> tuple[dict[str, DocumentRow], dict[str, list[DocumentRow]]]:
@@ -150,14 +146,20 @@ def _read_documents(database: sqlite3.Connection) -> tuple[dict[str, DocumentRow
 
 def existing_settings(folder: Path) -> Settings | None:
     """Return the settings of an index, or None if no update of it was ever completed."""
-    if newest_generation(folder) is None:
-        return None
+    return None if newest_generation(folder) is None else _read(folder, store.read_settings)
 
-    def read(generation: Path) -> Settings:
+
+def existing_prompts(folder: Path) -> Prompts:
+    """Return the prompts that an index was made with."""
+    return Prompts() if newest_generation(folder) is None else _read(folder, store.recorded_prompts)
+
+
+def _read(folder: Path, read: Callable[[sqlite3.Connection], T]) -> T:
+    def of_generation(generation: Path) -> T:
         with closing(store.open_documents(generation)) as database:
-            return store.read_settings(database)
+            return read(database)
 
-    return with_newest(folder, read)
+    return with_newest(folder, of_generation)
 
 
 def chosen_settings(folder: Path, settings: Settings | None, model: str | Path | None) -> Settings:

@@ -35,8 +35,7 @@ from oreqa.models.graph.session import DEVICES
 class Index:
     """An index opened for reading; nothing is written, so that its folder may be read-only.
 
-    It follows updates by itself: every search sees one complete state, the newest. Threads may share it. ``close`` it, or
-    open it in a ``with`` statement.
+    It follows updates by itself: a search sees one complete state, the newest. Threads may share it. Close it in the end.
 
     Examples:
         >>> with Index.open("kb") as index:
@@ -141,7 +140,8 @@ class Index:
     def _encoder_of(self, snapshot: Snapshot) -> Encoder:
         with self._lock:
             if self._encoder is None or self._encoder.fingerprint != snapshot.fingerprint:
-                self._encoder = Encoder(model_place(self.folder, snapshot.settings.model), device=self._device)
+                dim, place = snapshot.settings.truncate_dim, model_place(self.folder, snapshot.settings.model)
+                self._encoder = Encoder(place, device=self._device, truncate_dim=dim)
             encoder = self._encoder
         if encoder.fingerprint != snapshot.fingerprint:
             raise IndexStateError(

@@ -6,6 +6,7 @@ works on a copy.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ from urllib.parse import quote
 from oreqa.defaults import DEFAULT_ENCODER, FACTORY, LANGUAGE, PASSAGE_TOKENS
 from oreqa.errors import IndexStateError
 from oreqa.index.generations import DOCUMENTS, damage_message
+from oreqa.models.encoder.prompts import Prompts
 
 T = TypeVar("T")
 
@@ -58,13 +60,15 @@ class Settings:
 
     Examples:
         >>> Settings(language="de", factory="HNSW32")
-        Settings(model='minilm-retriever', passage_tokens=256, language='de', factory='HNSW32')
+        Settings(model='minilm-retriever', passage_tokens=256, language='de', factory='HNSW32', truncate_dim=None)
     """
 
     model: str = DEFAULT_ENCODER
     passage_tokens: int = PASSAGE_TOKENS
     language: str = LANGUAGE
     factory: str = FACTORY
+    truncate_dim: int | None = None
+    """Leading dimensions of the vectors that are kept; None for all that the model gives."""
 
 
 def model_place(folder: Path, model: str) -> str:
@@ -105,7 +109,8 @@ def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: 
         for statement in _SCHEMA.split(";\n"):
             database.execute(statement)
         for key, value in {"fingerprint": fingerprint, "holds": holds, **asdict(settings)}.items():
-            write_setting(database, key, str(value))
+            if value is not None:
+                write_setting(database, key, str(value))
     return database
 
 
@@ -143,13 +148,31 @@ def write_setting(database: sqlite3.Connection, key: str, value: str) -> None:
     database.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
 
 
+def write_prompts(database: sqlite3.Connection, prompts: Prompts) -> None:
+    """Record the prompts that the vectors were made with, if there are any."""
+    database.execute("DELETE FROM settings WHERE key = 'prompts'")
+    if prompts:
+        write_setting(database, "prompts", json.dumps(asdict(prompts), ensure_ascii=False))
+
+
+def recorded_prompts(database: sqlite3.Connection) -> Prompts:
+    """The prompts that the vectors were made with."""
+    row = database.execute("SELECT value FROM settings WHERE key = 'prompts'").fetchone()
+    return Prompts(**json.loads(row[0])) if row else Prompts()
+
+
 def read_settings(database: sqlite3.Connection) -> Settings:
     """Return the settings of an index. Raises sqlite3.DatabaseError if one is missing or invalid."""
     tokens = read_setting(database, "passage_tokens")
     if not tokens.isdigit():
         raise sqlite3.DatabaseError(f"passage_tokens is {tokens!r}")
+    dim = database.execute("SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'truncate_dim'").fetchone()
     return Settings(
-        read_setting(database, "model"), int(tokens), read_setting(database, "language"), read_setting(database, "factory")
+        read_setting(database, "model"),
+        int(tokens),
+        read_setting(database, "language"),
+        read_setting(database, "factory"),
+        dim[0] if dim else None,
     )
 
 

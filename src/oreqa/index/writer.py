@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,7 @@ from oreqa.index.current import (
 from oreqa.index.dense import check_factory
 from oreqa.index.documents import document_hash, insert_document
 from oreqa.index.encodings import Encodings, passage_hash
-from oreqa.index.generations import (
-    DOCUMENTS,
-    DRAFT,
-    newest_generation,
-    publish_draft,
-    write_manifest,
-)
+from oreqa.index.generations import DOCUMENTS, DRAFT, newest_generation, publish_draft, write_manifest
 from oreqa.index.lexical import check_language
 from oreqa.index.publish import BATCH_PASSAGES, complete_draft, link_fitted, link_search_files
 from oreqa.index.store import Holds, Settings, transaction
@@ -104,6 +99,7 @@ class IndexWriter:
             folder.mkdir()
             if self.current.generation is None:
                 self._draft = store.create_documents(folder, self.settings, self.encoder.fingerprint, self._holds)
+                store.write_prompts(self._draft, self.encoder.prompts)
             else:
                 shutil.copyfile(self.current.generation / DOCUMENTS, folder / DOCUMENTS)
                 self._draft = store.open_draft(folder)
@@ -281,19 +277,19 @@ def open_writer(
         raise InputError("name the model in settings, or by model=, not by both")
     choice(device, DEVICES, "device")
     settings = chosen_settings(folder, settings, model)
-    place = store.model_place(folder, settings.model)
+    load = partial(Encoder, store.model_place(folder, settings.model), device=device, truncate_dim=settings.truncate_dim)
     check_language(settings.language)
     check_factory(settings.factory)
     encoder = None
     if newest_generation(folder) is None:
         check_empty(folder)
-        encoder = Encoder(place, device=device)  # before the folder is created: a model that fails leaves none behind
+        encoder = load()  # before the folder is created: a model that fails leaves none behind
         encoder.encode("a damaged model gives no numbers")
         settings = replace(settings, model=pinned_name(settings.model))
     with write_lock(folder), name_write_errors(folder):
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
         current = read_current_state(folder, settings, holds)
-        writer = IndexWriter(folder, settings, holds, current, lambda: encoder or Encoder(place, device=device))
+        writer = IndexWriter(folder, settings, holds, current, lambda: encoder or load())
         try:
             yield writer
         finally:

@@ -269,7 +269,10 @@ def test_models_that_people_know(
 def test_prompts_by_name_are_part_of_the_fingerprint(tiny: Path, tmp_path: Path) -> None:
     known, plain = (shutil.copytree(tiny, tmp_path / name) for name in ("e5-small", "mine"))
     assert Encoder(plain).fingerprint == Encoder(tiny).fingerprint != Encoder(known).fingerprint
-    assert str(Encoder(known).prompts) == "questions with 'query: ' and passages with 'passage: ' (by the model's name)"
+    assert (
+        str(Encoder(known).prompts)
+        == "questions begin with 'query: ', passages begin with 'passage: ' (by the model's name)"
+    )
 
 
 @pytest.mark.parametrize("settings", [{"similarity_fn_name": "euclidean"}, {"similarity_fn_name": "manhattan"},

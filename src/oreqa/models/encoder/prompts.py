@@ -42,10 +42,9 @@ class Prompts:
     by_name: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
-        shown = [
-            f"{kind} with {text!r}" for kind, text in (("questions", self.question), ("passages", self.passage)) if text
-        ]
-        return f"{' and '.join(shown) or 'nothing'} (by the model's {'name' if self.by_name else 'files'})"
+        texts = {"questions": self.question, "passages": self.passage}
+        shown = [f"{kind} begin with {text!r}" for kind, text in texts.items() if text]
+        return f"{', '.join(shown) or 'none'} (by the model's {'name' if self.by_name else 'files'})"
 
     def __bool__(self) -> bool:
         return bool(self.question or self.passage)
