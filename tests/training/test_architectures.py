@@ -34,6 +34,8 @@ from oreqa.training.extractor.recipe import ExtractorRecipe  # noqa: E402
 from oreqa.training.extractor.train import train_extractor  # noqa: E402
 from oreqa.training.generator.recipe import GeneratorRecipe  # noqa: E402
 from oreqa.training.generator.train import train_generator  # noqa: E402
+from oreqa.training.openqa.recipe import OpenQARecipe  # noqa: E402
+from oreqa.training.openqa.train import train_openqa  # noqa: E402
 from oreqa.training.reader.train import train_reader  # noqa: E402
 from oreqa.training.retriever.train import train_retriever  # noqa: E402
 
@@ -69,6 +71,22 @@ def test_a_reader(backbone: Path, squad_file: Path, tmp_path: Path) -> None:
         expected = model.eval()(input_ids=torch.tensor([window.ids]), **segments).start_logits[0].numpy()
     ((_, (start, _, _)),) = reader._run([window])
     np.testing.assert_allclose(start, expected, atol=1e-4)
+
+
+def test_what_learns_on_from_a_reader_reads_the_same_inputs(squad_file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    make_transformer(folder, "mpnet", "QuestionAnswering")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "oreqa": {"kind": "reader", "separators": 1}}))
+    train_reader(reader_recipe(squad_file, folder), tmp_path / "reader")
+    settings = {"kind": "openqa", "retriever": str(make_prompted_encoder(tmp_path / "e", "mpnet")), "passages": 3,
+                "reader": str(tmp_path / "reader"), "corpus": str(squad_file), "data": [str(squad_file)],
+                "dev": str(squad_file), "max_tokens": 48, "overlap": 8, "optimiser": OPTIMISER}  # fmt: skip
+    train_openqa(OpenQARecipe.model_validate(settings), tmp_path / "both")
+    for reader in (Reader(tmp_path / "reader"), Reader(tmp_path / "both" / "reader")):
+        question, passage = reader.inputs.tokenize(["who jumps", "fox 3"]).values()
+        assert reader.inputs.windows(question, None, passage)[0].ids.count(2) == 2  # </s>, once between the two
+    assert Encoder(tmp_path / "both" / "retriever").encode("who jumps").shape == (32,)
 
 
 def test_a_retriever(backbone: Path, squad_file: Path, tmp_path: Path) -> None:

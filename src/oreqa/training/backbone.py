@@ -62,6 +62,12 @@ def layers_of(backbone: PreTrainedModel) -> nn.ModuleList:
     return next(module for module in backbone.modules() if isinstance(module, nn.ModuleList) and len(module) == count)
 
 
+def kept_separators(backbone: Path) -> dict[str, int]:
+    """The setting ``separators`` of a reader's folder, if it has one: what learns on from it reads the same inputs."""
+    settings = read_config(backbone).get("oreqa") or {}
+    return {"separators": settings["separators"]} if "separators" in settings else {}
+
+
 M = TypeVar("M", bound=PreTrainedModel)
 
 

@@ -28,7 +28,14 @@ from oreqa.models.reader.module import ReaderModel
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import match_pattern, normalize_answer
-from oreqa.training.backbone import check_positions, embeddings_of, start_encoder, start_headed, trainable_encoder
+from oreqa.training.backbone import (
+    check_positions,
+    embeddings_of,
+    kept_separators,
+    start_encoder,
+    start_headed,
+    trainable_encoder,
+)
 from oreqa.training.distributed import in_turn
 from oreqa.training.loop import EarlyStopping
 from oreqa.training.losses import OPENQA_LOSSES
@@ -62,9 +69,9 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     rng = random.Random(recipe.seed)
     numbers = [number for _ in range(recipe.epochs) for number in rng.sample(range(len(matched)), len(matched))]
     settings, tokenizer = model.reader.config.oreqa, find_tokenizer(reader_path)
-    inputs = ReaderInputs(tokenizer, recipe.max_tokens, recipe.overlap, settings["titles"], settings["closing"])
-    reranks = recipe.loss == "shared_rerank"
-    dev_set = DevSet(dev, collection, folder, recipe.passages, reranks)
+    frame = {key: settings.get(key) for key in ("titles", "closing", "separators")}
+    inputs = ReaderInputs(tokenizer, recipe.max_tokens, recipe.overlap, **frame)
+    dev_set = DevSet(dev, collection, folder, recipe.passages, reranks=recipe.loss == "shared_rerank")
     lambda_record: dict[str, Any] = {}
 
     def save(path: Path) -> None:
@@ -73,7 +80,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
         copy_tokenizer(tokenizer.parent, path / "reader")
         with show(progress, "choosing lambda", len(dev)) as advance:
             em = dev_set.em_by_lambda(model.encoder, Reader(path / "reader", device=device))
-            lambda_record.update(write_lambda(em, reranks, path))
+            lambda_record.update(write_lambda(em, dev_set.reranks, path))
             advance(len(dev))
 
     def measure() -> float:
@@ -186,6 +193,7 @@ def start_reader(recipe: OpenQARecipe, path: Path) -> ReaderModel:
         "answer_tokens": recipe.answer_tokens,
         "titles": bool(settings.get("titles", True)),
         "closing": bool(settings.get("closing", True)),
+        **kept_separators(path),
     }
     reader: ReaderModel = start_headed(
         ReaderModel,

@@ -22,7 +22,7 @@ from oreqa.models.reader.reader import Reader
 from oreqa.models.weights import load_weights
 from oreqa.progress import Progress, no_progress, show
 from oreqa.text.answers import f1_score, normalize_answer
-from oreqa.training.backbone import check_positions, start_headed
+from oreqa.training.backbone import check_positions, kept_separators, start_headed
 from oreqa.training.loop import EarlyStopping, TensorBatch
 from oreqa.training.lora import save_difference
 from oreqa.training.losses import READER_LOSSES
@@ -44,7 +44,8 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         check_positions(backbone, read_tokens=recipe.read_tokens)
     model = _start(recipe, backbone)
     tokenizer = find_tokenizer(backbone)
-    inputs = ReaderInputs(tokenizer, recipe.max_tokens, recipe.overlap)
+    separators = model.config.oreqa.get("separators")
+    inputs = ReaderInputs(tokenizer, recipe.max_tokens, recipe.overlap, separators=separators)
     drawing = Drawing(
         negatives=recipe.negatives,
         unanswerable=recipe.unanswerable,
@@ -101,6 +102,7 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> ReaderModel:
         "answer_tokens": recipe.answer_tokens,
         "titles": True,
         "closing": True,
+        **kept_separators(backbone),
     }
     model: ReaderModel = start_headed(
         ReaderModel,
