@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
 from hub_server import Hub
 from tiny_models import make_fitted
 
@@ -57,3 +58,22 @@ def test_a_base_that_is_not_here_is_named_and_not_downloaded(
     assert (reader.kind, reader.licence, reader.bytes > 0) == ("reader", "CC0", True)
     assert reader.problem == "its base is not here: oreqa models get org/tiny-bert"
     assert hub.requests == []
+
+
+@pytest.mark.parametrize("with_graph", [True, False])
+def test_an_architecture_that_is_not_built_needs_a_graph_or_what_converts_it(
+    hub: Hub, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_graph: bool
+) -> None:
+    repository = shutil.copytree(tiny, tmp_path / "repository")
+    config = json.loads((tiny / "config.json").read_text())
+    (repository / "config.json").write_text(json.dumps({**config, "model_type": "deberta-v2"}))
+    if with_graph:
+        (repository / "onnx").mkdir()
+        (repository / "onnx" / "model.onnx").write_bytes(b"x")
+    hub.add("org/deberta", repository)
+    folder = get_model("org/deberta")
+    assert [(folder / name).is_file() for name in ("onnx/model.onnx", "model.safetensors")] == [with_graph, not with_graph]
+    monkeypatch.setattr("oreqa.models.listing.find_spec", lambda name: None)
+    problem = describe_model("org/deberta", "hub", folder).problem
+    assert problem.startswith("" if with_graph else "oreqa does not build the model type 'deberta-v2'; to convert it, in")
+    assert bool(problem) is not with_graph

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 from oreqa.defaults import BASE_ENCODER, SHIPPED
-from oreqa.errors import ModelError
+from oreqa.errors import INSTALL_TRAIN, ModelError
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.extractor.inputs import read_extractor_folder
@@ -30,7 +31,7 @@ from oreqa.models.names import (
     read_config,
 )
 from oreqa.models.reader.inputs import read_reader_folder
-from oreqa.models.settings import MODEL2VEC
+from oreqa.models.settings import MODEL2VEC, graph_files, is_built
 from oreqa.models.stored import cached_models, stored_models
 
 Location = Literal["pack", "store", "hub"]
@@ -128,8 +129,13 @@ def _need_here(base: str) -> None:
 
 
 def _check_architecture(path: Path, config: Mapping[str, Any], kind: str) -> None:
-    """Raise ModelError for an architecture that does not run here; two families have their own."""
-    if not config or config.get("model_type") == MODEL2VEC or is_seq2seq(config):
+    """Raise ModelError for an architecture that neither is built here, nor has a graph, nor can be converted."""
+    if not config or config.get("model_type") == MODEL2VEC or is_seq2seq(config) or graph_files(path, config):
+        return
+    if not is_built(config):
+        if find_spec("transformers") is None:
+            model_type = config.get("model_type")
+            raise ModelError(f"oreqa does not build the model type {model_type!r}; to convert it, {INSTALL_TRAIN}")
         return
     from oreqa.models.graph.architectures import check_architecture  # OpenVINO takes a while to import
 
