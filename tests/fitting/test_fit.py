@@ -251,6 +251,27 @@ def test_every_form_of_data(kb: Path, tmp_path: Path) -> None:
         fit_index(kb, data=tmp_path, reader=None)
 
 
+def test_generated_questions_are_kept_and_used_again(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[dict[str, Any]] = []
+
+    def generate(out: Path, **options: Any) -> None:
+        calls.append(options)
+        pairs(out)
+
+    monkeypatch.setattr("oreqa.fitting.fit.generate_questions", generate)
+    report = fit_index(kb, reader=None, questions=100)
+    assert (report.data, report.questions, report.left_out) == ("generated questions", 100, True)
+    assert len(list((kb / "fitting").glob("questions-*.jsonl"))) == 1
+    fit_index(kb, reader=None, questions=100)
+    assert [call["draw"] for call in calls] == [100]
+    assert calls[0]["round_trip"] == 0  # what a reader answers again says nothing about where it fails
+    fit_index(kb, reader=None, questions=100, seed=1)
+    assert len(calls) == 2
+    monkeypatch.setattr("oreqa.fitting.fit.generate_questions", lambda out, **_: None)
+    with pytest.raises(InputError, match="no question about its passages could be generated"):
+        fit_index(kb, reader=None, questions=99)
+
+
 def test_questions_of_other_documents_are_not_used(kb: Path, tmp_path: Path) -> None:
     rows = [row for number in range(40) for row in questions_about(number)]
     more = [{"question": f"who is {n}", "answers": ["nobody at all"], "id": f"x{n}"} for n in range(7)]
