@@ -112,7 +112,7 @@ def cosines(encoder: Encoder, rows: Sequence[LabelledQuestion]) -> Reals:
     questions = encoder.encode([row.question for row in rows])
     sentences = sorted({candidate.answer for row in rows for candidate in row.candidates})
     places = {sentence: place for place, sentence in enumerate(sentences)}
-    vectors = encoder.encode(sentences)
+    vectors = [matrix[0] for matrix in encoder.encode_passages([("", sentence, []) for sentence in sentences])]
     products = [questions[q] @ vectors[places[c.answer]] for q, row in enumerate(rows) for c in row.candidates]
     return np.array(products, np.float64)
 
