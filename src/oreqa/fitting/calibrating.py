@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
 
 from oreqa.arrays import Doubles, Flags
 from oreqa.evaluation.metrics import roc_area
-from oreqa.fitting.minimise import minimise
 from oreqa.models.fitted import Calibration
 
 THRESHOLDS = np.linspace(0.01, 0.8, 80)
@@ -56,7 +56,7 @@ def fit_logistic(sets: Sequence[JudgedAnswers]) -> tuple[Doubles, float]:
         value, slope = value / len(sets), slope / len(sets)
         return value + float(penalty @ weights**2), slope + np.r_[2 * penalty * weights, 0.0]
 
-    parameters = minimise(loss, np.zeros(x.shape[1] + 1))
+    parameters = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, tol=1e-7).x
     weights: Doubles = parameters[:-1] / scale
     return weights, float(parameters[-1] - weights @ mean)
 

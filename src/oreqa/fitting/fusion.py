@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from oreqa.arrays import Doubles, Flags, Floats, Rows
 from oreqa.core import Unit
-from oreqa.fitting.minimise import minimise
 from oreqa.index.scoring import QuestionScores
 
 POOLED = 100
@@ -106,7 +106,7 @@ def fit_fusion(pools: Sequence[Pool], used: Sequence[int], start: Doubles) -> Do
         penalty = PENALTY_OF_SPREAD * weights
         return value / len(parts) + float(penalty @ weights), slope / len(parts) + 2 * penalty
 
-    weights: Doubles = minimise(loss, start * spread, 1e-6) / spread
+    weights: Doubles = minimize(loss, start * spread, jac=True, tol=1e-6).x / spread
     return weights
 
 
