@@ -113,6 +113,15 @@ def write_bytes(path: Path, data: bytes) -> None:
         raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object in a file; an empty one if there is none, or if it cannot be read."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write indented JSON atomically, with keys in insertion order."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")

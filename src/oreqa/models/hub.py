@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import glob
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Any
 
 from oreqa.defaults import LARGE_ENCODER
 from oreqa.errors import ModelError, describe
+from oreqa.files import read_object
 from oreqa.models.settings import GRAPHS, is_built
 from oreqa.progress import Advance, Progress, no_progress, show
 
@@ -65,15 +65,6 @@ def hub_cache(repo: str = "*") -> Path:
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object in a file; an empty one if there is none."""
-    try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def needed_files(name: str, files: Iterable[str], config: Mapping[str, Any]) -> list[str]:

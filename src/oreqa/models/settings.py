@@ -87,7 +87,7 @@ def input_positions(config: Mapping[str, Any], path: Path, minimum: int = MIN_TO
 
 
 def is_built(config: Mapping[str, Any]) -> bool:
-    """Whether a model is built from its weights: its architecture is known, and has no code of its own."""
+    """Whether a model is built from its weights: its architecture is known, and needs no remote code."""
     return config.get("model_type") in (*PREFIXES, *_WITHOUT_PREFIX) and "auto_map" not in config
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
-from oreqa.files import cache_folder
+from oreqa.files import cache_folder, read_object
 from oreqa.models.hub import (
     REPOSITORIES,
     HubName,
@@ -18,7 +18,6 @@ from oreqa.models.hub import (
     hub_cache,
     needed_files,
     parse_hub_name,
-    read_object,
 )
 from oreqa.progress import Progress
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.errors import InputError
-from oreqa.files import cache_folder, write_text
+from oreqa.files import cache_folder, read_object, write_text
 from oreqa.models.names import difference_base, model_fingerprint
 
 CHECKSUMS = "checksums.json"
@@ -79,7 +79,7 @@ def cached_fingerprint(folder: Path) -> str:
     """Return the folder's fingerprint, cached by file sizes and times, so that 90 MB are not hashed at every start."""
     state = _file_state(folder)
     cache_file = cache_folder() / "fingerprints.json"
-    fingerprints = _read_fingerprints(cache_file)
+    fingerprints = read_object(cache_file)
     match fingerprints.get(str(folder)):
         case [cached_state, str(value)] if cached_state == state:
             return value
@@ -98,11 +98,3 @@ def _file_state(folder: Path) -> list[Any]:
         *([f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files),
         *(_file_state(base) if base else ()),
     ]
-
-
-def _read_fingerprints(path: Path) -> dict[str, Any]:
-    try:
-        fingerprints = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return fingerprints if isinstance(fingerprints, dict) else {}

@@ -103,7 +103,7 @@ def _output(model: ov.Model, names: tuple[str, ...], folder: Path) -> Any:
 
 
 def _convert(folder: Path, config: Mapping[str, Any], head: str) -> ov.Model:
-    """Convert a model's weights by transformers. Raises ModelError for code of its own, or if the extra is missing."""
+    """Convert a model's weights by transformers. Raises ModelError if it needs remote code, or if the extra is missing."""
     graphs = f"put its graph there as {GRAPHS[0]} or {GRAPHS[1]}"
     if "auto_map" in config:
         raise ModelError(
