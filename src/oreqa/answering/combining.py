@@ -167,7 +167,7 @@ def fitted_calibration(
     """The calibration of the last of the models: the re-ranker, the reader, or the encoder.
 
     ``fingerprint`` is that of the index's encoder. None if one of the models was fitted together with another encoder,
-    unless the index's encoder replaced that one, or with other weights of the search than the index's.
+    unless the index's encoder replaced that one, or if the index has weights of the search that were fitted for it.
     """
     if reader is None:
         return encoder.calibration

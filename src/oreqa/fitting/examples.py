@@ -96,7 +96,7 @@ def _sentences(passage: Passage, starts: Iterable[int]) -> tuple[str, ...]:
 def place_examples(examples: Sequence[Example], passages: Sequence[Passage]) -> list[PlacedExample]:
     """The examples with the places of their answers in the index, whose ``passages`` these are, in its order.
 
-    Left out are those with answers, or with a paragraph of their own, that the index does not hold.
+    Examples whose answers, or whose paragraph in the data, the index does not hold are left out.
     """
     by_sentence: dict[str, list[int]] = defaultdict(list)
     for number, example in enumerate(examples):

@@ -87,8 +87,8 @@ def fit_index(
     They are fitted for the index's encoder and exactly this ``reader`` and ``span_reranker``. Weights are taken if they give
     more, on questions about documents that were not used for it, than those before: any gain counts over plain ones, and a
     certain one (p < 0.05) over fitted ones. All is published with the index if the calibration's Brier score is better in
-    the same sense than that of the calibration before, or of one probability for all answers. A reader of None answers with
-    sentences.
+    the same sense than that of the calibration before, or of one probability for all answers. The held-out questions thus
+    choose as well as measure, which makes the report a little too good. A reader of None answers with sentences.
 
     The ``data`` are questions with answers that the index's documents hold, and questions without an answer, if there are
     any: a SQuAD or MRQA file, pairs, or a list of questions. Up to ``questions`` of them are drawn by ``seed``, and those
@@ -139,7 +139,7 @@ def fit_index(
 
 
 def _generated(folder: Path, work: Path, questions: int, seed: int, device: str, progress: Progress) -> Path:
-    """The file with questions about an index's passages: the kept one, or a new one.
+    """The file with questions about an index's passages, generated unless an earlier call kept it.
 
     A classifier judges the questions: those that a reader answers again would say nothing about where it fails.
     """
