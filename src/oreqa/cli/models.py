@@ -86,7 +86,7 @@ def show(
     from oreqa.cli.console import Console
     from oreqa.models.names import find_model
 
-    card = find_model(name) / "README.md"
+    card = find_model(name, download=False) / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else f"{name} has no card"
     if as_json:
         print_json({"name": name, "folder": str(card.parent), "card": text})
