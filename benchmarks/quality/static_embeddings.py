@@ -13,13 +13,13 @@ import argparse
 import json
 import re
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from common import Timed, paired, report, squad
 from safetensors.numpy import save_file
 
 from oreqa.arrays import Floats
@@ -31,6 +31,9 @@ from oreqa.models.encoder.inputs import EncoderInput, input_batches
 from oreqa.models.model import load_session
 from oreqa.models.names import find_model
 from oreqa.text.sentences import split_sentences
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import Timed, paired, report, squad
 
 DIMENSIONS, SIF = 256, 1e-4
 LEFT_OUT = re.compile(r"\[(unused\d+|PAD|CLS|SEP|MASK)\]|<(pad|s|/s|mask)>")
