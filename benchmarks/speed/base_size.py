@@ -6,7 +6,7 @@ Encodes SQuAD's paragraphs, reads five passages a question and scores 20 sentenc
 the heads of reader and cross-encoder are random, which costs the same. Each side runs in a process of its own, which also
 gives its peak memory; at equal precision, and with the rival's default, float32. --other is a Python whose transformers is
 before 5.3 and still has the question-answering pipeline; without it, its row is left out. Figures go to
-results/speed/base_size.json.
+results/models/speed.json.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def main() -> None:
             print(job, precision, json.dumps(rows[precision], indent=1))
     result["search"] = search(options.work, squad(options.data))
     result["texts"] = len(read_json(tasks["encode"]))
-    report("speed/base_size", result)
+    report("models/speed", result)
 
 
 if __name__ == "__main__":
