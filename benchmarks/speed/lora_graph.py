@@ -5,8 +5,8 @@ Run:  python benchmarks/speed/lora_graph.py --reader recipes/base/mpnet-reader
 Two models of one base are loaded, and read five passages of 260 tokens each: ``merged``, as two graphs whose factors were
 added to the weights, as oreqa loads them; ``beside``, as one graph in which an input chooses one of two sets of factors,
 ``W x + B (A x)``. The second model's factors are the first's. Each way runs in a process of its own, from graphs that were
-saved before: seconds to load, resident memory when loaded and after reading, median milliseconds of one reading, and the
-largest difference between the start logits of the two ways. Figures go to results/lora/inference.json.
+saved before: seconds to load, resident memory when loaded and after reading, median and fastest milliseconds of one reading,
+and the largest difference between the start logits of the two ways. Figures go to results/lora/inference.json.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def measure(folder: Path, way: str, precision: str, rounds: int) -> dict[str, An
             requests[which % number].infer(given)
         times.append((time.perf_counter() - begin) / 2 * (turn > 1))
     logits = requests[0].output_tensors[0].data[..., 0].tolist()
-    milliseconds = round(1000 * statistics.median(times[2:]), 1)
+    median, fastest = (round(1000 * figure(times[2:]), 1) for figure in (statistics.median, min))
     row = {"load_seconds": round(seconds, 2), "loaded_mb": loaded - before, "read_mb": resident() - before}
-    return {**row, "read_milliseconds": milliseconds, "logits": logits}
+    return {**row, "read_milliseconds": median, "fastest_milliseconds": fastest, "logits": logits}
 
 
 def main() -> None:
