@@ -307,9 +307,12 @@ def test_mining_judging_and_re_ranking(
 def test_everything_imported_for_help_and_ask_is_light(kb: Path) -> None:
     code = "import sys; from oreqa.cli import app\ntry: app(sys.argv[1:])\nexcept SystemExit: pass\nprint(*sys.modules)"
     heavy = {"torch", "transformers", "sentence_transformers", "pandas", "numba", "matplotlib", "lxml", "sklearn"}
+    others = {
+        f"oreqa.models.graph.{name}" for name in ("foreign", "roberta", "distilbert", "electra", "mpnet", "modernbert")
+    }
     for arguments, more in (
         (["--help"], {"numpy", "openvino", "faiss", "scipy"}),
-        (["ask", "x", "--index", str(kb)], {"pathspec", "pypdfium2", "oreqa.corpus.readers"}),
+        (["ask", "x", "--index", str(kb)], {"pathspec", "pypdfium2", "oreqa.corpus.readers", *others}),
         (["adapt", "--help"], set()),
         (["eval", "openqa", "--help"], set()),
         (["show", "octopus.md", "--index", str(kb)], {"openvino", "faiss", "scipy", "bm25s"}),

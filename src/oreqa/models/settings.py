@@ -110,3 +110,8 @@ def graph_files(path: Path, config: Mapping[str, Any]) -> list[Path]:
                 *sorted(graph.parent.glob("openvino_model.bin" if graph.suffix == ".xml" else "model.onnx?data*")),
             ]
     return []
+
+
+def is_foreign(path: Path, config: Mapping[str, Any]) -> bool:
+    """Whether the model in ``path`` is run by a graph that oreqa does not build (``models.graph.foreign``)."""
+    return not is_built(config) or bool(graph_files(path, config))

@@ -20,13 +20,14 @@ from oreqa.errors import ModelError
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.cache import cached_fingerprint
-from oreqa.models.graph.foreign import foreign_graph, is_foreign
+from oreqa.models.graph.foreign import foreign_graph
 from oreqa.models.graph.openvino import compile_cached
 from oreqa.models.graph.precision import offered_precisions
 from oreqa.models.graph.quiet_openvino import ov
 from oreqa.models.graph.session import Batch
 from oreqa.models.names import model_fingerprint, read_config
 from oreqa.models.reader.reader import Reader
+from oreqa.models.settings import is_foreign
 
 pytestmark = pytest.mark.train
 

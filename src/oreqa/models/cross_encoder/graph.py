@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from oreqa.models.cross_encoder.inputs import CrossEncoderFolder
 from oreqa.models.graph.architectures import build_graph
-from oreqa.models.graph.foreign import foreign_graph, is_foreign
 from oreqa.models.graph.heads import before_output, mean_of_tokens
 from oreqa.models.graph.layers import dense, first_token, pick
 from oreqa.models.graph.openvino import OpenVinoSession, compile_cached
 from oreqa.models.graph.precision import heads_precision
 from oreqa.models.graph.quiet_openvino import op, ov
+from oreqa.models.settings import is_foreign
 from oreqa.models.weights import Linear, Weights, linear_head, load_weights, output_layer
 
 
@@ -32,6 +32,8 @@ def _graph(folder: CrossEncoderFolder, eight_bits: bool) -> ov.Model:
 
 
 def _foreign(folder: CrossEncoderFolder, eight_bits: bool) -> ov.Model:
+    from oreqa.models.graph.foreign import foreign_graph  # few models need it
+
     graph = foreign_graph(folder.path, folder.config, "SequenceClassification", eight_bits)
     classes = len(folder.config.get("id2label") or "01")
     folder.check_classes(classes)

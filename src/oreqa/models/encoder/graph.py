@@ -9,11 +9,11 @@ import numpy as np
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.pooling import Attention, load_attention, load_dense
 from oreqa.models.graph.architectures import build_graph
-from oreqa.models.graph.foreign import foreign_graph, is_foreign
 from oreqa.models.graph.layers import Graph, dense, ints
 from oreqa.models.graph.openvino import OpenVinoSession, compile_cached
 from oreqa.models.graph.precision import encoder_precision
 from oreqa.models.graph.quiet_openvino import op, ov
+from oreqa.models.settings import is_foreign
 
 
 def open_session(folder: EncoderFolder, key: str, precision: str | None) -> OpenVinoSession:
@@ -41,6 +41,8 @@ def _graph(folder: EncoderFolder) -> ov.Model:
 
 def _states(folder: EncoderFolder) -> Graph:
     if not folder.is_difference and is_foreign(folder.transformer, folder.config):
+        from oreqa.models.graph.foreign import foreign_graph  # few models need it
+
         return foreign_graph(folder.transformer, folder.config)
     return build_graph(folder.transformer, folder.load(), folder.config)
 

@@ -1,43 +1,38 @@
-"""The architectures of encoders: ``model_type`` in config.json to the function that builds the graph.
+"""The architectures of encoders: ``model_type`` in config.json to the module of this folder that builds the graph.
 
-A new architecture is a file in this folder and a line in the table. Families add their heads to its hidden states.
+A new architecture is a file NAME.py with a function ``NAME_graph``, and a line in the table. Families add their heads to its
+hidden states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oreqa.errors import ModelError
-from oreqa.models.graph.bert import bert_graph
-from oreqa.models.graph.distilbert import distilbert_graph
-from oreqa.models.graph.electra import electra_graph
 from oreqa.models.graph.layers import ACTIVATIONS, Constants, Graph, Options
-from oreqa.models.graph.modernbert import modernbert_graph
-from oreqa.models.graph.mpnet import mpnet_graph
-from oreqa.models.graph.recurrent import recurrent_graph
-from oreqa.models.graph.roberta import roberta_graph
 from oreqa.models.settings import RECURRENT, uniform_settings
 
-_GENERATING: dict[str, Callable[[Constants, Options], Graph]] = {
-    "bert": bert_graph,
-    "dpr": bert_graph,
-    "roberta": roberta_graph,
-    "xlm-roberta": roberta_graph,
-    "camembert": roberta_graph,
-    "distilbert": distilbert_graph,
-    "electra": electra_graph,
-    "mpnet": mpnet_graph,
+_GENERATING = {
+    "bert": "bert",
+    "dpr": "bert",
+    "roberta": "roberta",
+    "xlm-roberta": "roberta",
+    "camembert": "roberta",
+    "distilbert": "distilbert",
+    "electra": "electra",
+    "mpnet": "mpnet",
 }
 """Architectures that take all options."""
 
-_HEADED = {**_GENERATING, "modernbert": modernbert_graph}
+_HEADED = {**_GENERATING, "modernbert": "modernbert"}
 """Architectures that carry heads, but do not keep keys and values."""
 
-_ALL = {**_HEADED, RECURRENT: recurrent_graph}
+_ALL = {**_HEADED, RECURRENT: "recurrent"}
 """With those of encoders alone, which take no option."""
 
 
@@ -48,7 +43,10 @@ def build_graph(folder: Path, weights: Mapping[str, np.ndarray], config: Mapping
     """
     chosen = Options(**options)
     check_architecture(folder, config, headed=bool(options), cached=chosen.cached)
-    return _ALL[config["model_type"]](Constants(folder, weights, config), chosen)
+    name = _ALL[config["model_type"]]
+    module = import_module(f"oreqa.models.graph.{name}")
+    graph: Graph = getattr(module, f"{name}_graph")(Constants(folder, weights, config), chosen)
+    return graph
 
 
 def check_architecture(folder: Path, config: Mapping[str, Any], headed: bool = False, cached: bool = False) -> None:

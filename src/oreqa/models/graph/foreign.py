@@ -15,7 +15,7 @@ import numpy as np
 from oreqa.errors import INSTALL_TRAIN, ModelError, describe
 from oreqa.models.graph.layers import Graph, ints, places, product, scalar, token_inputs
 from oreqa.models.graph.quiet_openvino import op, ov
-from oreqa.models.settings import GRAPHS, first_position, graph_files, is_built
+from oreqa.models.settings import GRAPHS, first_position, graph_files
 
 _OUTPUTS = {
     "": (("last_hidden_state", "token_embeddings"),),
@@ -23,11 +23,6 @@ _OUTPUTS = {
     "SequenceClassification": (("logits",),),
 }
 """The heads of transformers' classes, to the names of their outputs; the first that a graph has."""
-
-
-def is_foreign(folder: Path, config: Mapping[str, Any]) -> bool:
-    """Whether the model in ``folder`` is run by a graph that oreqa does not build."""
-    return not is_built(config) or bool(graph_files(folder, config))
 
 
 def foreign_graph(folder: Path, config: Mapping[str, Any], head: str = "", eight_bits: bool = False) -> Graph:

@@ -6,13 +6,13 @@ from typing import Any
 
 from oreqa.errors import ModelError
 from oreqa.models.graph.architectures import build_graph
-from oreqa.models.graph.foreign import foreign_graph, is_foreign
 from oreqa.models.graph.heads import before_output
 from oreqa.models.graph.layers import dense, first_token, pick
 from oreqa.models.graph.openvino import OpenVinoSession, compile_cached
 from oreqa.models.graph.precision import heads_precision
 from oreqa.models.graph.quiet_openvino import ov
 from oreqa.models.reader.inputs import ReaderFolder
+from oreqa.models.settings import is_foreign
 from oreqa.models.weights import linear_head, load_weights
 
 
@@ -25,6 +25,8 @@ def open_session(folder: ReaderFolder, key: str, precision: str | None) -> OpenV
 
 def _graph(folder: ReaderFolder, eight_bits: bool) -> ov.Model:
     if is_foreign(folder.path, folder.config):
+        from oreqa.models.graph.foreign import foreign_graph  # few models need it
+
         graph = foreign_graph(folder.path, folder.config, "QuestionAnswering", eight_bits)
         return graph.model(_start_and_end(graph.hidden))
     weights = load_weights(folder.path)
