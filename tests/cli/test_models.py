@@ -106,7 +106,10 @@ def test_index_online_ask_offline(hub: Hub, tiny: Path, tiny_reader: Path, tmp_p
     question = ("ask", "How many hearts?", "--index", "kb", "--json")
     early = oreqa_process(*question, "--reader", READER, HF_HUB_OFFLINE="1")
     assert early.returncode == 2
-    assert f"there is no model {READER} here, and HF_HUB_OFFLINE forbids to download it; here are all-minilm" in early.stderr
+    assert (
+        f"there is no folder or model {READER} here, and HF_HUB_OFFLINE forbids to download it; here are all-minilm"
+        in early.stderr
+    )
     assert f", {NAME}\n" in early.stderr
     assert oreqa_process(*question, "--reader", READER).returncode == 0
     answered = oreqa_process(*question, "--reader", READER, HF_HUB_OFFLINE="1")

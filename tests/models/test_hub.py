@@ -191,7 +191,9 @@ def test_without_a_network_the_models_here_are_listed(hub: Hub, tiny: Path, no_n
     with pytest.raises(ModelError) as raised:
         find_model("org/other")
     here = "here are all-minilm-l6-v2, minilm-retriever, minilm-reader, minilm-classifier, minilm-generator"
-    assert str(raised.value) == f"there is no model org/other here, and HF_HUB_OFFLINE forbids to download it; {here}"
+    assert (
+        str(raised.value) == f"there is no folder or model org/other here, and HF_HUB_OFFLINE forbids to download it; {here}"
+    )
 
 
 def test_an_unreachable_hub_is_one_line(hub: Hub, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +206,7 @@ def test_an_unreachable_hub_is_one_line(hub: Hub, tiny: Path, monkeypatch: pytes
     with pytest.raises(ModelError) as raised:
         find_model("org/other")
     assert str(raised.value).startswith(
-        f"there is no model org/other here, and 127.0.0.1:{port} cannot be reached (ConnectError"
+        f"there is no folder or model org/other here, and 127.0.0.1:{port} cannot be reached (ConnectError"
     )
     assert str(raised.value).endswith(f", {NAME}")
     assert "\n" not in str(raised.value)
@@ -220,15 +222,22 @@ def test_a_gated_model_says_how_to_open_it(hub: Hub, tiny: Path, monkeypatch: py
 
 @pytest.mark.parametrize("name", ["org/other", "nobody/nothing@main"])
 def test_what_the_hub_does_not_have(hub: Hub, name: str) -> None:
-    repo, host = name.partition("@")[0], hub.url.removeprefix("http://")
-    with pytest.raises(ModelError, match=f"^there is no model {repo} here or on {host}; if it is private, set HF_TOKEN$"):
+    host = hub.url.removeprefix("http://")
+    reason = f"folder or model {name} here, and no such model on {host}; if it is private, set HF_TOKEN"
+    with pytest.raises(ModelError, match=f"^there is no {reason}$"):
         find_model(name)
+
+
+def test_a_folder_that_is_here_is_not_said_to_lack(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / "org" / "other").mkdir(parents=True)
+    with pytest.raises(ModelError, match=r"^there is no model org/other here, and no such model on "):
+        get_model("org/other")
 
 
 def test_a_server_that_fails_is_one_line(hub: Hub, tiny: Path) -> None:
     hub.add(NAME, tiny)
     hub.failure = 418
-    with pytest.raises(ModelError, match=f"^{NAME}: .* answered 418; try again later$"):
+    with pytest.raises(ModelError, match=f"^there is no folder or model {NAME} here, and .* answered 418; try again later$"):
         find_model(NAME)
 
 

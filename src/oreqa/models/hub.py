@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import glob
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -163,6 +164,8 @@ def _errors_in_one_line(name: HubName) -> Iterator[None]:
     from huggingface_hub import constants, errors
 
     host = constants.ENDPOINT.partition("://")[2]
+    # A name of two parts may be meant as a path.
+    lacking = f"there is no {'model' if os.path.isdir(name.repo) else 'folder or model'} {name} here"  # noqa: PTH112
     try:
         yield
     except errors.GatedRepoError:
@@ -170,17 +173,15 @@ def _errors_in_one_line(name: HubName) -> Iterator[None]:
             f"{name}: it is gated; accept its terms at {constants.ENDPOINT}/{name.repo}, and set HF_TOKEN to your token"
         ) from None
     except errors.RepositoryNotFoundError:
-        raise ModelError(f"there is no model {name.repo} here or on {host}; if it is private, set HF_TOKEN") from None
+        raise ModelError(f"{lacking}, and no such model on {host}; if it is private, set HF_TOKEN") from None
     except errors.RevisionNotFoundError:
         raise ModelError(f"{name}: the model has no revision {name.revision}") from None
     except errors.HfHubHTTPError as error:
-        raise ModelError(f"{name}: {host} answered {error.response.status_code}; try again later") from error
+        raise ModelError(f"{lacking}, and {host} answered {error.response.status_code}; try again later") from error
     except errors.OfflineModeIsEnabled:
-        raise HubUnreachableError(f"there is no model {name} here, and HF_HUB_OFFLINE forbids to download it") from None
+        raise HubUnreachableError(f"{lacking}, and HF_HUB_OFFLINE forbids to download it") from None
     except (errors.HTTPError, errors.LocalEntryNotFoundError) as error:  # type: ignore[attr-defined]
-        raise HubUnreachableError(
-            f"there is no model {name} here, and {host} cannot be reached ({describe(error)})"
-        ) from error
+        raise HubUnreachableError(f"{lacking}, and {host} cannot be reached ({describe(error)})") from error
     except OSError as error:
         reason = "the disk is full" if error.errno == errno.ENOSPC else describe(error)
         raise ModelError(f"{name}: it cannot be downloaded ({reason})") from error
