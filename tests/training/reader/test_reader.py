@@ -57,6 +57,16 @@ def test_a_reader_learns_and_its_folder_reads(squad_file: Path, tiny: Path, tmp_
         train_recorded(train_reader, recipe, tmp_path / "r")
 
 
+def test_a_reader_begun_from_a_classifier_loads_in_transformers(
+    squad_file: Path, tiny_classifier: Path, tmp_path: Path
+) -> None:
+    from transformers import AutoModelForQuestionAnswering
+
+    assert json.loads((tiny_classifier / "config.json").read_text())["id2label"] == {"0": "LABEL_0"}
+    train_reader(reader_recipe(squad_file, tiny_classifier), tmp_path)
+    AutoModelForQuestionAnswering.from_pretrained(tmp_path)
+
+
 def train_until(step: int, recipe: ReaderRecipe, out: Path) -> None:
     """Train, and interrupt it after a step."""
     from transformers import TrainerCallback, trainer

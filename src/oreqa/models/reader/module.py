@@ -23,6 +23,7 @@ class ReaderModel(HeadedModel):
     """Scores each token as the start and the end of the answer, and the passage as containing it."""
 
     def __init__(self, config: PreTrainedConfig) -> None:
+        config.num_labels = 2  # start and end: transformers' classes take the width of their head from here
         super().__init__(config)
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.qa_classifier = nn.Linear(config.hidden_size, 1)
