@@ -125,3 +125,9 @@ def test_a_summary_of_perfect_probabilities() -> None:
     summary = calibration_summary(right.astype(float), answers, 0.5)
     assert summary["auc answerable"] == summary["auc right"] == summary["right of given"] == 100
     assert summary["expected calibration error"] == 0
+
+
+def test_the_calibration_error_is_that_of_bins_of_equal_width() -> None:
+    right = np.array([True, False])
+    summary = calibration_summary(np.array([0.91, 0.99]), JudgedAnswers(np.zeros((2, 1)), right, right), 0.5)
+    assert summary["expected calibration error"] == 45  # both of one bin: 0.95 sure, and half of them right

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from oreqa.arrays import Doubles, Flags
-from oreqa.evaluation.metrics import roc_area
+from oreqa.evaluation.metrics import calibration_error, roc_area
 from oreqa.models.fitted import Calibration
 
 THRESHOLDS = np.linspace(0.01, 0.8, 80)
@@ -103,20 +103,12 @@ def _best_threshold(sets: Sequence[tuple[Doubles, Flags]]) -> float:
 
 
 def calibration_summary(p: Doubles, answers: JudgedAnswers, threshold: float) -> dict[str, float]:
-    """AUC of telling answerable from not, calibration error over ten bins of equally many answers, and what the threshold
-    does, in percent."""
-    edges = np.quantile(p, np.linspace(0, 1, 11))
-    bins = np.clip(np.searchsorted(edges, p, "right") - 1, 0, 9)
-    error = sum(
-        abs(p[bins == i].mean() - answers.right[bins == i].mean()) * np.mean(bins == i)
-        for i in range(10)
-        if (bins == i).any()
-    )
+    """AUC of telling answerable from not, calibration error, and what the threshold does, in percent."""
     shown, answerable = p >= threshold, answers.answerable
     shares = {
         "auc answerable": roc_area(p, answerable),
         "auc right": roc_area(p, answers.right),
-        "expected calibration error": float(error),
+        "expected calibration error": calibration_error(p, answers.right),
         "abstains, unanswerable": _share(~shown[~answerable]),
         "answers, answerable": _share(shown[answerable]),
         "right of answerable, all": _share(answers.right[answerable]),
