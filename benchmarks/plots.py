@@ -261,6 +261,21 @@ def architectures(axes: Axes) -> None:
     axes.set(xlabel="largest difference of a reader's logits from transformers' (f32: below 0.00001)", xlim=(0, 0.18))
 
 
+def factors(axes: Axes) -> None:
+    result = read("lora/training.json")
+    rows, questions = result["rows"], result["settings"]["questions"]
+    labels = [f"{name.replace('full', 'all weights')}, {row['size_mb']:.0f} MB" for name, row in rows.items()]
+    matches = [row["em"] for row in rows.values()]
+    errors = [(match * (100 - match) / questions) ** 0.5 for match in matches]
+    places = range(len(matches))
+    axes.barh(places, matches, xerr=errors, color=[OTHER, OURS, OURS], ecolor=INK, capsize=4, height=0.62)
+    for place, match, error in zip(places, matches, errors, strict=True):
+        axes.text(match + error + 1.5, place, f"{match:.1f}", va="center")
+    axes.set_yticks(places, labels)
+    axes.invert_yaxis()
+    axes.set(xlabel="exact match (%) after 120 steps, with its standard error", xlim=(0, 60))
+
+
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
@@ -273,6 +288,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "documents": (documents, 3.6),
     "speed": (speed, 4.4),
     "models": (architectures, 4.4),
+    "lora": (factors, 2.0),
 }
 
 
