@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from growth import growth
 
-from oreqa.core import Document
+from oreqa.core import Document, Place
 from oreqa.corpus.formats.markdown import read_markdown
 from oreqa.corpus.splitter import split_passages
 from oreqa.text.sentences import split_sentences
@@ -49,3 +50,17 @@ def test_passages(unit: str) -> None:
         split_passages(Document("d", "t", text), lambda texts: [len(text.split()) for text in texts], 50)
 
     assert growth(cut, lambda n: unit * n, 4_000) < FACTOR
+
+
+@pytest.mark.parametrize(
+    ("unit", "places"),
+    [
+        ("a b\n\n", lambda n: tuple(Place(5 * i, "", 2 * i + 1, 7 * i) for i in range(n))),
+        ("word.\n\n", lambda n: (Place(0, "", 1, 0),)),
+    ],
+)
+def test_places(unit: str, places: Callable[[int], tuple[Place, ...]]) -> None:
+    def cut(document: Document) -> None:
+        split_passages(document, lambda texts: [len(text) for text in texts], 50)
+
+    assert growth(cut, lambda n: Document("d", "t", unit * n, places=places(n)), 8_000) < FACTOR

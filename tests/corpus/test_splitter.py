@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oreqa.core import Document, Place, Section
+from oreqa.corpus import limits
 from oreqa.corpus.splitter import paragraph_passage, sentence_at, split_passages
+from oreqa.errors import DocumentError
 
 
 def count(texts: Sequence[str]) -> list[int]:
@@ -106,6 +109,13 @@ def test_the_tokenizer_is_given_little_at_once() -> None:
 
     split_passages(Document("d", "", "One two three four. " * 10_000 + "\n\n" + "Five six.\n\n" * 10_000), watched, 50)
     assert most < 20_000
+
+
+@pytest.mark.parametrize("text", ["One paragraph.", "Paragraph.\n\n" * 100, "One two three. " * 100])
+def test_cutting_has_a_limit_of_time(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(limits, "PARSE_SECONDS", -1)
+    with pytest.raises(DocumentError, match=r"^cutting d into passages takes more than -1 seconds: split it$"):
+        split_passages(Document("d", "", text), count, 5)
 
 
 def test_a_paragraph_with_a_colon_goes_with_the_next() -> None:

@@ -33,7 +33,7 @@ GZIP_RATIO = 200
 """Highest compression ratio of a gzipped table, once it has unpacked to more than 64 MB."""
 
 PARSE_SECONDS = 60
-"""CPU seconds for parsing one file ..."""
+"""CPU seconds for parsing one file, and for cutting its text into passages ..."""
 
 PARSE_SECONDS_PER_MB = 20
 """... plus these for each MB of the file: a 6 MB manual of 3,600 pages takes 100 seconds."""
@@ -46,5 +46,5 @@ IGNORE_FILE_BYTES = 64 << 10
 
 
 def parse_seconds(size: int) -> int:
-    """Return the CPU seconds allowed for parsing a file of ``size`` bytes."""
+    """Return the CPU seconds allowed for parsing a file of ``size`` bytes, and for cutting a text of ``size`` characters."""
     return PARSE_SECONDS + PARSE_SECONDS_PER_MB * (size >> 20)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
-from oreqa.core import Document, Passage, Range, Section, Sentence
+from oreqa.core import Document, Passage, Place, Range, Section, Sentence
+from oreqa.corpus import limits
 from oreqa.corpus.builder import clip_places
+from oreqa.errors import DocumentError
 from oreqa.text.rows import row_cells
 from oreqa.text.sentences import split_sentences
 
@@ -26,8 +29,9 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
     columns is a passage, as a row of a CSV file is. Paragraphs over the budget are split between sentences, sentences over
     the budget between words. ``count_tokens`` returns the token counts of a batch of texts, by the model's tokenizer
     without special tokens. Title and heading are encoded with every passage, so they count against the budget too, up to
-    half of it.
+    half of it. Raises DocumentError when it takes more processor time than a file may take to be parsed.
     """
+    check_time = _time_limit(document)
     passages: list[Passage] = []
     for section in document.sections or (Section(0, len(document.text), ""),):
         paragraphs = _paragraphs(document.text, section.start, section.end)
@@ -40,9 +44,24 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
                 pieces.append((paragraph, room if _is_row(document.text, *paragraph) else length))
             else:
                 pieces.extend(_split_long(document.text, paragraph, count_tokens, room, language))
+            check_time()
         for start, end in _join(_join_after_colons(document.text, pieces, room), room):
-            passages.append(_passage(document, section.heading, start, end, language))
+            behind = passages[-1].places[0] if passages and passages[-1].places else None
+            passages.append(_passage(document, section.heading, start, end, language, behind))
+            check_time()
     return passages
+
+
+def _time_limit(document: Document) -> Callable[[], None]:
+    """A function that raises DocumentError once cutting the document has taken too long."""
+    seconds = limits.parse_seconds(len(document.text))
+    end = time.thread_time() + seconds
+
+    def check() -> None:
+        if time.thread_time() > end:
+            raise DocumentError(f"cutting {document.key} into passages takes more than {seconds} seconds: split it")
+
+    return check
 
 
 def passage_head(title: str, heading: str) -> str:
@@ -157,8 +176,8 @@ def _join(pieces: Sequence[tuple[Range, int]], max_tokens: int) -> list[Range]:
     return runs
 
 
-def _passage(document: Document, heading: str, start: int, end: int, language: str) -> Passage:
+def _passage(document: Document, heading: str, start: int, end: int, language: str, behind: Place | None) -> Passage:
     text = document.text[start:end]
     sentences = tuple(Sentence(text[a:b], start + a, start + b) for a, b in split_sentences(text, language))
-    places = tuple(clip_places(document.places, start, document.text, end))
+    places = tuple(clip_places(document.places, start, document.text, end, behind))
     return Passage(document.key, document.title, heading, text, start, end, sentences, places=places)
