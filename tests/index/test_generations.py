@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from index_content import assert_same_content, content, old
+from index_content import content, old
 from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, OreqaError
@@ -122,35 +122,6 @@ def test_damage_that_opening_does_not_see_ends_in_no_traceback(
             assert problem is None or str(path) in problem
             assert str(path) in "".join(_problems(folder))
         path.write_bytes(before)
-
-
-@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "delete"])
-def test_a_damaged_memo_costs_time_alone(folder: Path, library: Path, damage: str) -> None:
-    expected = content(folder)
-    if damage == "flip":
-        memo = folder / "encodings.db"
-        memo.write_bytes(memo.read_bytes().replace(b"octopus", b"octopur"))  # a word, that would lose its number
-    else:
-        DAMAGE[damage](folder / "encodings.db")
-    if damage not in ("delete", "empty"):
-        assert "encodings.db" in check_index(folder)[0]
-    (library / "new.txt").write_text("Owls hoot.")
-    assert index_files(folder, [library]).added == 1
-    assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
-    assert Index.open(folder).search(["octopus"], 1, mode="sparse")[0][0].score > 0
-    assert check_index(folder) == []
-
-
-def test_a_damaged_row_of_the_memo_is_encoded_again(folder: Path, library: Path) -> None:
-    expected = content(folder)
-    database = sqlite3.connect(folder / "encodings.db")
-    database.execute("UPDATE encodings SET vectors = zeroblob(LENGTH(vectors)) WHERE rowid = 1")
-    database.commit()
-    database.close()
-    assert "1 of its rows are damaged" in check_index(folder)[0]
-    (library / "new.txt").write_text("Owls hoot.")
-    assert index_files(folder, [library]).encoded == 2
-    assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
 
 
 def test_an_index_is_searched_where_nobody_may_write(folder: Path) -> None:
@@ -297,7 +268,9 @@ def test_a_full_disk_is_one_line_and_the_index_answers_as_before(
 ) -> None:
     expected = content(folder)
     (library / "new.txt").write_text("Owls hoot.")
-    for error in (OSError(28, "No space left on device"), sqlite3.OperationalError("database or disk is full")):
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    for error in (OSError(28, "No space left on device"), full):
         with monkeypatch.context() as patch:
             patch.setattr(publish, "build_search_files", lambda *_, error=error: (_ for _ in ()).throw(error))
             with pytest.raises(

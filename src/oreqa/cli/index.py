@@ -152,7 +152,7 @@ def _summary(index: Path, report: Report) -> list[str]:
         left = "".join(f", {count:,} {reason}" for reason, count in reasons[:6] if count)
         lines.append(f"{words.read:,} of {words.source:,} words read{'; left out' + left[1:] if left else ''}")
     if report.mended:
-        lines.append(f"{counted(len(report.mended), 'damaged search file')} rebuilt: {', '.join(report.mended)}")
+        lines.append(f"{counted(len(report.mended), 'damaged file')} rebuilt: {', '.join(report.mended)}")
     if report.gone:
         them = "it" if report.gone == 1 else "them"
         lines.append(f"{counted(report.gone, 'document')} gone from these paths, or left out: --prune removes {them}")
@@ -170,7 +170,7 @@ def check(
 ) -> None:
     """Compare every file and every cached encoding of an index with its checksum, and list the damaged ones.
 
-    The exit code is 1 if any is damaged. Nothing is changed: the next oreqa index rebuilds damaged search files.
+    The exit code is 1 if any is damaged. Nothing is changed: the next oreqa index rebuilds search files and encodings.
 
     [bold]oreqa check --index kb[/bold]
     """

@@ -71,7 +71,7 @@ class Report:
     warnings: list[str] = field(default_factory=list)
     """One line per problem with a file from which too little text was extracted."""
     mended: list[str] = field(default_factory=list)
-    """Names of the search files that were damaged and have been rebuilt."""
+    """Names of the files that were damaged and have been rebuilt: search files, and encodings.db."""
 
     def __repr__(self) -> str:
         names = ("added", "changed", "unchanged", "removed", "gone", "passages", "encoded", "problems", "warnings")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,11 +14,18 @@ from typing import TypeVar
 from filelock import FileLock, Timeout
 
 from oreqa.core import Document, Passage
-from oreqa.errors import IndexStateError, InputError
+from oreqa.errors import IndexStateError, InputError, describe
 from oreqa.index import store
 from oreqa.index.coverage import Report
-from oreqa.index.encodings import ENCODINGS, check_encodings
-from oreqa.index.generations import DOCUMENTS, DRAFT, damage_message, damaged_files, newest_generation, with_newest
+from oreqa.index.encodings import ENCODINGS, check_encodings, damage_of_encodings
+from oreqa.index.generations import (
+    DOCUMENTS,
+    DRAFT,
+    damage_message,
+    damaged_files,
+    newest_generation,
+    with_newest,
+)
 from oreqa.index.store import Holds, Settings
 from oreqa.models.encoder.prompts import Prompts
 from oreqa.models.stored import is_same_model
@@ -42,7 +50,7 @@ class CurrentState:
 
     ``documents`` maps keys to rows, ``by_source`` sources to their rows, ``revisions`` sources to the revisions they were
     last read with. ``fingerprint`` identifies the model, ``factory`` is the FAISS factory of the search files, ``passages``
-    their number, and ``damaged`` names the search files whose checksums no longer match.
+    their number, and ``damaged`` names the search files whose checksums no longer match, and the memo if it is damaged.
     """
 
     generation: Path | None = None
@@ -103,9 +111,12 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
     generation = newest_generation(folder)
     if generation is None:
         return CurrentState()
-    damaged = damaged_files(generation)
+    with ThreadPoolExecutor(1) as thread:  # both wait for the disk, and for hashes that need no lock of Python's
+        memo = thread.submit(_damaged_memo, folder)
+        damaged = damaged_files(generation)
     if DOCUMENTS in damaged:
         raise IndexStateError(damage_message(generation / DOCUMENTS))
+    damaged += memo.result()
     with closing(store.open_documents(generation)) as database:
         built_with = store.read_settings(database)
         _check_settings(folder, settings, built_with)
@@ -123,6 +134,13 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
             passages=passages,
             damaged=damaged,
         )
+
+
+def _damaged_memo(folder: Path) -> list[str]:
+    try:
+        return [ENCODINGS] if damage_of_encodings(folder) else []
+    except (OSError, sqlite3.Error):  # an update that opens it for writing will say why it cannot
+        return []
 
 
 def _check_settings(folder: Path, settings: Settings, built_with: Settings) -> None:
@@ -204,7 +222,10 @@ def name_write_errors(folder: Path) -> Iterator[None]:
     """Turn a full or read-only disk into a one-line IndexStateError. Errors in documents are caught before they get here."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
+    except store.SQLITE_ERRORS as error:
+        if store.is_damage(error):  # what was sound at the start
+            reason = f"a file was damaged during this update ({describe(error)})"
+            raise IndexStateError(f"{folder}: {reason}; run the command again") from error
         raise IndexStateError(_write_failure(folder, str(error))) from error
     except OSError as error:
         raise IndexStateError(_write_failure(folder, error.strerror or str(error))) from error

@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from oreqa.arrays import Ints
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
+from oreqa.errors import describe
+from oreqa.index.generations import need_regular
 from oreqa.index.lexical import Vocabulary, words
-from oreqa.index.store import chunks, read_setting, transaction, write_setting
+from oreqa.index.store import SQLITE_ERRORS, chunks, is_damage, read_setting, transaction, write_setting
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.progress import Advance, part_of
 
@@ -73,11 +75,12 @@ class Encodings:
         self._made_for = f"{_VERSION} {fingerprint} {language}"
         if name == ENCODINGS and _made_for(folder / NEXT) == self._made_for != _made_for(self._path):
             replace_encodings(folder / NEXT, self._path)  # a change of the encoder was killed at its end
+        need_regular(self._path)
         try:
             self._load()
-        except sqlite3.OperationalError:  # for example a full disk: keep the memo
-            raise
-        except sqlite3.DatabaseError:
+        except SQLITE_ERRORS as error:
+            if not is_damage(error):  # for example a full disk: keep the memo
+                raise
             self.close()
             for path in folder.glob(f"{name}*"):
                 path.unlink()
@@ -86,28 +89,22 @@ class Encodings:
     def _load(self) -> None:
         self._database = sqlite3.connect(self._path, isolation_level=None)
         self._prepare()
-        if problem := _damaged_pages(self._database):
-            raise sqlite3.DatabaseError(problem)
-        rows = self._database.execute("SELECT id, term, crc FROM terms ORDER BY id").fetchall()
-        if any(number != place or _crc([term.encode()]) != crc for place, (number, term, crc) in enumerate(rows)):
-            raise sqlite3.DatabaseError("its words are damaged")
-        self.vocabulary = Vocabulary([term for _, term, _ in rows])
+        self.vocabulary = Vocabulary(_sound_terms(self._database))
 
     def _prepare(self) -> None:
         run = self._database.execute
+        _check_header(self._path)  # before SQLite locks the file: closing it anywhere ends the lock
         # The writer's lock keeps other processes out. Exclusive mode needs no shared memory: it works on network drives.
         run("PRAGMA locking_mode = EXCLUSIVE")
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = NORMAL")
         run("PRAGMA temp_store = MEMORY")
-        tables = {name for (name,) in run("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        if tables and not {"settings", "encodings", "unpublished", "terms"} <= tables:
-            raise sqlite3.DatabaseError("it is another program's file")
-        if not tables:
+        if not _schema(self._database):
             with transaction(self._database):
                 for statement in _SCHEMA.split(";\n"):
                     run(statement)
                 write_setting(self._database, "made_for", self._made_for)
+        _check_pages(self._database)
         if read_setting(self._database, "made_for") != self._made_for:
             raise sqlite3.DatabaseError("it belongs to another model")
 
@@ -153,6 +150,11 @@ class Encodings:
                         np.frombuffer(vectors, np.float16), np.frombuffer(terms, np.int32), np.frombuffer(lengths, np.int32)
                     )
 
+    def drop_damaged(self) -> None:
+        """Delete the encodings that are damaged, also those that no generation uses yet."""
+        with transaction(self._database):
+            self._database.executemany("DELETE FROM encodings WHERE rowid = ?", _damaged_rows(self._database))
+
     def forget_unused(self, digests: Iterable[bytes]) -> None:
         """Delete encodings that the generation just published does not use, except those that an interrupted update left."""
         run = self._database.execute
@@ -172,7 +174,7 @@ class Encodings:
 
 def replace_encodings(source: Path, target: Path) -> None:
     """Put a memo in the place of another, with what its log still holds."""
-    with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(source, isolation_level=None)) as database:
+    with suppress(*SQLITE_ERRORS), closing(sqlite3.connect(source, isolation_level=None)) as database:
         database.execute("PRAGMA journal_mode = DELETE")  # a log would be lost, or be taken for the other file's
     for path in target.parent.glob(f"{target.name}*"):
         path.unlink()
@@ -186,7 +188,7 @@ def _made_for(path: Path) -> str | None:
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as database:
             return read_setting(database, "made_for")
-    except sqlite3.DatabaseError:
+    except SQLITE_ERRORS:
         return None
 
 
@@ -204,33 +206,83 @@ def passage_hash(passage: Passage) -> bytes:
 def check_encodings(folder: Path) -> str | None:
     """Return a line about the damage of an index's memo; None if it is sound, missing, or being written."""
     path = folder / ENCODINGS
-    if not path.is_file():
-        return None
-    log = path.with_name(f"{ENCODINGS}-wal")
-    options = "mode=ro" if log.is_file() and log.stat().st_size else "mode=ro&immutable=1"
     problem = f"{path}: {{}}; the lost encodings are computed again by: oreqa index PATH --index {folder}"
     try:
+        damage = damage_of_encodings(folder)
+    except (OSError, sqlite3.Error) as error:
+        return None if "locked" in str(error) else problem.format(f"it cannot be read ({describe(error)})")
+    return problem.format(f"it is damaged ({damage})") if damage else None
+
+
+def damage_of_encodings(folder: Path) -> str:
+    """Say what is damaged of an index's memo, after reading all of it; "" if it is sound or missing.
+
+    Raises OSError, or an error of SQLite's, if it cannot be read.
+    """
+    path = folder / ENCODINGS
+    if not need_regular(path):
+        return ""
+    log = path.with_name(f"{ENCODINGS}-wal")
+    options = "mode=ro" if need_regular(log) and log.stat().st_size else "mode=ro&immutable=1"
+    try:
+        _check_header(path)
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{options}", uri=True)) as database:
-            if pages := _damaged_pages(database):
-                return problem.format(f"it is damaged ({pages})")
-            rows = database.execute("SELECT vectors, terms, lengths, crc FROM encodings")
-            damaged = sum(_crc(blobs) != crc for *blobs, crc in rows)
-            damaged += sum(_crc([term.encode()]) != crc for term, crc in database.execute("SELECT term, crc FROM terms"))
-    except sqlite3.OperationalError as error:
-        return None if "locked" in str(error) else problem.format(f"it cannot be read ({error})")
-    except sqlite3.DatabaseError as error:
-        return problem.format(f"it is damaged ({error})")
-    return problem.format(f"{damaged} of its rows are damaged") if damaged else None
+            if _schema(database):  # else it was emptied
+                _check_pages(database)
+                _sound_terms(database)
+                damaged = sum(1 for _ in _damaged_rows(database))
+                return f"{damaged} of its rows" if damaged else ""
+    except SQLITE_ERRORS as error:
+        if not is_damage(error):
+            raise
+        return describe(error)
+    return ""
 
 
-def _damaged_pages(database: sqlite3.Connection) -> str:
-    """Return what SQLite's quick check reports; an empty string if the file is sound."""
-    (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
-    return "" if answer == "ok" else " ".join(answer.split())
+def _check_header(path: Path) -> None:
+    """Raise sqlite3.DatabaseError for a version in a file's header that SQLite opens for reading alone, or not at all."""
+    with path.open("rb") as file:
+        header = file.read(20)
+    if header and header[18:] not in (b"\1\1", b"\2\2"):
+        raise sqlite3.DatabaseError("its header")
 
 
-def _crc(blobs: Iterable[bytes]) -> int:
+def _schema(database: sqlite3.Connection) -> list[tuple[str, str]]:
+    return database.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+
+
+def _check_pages(database: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError for tables that are not a memo's, and for what SQLite finds damaged, indices included."""
+    with closing(sqlite3.connect(":memory:")) as memo:
+        memo.executescript(_SCHEMA)
+        if _schema(database) != _schema(memo):
+            raise sqlite3.DatabaseError("its tables are not those of encodings")
+    (answer,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+    if answer != "ok":
+        raise sqlite3.DatabaseError(answer)
+
+
+def _sound_terms(database: sqlite3.Connection) -> list[str]:
+    """The words in the order of their numbers. Raises sqlite3.DatabaseError if one is missing or damaged."""
+    rows = database.execute("SELECT id, term, crc FROM terms ORDER BY id").fetchall()
+    for place, (number, term, crc) in enumerate(rows):
+        if number != place or not isinstance(term, str) or _crc([term.encode()]) != crc:
+            raise sqlite3.DatabaseError("its words")
+    return [term for _, term, _ in rows]
+
+
+def _damaged_rows(database: sqlite3.Connection) -> Iterator[tuple[int]]:
+    """The numbers of the damaged rows of encodings."""
+    for number, *blobs, crc in database.execute("SELECT rowid, vectors, terms, lengths, crc FROM encodings"):
+        if _crc(blobs) != crc:
+            yield (number,)
+
+
+def _crc(blobs: Iterable[object]) -> int | None:
+    """The CRC-32 of bytes; None if damage made something else of them."""
     crc = 0
     for blob in blobs:
+        if not isinstance(blob, bytes):
+            return None
         crc = zlib.crc32(blob, crc)
     return crc

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -128,6 +129,17 @@ def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
         raise IndexStateError(f"{path}: you have no permission to read this file ({error.strerror})") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexStateError(damage_message(path)) from error
+
+
+def need_regular(path: Path) -> bool:
+    """Whether a file of an index is there. Raises IndexStateError for a FIFO, a device or a folder: reading could block."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(mode):
+        raise IndexStateError(f"{path}: this is not a regular file, so oreqa did not write it; delete it")
+    return True
 
 
 def damaged_files(generation: Path, whole: bool = True) -> list[str]:

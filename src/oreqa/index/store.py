@@ -135,6 +135,33 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
     database.execute("COMMIT")
 
 
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a database can raise; the second if the damage is in the text of SQLite's own message."""
+
+_OF_THE_DISK = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_NOLFS,
+    sqlite3.SQLITE_INTERRUPT,
+}
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether one of SQLITE_ERRORS means a damaged file, and not a full disk, say, or one that cannot be written.
+
+    The disk's errors are those with one of a few codes. An error without a code comes from Python, which cannot decode a
+    text, or from us.
+    """
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF not in _OF_THE_DISK
+
+
 def read_setting(database: sqlite3.Connection, key: str) -> str:
     """Return one value of the settings table. Raises sqlite3.DatabaseError if it is missing."""
     row = database.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()

@@ -1,0 +1,109 @@
+"""The memo of encodings: a damaged one costs time alone, whatever of it is damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from index_content import assert_same_content, content, old
+
+from oreqa.index.current import check_index
+from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+
+
+@pytest.fixture
+def folder(tmp_path: Path, library: Path, tiny: Path) -> Path:
+    old(library)
+    index_files(tmp_path / "kb", [library], Settings(model=str(tiny), passage_tokens=40))
+    return tmp_path / "kb"
+
+
+def _put(place: int, value: bytes) -> Callable[[bytes], bytes]:
+    return lambda data: data[:place] + value + data[place + len(value) :]
+
+
+def _in_the_index(data: bytes) -> bytes:
+    """A hash changed where SQLite looks it up, not in its row: a quick check does not notice."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(_put(18, b"\1\1")(data))  # in memory there is no log
+        (digest,) = database.execute("SELECT hash FROM encodings").fetchone()
+    for place in (place for place in range(len(data)) if data.startswith(digest, place)):
+        changed = _put(place, bytes(32))(data)
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.deserialize(_put(18, b"\1\1")(changed))
+            quick, whole = (database.execute(f"PRAGMA {name}_check").fetchone() for name in ("quick", "integrity"))
+        if quick == ("ok",) != whole:
+            return changed
+    raise AssertionError("no hash is in an index alone")
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda data: data[:-9],
+    "a page": _put(4096, b"\xff" * 512),
+    "a word": lambda data: data.replace(b"octopus", b"octopur"),
+    "a word that is no UTF-8": lambda data: data.replace(b"octopus", b"octop\xbes"),
+    "a schema that is no UTF-8": lambda data: data.replace(b"CREATE TABLE terms", b"CREATE TABL\xbe terms"),
+    "the name of a column": lambda data: data.replace(b"updates INTEGER", b"updatez INTEGER"),
+    "a version for reading alone": _put(18, b"\xff"),
+    "a version that is not known": _put(19, b"\xff"),
+    "an index": _in_the_index,
+}
+
+
+@pytest.mark.parametrize("changed", [False, True])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_memo_costs_time_alone(folder: Path, library: Path, damage: str, changed: bool) -> None:
+    expected, memo = content(folder), folder / "encodings.db"
+    sound = memo.read_bytes()
+    memo.write_bytes(DAMAGES[damage](sound))
+    assert memo.read_bytes() != sound
+    assert "encodings.db: it is damaged (" in check_index(folder)[0]
+    if changed:
+        (library / "new.txt").write_text("Owls hoot.")
+    report = index_files(folder, [library])
+    assert (report.added, report.mended) == (int(changed), ["encodings.db"])
+    assert check_index(folder) == []
+    assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
+    assert Index.open(folder).search(["octopus"], 1, mode="sparse")[0][0].score > 0
+    again = index_files(folder, [library])
+    assert (again.encoded, again.mended) == (0, [])
+
+
+@pytest.mark.parametrize("changed", [False, True])
+@pytest.mark.parametrize("value", ["zeroblob(LENGTH(vectors))", "'a text'", "1.5"])
+def test_a_damaged_row_is_encoded_again(folder: Path, library: Path, value: str, changed: bool) -> None:
+    expected = content(folder)
+    with closing(sqlite3.connect(folder / "encodings.db")) as database, database:
+        database.execute(f"UPDATE encodings SET vectors = {value} WHERE rowid = 1")
+    assert "it is damaged (1 of its rows)" in check_index(folder)[0]
+    if changed:
+        (library / "new.txt").write_text("Owls hoot.")
+    report = index_files(folder, [library])
+    assert (report.encoded, report.mended) == (1 + changed, ["encodings.db"])
+    assert check_index(folder) == []
+    assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
+
+
+def test_a_damaged_row_that_no_generation_uses_is_dropped(folder: Path, library: Path) -> None:
+    with closing(sqlite3.connect(folder / "encodings.db")) as database, database:
+        database.execute("INSERT INTO encodings SELECT x'00', vectors, terms, lengths, crc + 1 FROM encodings LIMIT 1")
+        database.execute("INSERT INTO unpublished VALUES (x'00', 0)")
+    assert check_index(folder)
+    assert index_files(folder, [library]).encoded == 0
+    assert check_index(folder) == []
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, lambda memo: memo.write_bytes(b"")])
+def test_a_memo_that_is_gone_is_no_damage(folder: Path, library: Path, lose: Callable[[Path], object]) -> None:
+    expected = content(folder)
+    lose(folder / "encodings.db")
+    assert check_index(folder) == []
+    assert index_files(folder, [library]).mended == []
+    (library / "new.txt").write_text("Owls hoot.")
+    assert index_files(folder, [library]).added == 1
+    assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
