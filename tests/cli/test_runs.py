@@ -43,6 +43,28 @@ def test_a_help_page_has_an_example_and_fits_the_terminal(names: tuple[str, ...]
         assert max(map(len, page.splitlines())) <= columns
 
 
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+def test_no_command_takes_an_empty_argument(names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = typer.main.get_command(app)
+    for name in names:
+        command = command.commands[name]  # type: ignore[attr-defined]
+    parameters = command.get_params(command.make_context("oreqa", [], resilient_parsing=True))
+    cases = []
+    for parameter in parameters:
+        if parameter.param_type_name == "argument":
+            before = ["x"] * sum(name.startswith("the ") for name, _ in cases)
+            cases.append((f"the {(parameter.metavar or parameter.name).lower()}", [*before, ""]))
+        elif not getattr(parameter, "is_flag", False):
+            flag = parameter.opts[0]
+            cases.append((flag, [flag, ""]))
+            cases += [(flag, [f"{flag}="])] if flag.startswith("--") else []
+    for name, arguments in cases:
+        result = CliRunner().invoke(app, [*names, *arguments])
+        assert (result.exit_code, result.stderr) == (2, f"error: {name} is empty\n")
+    assert not list(tmp_path.iterdir())
+
+
 def test_help_pages_put_many_options_in_panels() -> None:
     assert [title for title in ("Data", "Models", "Options") if f"─ {title} ─" in help_page("generate", columns=80)] == [
         "Data",

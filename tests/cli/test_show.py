@@ -61,7 +61,7 @@ def test_a_document_by_any_of_its_names(kb: Path, library: Path, monkeypatch: py
         ("rows.jsonl", "2 documents have this name; choose one: LIBRARY/rows.jsonl#a, LIBRARY/rows.jsonl#b"),
         ("octopos.md", "octopos.md: the index has no document with this name; did you mean: LIBRARY/octopus.md"),
         ("ees.txt", "the index has no document with this name; did you mean: LIBRARY/"),
-        ("", "the index has no document with this name"),
+        ("", "the document is empty"),
         ("zzz", "zzz: the index has no document with this name\n"),
     ],
 )

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from oreqa.cli.output import one_line, print_json, say
-from oreqa.errors import OreqaError
+from oreqa.errors import InputError, OreqaError
 
 
 class Panel(StrEnum):
@@ -33,7 +33,18 @@ class _StoppedError(Exception):
 
 
 class Command(TyperCommand):
-    """A command whose help page shows its options in panels."""
+    """A command whose help page shows its options in panels, and that takes no empty argument."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Raises InputError for an empty argument, as of an unset variable: typer would take it for the working folder."""
+        values, _, _ = self.make_parser(ctx).parse_args(list(args))
+        for parameter in self.get_params(ctx):
+            value = values.get(parameter.name)
+            if value == "" or (isinstance(value, list | tuple) and "" in value):
+                is_option = parameter.param_type_name == "option"
+                name = parameter.opts[0] if is_option else f"the {str(parameter.metavar or parameter.name).lower()}"
+                raise InputError(f"{name} is empty")
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _print_help(self, ctx)
