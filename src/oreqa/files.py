@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -98,19 +99,48 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file atomically, by renaming a temporary file: no reader sees it half written.
 
-    Creates the parent folders. Raises InputError if the file cannot be written.
+    Creates the parent folders. A file that exists keeps its mode and owner, a link its name: its target is written. A device
+    or a FIFO is written into, and so is a file that may not be replaced. Raises InputError if the file cannot be written.
     """
-    if path.is_dir():
-        raise InputError(f"{path}: it is a folder; name a file to write")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        temporary.replace(path)
+        before = _status(path)
+        if before and stat.S_ISDIR(before.st_mode):
+            raise InputError(f"{path}: it is a folder; name a file to write")
+        if before and not stat.S_ISREG(before.st_mode):
+            path.write_bytes(data)
+            return
+        try:
+            _replace(Path(os.path.realpath(path)), data, before)
+        except PermissionError:  # the folder or the file is another user's, who lets us write the file
+            if not before:
+                raise
+            path.write_bytes(data)
     except OSError as error:
-        if temporary.is_file():
-            temporary.unlink()
         raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: Path, data: bytes, before: os.stat_result | None) -> None:
+    """Put a new file in the place of a regular one, or of none."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        temporary.write_bytes(data)
+        if before:
+            new = temporary.stat()
+            if (new.st_uid, new.st_gid) != (before.st_uid, before.st_gid):
+                os.chown(temporary, before.st_uid, before.st_gid)
+            temporary.chmod(stat.S_IMODE(before.st_mode))
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def read_object(path: Path) -> dict[str, Any]:
