@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import shutil
@@ -283,6 +284,31 @@ def test_a_full_disk_is_one_line_and_the_index_answers_as_before(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1, -1])
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EINVAL, errno.ENOTSUP])
+def test_what_does_not_reach_the_disk_is_not_published(
+    folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch, code: int, number: int
+) -> None:
+    """A disk that cannot sync at all is none that lost something."""
+    expected, loses, syncs = content(folder), code not in (errno.EINVAL, errno.ENOTSUP), []
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        syncs.append(path)
+        if not loses or len(syncs) - 1 == number or (number == -1 and path == folder):
+            raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    (library / "new.txt").write_text("Owls hoot.")
+    if loses:
+        with pytest.raises(IndexStateError, match=r"cannot be written \(.*; searches see the state before this update"):
+            index_files(folder, [library])
+        assert content(folder) == expected
+        assert sorted(path.name for path in folder.iterdir()) == ["encodings.db", "lock", "search-000001"]
+        monkeypatch.undo()
+    assert index_files(folder, [library]).added == 1
+
+
 def test_a_generation_that_is_replaced_while_it_is_opened(
     folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

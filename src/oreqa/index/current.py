@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from oreqa.core import Document, Passage
 from oreqa.errors import IndexStateError, InputError, describe
@@ -27,6 +27,7 @@ from oreqa.index.generations import (
     with_newest,
 )
 from oreqa.index.store import Holds, Settings
+from oreqa.locks import lock_file
 from oreqa.models.encoder.prompts import Prompts
 from oreqa.models.stored import is_same_model
 
@@ -203,18 +204,15 @@ def write_lock(folder: Path, doing: str = "writing this index") -> Iterator[None
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / "lock")
-        lock.acquire(timeout=0)
+        lock = lock_file(folder / "lock")
     except Timeout:
         raise IndexStateError(f"{folder}: another process is {doing}; wait until it has finished") from None
     except (FileExistsError, NotADirectoryError):
         raise InputError(f"{folder}: it is a file; an index is a folder") from None
     except OSError as error:
         raise InputError(f"{folder}: it cannot be written ({error.strerror})") from error
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager

@@ -8,6 +8,7 @@ process that writes it has ended.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import itertools
 import json
@@ -97,7 +98,11 @@ def publish_draft(folder: Path) -> Path:
     for path in (*sorted(draft.rglob("*")), draft):  # files must reach the disk before the rename does
         _sync(path)
     draft.rename(published)
-    _sync(folder)
+    try:
+        _sync(folder)
+    except OSError:
+        published.rename(draft)
+        raise
     _remove_replaced(folder)
     return published
 
@@ -220,15 +225,20 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EROFS}
+"""What fsync says on file systems that know nothing of it. All else, such as EIO and ENOSPC, means that data is lost."""
+
+
 def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk, where the file system supports it."""
+    """Flush a file, or the names in a folder, to the disk, where the file system supports it. Raises OSError if it fails."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
+    except PermissionError:  # a folder, on systems that cannot open one
         return
     try:
         os.fsync(descriptor)
-    except OSError:
-        pass
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
     finally:
         os.close(descriptor)

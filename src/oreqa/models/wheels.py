@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from filelock import FileLock
-
 from oreqa.defaults import LARGE_ENCODER
 from oreqa.errors import ModelError
+from oreqa.locks import lock_file
 from oreqa.models.hub import REPOSITORIES, WEIGHTS_SHA256
 from oreqa.models.stored import model_store
 from oreqa.progress import Progress, no_progress, show
@@ -65,7 +64,7 @@ def get_release(name: str, progress: Progress = no_progress) -> Path:
         return folder
     try:
         work.mkdir(parents=True, exist_ok=True)
-        with FileLock(work / "lock"):  # a second process waits, and then has nothing to do
+        with lock_file(work / "lock", wait=True):  # a second process waits, and then has nothing to do
             if not (folder / "config.json").is_file():
                 _build(RELEASES[name], work, folder, progress)
     except ModelError:

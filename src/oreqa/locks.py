@@ -1,0 +1,49 @@
+"""Locks between processes, which end with the process that holds them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+
+from filelock import AcquireReturnProxy, FileLock, Timeout
+
+_NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
+
+
+def lock_file(path: Path, wait: bool = False) -> AcquireReturnProxy[FileLock]:
+    """Lock a file, which is created, until the end of the ``with`` that the result is used in.
+
+    Raises Timeout if another process holds the lock, unless the caller will ``wait`` for it, and OSError if the file cannot
+    be written or the file system has no locks: a file that merely exists would be a lock that a killed process never ends.
+    """
+    lock = FileLock(path, fallback_to_soft=False)
+    try:
+        return lock.acquire(timeout=0)
+    except Timeout:
+        if _is_refused(path):
+            raise OSError(errno.EACCES, "its lock is refused: another process holds it, or the disk has no locks") from None
+        if not wait:
+            raise
+        return lock.acquire()
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            raise OSError(error.errno, f"the disk has no locks: {error.strerror}; use another disk") from error
+        raise
+
+
+def _is_refused(path: Path) -> bool:
+    """Whether a lock is refused as some network drives do it, which may mean that it is held or that there are none."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno == errno.EACCES
+    finally:
+        os.close(descriptor)
+    return False
