@@ -107,3 +107,9 @@ def test_a_memo_that_is_gone_is_no_damage(folder: Path, library: Path, lose: Cal
     (library / "new.txt").write_text("Owls hoot.")
     assert index_files(folder, [library]).added == 1
     assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
+
+
+def test_braces_in_the_name_of_an_index_are_no_places_to_fill(folder: Path) -> None:
+    index = folder.rename(folder.with_name("k{b}"))
+    (index / "encodings.db").write_bytes(b"no database")
+    assert check_index(index)[0].startswith(f"{index}/encodings.db: it is damaged (")

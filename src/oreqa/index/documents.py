@@ -66,7 +66,8 @@ def document_hash(document: Document, passages: Iterable[Passage] | None) -> byt
 def field_filter(where: Conditions) -> tuple[str, list[str]]:
     """SQL condition on documents that have one of its values in every field, and its parameters.
 
-    ``title`` and ``path`` are fields of every document; a path may hold the wildcards * and ?.
+    ``title`` and ``path`` are fields of every document. In a path * and ? are wildcards, unless a backslash stands before
+    them; all else is itself.
     """
     parts, parameters = ["1"], []
     for name, values in where:
@@ -74,15 +75,22 @@ def field_filter(where: Conditions) -> tuple[str, list[str]]:
             raise InputError(f"the condition on {name!r} has {len(values):,} values; it may have {_MOST_VALUES:,}")
         for value in values:
             _check_condition(name, value)
+        marks = ", ".join("?" * len(values))
         if name == "path":
             parts.append(f"({' OR '.join(['source GLOB ?'] * len(values))})")
+            parameters += map(_glob, values)
+        elif name == "title":
+            parts.append(f"title IN ({marks})")
+            parameters += values
         else:
-            marks = ", ".join("?" * len(values))
-            parts.append(f"title IN ({marks})" if name == "title" else f"json_extract(fields, ?) IN ({marks})")
-        if name not in ("path", "title"):
-            parameters.append(f'$."{name}"')
-        parameters += values
+            parts.append(f"EXISTS (SELECT 1 FROM json_each(fields) WHERE key = ? AND value IN ({marks}))")
+            parameters += [name, *values]
     return " AND ".join(parts), parameters
+
+
+def _glob(pattern: str) -> str:
+    """A path with * and ? in SQLite's pattern language, in which a bracket begins a class of characters."""
+    return re.sub(r"\\([*?\\])|(\[)", lambda match: f"[{match[1] or match[2]}]", pattern)
 
 
 def _check_condition(name: str, value: str) -> None:
@@ -92,8 +100,6 @@ def _check_condition(name: str, value: str) -> None:
     if not f"{name}{value}".isprintable() and not _is_utf8(f"{name}{value}"):
         message = f"the condition {name}={value} holds bytes that are no UTF-8: write it again"
         raise InputError(message.encode("ascii", "backslashreplace").decode())
-    if '"' in name:
-        raise InputError(f"the field name {name!r} holds a quotation mark: rename the field")
 
 
 def check_fields(database: sqlite3.Connection, where: Conditions) -> None:

@@ -205,13 +205,15 @@ def passage_hash(passage: Passage) -> bytes:
 
 def check_encodings(folder: Path) -> str | None:
     """Return a line about the damage of an index's memo; None if it is sound, missing, or being written."""
-    path = folder / ENCODINGS
-    problem = f"{path}: {{}}; the lost encodings are computed again by: oreqa index PATH --index {folder}"
     try:
         damage = damage_of_encodings(folder)
+        problem = f"it is damaged ({damage})"
     except (OSError, sqlite3.Error) as error:
-        return None if "locked" in str(error) else problem.format(f"it cannot be read ({describe(error)})")
-    return problem.format(f"it is damaged ({damage})") if damage else None
+        damage = str(error)
+        problem = f"it cannot be read ({describe(error)})"
+    if not damage or "locked" in damage:
+        return None
+    return f"{folder / ENCODINGS}: {problem}; the lost encodings are computed again by: oreqa index PATH --index {folder}"
 
 
 def damage_of_encodings(folder: Path) -> str:
