@@ -112,11 +112,12 @@ def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -
 def copy_generation(folder: Path, out: Path) -> None:
     """Make an index in ``out`` of the newest generation of another, which then stays as it is, or tries another encoder.
 
-    What is in ``out`` is replaced. The two share the search files.
+    What is in ``out`` is replaced. The two share the search files, and the mode of their folders.
     """
     shutil.rmtree(out, ignore_errors=True)
     generation, target = require_generation(folder), generation_folder(out, 1)
     target.mkdir(parents=True)
+    shutil.copymode(folder, out)
     shutil.copyfile(generation / DOCUMENTS, target / DOCUMENTS)
     with closing(store.open_draft(target)) as database, store.transaction(database):
         model = store.read_setting(database, "model")  # where it is, said from the other folder

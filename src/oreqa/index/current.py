@@ -196,14 +196,14 @@ def chosen_settings(folder: Path, settings: Settings | None, model: str | Path |
 
 
 @contextmanager
-def write_lock(folder: Path, doing: str = "writing this index") -> Iterator[None]:
-    """Create the folder and hold its lock.
+def write_lock(folder: Path, doing: str = "writing this index", mode: int = 0o777) -> Iterator[None]:
+    """Create the folder, with this mode less the umask, and hold its lock.
 
     Raises IndexStateError, which says what the other is ``doing``, if another process holds it, InputError if it cannot be
     created.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode, parents=True, exist_ok=True)
         lock = lock_file(folder / "lock")
     except Timeout:
         raise IndexStateError(f"{folder}: another process is {doing}; wait until it has finished") from None

@@ -69,7 +69,8 @@ def field_filter(where: Conditions) -> tuple[str, list[str]]:
     ``title`` and ``path`` are fields of every document. In a path * and ? are wildcards, unless a backslash stands before
     them; all else is itself.
     """
-    parts, parameters = ["1"], []
+    parts: list[str] = ["1"]
+    parameters: list[str] = []
     for name, values in where:
         if len(values) > _MOST_VALUES:
             raise InputError(f"the condition on {name!r} has {len(values):,} values; it may have {_MOST_VALUES:,}")

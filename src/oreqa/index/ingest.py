@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate
@@ -65,7 +68,11 @@ def index_files(
     roots = {full_path(root) for root in paths}
     if is_new and not files.files and not files.left_out:
         raise OreqaError(_no_documents(paths, files.unknown))
-    with show(progress, "encoding passages") as advance, open_writer(folder, settings, device, model=model) as writer:
+    mode = _folder_mode(files.files) if is_new else 0o777
+    with (
+        show(progress, "encoding passages") as advance,
+        open_writer(folder, settings, device, model=model, mode=mode) as writer,
+    ):
         writer.report.unknown = dict(files.unknown)
         for path in files.gone:
             indexed = any(_below(source, {full_path(path)}) for source in writer.current.by_source)
@@ -88,16 +95,21 @@ def index_files(
             on_warning(line)
 
         wanted = [file for file in files.files if not file.is_relative_to(full_path(folder))]
+        documents = 0
         try:
             for file, done, total in _with_sizes(wanted):
                 on_file(file, done, total)
                 try:
-                    _read(writer, file, fields or Fields(), advance, warn)
+                    documents += _read(writer, file, fields or Fields(), advance, warn)
                 except DocumentError as error:
                     leave_out(file, str(error))
                     writer.keep(str(file))
         finally:
             end_parser()  # its memory is wanted for the search files
+        if is_new and not documents:
+            others = "they hold no text" if wanted else "they lie in the index's own folder"
+            reason = next(iter(writer.report.problems), others)
+            raise OreqaError(f"{_named(paths)}: no documents could be read, so no index was made ({reason})")
         writer.flush(advance)
         unseen = {left_out for left_out, _ in files.left_out}  # nothing can be said of what stands there: it is not gone
 
@@ -110,10 +122,13 @@ def index_files(
 
 
 def _no_documents(paths: Sequence[Path], unknown: Mapping[str, int]) -> str:
-    named = f"{', '.join(map(str, paths[:3]))}{', ...' if len(paths) > 3 else ''}"
     kinds = [f"{number} {kind or 'without a suffix'}" for kind, number in unknown.items()]
     others = f" among files of other kinds ({', '.join(kinds[:5])}{', ...' if len(kinds) > 5 else ''})" if kinds else ""
-    return f"{named}: no documents found{others}, so no index was made; name others, or change --include"
+    return f"{_named(paths)}: no documents found{others}, so no index was made; name others, or change --include"
+
+
+def _named(paths: Sequence[Path]) -> str:
+    return f"{', '.join(map(str, paths[:3]))}{', ...' if len(paths) > 3 else ''}"
 
 
 def _below(source: str, folders: Set[Path]) -> bool:
@@ -134,13 +149,15 @@ def _with_sizes(files: Sequence[Path]) -> Iterator[tuple[Path, int, int]]:
         yield file, done - size, total
 
 
-def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, warn: Callable[[str], None]) -> None:
+def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, warn: Callable[[str], None]) -> int:
+    """Hand the documents of a file to the writer. Returns their number; 0 if the index has them as they are."""
     source = str(file)
     revision = _revision(file, fields)
     if writer.fresh(source, revision):
-        return
-    begun = time.time_ns()
+        return 0
+    begun, number = time.time_ns(), 0
     for document in read_documents(file, fields):
+        number += 1
         writer.report.words.add(document.pages)
         for line in coverage_warnings(document):
             warn(f"{file}: {line}")
@@ -149,6 +166,7 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, war
     # that changed while it was read.
     settled = begun - int(revision.split()[2]) > 2_000_000_000 and _revision(file, fields) == revision
     writer.finish_source(source, revision if settled else None)
+    return number
 
 
 def _revision(file: Path, fields: Fields) -> str:
@@ -156,4 +174,22 @@ def _revision(file: Path, fields: Fields) -> str:
         status = file.stat()
     except OSError as error:
         raise DocumentError(f"it cannot be read ({error.strerror})") from error
-    return f"{SPLITTER_VERSION} {status.st_size} {status.st_mtime_ns} {fields.text} {fields.title} {fields.id}"
+    named = json.dumps([fields.text, fields.title, fields.id])
+    return f"{SPLITTER_VERSION} {status.st_size} {status.st_mtime_ns} {named}"
+
+
+def _folder_mode(files: Iterable[Path]) -> int:
+    """The mode of a new index's folder: its group, and others, may enter if they may read every file that it is made of."""
+    places, folders = set(files), {file.parent.resolve() for file in files}
+    places.update(folders, *(folder.parents for folder in folders))
+    mode = 0o777
+    for place in places:
+        try:
+            status = place.stat()
+        except OSError:  # the reader will say why
+            continue
+        wanted = 0o011 if stat.S_ISDIR(status.st_mode) else 0o044
+        allowed = status.st_mode & wanted
+        if not allowed & 0o007:
+            mode &= ~0o007 if allowed and status.st_gid == os.getegid() else 0o700
+    return mode

@@ -264,10 +264,12 @@ def open_writer(
     device: str = "cpu",
     holds: Holds = "documents",
     model: str | Path | None = None,
+    mode: int = 0o777,
 ) -> Iterator[IndexWriter]:
     """Open an index for writing, creating it if it is new.
 
-    ``settings`` of None means the settings of the existing index, or the defaults; ``model`` replaces the model in them.
+    ``settings`` of None means the settings of the existing index, or the defaults; ``model`` replaces the model in them. A
+    folder that is created gets the ``mode``, less the umask.
     An index ``holds`` either a user's documents or the passages of a task, which every update replaces as a whole.
 
     Raises IndexStateError if another process is writing the index, if the index was built with other settings, or if the
@@ -288,7 +290,7 @@ def open_writer(
         encoder = load()  # before the folder is created: a model that fails leaves none behind
         encoder.encode("a damaged model gives no numbers")
         settings = replace(settings, model=pinned_name(settings.model))
-    with write_lock(folder), name_write_errors(folder):
+    with write_lock(folder, mode=mode), name_write_errors(folder):
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
         current = read_current_state(folder, settings, holds)
         writer = IndexWriter(folder, settings, holds, current, lambda: encoder or load())

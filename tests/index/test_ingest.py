@@ -1,0 +1,110 @@
+"""Files into an index: what counts as read already, and who may read the index."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from index_content import old
+
+from oreqa.corpus.readers import Fields
+from oreqa.errors import IndexStateError, OreqaError
+from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+
+
+@pytest.fixture
+def settings(tiny: Path) -> Settings:
+    return Settings(model=str(tiny), passage_tokens=40)
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    (Fields("a b", "c"), Fields("a", "b c")),
+    (Fields(), Fields("None")),
+    (Fields("a"), Fields(None, "a")),
+    (Fields("a", None, "c"), Fields("a", "c")),
+])  # fmt: skip
+def test_other_columns_are_read_anew(tmp_path: Path, settings: Settings, before: Fields, after: Fields) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,a b,b c,c,None\nowls,bees,foxes,wolves,moles\n")
+    old(tmp_path)
+
+    def state() -> list[tuple[str, str, str]]:
+        return [(p.document_key, p.title, p.text) for p in Index.open(tmp_path / "kb").passages()]
+
+    index_files(tmp_path / "kb", table, settings, fields=before)
+    was = state()
+    index_files(tmp_path / "kb", table, fields=after)
+    assert state() != was
+    assert index_files(tmp_path / "kb", table, fields=after).unchanged == 1
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that everybody can reach, as pytest's own cannot."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        if any(not parent.stat().st_mode & 0o001 for parent in folder.parents):
+            pytest.skip("no folder here is open to all")
+        yield folder
+
+
+@pytest.mark.parametrize(("private", "group", "expected"), [
+    ({}, True, 0o777),
+    ({"docs": 0o700}, True, 0o700),
+    ({"docs": 0o750}, True, 0o770),
+    ({"docs": 0o750}, False, 0o700),
+    ({"docs/deep": 0o711}, True, 0o777),
+    ({"docs/deep/b.txt": 0o600}, True, 0o700),
+    ({"docs/deep/b.txt": 0o640}, True, 0o770),
+    ({"docs/deep/b.txt": 0o640, "docs": 0o700}, True, 0o700),
+])  # fmt: skip
+@pytest.mark.parametrize("linked", [False, True])
+def test_who_may_not_read_the_documents_may_not_read_their_index(
+    shared: Path, settings: Settings, private: dict[str, int], group: bool, expected: int, linked: bool
+) -> None:
+    deep = shared / "docs" / "deep"
+    deep.mkdir(parents=True)
+    for file in (deep.parent / "a.txt", deep / "b.txt"):
+        file.write_text("Owls hoot.")
+        file.chmod(0o644)
+    for name, mode in private.items():
+        (shared / name).chmod(mode)
+        if not group:
+            if os.geteuid():
+                pytest.skip("only root can give a folder to another group")
+            os.chown(shared / name, -1, os.getegid() + 1)
+    (shared / "link").symlink_to("docs")
+    before = os.umask(0)
+    try:
+        index_files(shared / "kb", shared / ("link" if linked else "docs"), settings)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((shared / "kb").stat().st_mode) == expected
+
+
+def test_a_folder_that_is_there_keeps_its_mode(tmp_path: Path, library: Path, settings: Settings) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb").chmod(0o755)
+    index_files(tmp_path / "kb", library, settings)  # pytest's folders are private
+    assert stat.S_IMODE((tmp_path / "kb").stat().st_mode) == 0o755
+
+
+def test_no_index_is_made_of_files_without_text(tmp_path: Path, settings: Settings) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "empty.txt").touch()
+    with pytest.raises(
+        OreqaError, match=r"docs: no documents could be read, so no index was made [(].*empty.txt: it holds no"
+    ):
+        index_files(tmp_path / "kb", tmp_path / "docs", settings)
+    with pytest.raises(IndexStateError, match="this index was never completed"):
+        Index.open(tmp_path / "kb")
+    (tmp_path / "docs" / "new.txt").write_text("Owls hoot.")
+    report = index_files(tmp_path / "kb", tmp_path / "docs", settings)
+    assert (report.added, len(report.problems)) == (1, 1)
