@@ -21,6 +21,7 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
+from oreqa.processes import OfOneProcess
 from oreqa.text.names import identifiers
 
 SENTENCES_TOP_K = 10
@@ -59,10 +60,10 @@ class Reply:
         return list(best.values())[:NEAREST_TOP_K]
 
 
-class Answerer:
+class Answerer(OfOneProcess):
     """Answers questions from one index: with spans of the best ``passages`` if it has a ``reader``, else with sentences.
 
-    Threads may share it. ``load`` opens the index and the models; ``close`` it then, or load it in a ``with`` statement.
+    Threads may share it, processes may not. ``load`` opens index and models; ``close`` it then, or load it in a ``with``.
 
     Examples:
         >>> with Answerer.load("kb") as answerer:

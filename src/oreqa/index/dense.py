@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -60,6 +62,16 @@ def build_faiss(factory: str, dim: int, blocks: Iterator[tuple[Ids, Floats]], pa
         faiss.write_index(index, str(path))
     except RuntimeError as error:
         raise OSError(errno.EIO, f"{path} could not be written: {error}") from error
+
+
+def _search_alone() -> None:
+    """A forked process lacks the threads that FAISS's OpenMP would wait for."""
+    if "faiss" in sys.modules:
+        sys.modules["faiss"].omp_set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_search_alone)
 
 
 class ExactVectors:

@@ -30,12 +30,14 @@ from oreqa.index.store import Settings, model_place
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.fitted import Fitted
 from oreqa.models.graph.session import DEVICES
+from oreqa.processes import OfOneProcess
 
 
-class Index:
+class Index(OfOneProcess):
     """An index opened for reading; nothing is written, so that its folder may be read-only.
 
-    It follows updates by itself: a search sees one complete state, the newest. Threads may share it. Close it in the end.
+    It follows updates by itself: a search sees one complete state, the newest. Threads may share it, processes may not.
+    Close it in the end.
 
     Examples:
         >>> with Index.open("kb") as index:
@@ -102,6 +104,7 @@ class Index:
 
         It stays open as long as it is used. Raises IndexStateError if the index was closed, or is damaged.
         """
+        self.check_process()
         with self._lock:
             if self._closed:
                 raise IndexStateError(f"{self.folder}: this index was closed; open it again with Index.open")
@@ -231,8 +234,7 @@ class Index:
         scores keep the documents' order. A sparse search leaves out what shares no word with the question.
         ``snapshot`` of None is the newest state.
 
-        Raises InputError for an empty question, a wrong mode, unit, number or condition, IndexStateError if the index cannot
-        be searched.
+        Raises InputError for an empty question, a wrong mode, unit, number or condition, IndexStateError for damage.
 
         Examples:
             >>> index = Index.open("kb")
@@ -254,8 +256,7 @@ class Index:
 
     def score_all(self, questions: Sequence[str], mode: Mode = "hybrid") -> Iterator[Floats]:
         """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
-        questions = text_list(questions, "questions")
-        snapshot = self.snapshot()
+        questions, snapshot = text_list(questions, "questions"), self.snapshot()
         if snapshot.empty:
             return repeat(np.zeros(0, np.float32), len(questions))
         weights = self._weights_of(snapshot, "sentence", mode)

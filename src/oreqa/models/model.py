@@ -14,13 +14,14 @@ from oreqa.errors import InputError
 from oreqa.models.graph.session import DEVICES, check_finite
 from oreqa.models.graph.windows import Window, window_batches
 from oreqa.models.names import ModelFolder, find_model, shown_name
+from oreqa.processes import OfOneProcess
 
 Folder = TypeVar("Folder", bound=ModelFolder)
 Item = TypeVar("Item")
 
 
-class LoadedModel(Generic[Folder]):
-    """A model in memory. Threads may share it.
+class LoadedModel(OfOneProcess, Generic[Folder]):
+    """A model in memory. Threads may share it, processes may not.
 
     ``folder`` has its settings. ``fingerprint`` is a hash of all files that decide its output: models with the same
     fingerprint give the same output in the same precision. It is empty for a model in training. ``inputs`` builds what

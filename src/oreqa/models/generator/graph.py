@@ -19,9 +19,10 @@ from oreqa.models.graph.openvino import compile_cached
 from oreqa.models.graph.precision import heads_precision
 from oreqa.models.graph.quiet_openvino import op, ov
 from oreqa.models.weights import language_head, load_weights
+from oreqa.processes import OfOneProcess
 
 
-class OpenVinoDecoder:
+class OpenVinoDecoder(OfOneProcess):
     """A batch of prefixes; see ``Decoder``."""
 
     def __init__(self, request: ov.InferRequest) -> None:
@@ -30,6 +31,7 @@ class OpenVinoDecoder:
 
     def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
         """As ``Decoder.start``."""
+        self.check_process()
         self._request.reset_state()
         lengths = np.array([len(prefix) for prefix in prefixes])
         places = np.arange(lengths.max())
@@ -61,7 +63,7 @@ class OpenVinoDecoder:
         return logits
 
 
-class OpenVinoDecoders:
+class OpenVinoDecoders(OfOneProcess):
     """A compiled generator. Each of its decoders keeps other keys and values; ``width`` of them keep all cores busy."""
 
     def __init__(self, model: ov.CompiledModel) -> None:
@@ -70,6 +72,7 @@ class OpenVinoDecoders:
 
     def decoder(self) -> OpenVinoDecoder:
         """Return a new decoder."""
+        self.check_process()
         return OpenVinoDecoder(self._model.create_infer_request())
 
 

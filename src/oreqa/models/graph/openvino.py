@@ -9,8 +9,9 @@ from pathlib import Path
 from oreqa.errors import ModelError
 from oreqa.files import cache_folder
 from oreqa.models.graph.cache import is_intact, save_entry
-from oreqa.models.graph.quiet_openvino import ov
+from oreqa.models.graph.quiet_openvino import compress, ov
 from oreqa.models.graph.session import Batch, Outputs
+from oreqa.processes import OfOneProcess
 
 GRAPH_VERSION = "4"
 """Part of the cache key. Increase it when a change of the code builds another graph from the same folder."""
@@ -19,8 +20,8 @@ GRAPH_VERSION = "4"
 def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> ov.CompiledModel:
     """Compile the graph that ``build`` returns, or its copy in the cache under ``key``.
 
-    For bf16 the cached weights are float16, which is more precise than the arithmetic and halves the memory. A damaged
-    copy is replaced; if the cache cannot be read or written, the graph is used without it.
+    For bf16 the weights are float16, which is more precise than the arithmetic and halves the memory. A damaged copy is
+    replaced; if the cache cannot be read or written, the graph is used without it and gives the same numbers.
 
     Raises ModelError if OpenVINO cannot compile the graph.
     """
@@ -30,7 +31,9 @@ def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> o
         model = _read(core, folder)
         if model is None:
             model = build()
-            if save_entry(folder, lambda draft: _save(model, draft, precision)):
+            if precision == "bf16":
+                compress(model)
+            if save_entry(folder, lambda draft: ov.save_model(model, draft / "graph.xml", compress_to_fp16=False)):
                 model = _read(core, folder) or model
         return core.compile_model(model, "CPU", _options(precision))
     except RuntimeError as error:
@@ -47,10 +50,6 @@ def _read(core: ov.Core, folder: Path) -> ov.Model | None:
         return None
 
 
-def _save(model: ov.Model, draft: Path, precision: str) -> None:
-    ov.save_model(model, draft / "graph.xml", compress_to_fp16=precision == "bf16")
-
-
 def _options(precision: str) -> dict[str, str]:
     return {
         "INFERENCE_PRECISION_HINT": "f32" if precision == "i8" else precision,
@@ -63,7 +62,7 @@ def _options(precision: str) -> dict[str, str]:
     }
 
 
-class OpenVinoSession:
+class OpenVinoSession(OfOneProcess):
     """Runs a compiled model whose inputs are a batch's arrays, in their order.
 
     It waits for the requests in order instead of using OpenVINO's AsyncInferQueue: that calls back from its own threads,
@@ -77,6 +76,7 @@ class OpenVinoSession:
 
     def run(self, batches: Iterator[Batch]) -> Outputs:
         """As ``Session.run``."""
+        self.check_process()
         idle: deque[ov.InferRequest] = deque()
         running: deque[tuple[Batch, ov.InferRequest]] = deque()
         for batch in batches:

@@ -16,8 +16,9 @@ _modules["openvino_telemetry"] = None  # importing it now raises ImportError
 try:
     import openvino as ov
     from openvino import opset13 as op
+    from openvino._offline_transformations import compress_model_transformation as compress
 finally:
     del _modules["openvino_telemetry"]
     _modules.update(_hidden)
 
-__all__ = ["op", "ov"]
+__all__ = ["compress", "op", "ov"]

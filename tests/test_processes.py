@@ -1,0 +1,101 @@
+"""Loaded models and opened indexes belong to one process: in a forked one, and pickled, they say so."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import forks
+import pytest
+
+from oreqa import Answerer, CrossEncoder, Encoder, Extractor, Index, MarkedAnswer, QuestionGenerator, Reader, index_files
+from oreqa.errors import InputError
+
+Folders = dict[str, Path]
+Use = Callable[[Any], object]
+
+USES: dict[str, tuple[Callable[[Folders], Any], Use]] = {
+    "Answerer": (
+        lambda folders: Answerer.load(folders["kb"], reader=folders["reader"]),
+        lambda answerer: answerer.ask("the fox"),
+    ),
+    "Index": (lambda folders: Index.open(folders["kb"]), lambda index: index.search("the fox", 1)),
+    "Encoder": (lambda folders: Encoder(folders["encoder"]), lambda encoder: encoder.encode("the fox").tolist()),
+    "Reader": (lambda folders: Reader(folders["reader"]), lambda reader: reader.read("the fox", ["a fox"])),
+    "CrossEncoder": (lambda folders: CrossEncoder(folders["classifier"]), lambda model: model.rank("a fox", ["a fox"])),
+    "Extractor": (lambda folders: Extractor(folders["extractor"]), lambda extractor: extractor.extract("the fox")),
+    "QuestionGenerator": (
+        lambda folders: QuestionGenerator(folders["generator"]),
+        lambda generator: [q.text for q in generator.generate([MarkedAnswer("", "the fox", 4, 7)], "textbook")[0]],
+    ),
+}
+
+
+@pytest.fixture
+def folders(
+    library: Path,
+    tmp_path: Path,
+    tiny: Path,
+    tiny_reader: Path,
+    tiny_classifier: Path,
+    tiny_extractor: Path,
+    tiny_generator: Path,
+) -> Folders:
+    index_files(tmp_path / "kb", library, model=tiny)
+    heads = {"reader": tiny_reader, "classifier": tiny_classifier, "extractor": tiny_extractor, "generator": tiny_generator}
+    return {"kb": tmp_path / "kb", "encoder": tiny, **heads}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_what_was_used_before_a_fork_raises_at_once_after_it(folders: Folders, name: str) -> None:
+    load, use = USES[name]
+    loaded = load(folders)
+    use(loaded)
+
+    def task() -> str:
+        with pytest.raises(InputError) as caught:
+            use(loaded)
+        use(load(folders))  # loaded anew it works
+        return str(caught.value)
+
+    ended = forks.run(task, 30)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.value == (
+        "this process was forked after a model was loaded or an index opened: "
+        "open the index and load the models in the process that uses them"
+    )
+    use(loaded)
+
+
+@pytest.mark.parametrize("name", USES)
+def test_pickling_says_what_to_do_instead(folders: Folders, name: str) -> None:
+    loaded = USES[name][0](folders)
+    line = f"^{name} cannot be pickled or copied: open the index and load the models in the process that uses them$"
+    for keep in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(InputError, match=line):
+            keep(loaded)
+    process = multiprocessing.get_context("spawn").Process(target=print, args=(loaded,))
+    with pytest.raises(InputError, match=line):
+        process.start()
+
+
+def test_an_approximate_search_of_many_threads_does_not_hang_after_a_fork(tiny: Path, tmp_path: Path) -> None:
+    import faiss
+    import numpy as np
+
+    from oreqa.index import dense
+
+    vectors = np.random.default_rng(0).random((3000, 32), np.float32)
+    dense.build_faiss("HNSW16", 32, iter([(np.arange(3000), vectors)]), tmp_path / "v.faiss")
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(2)
+    try:
+        found = dense.FaissVectors(tmp_path / "v.faiss").search(vectors[:500], 1)
+        ended = forks.run(lambda: dense.FaissVectors(tmp_path / "v.faiss").search(vectors[:500], 1).tolist(), 30)
+    finally:
+        faiss.omp_set_num_threads(before)
+    assert (ended.code, ended.value) == (0, found.tolist())
