@@ -76,12 +76,19 @@ def passage_list(passages: object) -> list[tuple[str, str]]:
 
 def is_list(value: object) -> TypeGuard[Iterable[Any]]:
     """Whether a value is a list in the wide sense: a tuple, an array or a generator, but no string and no mapping."""
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) and not _is_numpy_scalar(value)
+
+
+def _is_numpy_scalar(value: object) -> TypeGuard[_NumpyScalar]:
+    return isinstance(value, _NumpyScalar) and value.shape == ()
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a finite number or a truth value, of Python or of numpy."""
-    return isinstance(value, Real) and math.isfinite(value)
+    """Whether a value is a finite number or a truth value, of Python or of numpy, that a float can hold."""
+    try:
+        return isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def kind_of(value: object) -> str:
@@ -101,30 +108,49 @@ def count(value: object, name: str, smallest: int = 1) -> int:
     except TypeError:
         number = smallest - 1
     if number < smallest:
-        raise InputError(f"{name} is {value!r}; it must be a whole number from {smallest}")
+        raise InputError(f"{name} is {_shown(value)}; it must be a whole number from {smallest}")
     return number
 
 
 def share(value: object, name: str) -> float:
     """A number from 0 to 1. Raises InputError for anything else."""
     if isinstance(value, bool) or not is_number(value) or not 0 <= value <= 1:
-        raise InputError(f"{name} is {value!r}; it must lie between 0 and 1")
+        raise InputError(f"{name} is {_shown(value)}; it must lie between 0 and 1")
     return float(value)
 
 
 def choice(value: object, choices: Collection[str], name: str) -> None:
     """Raise InputError if a value is none of the ``choices``."""
-    if value not in tuple(choices):
-        raise InputError(f"there is no {name} {value!r}: choose {', '.join(choices)}")
+    if not isinstance(value, str) or value not in tuple(choices):
+        raise InputError(f"there is no {name} {_shown(value)}: choose {', '.join(choices)}")
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python writes no numbers of more than 4,300 digits
+        return f"{kind_of(value)} of too many digits"
 
 
 def as_path(value: str | Path, name: str) -> Path:
-    """A path. Raises InputError for an empty string, and for a value that is neither a string nor a path."""
-    if not isinstance(value, str | os.PathLike):
+    """A path. Raises InputError for an empty string, for one that no file can have, and for a value that is no path."""
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
         raise InputError(f"{name} is a path, as a string or a Path, not {kind_of(value)}")
-    if not str(value):
+    if not os.fspath(value):
         raise InputError(f"{name} is empty; write a path")
+    if "\0" in os.fspath(value):
+        raise InputError(f"{name} {str(value)!r} holds a zero character, as no path does; write another")
     return Path(value)
+
+
+def as_index_folder(value: str | Path) -> Path:
+    """The folder of an index. Raises InputError as ``as_path`` does, and for a name that is not UTF-8."""
+    path = as_path(value, "an index's folder")
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{str(path)!r}: the name of an index's folder must be UTF-8; rename it") from None
+    return path
 
 
 def as_paths(value: str | Path | Iterable[str | Path]) -> list[Path]:
@@ -156,9 +182,12 @@ def conditions(where: Where) -> Conditions:
 
 
 def _value(field: str, value: object) -> str:
-    plain = value.item() if isinstance(value, _NumpyScalar) and value.shape == () else value
+    plain = value.item() if _is_numpy_scalar(value) else value
     if isinstance(plain, str):
         return plain
-    if isinstance(plain, bool | int | float):
-        return json.dumps(plain)
+    try:
+        if isinstance(plain, bool | int | float):
+            return json.dumps(plain)
+    except ValueError:
+        raise InputError(f"where: the value of {field!r} is {_shown(plain)}") from None
     raise InputError(f"where: the value of {field!r} is {kind_of(value)}; write a string, a number or a list of them")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,38 @@ def test_damage_that_opening_does_not_see_ends_in_no_traceback(
             assert problem is None or str(path) in problem
             assert str(path) in "".join(_problems(folder))
         path.write_bytes(before)
+
+
+@pytest.mark.parametrize(("name", "search", "update"), [
+    ("search-000001/manifest.json", "missing or damaged", "missing or damaged"),
+    ("search-000001/documents.db", "missing or damaged", "missing or damaged"),
+    ("search-000001/sentences.npy", "missing or damaged", ""),
+    ("encodings.db", "", "not a regular file"),
+    ("encodings.db-journal", "", "not a regular file"),
+    ("draft", "", "cannot be written"),
+    ("lock", "", ""),
+])  # fmt: skip
+def test_a_fifo_in_the_place_of_a_file_blocks_nothing(
+    folder: Path, library: Path, name: str, search: str, update: str
+) -> None:
+    (library / "new.txt").write_text("Owls hoot.")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    found = _error(lambda: Index.open(folder).search("octopus", 1, mode="sparse"))
+    assert search in found
+    assert bool(search) == bool(found)
+    assert (name in "".join(_problems(folder))) == (name not in ("draft", "lock"))
+    found = _error(lambda: index_files(folder, [library]))
+    assert update in found
+    assert bool(update) == bool(found)
+
+
+def _error(use: Callable[[], object]) -> str:
+    try:
+        use()
+    except OreqaError as problem:
+        return str(problem)
+    return ""
 
 
 def test_an_index_is_searched_where_nobody_may_write(folder: Path) -> None:

@@ -16,7 +16,7 @@ from oreqa.adaptation.report import AdaptationReport, Compare, Gain, Significanc
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, Estimate, Stages, estimate
 from oreqa.adaptation.tuning import keep_calibration, tune_classifier, tune_encoder
 from oreqa.adaptation.work import FOLDER, Work, begin, finish, removed_if_refused, report_of_killed, run_state
-from oreqa.arguments import as_path, count, share, text_list
+from oreqa.arguments import as_index_folder, as_path, count, share, text_list
 from oreqa.core import Passage
 from oreqa.datasets.pairs import load_pairs, pair_row
 from oreqa.datasets.questions import load_question_list
@@ -85,7 +85,7 @@ def adapt_index(
     training raise.
     """
     need_torch()
-    folder = as_path(index, "an index's folder")
+    folder = as_index_folder(index)
     settings = text_list(settings, "settings")
     draw, answers, seed = count(draw, "draw"), count(answers, "answers"), count(seed, "seed", 0)
     asked = None if questions is None else as_path(questions, "questions")

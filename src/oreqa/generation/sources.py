@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from oreqa.arguments import as_path
+from oreqa.arguments import as_index_folder, as_path
 from oreqa.core import Passage
 from oreqa.datasets.load import load_passages
 from oreqa.defaults import DEFAULT_ENCODER
@@ -56,7 +56,7 @@ def open_source(
             raise InputError(f"{name} = {value} would be ignored: {reason}, and nothing is indexed")
     if data is None:
         assert index is not None
-        opened = Index.open(as_path(index, "an index's folder"), device)
+        opened = Index.open(as_index_folder(index), device)
     elif read_only:
         passages = load_passages(Path(data))
         texts = json.dumps([(passage.title, passage.text) for passage in passages])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from oreqa.arguments import as_path, choice
+from oreqa.arguments import as_index_folder, choice
 from oreqa.errors import IndexStateError
 from oreqa.files import write_json
 from oreqa.index import store
@@ -19,6 +19,7 @@ from oreqa.index.generations import (
     DRAFT,
     damage_message,
     damaged_files,
+    drop_draft,
     generation_folder,
     link_file,
     publish_draft,
@@ -43,7 +44,7 @@ def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", p
     ``model`` in the index's folder may be named by its path in it: the two can then be moved together. Raises
     IndexStateError if there is no index, or if it is damaged or being written; ModelError for a model that cannot be loaded.
     """
-    folder = as_path(folder, "an index's folder")
+    folder = as_index_folder(folder)
     choice(device, DEVICES, "device")
     require_generation(folder)
     existing = existing_settings(folder) or Settings()
@@ -52,14 +53,14 @@ def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", p
         generation, draft = require_generation(folder), folder / DRAFT
         if DOCUMENTS in damaged_files(generation):
             raise IndexStateError(damage_message(generation / DOCUMENTS))
-        shutil.rmtree(draft, ignore_errors=True)
+        drop_draft(folder)
         draft.mkdir()
         try:
             shutil.copyfile(generation / DOCUMENTS, draft / DOCUMENTS)
             passages = _encode_draft(folder, encoder, pinned_name(str(model)), progress)
             publish_draft(folder)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            drop_draft(folder)
         replace_encodings(folder / NEXT, folder / ENCODINGS)
     return passages
 
@@ -96,7 +97,7 @@ def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -
         if damaged := damaged_files(generation):
             raise IndexStateError(damage_message(generation / damaged[0]))
         fitted = change(read_index_fitted(generation / FITTED))
-        shutil.rmtree(draft, ignore_errors=True)
+        drop_draft(folder)
         draft.mkdir()
         try:
             checksums = {name: row for name, row in read_manifest(generation).items() if name != FITTED}
@@ -106,7 +107,7 @@ def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -
             write_manifest(draft, checksums)
             publish_draft(folder)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            drop_draft(folder)
 
 
 def copy_generation(folder: Path, out: Path) -> None:

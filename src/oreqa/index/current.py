@@ -17,7 +17,7 @@ from oreqa.core import Document, Passage
 from oreqa.errors import IndexStateError, InputError, describe
 from oreqa.index import store
 from oreqa.index.coverage import Report
-from oreqa.index.encodings import ENCODINGS, check_encodings, damage_of_encodings
+from oreqa.index.encodings import ENCODINGS, check_encodings, damage_of_encodings, memo_files
 from oreqa.index.generations import (
     DOCUMENTS,
     DRAFT,
@@ -240,7 +240,7 @@ def check_empty(folder: Path) -> None:
     """Check that a new index's folder is empty or does not exist; raises InputError or IndexStateError otherwise."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; an index is a folder")
-    ours = ("lock", DRAFT, ENCODINGS, f"{ENCODINGS}-wal", f"{ENCODINGS}-shm", f"{ENCODINGS}-journal")
+    ours = ("lock", DRAFT, *(file.name for file in memo_files(folder / ENCODINGS)))
     others = sorted(f.name for f in folder.iterdir() if f.name not in ours) if folder.is_dir() else []
     if others:
         raise InputError(f"{folder}: it holds {others[0]!r}, which is not an index; use a new or empty folder")

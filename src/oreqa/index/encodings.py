@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -75,15 +76,14 @@ class Encodings:
         self._made_for = f"{_VERSION} {fingerprint} {language}"
         if name == ENCODINGS and _made_for(folder / NEXT) == self._made_for != _made_for(self._path):
             replace_encodings(folder / NEXT, self._path)  # a change of the encoder was killed at its end
-        need_regular(self._path)
+        _ = [need_regular(file) for file in memo_files(self._path)]
         try:
             self._load()
         except SQLITE_ERRORS as error:
             if not is_damage(error):  # for example a full disk: keep the memo
                 raise
             self.close()
-            for path in folder.glob(f"{name}*"):
-                path.unlink()
+            _remove(self._path)
             self._load()
 
     def _load(self) -> None:
@@ -176,9 +176,18 @@ def replace_encodings(source: Path, target: Path) -> None:
     """Put a memo in the place of another, with what its log still holds."""
     with suppress(*SQLITE_ERRORS), closing(sqlite3.connect(source, isolation_level=None)) as database:
         database.execute("PRAGMA journal_mode = DELETE")  # a log would be lost, or be taken for the other file's
-    for path in target.parent.glob(f"{target.name}*"):
-        path.unlink()
+    _remove(target)
     source.rename(target)
+
+
+def memo_files(path: Path) -> list[Path]:
+    """A memo, and the files that SQLite may keep beside it."""
+    return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
+
+
+def _remove(path: Path) -> None:
+    for file in memo_files(path):
+        file.unlink(missing_ok=True)
 
 
 def _made_for(path: Path) -> str | None:
@@ -222,13 +231,14 @@ def damage_of_encodings(folder: Path) -> str:
     Raises OSError, or an error of SQLite's, if it cannot be read.
     """
     path = folder / ENCODINGS
-    if not need_regular(path):
+    exists, *_ = [need_regular(file) for file in memo_files(path)]
+    if not exists:
         return ""
     log = path.with_name(f"{ENCODINGS}-wal")
-    options = "mode=ro" if need_regular(log) and log.stat().st_size else "mode=ro&immutable=1"
+    options = "mode=ro" if log.is_file() and log.stat().st_size else "mode=ro&immutable=1"
     try:
         _check_header(path)
-        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{options}", uri=True)) as database:
+        with closing(sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}?{options}", uri=True)) as database:
             if _schema(database):  # else it was emptied
                 _check_pages(database)
                 _sound_terms(database)

@@ -82,13 +82,19 @@ def generation_identity(generation: Path) -> tuple[int, int]:
     try:
         status = (generation / MANIFEST).stat()
     except OSError as error:
-        raise IndexStateError(damage_message(generation / MANIFEST)) from error
+        raise read_error(generation / MANIFEST, error) from error
     return status.st_ino, status.st_mtime_ns
 
 
 def generation_number(generation: Path) -> int:
     """Return the number in the name of a generation's folder."""
     return int(generation.name.rpartition("-")[2])
+
+
+def drop_draft(folder: Path) -> None:
+    """Remove the draft of an update that has ended."""
+    if (folder / DRAFT).is_dir():  # removing a FIFO as a folder would wait for ever
+        shutil.rmtree(folder / DRAFT, ignore_errors=True)
 
 
 def publish_draft(folder: Path) -> Path:
@@ -121,6 +127,8 @@ def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
     """Return size and SHA-256 of every file, by name. Raises IndexStateError for a damaged manifest or another format."""
     path = generation / MANIFEST
     try:
+        if not path.is_file():  # missing, or a FIFO, which nobody may ever write into
+            raise IndexStateError(damage_message(path))
         manifest = json.loads(path.read_bytes())
         if manifest["format"] != FORMAT:
             raise IndexStateError(
@@ -130,9 +138,9 @@ def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
         return {
             str(name): {"bytes": int(row["bytes"]), "sha256": str(row["sha256"])} for name, row in manifest["files"].items()
         }
-    except PermissionError as error:
-        raise IndexStateError(f"{path}: you have no permission to read this file ({error.strerror})") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except OSError as error:
+        raise read_error(path, error) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexStateError(damage_message(path)) from error
 
 
@@ -156,16 +164,28 @@ def damaged_files(generation: Path, whole: bool = True) -> list[str]:
     for name, row in read_manifest(generation).items():
         path = generation / name
         try:
-            intact = path.stat().st_size == row["bytes"]
+            status = path.stat()
+            intact = stat.S_ISREG(status.st_mode) and status.st_size == row["bytes"]
             if intact and (whole or row["bytes"] <= _SMALL):
                 intact = _sha256(path) == row["sha256"]
-        except PermissionError as error:
-            raise IndexStateError(f"{path}: you have no permission to read this file ({error.strerror})") from error
-        except OSError:
+        except OSError as error:
+            if error.errno not in _DAMAGE:
+                raise read_error(path, error) from error
             intact = False
         if not intact:
             damaged.append(name)
     return damaged
+
+
+_DAMAGE = {errno.EIO, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
+"""Errors of a file that was damaged or lost. All others, such as EACCES and EMFILE, say that it cannot be read now."""
+
+
+def read_error(path: Path, error: Exception) -> IndexStateError:
+    """What to raise for an error in reading a file of a generation: damage is named with what to do, all else as it is."""
+    if isinstance(error, OSError) and error.errno in _DAMAGE:
+        return IndexStateError(damage_message(path))
+    return IndexStateError(f"{path}: this file cannot be read ({getattr(error, 'strerror', None) or error})")
 
 
 def damage_message(path: Path) -> str:

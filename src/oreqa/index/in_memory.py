@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.arguments import as_path, is_list, kind_of
+from oreqa.arguments import as_index_folder, is_list, kind_of
 from oreqa.core import Document
 from oreqa.corpus import limits
 from oreqa.corpus.formats.tables import field_text, pick_fields, row_document
 from oreqa.corpus.readers import clean_document, has_text
-from oreqa.errors import DocumentError, InputError
+from oreqa.errors import DocumentError, InputError, describe
 from oreqa.index.coverage import Report
 from oreqa.index.store import Settings
 from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
@@ -58,7 +58,7 @@ def index_documents(
         >>> index_documents("notes", {"id": "tent", "title": "Tent", "text": "It weighs 3 kg.", "for": "hikers"})
         Report(changed=1, passages=2, encoded=1)
     """
-    folder, sources = as_path(folder, "an index's folder"), _listed(documents)
+    folder, sources = as_index_folder(folder), _listed(documents)
     try:
         with (
             show(progress, "encoding passages") as advance,
@@ -107,7 +107,10 @@ def _drawn(sources: Iterable[AnyDocument]) -> Iterator[AnyDocument]:
 def _add_all(writer: IndexWriter, sources: Iterable[AnyDocument], advance: Advance) -> None:
     keys_made: set[str] = set()
     for number, source in enumerate(_drawn(sources), 1):
-        document, has_new_key = _document(source, number)
+        try:
+            document, has_new_key = _document(source, number)
+        except (RecursionError, ValueError, TypeError) as error:
+            raise DocumentError(f"document {number}: a field cannot be written as JSON ({describe(error)})") from error
         if has_new_key and document.key in keys_made:
             continue  # the same text once more
         if has_new_key:

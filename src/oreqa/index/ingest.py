@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate
 from pathlib import Path
 
-from oreqa.arguments import as_path, as_paths, kind_of, text_list
+from oreqa.arguments import as_index_folder, as_paths, kind_of, text_list
 from oreqa.corpus.files import find_files
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
@@ -62,7 +62,7 @@ def index_files(
     """
     if fields is not None and not isinstance(fields, Fields):
         raise InputError(f"fields are Fields(text=..., title=..., id=...), not {kind_of(fields)}")
-    folder, paths = as_path(folder, "an index's folder"), as_paths(paths)
+    folder, paths = as_index_folder(folder), as_paths(paths)
     is_new = newest_generation(folder) is None
     files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_gone=not is_new)
     roots = {full_path(root) for root in paths}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oreqa.arguments import as_path
+from oreqa.arguments import as_index_folder
 from oreqa.arrays import Rows
 from oreqa.core import Document, Passage
 from oreqa.datasets.beir import Entry, load_corpus
@@ -78,7 +78,7 @@ def index_data(
 
 def index_folder(index: str | Path | None, out: Path) -> Path:
     """The folder of the data's index: ``index``, or one next to the file ``out`` that is made with it."""
-    return out.with_name(f"{out.name}.index") if index is None else as_path(index, "an index's folder")
+    return out.with_name(f"{out.name}.index") if index is None else as_index_folder(index)
 
 
 def _index(
@@ -90,7 +90,7 @@ def _index(
     progress: Progress,
 ) -> Index:
     """Index documents, as the passages that they were cut into or else split here, in place of what the folder holds."""
-    folder = as_path(folder, "an index's folder")
+    folder = as_index_folder(folder)
     with (
         show(progress, "encoding passages", total) as advance,
         open_writer(folder, settings or Settings(), device, "a task's passages") as writer,

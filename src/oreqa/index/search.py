@@ -10,7 +10,7 @@ from typing import overload
 
 import numpy as np
 
-from oreqa.arguments import Where, as_path, choice, conditions, count, question_list, text_list
+from oreqa.arguments import Where, as_index_folder, choice, conditions, count, question_list, text_list
 from oreqa.arrays import Floats, Ids
 from oreqa.core import MODES, UNITS, Hit, Mode, Passage, Unit
 from oreqa.errors import IndexStateError
@@ -63,7 +63,7 @@ class Index(OfOneProcess):
         choice(device, DEVICES, "device")
         if weights is not None:
             check_weights(weights, scores)
-        self.folder = as_path(folder, "an index's folder")
+        self.folder = as_index_folder(folder)
         self._device, self._scores, self._weights = device, scores, weights
         self._encoder: Encoder | None = None
         self._snapshot: Snapshot | None = None

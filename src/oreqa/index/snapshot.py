@@ -20,9 +20,16 @@ from oreqa.index import store
 from oreqa.index.dense import BLOCK_SCORES, ExactVectors, FaissVectors
 from oreqa.index.documents import check_fields, field_filter, stored_passages
 from oreqa.index.fitted import read_index_fitted
-from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, generation_identity, with_newest
+from oreqa.index.generations import (
+    DOCUMENTS,
+    damage_message,
+    damaged_files,
+    generation_identity,
+    read_error,
+    with_newest,
+)
 from oreqa.index.lexical import load_bm25
-from oreqa.index.store import model_place, read_setting, read_settings
+from oreqa.index.store import SQLITE_ERRORS, model_place, read_setting, read_settings
 from oreqa.models.fitted import Fitted, encoder_fitted
 from oreqa.models.names import FITTED
 
@@ -136,8 +143,10 @@ class Snapshot:
         except Exception as error:  # SQLite, numpy, FAISS and bm25s each raise their own, of any kind
             if self.generation.is_dir() and (damaged := damaged_files(self.generation)):
                 raise IndexStateError(damage_message(self.generation / damaged[0])) from error
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, SQLITE_ERRORS):
                 raise IndexStateError(f"{self.generation / DOCUMENTS}: it cannot be read ({error}); try again") from error
+            if isinstance(error, OSError):
+                raise read_error(self.generation, error) from error
             raise
 
     def count_documents(self) -> int:

@@ -17,8 +17,8 @@ from typing import Literal, TypeVar
 from urllib.parse import quote
 
 from oreqa.defaults import DEFAULT_ENCODER, FACTORY, LANGUAGE, PASSAGE_TOKENS
-from oreqa.errors import IndexStateError
-from oreqa.index.generations import DOCUMENTS, damage_message
+from oreqa.errors import IndexStateError, describe
+from oreqa.index.generations import DOCUMENTS, damage_message, read_error
 from oreqa.models.encoder.prompts import Prompts
 
 T = TypeVar("T")
@@ -80,26 +80,31 @@ def model_place(folder: Path, model: str) -> str:
 def open_documents(generation: Path) -> sqlite3.Connection:
     """Open a published generation's documents. Raises IndexStateError if they are damaged or cannot be read."""
     path = generation / DOCUMENTS
-    if not path.is_file():
+    try:
+        is_regular = path.is_file()
+    except OSError as error:
+        raise read_error(path, error) from error
+    if not is_regular:
         raise IndexStateError(damage_message(path))
-    uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
     try:
         database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         database.execute("PRAGMA temp_store = MEMORY")
         read_settings(database)
-    except sqlite3.DatabaseError as error:
-        if not _readable(path):
-            raise IndexStateError(f"{path}: you have no permission to read this file") from error
-        raise IndexStateError(f"{damage_message(path)} ({error})") from error
+    except SQLITE_ERRORS as error:
+        if is_damage(error):
+            raise IndexStateError(f"{damage_message(path)} ({describe(error)})") from error
+        raise read_error(path, _reason(path) or error) from error
     return database
 
 
-def _readable(path: Path) -> bool:
+def _reason(path: Path) -> OSError | None:
+    """Why a file cannot be opened, of which SQLite says too little."""
     try:
         path.open("rb").close()
-    except OSError:
-        return False
-    return True
+    except OSError as error:
+        return error
+    return None
 
 
 def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: Holds) -> sqlite3.Connection:

@@ -30,7 +30,7 @@ from oreqa.index.current import (
 from oreqa.index.dense import check_factory
 from oreqa.index.documents import document_hash, insert_document
 from oreqa.index.encodings import ENCODINGS, Encodings, passage_hash
-from oreqa.index.generations import DOCUMENTS, DRAFT, newest_generation, publish_draft, write_manifest
+from oreqa.index.generations import DOCUMENTS, DRAFT, drop_draft, newest_generation, publish_draft, write_manifest
 from oreqa.index.lexical import check_language
 from oreqa.index.publish import BATCH_PASSAGES, complete_draft, link_fitted, link_search_files
 from oreqa.index.store import Holds, Settings, transaction
@@ -112,7 +112,7 @@ class IndexWriter:
         for database in (self._draft, self._encodings):
             if database is not None:
                 database.close()
-        shutil.rmtree(self.folder / DRAFT, ignore_errors=True)
+        drop_draft(self.folder)
 
     def fresh(self, source: str, revision: str) -> bool:
         """Return whether a source was last read with this revision; if so, mark its documents as seen."""
@@ -291,7 +291,7 @@ def open_writer(
         encoder.encode("a damaged model gives no numbers")
         settings = replace(settings, model=pinned_name(settings.model))
     with write_lock(folder, mode=mode), name_write_errors(folder):
-        shutil.rmtree(folder / DRAFT, ignore_errors=True)
+        drop_draft(folder)
         current = read_current_state(folder, settings, holds)
         writer = IndexWriter(folder, settings, holds, current, lambda: encoder or load())
         try:

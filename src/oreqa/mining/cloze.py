@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from oreqa.arguments import as_path, count, share
+from oreqa.arguments import as_index_folder, as_path, count, share
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.load import load_passages
@@ -76,5 +76,5 @@ def _passages(data: str | Path | None, index: str | Path | None) -> Iterator[Pas
     if data is not None:
         yield from load_passages(as_path(data, "data"))
     if index is not None:
-        with Index.open(as_path(index, "an index's folder")) as opened:
+        with Index.open(as_index_folder(index)) as opened:
             yield from opened.passages()

@@ -248,7 +248,8 @@ def model_fingerprint(path: Path) -> str:
         if file.name == FITTED or parts[0] == CROSS or any(part.startswith(".") for part in parts):
             continue
         is_tokenizer = file.name in (WORD_PIECES, MERGES) and not (file.parent / "tokenizer.json").is_file()
-        if is_tokenizer or file.suffix in (".safetensors", ".json") or file in graphs:
+        is_read = is_tokenizer or file.suffix in (".safetensors", ".json") or file in graphs
+        if is_read and file.is_file():
             digest.update(file.relative_to(path).as_posix().encode() + b"\0")
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
