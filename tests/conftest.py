@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,13 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": str(Path(__file__).parent / "no
 if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads of their own would wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# No process of the tests may leave the machine: each one watches itself, commands and workers that they start, too.
+WATCHED = Path(__file__).parent / "support" / "watched"
+if "OREQA_CONNECTIONS" not in os.environ:
+    os.environ["OREQA_CONNECTIONS"] = str(Path(tempfile.mkdtemp()) / "connections.txt")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(WATCHED), os.environ.get("PYTHONPATH")]))
+    runpy.run_path(str(WATCHED / "sitecustomize.py"))
+
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 
 
@@ -28,6 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "shared_data" in item.keywords and not DATA.is_dir():
             item.add_marker(pytest.mark.skip(reason=f"{DATA} is not here"))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    noted = Path(os.environ["OREQA_CONNECTIONS"])
+    if "PYTEST_XDIST_WORKER" not in os.environ and noted.is_file():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        print(f"\nProcesses of the tests left the machine, or tried to:\n{noted.read_text()}")
 
 
 @pytest.fixture(autouse=True)

@@ -120,6 +120,23 @@ def test_the_recorder_sees_connections(tmp_path: Path) -> None:
     assert kinds == ["program", "connection"]
 
 
+def test_every_process_of_the_tests_is_watched(tmp_path: Path) -> None:
+    """conftest.py fails the run if one of them leaves the machine."""
+    noted = tmp_path / "noted"
+    reach = (
+        "import socket\ntry: socket.getaddrinfo('host.invalid', 80)\nexcept OSError: pass\n"
+        "socket.getaddrinfo('localhost', 80)\nimport os\n"
+        "if not os.fork(): __import__('openvino_telemetry'); os._exit(0)\nos.wait()"
+    )
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {reach!r}], check=True)"
+    environment = {**os.environ, "OREQA_CONNECTIONS": str(noted), "HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert list(dict.fromkeys(line.split()[0] for line in noted.read_text().splitlines())) == [
+        "socket.getaddrinfo",
+        "import",
+    ]
+
+
 def test_openvino_is_imported_in_one_place() -> None:
     importers = set()
     for file in SOURCE.rglob("*.py"):

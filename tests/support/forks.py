@@ -93,7 +93,7 @@ def warm_up(task: Callable[[], Any]) -> None:
             task()
         return sorted(sys.modules)
 
-    for name in run(imports).value:
+    for name in ["oreqa.models.graph.quiet_openvino", *run(imports).value]:  # first: OpenVINO without its telemetry
         with suppress(ImportError):
             importlib.import_module(name)
 
