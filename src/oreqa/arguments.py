@@ -47,12 +47,19 @@ def text_list(value: str | Iterable[str], name: str) -> list[str]:
     return texts
 
 
+QUESTION_CHARACTERS = 10_000
+"""Longest question or search text: memory and time grow with it, though models read its beginning alone."""
+
+
 def question_list(value: str | Iterable[str]) -> list[str]:
-    """As ``text_list``; raises InputError for a question without a character, too."""
+    """As ``text_list``; raises InputError for a question without a character, and for one that is too long, too."""
     texts = text_list(value, "questions")
     for number, text in enumerate(texts, 1):
+        name = "the question" if isinstance(value, str) else f"question {number}"
         if not text.strip():
-            raise InputError("the question is empty" if isinstance(value, str) else f"question {number} is empty")
+            raise InputError(f"{name} is empty")
+        if len(text) > QUESTION_CHARACTERS:
+            raise InputError(f"{name} has {len(text):,} characters, more than {QUESTION_CHARACTERS:,}: shorten it")
     return texts
 
 

@@ -136,6 +136,8 @@ def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:
         (["search", "x", "--index", "KB", "--classifier", "mine"], "would not be used: set rerank_hits"),
         (["ask", " ", "--index", "KB"], "the question is empty"),
         (["search", "", "--index", "KB"], "the question is empty"),
+        (["ask", "x" * 10_001, "--index", "KB"], "the question has 10,001 characters, more than 10,000: shorten it"),
+        (["search", "x" * 10_001, "--index", "KB"], "the question has 10,001 characters"),
         (["ask", "x", "--index", "KB", "--where", "oops"], "write it as field=value"),
         (
             ["ask", "x", "--index", "KB", "--where", "colour=x"],

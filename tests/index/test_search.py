@@ -10,6 +10,7 @@ from oreqa.arguments import conditions
 from oreqa.core import UNITS, Document, Mode, Passage, Unit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
+from oreqa.evaluation import evaluate_recall
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.lexical import words
@@ -329,6 +330,21 @@ def test_an_empty_question_is_refused(index: Index) -> None:
         index.search("")
     with pytest.raises(InputError, match="question 2 is empty"):
         index.search(["fox", " \n"])
+
+
+def test_a_question_has_a_length(index: Index) -> None:
+    long = "a_" * 500_000
+    with pytest.raises(InputError, match=r"^the question has 1,000,000 characters, more than 10,000: shorten it$"):
+        index.search(long)
+    for search in (
+        index.search,
+        index.score_all,
+        index.raw_scores,
+        lambda texts: evaluate_recall(index.folder, questions=texts),
+    ):
+        with pytest.raises(InputError, match=r"^question 2 has 1,000,000 characters"):
+            search(["fox", long])
+    assert index.search("fox " * 2_500, 1)
 
 
 def test_what_follows_the_number_of_hits_is_named(index: Index) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from oreqa import CrossEncoder, Encoder, Extractor, QuestionGenerator, Reader
-from oreqa.errors import ModelError
+from oreqa.errors import InputError, ModelError
 
 MODELS = [
     (Encoder, "tiny"), (Reader, "tiny_reader"), (CrossEncoder, "tiny_classifier"), (Extractor, "tiny_extractor"),
@@ -27,3 +27,16 @@ def test_a_model_is_opened_by_its_name_or_folder(kind: type, fixture: str, reque
         kind("minilm")
     with pytest.raises(TypeError):
         kind(folder, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"), [("", "the question is empty"), ("x" * 10_001, "more than 10,000: shorten it")]
+)
+def test_questions_have_a_length(tiny_reader: Path, tiny_classifier: Path, question: str, reason: str) -> None:
+    reader, classifier = Reader(tiny_reader), CrossEncoder(tiny_classifier)
+    with pytest.raises(InputError, match=reason):
+        reader.read(question, ["a fox"])
+    with pytest.raises(InputError, match=reason):
+        classifier.rank(question, ["a fox"])
+    with pytest.raises(InputError, match=reason.replace("the question", "question 2")):
+        classifier.score(["a", question], [["a fox"], ["a fox"]])

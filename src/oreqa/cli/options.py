@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from oreqa.arguments import question_list
 from oreqa.cli.output import model_or_none, read_lines
 from oreqa.core import Mode, Unit
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, LARGE_ENCODER
@@ -29,7 +30,7 @@ def _choose_precision(precision: str | None) -> str | None:
 
 
 def _read_questions(file: Path | None) -> list[str] | None:
-    return None if file is None else read_lines(file)
+    return None if file is None else question_list(read_lines(file))
 
 
 def _parse_weight(text: str) -> tuple[str, float]:

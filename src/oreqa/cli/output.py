@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from oreqa.arguments import question_list
 from oreqa.errors import InputError, OreqaError
 
 # What a terminal obeys, or what hides how a text reads: C0 and C1 controls, DEL, orders of direction; and what no encoding
@@ -106,10 +107,10 @@ def questions_of(question: str | None, file: Path | None, more_words: Sequence[s
     if (question is None) == (file is None):
         raise InputError("give a question, or a file of questions with --questions" + (", not both" if file else ""))
     if file is not None:
-        return read_lines(file)
+        return question_list(read_lines(file))
     if not any(map(str.isalnum, need_text(question or "", "the question"))):
         raise InputError("the question is empty")
-    return [question or ""]
+    return question_list(question or "")
 
 
 def model_or_none(name: str | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from oreqa.answering.reranking import load_hit_reranker
-from oreqa.arguments import choice, count, text_list
+from oreqa.arguments import choice, count, question_list
 from oreqa.core import MODES, UNITS, Mode
 from oreqa.datasets.beir import load_beir
 from oreqa.datasets.load import load_paragraphs
@@ -141,7 +141,7 @@ def evaluate_recall(
     Returns the FAISS ``factory``, ``k``, the number of ``questions``, and ``recall`` in percent by unit. Raises InputError
     if there is nothing to search with, IndexStateError if the index cannot be searched.
     """
-    asked = None if questions is None else text_list(questions, "questions")
+    asked = None if questions is None else question_list(questions)
     opened = Index.open(index, device)
     texts = sample_sentences(opened, SAMPLE) if asked is None else asked
     if not texts:

@@ -10,7 +10,7 @@ from typing import overload
 
 import numpy as np
 
-from oreqa.arguments import Where, as_index_folder, choice, conditions, count, question_list, text_list
+from oreqa.arguments import Where, as_index_folder, choice, conditions, count, question_list
 from oreqa.arrays import Floats, Ids
 from oreqa.core import MODES, UNITS, Hit, Mode, Passage, Unit
 from oreqa.errors import IndexStateError
@@ -256,7 +256,7 @@ class Index(OfOneProcess):
 
     def score_all(self, questions: Sequence[str], mode: Mode = "hybrid") -> Iterator[Floats]:
         """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
-        questions, snapshot = text_list(questions, "questions"), self.snapshot()
+        questions, snapshot = question_list(questions), self.snapshot()
         if snapshot.empty:
             return repeat(np.zeros(0, np.float32), len(questions))
         weights = self._weights_of(snapshot, "sentence", mode)
@@ -264,7 +264,7 @@ class Index(OfOneProcess):
 
     def raw_scores(self, questions: Sequence[str]) -> Iterator[QuestionScores]:
         """The same with each retrieval score apart, under its name and without a weight, to fit weights with."""
-        return self._scores_of(self.snapshot(), text_list(questions, "questions"), list(self._scores))
+        return self._scores_of(self.snapshot(), question_list(questions), list(self._scores))
 
     def _scores_of(self, snapshot: Snapshot, questions: Sequence[str], names: Sequence[str]) -> Iterator[QuestionScores]:
         """Nothing is locked between the questions: the snapshot's files are never written again."""

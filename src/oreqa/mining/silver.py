@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.answering.reranking import hit_candidate, probability
-from oreqa.arguments import as_path, choice, count, share, text_list
+from oreqa.arguments import as_path, choice, count, question_list, share
 from oreqa.core import MODES, Mode
 from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, pair_row, task_candidates
@@ -85,7 +85,7 @@ def mine_silver(
     k, seed, min_probability = count(k, "k"), count(seed, "seed", 0), share(min_probability, "min_probability")
     draw = None if draw is None else count(draw, "draw")
     choice(mode, MODES, "mode")
-    out, texts = as_path(out, "out"), [] if questions is None else text_list(questions, "questions")
+    out, texts = as_path(out, "out"), [] if questions is None else question_list(questions)
     scorer = CrossEncoder(classifier, device=device, kind=CLASSIFIER)
     if data is not None:
         task = load_task(as_path(data, "data"), split, held_out)

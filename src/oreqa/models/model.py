@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from oreqa.arguments import is_list, kind_of, text_list
+from oreqa.arguments import is_list, kind_of, question_list
 from oreqa.errors import InputError
 from oreqa.models.graph.session import DEVICES, check_finite
 from oreqa.models.graph.windows import Window, window_batches
@@ -96,9 +96,10 @@ def questions_with_lists(
 ) -> tuple[list[str], list[list[Item]]]:
     """Questions, and a list of items for each: one question takes a list, and a list of questions a list of lists.
 
-    ``names`` and ``kinds`` name the items and what each may be, for error messages. Raises InputError for anything else.
+    ``names`` and ``kinds`` name the items and what each may be, for error messages. Raises InputError for anything else, and
+    for a question that is empty or too long.
     """
-    texts = text_list(questions, "questions")
+    texts = question_list(questions)
     if isinstance(questions, str):
         groups = [groups]
     if not is_list(groups):
