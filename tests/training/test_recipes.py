@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+import oreqa  # noqa: E402
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe  # noqa: E402
 from oreqa.training.reader.recipe import ReaderRecipe  # noqa: E402
@@ -200,3 +202,19 @@ def test_settings_change_a_recipe() -> None:
     path = Path(__file__).parents[2] / "recipes" / "small" / "reader.toml"
     recipe = load_recipe(ReaderRecipe, path, ["optimiser.batch=8", "backbone=some/folder", "loss=dpr"])
     assert (recipe.optimiser.batch, recipe.backbone, recipe.loss) == (8, "some/folder", "dpr")
+
+
+def test_recipes_that_the_documentation_names_come_with_oreqa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = Path(oreqa.__file__).parent
+    pages = [Path(__file__).parents[2] / "docs" / name for name in ("how-to.md", "papers.md", "tutorial.md", "reference.md")]
+    named = {name for page in pages for name in re.findall(r"recipes/(?:small|papers)/[\w-]+\.toml", page.read_text())}
+    assert len(named) > 5
+    assert [name for name in sorted(named) if not (root / name).is_file()] == []
+    assert load_recipe(ReaderRecipe, "recipes/small/reader.toml").kind == "reader"
+    (tmp_path / "recipes" / "small").mkdir(parents=True)
+    (tmp_path / "recipes" / "small" / "reader.toml").write_text("kind = 'elephant'")
+    with pytest.raises(InputError, match="kind 'elephant'"):  # one in the working folder comes first
+        load_recipe(ReaderRecipe, "recipes/small/reader.toml")
+    with pytest.raises(InputError, match="there is no such recipe"):
+        load_recipe(ReaderRecipe, "recipes/small/other.toml")

@@ -15,6 +15,8 @@ from pydantic.fields import FieldInfo
 from oreqa.arguments import as_path, text_list
 from oreqa.errors import InputError
 
+_PACKAGE = Path(__file__).parents[1]
+
 Share = Annotated[float, Field(ge=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
@@ -152,13 +154,16 @@ R = TypeVar("R", bound=Recipe)
 
 def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] = ()) -> R:
     """Read a recipe. ``settings`` are ``name=value`` or ``table.name=value``, the value in TOML or a plain word; without a
-    value, as in ``alignment=``, they leave a key or a table of the recipe out.
+    value, as in ``alignment=``, they leave a key or a table of the recipe out. A path that is not here, as
+    ``recipes/small/reader.toml``, is looked for among the recipes that come with oreqa.
 
     Raises InputError that names the file and the key.
     """
     path, changes = as_path(path, "a recipe"), text_list(settings, "settings")
+    packaged = _PACKAGE / path
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        file = packaged if path.parts[:1] == ("recipes",) and packaged.is_file() and not path.exists() else path
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such recipe") from None
     except (OSError, ValueError, RecursionError) as error:
