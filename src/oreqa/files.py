@@ -22,10 +22,16 @@ def full_path(path: Path) -> Path:
 
 
 def cache_folder() -> Path:
-    """Return oreqa's cache folder: ``$OREQA_CACHE``, else ``oreqa`` in the user's cache folder. It can be deleted."""
+    """Return oreqa's cache folder: ``$OREQA_CACHE``, else ``oreqa`` in the user's cache folder. It can be deleted.
+
+    A user without a home has a folder that cannot be made: oreqa does without a cache.
+    """
     if folder := os.environ.get("OREQA_CACHE"):
         return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "oreqa"
+    if folder := os.environ.get("XDG_CACHE_HOME"):
+        return Path(folder) / "oreqa"
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  (Path.home raises where there is none)
+    return (home / ".cache" if home.is_absolute() else Path(os.devnull)) / "oreqa"
 
 
 def byte_lines(path: Path) -> Iterator[bytes]:

@@ -96,8 +96,7 @@ class Answerer(OfOneProcess):
         self.reader, self.span_reranker = reader, span_reranker
         self._combination = combination
         self.passages = PASSAGES_TOP_K if passages is None else count(passages, "the number of passages to read")
-        self._calibration = calibration
-        self._opened_index = False
+        self._calibration, self._opened_index = calibration, False
 
     def __enter__(self) -> Answerer:
         return self

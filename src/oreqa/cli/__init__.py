@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-# Importing a command's module adds it to the app; the order is that of the help page.
-from oreqa.cli import adapt, ask, compare, evaluate, fit, generate, index, mine, models, search, show  # noqa: F401
-from oreqa.cli.application import app
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oreqa.cli.application import app as app
 
 __all__ = ["app", "main"]
 
 
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Importing a command's module adds it to the app; the order is that of the help page.
+    from oreqa.cli import adapt, ask, compare, evaluate, fit, generate, index, mine, models, search, show  # noqa: F401
+    from oreqa.cli.application import app
+
+    return app
+
+
 def main() -> None:
     """Entry point of the ``oreqa`` command."""
-    app()
+    try:
+        from oreqa.cli import app
+
+        app()
+    except KeyboardInterrupt:  # while the commands are imported: the application reports what stops one
+        sys.exit(130)

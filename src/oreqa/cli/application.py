@@ -29,7 +29,11 @@ class Panel(StrEnum):
 
 
 class _StoppedError(Exception):
-    """Ctrl-C in a command, or an error that typer would mistake for it, which is then the cause."""
+    """Ctrl-C in the command of this name, or an error that typer would mistake for it, which is then the cause."""
+
+
+_KEEPING_NOTHING = ("ask", "search", "show", "check", "models", "compare")
+"""Commands that begin anew when they are run again."""
 
 
 class Command(TyperCommand):
@@ -89,7 +93,7 @@ class _Commands(CommandGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise _StoppedError from None
+            raise _StoppedError(ctx.invoked_subcommand) from None
         except EOFError as error:
             raise _StoppedError from error
         except BrokenPipeError:  # the reader of our output has left
@@ -150,12 +154,15 @@ def _described(error: Exception) -> tuple[str, str, int]:
     if isinstance(error, OreqaError):
         return "error: ", str(error), error.exit_code
     if isinstance(error, _StoppedError):
-        return "", "interrupted; finished work is kept: run the same command again to continue", 130
+        kept = "" if error.args[0] in _KEEPING_NOTHING else "; finished work is kept: run the same command again to continue"
+        return "", f"interrupted{kept}", 130
     if hasattr(error, "format_message"):  # a usage error; their class has no public name in every typer
         message, context = one_line(error.format_message()).replace("Value error, ", ""), getattr(error, "ctx", None)
-        message = message.removesuffix(".")
+        message = message.removesuffix(".") + _elsewhere(error, context)
         pause = " " if message.endswith("?") else "; "
         return "error: ", message + (f"{pause}{context.command_path} --help explains" if context and message else ""), 2
+    if isinstance(error, FileNotFoundError) and not error.filename and not _has_working_folder():
+        return "error: ", "the working folder is gone; change to another one", 2
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return "error: ", f"{place}{error.strerror}", 2 if error.errno == errno.ENAMETOOLONG else 1
@@ -163,6 +170,23 @@ def _described(error: Exception) -> tuple[str, str, int]:
         return "error: ", f"a name is not UTF-8: {one_line(str(error.object), 200)}; rename it", 2
     name, text = type(error).__name__, one_line(str(error), 500)
     return "internal error: ", f"{name}: {text} (oreqa --debug COMMAND ... shows where)", 1
+
+
+def _has_working_folder() -> bool:
+    try:
+        return bool(os.getcwd())  # noqa: PTH109
+    except FileNotFoundError:
+        return False
+
+
+def _elsewhere(error: Exception, context: Any) -> str:
+    """Which commands have an option that this one lacks; those whose options are made when they run are not asked."""
+    option = getattr(error, "option_name", None)
+    if option is None or context is None or context.parent is None:
+        return ""
+    commands = context.parent.command.commands.items()
+    names = [f"oreqa {name}" for name, command in commands if any(option in each.opts for each in command.params)]
+    return f"; {' and '.join(names)} has it" if names else ""
 
 
 app = typer.Typer(

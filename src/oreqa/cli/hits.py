@@ -23,8 +23,8 @@ def shown_path(document: str) -> str:
     if not Path(path).is_absolute():
         return document
     ways = [os.path.relpath(path), path]
-    home = str(Path("~").expanduser())
-    if home != os.sep and Path(path).is_relative_to(home):
+    home = os.path.expanduser("~")  # noqa: PTH111  (Path's raises where there is no home)
+    if home not in ("~", os.sep) and Path(path).is_relative_to(home):
         ways.append("~" + path[len(home) :])
     return min(ways, key=len) + mark + row
 

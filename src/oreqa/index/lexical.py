@@ -35,6 +35,13 @@ STEMMERS = {
 }  # fmt: skip
 """Languages with a stemmer, by ISO 639-1 code; the words of others are taken as they are."""
 
+_LANGUAGE = re.compile(
+    "a[abefkmnrsvyz]|b[aeghimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|h[aeiortuyz]|i[adegikostu]|j[av]"
+    "|k[agijklmnorsuvwy]|l[abginotuv]|m[ghklnrsty]|n[abdeglnorvy]|o[cjmrs]|p[ailst]|qu|r[mnouw]|s[acdeghiklmnoqrstuvw]"
+    "|t[aeghiklnorstwy]|u[gkrz]|v[eio]|w[ao]|xh|y[io]|z[ahu]|[a-z]{3}"
+)
+"""The codes of ISO 639-1, and any of three letters."""
+
 
 def words(text: str, language: str) -> list[str]:
     """The stemmed words of a text, in order: lower case, accents and punctuation left out."""
@@ -57,8 +64,8 @@ def _stemmer(language: str, thread: int):  # type: ignore[no-untyped-def]
 
 
 def check_language(language: str) -> None:
-    """Raise InputError if ``language`` does not look like an ISO 639 code."""
-    if not re.fullmatch(r"[a-z]{2,3}", language):
+    """Raise InputError if ``language`` is no code of ISO 639-1 and does not look like one of three letters."""
+    if not _LANGUAGE.fullmatch(language):
         raise InputError(f"{language!r} is not a language code: use one of two letters, as en or de")
 
 

@@ -67,8 +67,7 @@ class Index(OfOneProcess):
         self._device, self._scores, self._weights = device, scores, weights
         self._encoder: Encoder | None = None
         self._snapshot: Snapshot | None = None
-        self._closed = False
-        self._lock = threading.Lock()
+        self._closed, self._lock = False, threading.Lock()
         self.snapshot()
 
     @classmethod

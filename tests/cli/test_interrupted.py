@@ -1,0 +1,96 @@
+"""Ctrl-C, and surroundings that are not there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from oreqa.cli import app
+from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
+
+
+def run(code: str, **options: Any) -> tuple[int, str, str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("module", ["typer", "oreqa.cli.application", "oreqa.cli.ask"])
+def test_ctrl_c_while_commands_are_imported_ends_quietly(module: str) -> None:
+    code = f"""
+import sys
+class Stop:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stop())
+from oreqa.cli import main
+main()
+"""
+    assert run(code) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["ask", "x"], "interrupted"),
+        (["search", "x"], "interrupted"),
+        (["check"], "interrupted"),
+        (["index", "."], "interrupted; finished work is kept: run the same command again to continue"),
+    ],
+)
+def test_only_what_is_kept_is_said_to_be(arguments: list[str], line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for place in ("oreqa.answering.Answerer.load", "oreqa.index.search.Index.open", "oreqa.index.ingest.index_files"):
+        monkeypatch.setattr(place, stop)
+    monkeypatch.setattr("oreqa.index.current.check_index", stop)
+    result = CliRunner().invoke(app, [*arguments, "--index", "kb"])
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", f"{line}\n")
+
+
+def test_an_option_of_another_command_names_that_command() -> None:
+    error = CliRunner().invoke(app, ["ask", "x", "--index", "kb", "--mode", "sparse"]).stderr
+    assert "No such option: --mode" in error
+    assert "oreqa search has it" in error
+
+
+def test_a_user_without_a_home(library: Path, tmp_path: Path, tiny: Path) -> None:
+    """As one whom a container makes up: no $HOME, and no entry among the users."""
+    index_files(tmp_path / "kb", library, model=tiny)
+    with Index.open(tmp_path / "kb") as index:
+        expected = [repr(hit) for hit in index.search("hearts", 2)]
+    code = f"""
+import pwd
+def unknown(number):
+    raise KeyError(number)
+pwd.getpwuid = unknown
+from oreqa import Index
+print([repr(hit) for hit in Index.open({str(tmp_path / "kb")!r}).search("hearts", 2)])
+from oreqa.cli.hits import shown_path
+print(shown_path("/some/where.txt"))
+"""
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "OREQA_PRECISION") if name in os.environ}
+    (tmp_path / "working").mkdir()
+    assert run(code, env=environment, cwd=tmp_path / "working") == (0, f"{expected}\n/some/where.txt\n", "")
+    assert not list((tmp_path / "working").iterdir())
+
+
+def test_a_working_folder_that_is_gone(tmp_path: Path, library: Path, tiny: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    code = "import os, sys; os.rmdir(os.getcwd()); from oreqa.cli import main; main()"
+
+    def command(*arguments: object) -> tuple[int, str]:
+        Path(tmp_path / "gone").mkdir(exist_ok=True)
+        done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, cwd=tmp_path / "gone")  # fmt: skip
+        return done.returncode, done.stderr
+
+    assert command("index", "docs", "--index", "kb") == (2, "error: the working folder is gone; change to another one\n")
+    assert command("index", library, "--index", tmp_path / "kb", "--model", tiny)[0] in (0, 2)
