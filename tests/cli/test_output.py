@@ -262,7 +262,7 @@ def test_errors_are_one_line_and_one_document(
         (OSError(errno.EACCES, "Permission denied", "kb\n"), "error: kb␊: Permission denied", 1),
         (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device", 1),
         (UnicodeEncodeError("utf-8", "kb\udcff", 2, 3, "surrogates"), "error: a name is not UTF-8: kb�; rename it", 2),
-        (KeyboardInterrupt(), "interrupted", 130),
+        (KeyboardInterrupt(), "interrupted; finished work is kept: run the same command again to continue", 130),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), "", 0),
     ],
 )
