@@ -21,10 +21,11 @@ from itertools import product
 from pathlib import Path
 
 from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
+from oreqa.models.checksums import PACK, packaged_checksums, write_checksums
+from oreqa.models.names import find_model
 from oreqa.models.pack.packing import pack_model
 
 ROOT = Path(__file__).parents[2]
-PACK = ROOT / "src" / "oreqa" / "models" / "pack"
 READERS = ("reader.toml", "reader-negatives.toml")
 CLASSIFIERS: tuple[tuple[str, ...], ...] = ((), ("optimiser.learning_rate=2e-4", "dropout=0.1"))
 JUDGED = ("squad-train-pieces", "squad-train-more", "qed-nq-train")
@@ -51,10 +52,16 @@ def mine(data: Path, out: Path, *options: object) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, help="the data to train on")
+    parser.add_argument("--checksums", action="store_true", help="only write the checksums of the files as they are")
     parser.add_argument("--work", type=Path, default=Path("runs/pack"))
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where the miners' models run")
     options = parser.parse_args()
+    if options.checksums:
+        write_checksums(packaged_checksums(find_model(BASE_ENCODER)))
+        return
+    if options.data is None:
+        parser.error("name --data")
     small, device = ROOT / "recipes" / "small", ("--device", options.device)
     general = options.work / "general"
     if not (general / "trained" / "run.json").is_file():

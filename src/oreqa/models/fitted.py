@@ -12,6 +12,7 @@ from oreqa.core import UNITS, Unit
 from oreqa.defaults import BASE_ENCODER
 from oreqa.errors import ModelError
 from oreqa.files import write_json
+from oreqa.models.checksums import keep_checksum
 from oreqa.models.names import FITTED, find_model, read_json_file
 
 SHIPPED_ENCODER = Path(__file__).parent / "pack" / BASE_ENCODER / FITTED
@@ -121,6 +122,7 @@ def write_fitted(path: Path, **changes: Any) -> None:
     """Change some parameters in a ``fitted.json``, or begin one."""
     settings = read_json_file(path) if path.is_file() else {}
     write_json(path, {**settings, **changes})
+    keep_checksum(path)
 
 
 def parse_fitted(settings: Any, path: Path) -> Fitted:

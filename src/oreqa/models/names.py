@@ -20,6 +20,7 @@ from safetensors.numpy import load_file
 from oreqa.arguments import kind_of, with_article
 from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
+from oreqa.models.checksums import check_packaged
 from oreqa.models.settings import MIN_TOKENS, graph_files, has_graph, input_positions, whole_number
 
 _PACKAGED = {
@@ -119,7 +120,8 @@ def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
 
 
 def read_json_file(path: Path) -> Any:
-    """Read a JSON file. Raises ModelError if it is missing or not valid JSON."""
+    """Read a JSON file. Raises ModelError if it is missing, not valid JSON, or a damaged one of a packaged model."""
+    check_packaged(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -195,6 +197,7 @@ def sound_settings(path: Path) -> Iterator[None]:
 
 def load_tensors(path: Path) -> dict[str, NDArray[Any]]:
     """Read the tensors of a .safetensors file, bfloat16 as float32. Raises ModelError if it is missing or damaged."""
+    check_packaged(path)
     try:
         try:
             return dict(load_file(path))
@@ -219,6 +222,7 @@ def find_tokenizer(path: Path) -> Path:
     place in older folders. Raises ModelError if there is none."""
     for name in ("tokenizer.json", WORD_PIECES, MERGES):
         if (path / name).is_file():
+            check_packaged(path / name)
             return path / name
     if base := (read_config(path).get("oreqa") or {}).get("base"):
         return find_tokenizer(find_model(str(base)))

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import mmap
-import os
 import secrets
 import shutil
 import time
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +13,7 @@ from typing import Any
 
 from oreqa.errors import InputError
 from oreqa.files import cache_folder, read_object, write_text
+from oreqa.models.checksums import checksum
 from oreqa.models.names import difference_base, model_fingerprint
 
 CHECKSUMS = "checksums.json"
@@ -31,7 +29,7 @@ def is_intact(folder: Path) -> bool:
     """Return whether all files of an entry exist and match their checksums; False if it cannot be read."""
     try:
         sums = json.loads((folder / CHECKSUMS).read_bytes())
-        return bool(sums) and all(_checksum(folder / name) == value for name, value in sums.items())
+        return bool(sums) and all(checksum(folder / name) == value for name, value in sums.items())
     except (OSError, ValueError, AttributeError, RecursionError):
         return False
 
@@ -43,7 +41,7 @@ def save_entry(folder: Path, write: Callable[[Path], None]) -> bool:
     try:
         draft.mkdir(parents=True)
         write(draft)
-        sums = {file.name: _checksum(file) for file in sorted(draft.iterdir())}
+        sums = {file.name: checksum(file) for file in sorted(draft.iterdir())}
         (draft / CHECKSUMS).write_text(json.dumps(sums))
         if folder.exists():  # damaged; processes that have opened its files can still use them
             damaged = folder.rename(folder.with_name(f"{draft.name}-damaged"))
@@ -63,16 +61,6 @@ def _remove_stale(cache: Path) -> None:
         for draft in cache.glob(".draft-*"):
             if time.time() - draft.stat().st_mtime > _STALE:
                 shutil.rmtree(draft, ignore_errors=True)
-
-
-def _checksum(path: Path) -> list[int]:
-    """Return size and CRC-32. The file is mapped, not read: its pages are needed again soon."""
-    with path.open("rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        if not size:
-            return [0, 0]
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return [size, zlib.crc32(content)]
 
 
 def cached_fingerprint(folder: Path) -> str:

@@ -11,6 +11,7 @@ from safetensors.numpy import save
 
 from oreqa.errors import ModelError
 from oreqa.files import read_json, write_bytes, write_json
+from oreqa.models.checksums import keep_checksum
 from oreqa.models.differences import DIFFERENCE, pack_difference
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.names import ENCODER, FITTED, check_kind, find_model, read_config, read_json_file
@@ -43,6 +44,8 @@ def pack_model(
     records = [portable(read_json(folder / "run.json")) for folder in trained if (folder / "run.json").is_file()]
     if records:
         write_json(out / "run.json", records[0] if len(trained) == 1 else {"mean_of": records})
+    for file in (*out.glob("*.json"), *out.glob("*.safetensors")):
+        keep_checksum(file)
     return sum(file.stat().st_size for file in out.iterdir())
 
 
