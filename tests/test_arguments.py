@@ -40,6 +40,7 @@ DIGITS, WORD = 10**5000, np.array("x")
     lambda: as_index_folder(Path("kb\udce9")),
     lambda: Index.open("a\0b"),
     lambda: Index.open("a\udce9"),
+    lambda: Index.open("a\nb\u2028\x1ec"),
     lambda: question_list(WORD),
     lambda: passage_list(WORD),
     lambda: conditions(WORD),
@@ -65,8 +66,8 @@ def _nested(depth: int) -> list[object]:
 
 
 ROWS: dict[str, dict[str, object]] = {
-    "deep": {"field": _nested(2000)},
-    "deep text": {"text": _nested(2000)},
+    "deep": {"field": _nested(100_000)},
+    "deep text": {"text": _nested(100_000)},
     "digits": {"field": DIGITS},
     "digits in a list": {"field": [DIGITS]},
     "digits of the key": {"id": DIGITS},

@@ -29,10 +29,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "crumbs": {
         "oreqa.index.scores.bm25": "a score a file",
-        "oreqa.models.graph.bert": "an architecture a file",
-        "oreqa.models.graph.distilbert": "an architecture a file",
-        "oreqa.models.graph.electra": "an architecture a file",
-        "oreqa.models.graph.roberta": "an architecture a file",
     },
     "functions": {},
     "files": {},

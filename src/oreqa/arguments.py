@@ -65,11 +65,11 @@ def question_list(value: str | Iterable[str]) -> list[str]:
 
 def title_and_text(passage: object) -> tuple[str, str]:
     """The title and text of a passage, which is its text or ``(title, text)``. Raises InputError for anything else."""
-    if isinstance(passage, str):
-        return "", passage
-    if isinstance(passage, tuple) and len(passage) == 2 and all(isinstance(text, str) for text in passage):
-        return passage
-    raise InputError(f"a passage is its text or its (title, text), not {kind_of(passage)}")
+    title, text = passage if isinstance(passage, tuple) and len(passage) == 2 else ("", passage)
+    if not isinstance(title, str) or not isinstance(text, str):
+        raise InputError(f"a passage is its text or its (title, text), not {kind_of(passage)}")
+    text_list([title, text], "title and text of a passage")
+    return title, text
 
 
 def passage_list(passages: object) -> list[tuple[str, str]]:

@@ -6,10 +6,25 @@ INSTALL_TRAIN = "in oreqa's folder, run: pip install -c constraints.txt '.[train
 """The command that installs the training extra; the constraints choose torch's build for the CPU."""
 
 
+_LINE_BREAKS = str.maketrans(
+    {
+        **{code: 0x2400 + code for code in (*range(0x0A, 0x0E), *range(0x1C, 0x1F))},
+        **dict.fromkeys((0x85, 0x2028, 0x2029), 0x2424),
+    }
+)
+"""Line breaks to the marks that stand for them."""
+
+
 class OreqaError(Exception):
-    """Base class of the errors that oreqa raises on purpose; the command line prints them without a traceback."""
+    """Base class of the errors that oreqa raises on purpose; the command line prints them without a traceback.
+
+    Line breaks in the names and values that a message quotes become marks, such as ``␊``.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message.translate(_LINE_BREAKS))
 
 
 class InputError(OreqaError):

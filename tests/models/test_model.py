@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from oreqa import CrossEncoder, Encoder, Extractor, QuestionGenerator, Reader
+from oreqa.datasets.pairs import Candidate
 from oreqa.errors import InputError, ModelError
 
 MODELS = [
@@ -40,3 +41,13 @@ def test_questions_have_a_length(tiny_reader: Path, tiny_classifier: Path, quest
         classifier.rank(question, ["a fox"])
     with pytest.raises(InputError, match=reason.replace("the question", "question 2")):
         classifier.score(["a", question], [["a fox"], ["a fox"]])
+
+
+def test_half_a_character_is_no_text(tiny_reader: Path, tiny_classifier: Path) -> None:
+    reader, classifier = Reader(tiny_reader), CrossEncoder(tiny_classifier)
+    for text in ("a fox\ud800", ("a\ud800", "fox")):
+        with pytest.raises(InputError, match="half of a surrogate pair"):
+            reader.read("a", [text])
+    for candidate in ("a fox\ud800", Candidate("fox", "a fox\ud800"), Candidate("fox", "a fox", "\ud800")):
+        with pytest.raises(InputError, match="half of a surrogate pair"):
+            classifier.rank("a", [candidate])

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from oreqa.arguments import choice, count, kind_of
+from oreqa.arguments import choice, count, kind_of, text_list
 from oreqa.arrays import Floats
 from oreqa.datasets.pairs import Candidate
 from oreqa.errors import InputError
@@ -125,7 +125,8 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
 
 def _candidate(candidate: object) -> Candidate:
     if isinstance(candidate, str):
-        return Candidate(candidate, candidate)
+        candidate = Candidate(candidate, candidate)
     if isinstance(candidate, Candidate):
+        text_list([candidate.head, candidate.context], "texts of a candidate")
         return candidate
     raise InputError(f"a candidate is a sentence, or a Candidate in its passage, not {kind_of(candidate)}")
