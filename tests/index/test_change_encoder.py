@@ -13,9 +13,10 @@ from oreqa.errors import IndexStateError, ModelError
 from oreqa.index import change_encoder as module
 from oreqa.index import publish
 from oreqa.index.change_encoder import change_encoder, copy_generation, take_encodings
-from oreqa.index.encodings import NEXT, Encodings
+from oreqa.index.encodings import Encodings
 from oreqa.index.generations import newest_generation
 from oreqa.index.ingest import index_files
+from oreqa.index.memo import NEXT
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.progress import part_of

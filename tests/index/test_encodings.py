@@ -12,6 +12,7 @@ from index_content import assert_same_content, content, old
 
 from oreqa.index.current import check_index
 from oreqa.index.ingest import index_files
+from oreqa.index.memo import is_sealed
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 
@@ -107,6 +108,48 @@ def test_a_memo_that_is_gone_is_no_damage(folder: Path, library: Path, lose: Cal
     (library / "new.txt").write_text("Owls hoot.")
     assert index_files(folder, [library]).added == 1
     assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
+
+
+def _seal(folder: Path) -> Path:
+    return folder / "encodings.db-crc"
+
+
+def test_an_update_that_ends_seals_the_memo(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memo = folder / "encodings.db"
+    assert is_sealed(memo)
+    (library / "new.txt").write_text("Owls hoot.")
+    with monkeypatch.context() as broken:
+        broken.setattr("oreqa.index.writer.publish_draft", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            index_files(folder, [library])
+    assert not is_sealed(memo)
+    assert index_files(folder, [library]).encoded == 0
+    assert is_sealed(memo)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"[" * 100_000, b"\xff"])
+def test_a_seal_that_is_damaged_is_written_again(folder: Path, library: Path, content: bytes | None) -> None:
+    before = _seal(folder).read_bytes()
+    _seal(folder).unlink() if content is None else _seal(folder).write_bytes(content)
+    assert check_index(folder) == []
+    assert not is_sealed(folder / "encodings.db")
+    assert index_files(folder, [library]).mended == []
+    assert _seal(folder).read_bytes() == before
+
+
+def test_a_log_beside_the_memo_is_read_whatever_its_seal_says(folder: Path, library: Path) -> None:
+    memo = folder / "encodings.db"
+    with closing(sqlite3.connect(memo, isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("UPDATE encodings SET vectors = zeroblob(LENGTH(vectors)) WHERE rowid = 1")
+        log = memo.with_name("encodings.db-wal").read_bytes()
+        data = memo.read_bytes()
+    memo.write_bytes(data)  # as a kill leaves it
+    assert is_sealed(memo)
+    memo.with_name("encodings.db-wal").write_bytes(log)
+    assert "it is damaged (1 of its rows)" in check_index(folder)[0]
+    assert index_files(folder, [library]).mended == ["encodings.db"]
+    assert check_index(folder) == []
 
 
 def test_braces_in_the_name_of_an_index_are_no_places_to_fill(folder: Path) -> None:

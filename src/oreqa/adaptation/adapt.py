@@ -30,8 +30,8 @@ from oreqa.generation.candidates import MIN_WORDS, is_askable
 from oreqa.generation.drafts import partial_file
 from oreqa.index.change_encoder import change_encoder, take_encodings
 from oreqa.index.current import write_lock
-from oreqa.index.encodings import ENCODINGS
 from oreqa.index.generations import require_generation
+from oreqa.index.memo import ENCODINGS
 from oreqa.index.search import Index
 from oreqa.mining.negatives import draw_negatives
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder

@@ -12,7 +12,7 @@ from oreqa.errors import IndexStateError
 from oreqa.files import write_json
 from oreqa.index import store
 from oreqa.index.current import existing_settings, name_write_errors, write_lock
-from oreqa.index.encodings import ENCODINGS, NEXT, Encodings, replace_encodings
+from oreqa.index.encodings import Encodings
 from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import (
     DOCUMENTS,
@@ -27,6 +27,7 @@ from oreqa.index.generations import (
     require_generation,
     write_manifest,
 )
+from oreqa.index.memo import ENCODINGS, NEXT, replace_encodings
 from oreqa.index.publish import complete_draft, draft_passages, link_search_files
 from oreqa.index.store import Settings
 from oreqa.models.encoder.encoder import Encoder

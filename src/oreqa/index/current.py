@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from oreqa.core import Document, Passage
 from oreqa.errors import IndexStateError, InputError, describe
 from oreqa.index import store
 from oreqa.index.coverage import Report
-from oreqa.index.encodings import ENCODINGS, check_encodings, damage_of_encodings, memo_files
 from oreqa.index.generations import (
     DOCUMENTS,
     DRAFT,
@@ -26,6 +24,7 @@ from oreqa.index.generations import (
     newest_generation,
     with_newest,
 )
+from oreqa.index.memo import ENCODINGS, check_encodings, damage_of_encodings, memo_files
 from oreqa.index.store import Holds, Settings
 from oreqa.locks import lock_file
 from oreqa.models.encoder.prompts import Prompts
@@ -112,12 +111,10 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
     generation = newest_generation(folder)
     if generation is None:
         return CurrentState()
-    with ThreadPoolExecutor(1) as thread:  # both wait for the disk, and for hashes that need no lock of Python's
-        memo = thread.submit(_damaged_memo, folder)
-        damaged = damaged_files(generation)
+    damaged = damaged_files(generation)
     if DOCUMENTS in damaged:
         raise IndexStateError(damage_message(generation / DOCUMENTS))
-    damaged += memo.result()
+    damaged += _damaged_memo(folder)
     with closing(store.open_documents(generation)) as database:
         built_with = store.read_settings(database)
         _check_settings(folder, settings, built_with)
@@ -139,7 +136,7 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
 
 def _damaged_memo(folder: Path) -> list[str]:
     try:
-        return [ENCODINGS] if damage_of_encodings(folder) else []
+        return [ENCODINGS] if damage_of_encodings(folder, may_seal=True) else []
     except (OSError, sqlite3.Error):  # an update that opens it for writing will say why it cannot
         return []
 

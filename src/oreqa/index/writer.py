@@ -29,7 +29,7 @@ from oreqa.index.current import (
 )
 from oreqa.index.dense import check_factory
 from oreqa.index.documents import document_hash, insert_document
-from oreqa.index.encodings import ENCODINGS, Encodings, passage_hash
+from oreqa.index.encodings import Encodings, passage_hash
 from oreqa.index.generations import DOCUMENTS, DRAFT, drop_draft, newest_generation, publish_draft, write_manifest
 from oreqa.index.lexical import check_language
 from oreqa.index.publish import BATCH_PASSAGES, complete_draft, link_fitted, link_search_files
@@ -87,8 +87,6 @@ class IndexWriter:
         if self._encodings is None:
             fingerprint = self.current.fingerprint or self.encoder.fingerprint
             self._encodings = Encodings(self.folder, fingerprint, self.settings.language)
-            if ENCODINGS in self.current.damaged:
-                self._encodings.drop_damaged()
         return self._encodings
 
     @property

