@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from oreqa.errors import InputError
-from oreqa.files import resume_rows, write_bytes
+from oreqa.files import remove, resume_rows, write_bytes
+from oreqa.progress import ignore
 
 
 def test_interrupted_rows_are_kept(tmp_path: Path) -> None:
@@ -23,7 +24,7 @@ def test_interrupted_rows_are_kept(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         resume_rows(path, "a", 5, 2, make, told.append)
     with path.open("a") as stream:
-        stream.write('{"fingerprint": "a", "n')  # torn by the interruption
+        stream.write(path.read_text()[:20])  # torn by the interruption
     calls.append((0, 0))
     rows = resume_rows(path, "a", 5, 2, make, told.append)
     assert [row["n"] for row in rows] == [0, 1, 2, 3, 4]
@@ -31,6 +32,52 @@ def test_interrupted_rows_are_kept(tmp_path: Path) -> None:
     assert told == [0, 2, 2, 4, 1]
     assert len(resume_rows(path, "b", 5, 2, make, told.append)) == 5
     assert calls[4:] == [(0, 2), (2, 4), (4, 5)]
+
+
+@pytest.mark.parametrize("place", ["digest", "text", "break", "cut", "other bytes"])
+def test_rows_from_a_damaged_one_on_are_made_again(tmp_path: Path, place: str) -> None:
+    path, calls = tmp_path / "rows.jsonl", []
+
+    def make(begin: int, end: int) -> list[dict[str, str]]:
+        calls.append(begin)
+        return [{"text": f"row {n}"} for n in range(begin, end)]
+
+    rows = resume_rows(path, "a", 5, 1, make, ignore)
+    whole, calls[:] = path.read_bytes(), []
+    lines = whole.splitlines(keepends=True)
+    third = lines[2]
+    damaged = {
+        "digest": third.replace(third[:1], b"x", 1),
+        "text": third.replace(b"row 2", b"row 3"),
+        "break": third[:-1],
+        "cut": third[:20] + b"\n",
+        "other bytes": b"\xff\0\n",
+    }
+    path.write_bytes(b"".join([*lines[:2], damaged[place], *lines[3:]]))
+    assert resume_rows(path, "a", 5, 1, make, ignore) == rows
+    assert calls == [2, 3, 4]
+    assert path.read_bytes() == whole
+
+
+def test_a_folder_whose_removal_is_interrupted_does_not_bear_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "file").touch()
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
+        killed.setattr(os, "unlink", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            remove(folder)
+    assert not folder.exists()
+    assert (tmp_path / "folder.removed" / "file").is_file()
+    folder.mkdir()
+    remove(folder)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_regular_file_keeps_its_mode_and_owner(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import sys
 import zlib
@@ -149,6 +151,16 @@ def _replace(path: Path, data: bytes, before: os.stat_result | None) -> None:
         raise
 
 
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all that it holds; what a kill leaves of a folder does not bear its name."""
+    if path.is_dir():
+        removed = path.with_name(f"{path.name}.removed")
+        shutil.rmtree(removed, ignore_errors=True)
+        shutil.rmtree(path.rename(removed), ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON object in a file; an empty one if there is none, or if it cannot be read."""
     try:
@@ -170,10 +182,18 @@ def write_jsonl(path: Path, rows: Iterable[Any]) -> None:
 
 def append_jsonl(path: Path, rows: Iterable[Any]) -> None:
     """Append rows to an uncompressed JSON-lines file in one write, so that an interrupted run keeps its finished work."""
+    _append(path, (_line(row) for row in rows))
+
+
+def _line(row: Any) -> bytes:
+    return json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def _append(path: Path, lines: Iterable[bytes]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8", errors="replace") as stream:
-            stream.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        with path.open("ab") as stream:
+            stream.write(b"".join(lines))
     except OSError as error:
         raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
 
@@ -196,21 +216,39 @@ def resume_rows(
 ) -> list[dict[str, Any]]:
     """Return ``total`` rows, computed ``step`` at a time by ``make(begin, end)`` and appended to ``path`` at each step.
 
-    Rows that an interrupted run left in ``path`` are reused if they carry the same ``fingerprint``; otherwise the file is
-    started over. ``advance`` is called with the number of rows added.
+    Rows that an interrupted run left in ``path`` are used up to the first that is torn or damaged, or was made with another
+    ``fingerprint``; the file goes on from there. ``advance`` is called with the number of rows added.
     """
-    drop_torn_line(path)
-    rows = [row for _, row in read_jsonl(path)] if path.is_file() else []
-    if any(row.get("fingerprint") != fingerprint for row in rows):
-        path.unlink()
-        rows = []
+    rows = _rows_done(path, fingerprint)
     advance(len(rows))
     for begin in range(len(rows), total, step):
-        new_rows = [{"fingerprint": fingerprint, **row} for row in make(begin, min(total, begin + step))]
-        append_jsonl(path, new_rows)
-        rows += new_rows
+        new_rows = make(begin, min(total, begin + step))
+        lines = enumerate(map(_line, new_rows), begin)
+        _append(path, (_row_hash(fingerprint, number, line) + b" " + line for number, line in lines))
+        rows += map(dict, new_rows)
         advance(len(new_rows))
     return rows
+
+
+def _rows_done(path: Path, fingerprint: str) -> list[dict[str, Any]]:
+    """The rows of an unfinished file that can be used; what comes after them is cut off."""
+    rows: list[dict[str, Any]] = []
+    if not path.is_file():
+        return rows
+    with path.open("r+b") as stream:
+        end = 0
+        for sealed in stream:
+            digest, _, line = sealed.partition(b" ")
+            if not line.endswith(b"\n") or digest != _row_hash(fingerprint, len(rows), line):
+                break
+            rows.append(json.loads(line))
+            end += len(sealed)
+        stream.truncate(end)
+    return rows
+
+
+def _row_hash(fingerprint: str, number: int, line: bytes) -> bytes:
+    return hashlib.sha256(f"{fingerprint} {number} ".encode() + line).hexdigest()[:16].encode()
 
 
 def need(row: Any, key: str, kind: type, where: str) -> Any:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from functools import partial
@@ -19,6 +20,7 @@ from architectures import make_prompted_encoder  # noqa: E402
 
 from oreqa.adaptation import AdaptationReport, adapt, adapt_index, tuning  # noqa: E402
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
+from oreqa.adaptation.work import Work  # noqa: E402
 from oreqa.answering import Answerer  # noqa: E402
 from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
@@ -323,6 +325,33 @@ def test_one_that_was_interrupted_while_publishing_resumes(
     assert changed == [kb / "adapted" / "1" / "index", kb, kb]
     with Index.open(kb) as index:
         assert index.settings.model == "adapted/1/retriever"
+
+
+@pytest.mark.parametrize("files", [1, 22, 26, 34])
+def test_one_that_was_killed_while_it_tidied_up_is_finished(
+    kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch, files: int
+) -> None:
+    unlink, finish, unlinked = os.unlink, adapt.finish, []
+
+    def killed(work: Work) -> None:
+        def until_killed(*arguments: Any, **options: Any) -> None:
+            if len(unlinked) == files:
+                raise KeyboardInterrupt
+            unlinked.append(arguments)
+            unlink(*arguments, **options)
+
+        monkeypatch.setattr(os, "unlink", until_killed)
+        finish(work)
+
+    with monkeypatch.context() as killing:
+        killing.setattr(adapt, "finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(kb, generator=tiny_generator, significance=worse)
+    monkeypatch.setattr(os, "unlink", unlink)
+    assert not run(kb, generator=tiny_generator, significance=worse).published
+    assert {path.name for path in (kb / "adapted" / "1").iterdir()} == {
+        "pairs.jsonl", "questions.jsonl", "report.json", "retriever", "retriever.toml", "started.json",
+    }  # fmt: skip
 
 
 def test_one_that_was_killed_after_publishing_is_finished(

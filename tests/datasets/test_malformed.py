@@ -22,7 +22,7 @@ from oreqa.errors import InputError
 from oreqa.evaluation.answers import evaluate_answers
 from oreqa.evaluation.compare import compare_runs
 from oreqa.evaluation.runs import load_run
-from oreqa.files import append_jsonl, read_json, read_jsonl, resume_rows, write_json
+from oreqa.files import append_jsonl, read_json, read_jsonl, write_json
 from oreqa.mining.predictions import load_predictions
 
 SQUAD = {
@@ -239,10 +239,3 @@ def test_names_that_are_no_text_can_be_written(tmp_path: Path) -> None:
     write_json(tmp_path / "f.json", {"data": "d\udcff.json"})
     append_jsonl(tmp_path / "f.jsonl", [{"data": "d\udcff.json"}])
     assert read_json(tmp_path / "f.json") == {"data": "d?.json"} == next(read_jsonl(tmp_path / "f.jsonl"))[1]
-
-
-def test_work_in_progress_that_is_damaged_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(b'{"fingerprint": "x"}\n\xff\n')
-    with pytest.raises(InputError, match="line 2"):
-        resume_rows(path, "x", 3, 1, lambda begin, end: [{}], lambda steps: None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from oreqa.answering.reranking import reranked_hits
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.openqa import evaluate_openqa
 from oreqa.evaluation.runs import load_run
+from oreqa.files import remove
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.progress import Progress, show
@@ -27,7 +27,7 @@ RANKED, SEARCHED_TOGETHER = 100, 64
 def answer_questions(questions: Path, index: Path, out: Path, seed: int, device: str, progress: Progress) -> None:
     """Answer the user's questions from an index, unless these are answered."""
     if (out / "metrics.json").is_file() and load_run(out).summary["data_sha256"] != data_hash([questions]):
-        shutil.rmtree(out)
+        remove(out)
     if not (out / "metrics.json").is_file():
         evaluate_openqa(questions, out, index=index, seed=seed, device=device, progress=progress)
 

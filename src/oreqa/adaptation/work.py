@@ -13,7 +13,7 @@ from oreqa.adaptation.report import AdaptationReport
 from oreqa.adaptation.stages import GENERATE, NEGATIVES, TRAIN_CLASSIFIER
 from oreqa.adaptation.tuning import write_encoder_recipe
 from oreqa.errors import InputError
-from oreqa.files import read_json, write_json
+from oreqa.files import read_json, remove, write_json
 from oreqa.generation.drafts import partial_file
 from oreqa.index.change_encoder import copy_generation
 from oreqa.index.encodings import passage_hash
@@ -70,12 +70,12 @@ def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], 
     if {key: started.get(key) for key in wanted} != wanted:
         for path in work.folder.iterdir():
             if path not in (work.original, work.recipe):
-                _remove(path)
+                remove(path)
     else:
         if started["settings"] != settings:
             _forget_training(work)
         if started.get("classifier") != of_run["classifier"]:
-            _remove(work.classifier)
+            remove(work.classifier)
     for trained, base in ((work.trained, model), (work.classifier, classifier)):
         _follow_move(trained, base)
     if not work.started.is_file() or not work.trial.is_dir():
@@ -91,16 +91,6 @@ def run_state(settings: Sequence[str], classifier: str | None, questions: Path |
         "classifier": None if classifier is None else model_fingerprint(find_model(classifier)),
         "questions": None if questions is None else data_hash([questions]),
     }
-
-
-def _remove(path: Path) -> None:
-    """Remove a file or a folder. What a kill leaves of a folder does not bear its name."""
-    if path.is_dir():
-        removed = path.with_name(f"{path.name}.removed")
-        shutil.rmtree(removed, ignore_errors=True)
-        shutil.rmtree(path.rename(removed))
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _follow_move(trained: Path, base: str | None) -> None:
@@ -125,7 +115,9 @@ def removed_if_refused(work: Work) -> Iterator[None]:
 
 def finish(work: Work) -> None:
     """Remove what only the adaptation itself needed, and file its report, last."""
-    for path in (work.original, work.trial, work.trained, *work.folder.glob("*.removed")):
+    for path in (work.original, work.trial, work.trained):
+        remove(path)
+    for path in work.folder.glob("*.removed"):
         shutil.rmtree(path, ignore_errors=True)
     work.seconds.unlink(missing_ok=True)
     work.measured.rename(work.report)
@@ -158,7 +150,7 @@ def _documents(index: Index) -> str:
 
 def _forget_training(work: Work) -> None:
     for path in (work.trained, work.retriever, work.after, work.measured):
-        _remove(path)
+        remove(path)
     if work.seconds.is_file():
         seconds = read_json(work.seconds)
         write_json(

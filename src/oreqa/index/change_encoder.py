@@ -9,7 +9,7 @@ from pathlib import Path
 
 from oreqa.arguments import as_index_folder, choice
 from oreqa.errors import IndexStateError
-from oreqa.files import write_json
+from oreqa.files import remove, write_json
 from oreqa.index import store
 from oreqa.index.current import existing_settings, name_write_errors, write_lock
 from oreqa.index.encodings import Encodings
@@ -114,17 +114,20 @@ def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -
 def copy_generation(folder: Path, out: Path) -> None:
     """Make an index in ``out`` of the newest generation of another, which then stays as it is, or tries another encoder.
 
-    What is in ``out`` is replaced. The two share the search files, and the mode of their folders.
+    What is in ``out`` is replaced, at once. The two share the search files, and the mode of their folders.
     """
-    shutil.rmtree(out, ignore_errors=True)
-    generation, target = require_generation(folder), generation_folder(out, 1)
+    copy = out.with_name(f"{out.name}.new")
+    shutil.rmtree(copy, ignore_errors=True)
+    generation, target = require_generation(folder), generation_folder(copy, 1)
     target.mkdir(parents=True)
-    shutil.copymode(folder, out)
+    shutil.copymode(folder, copy)
     shutil.copyfile(generation / DOCUMENTS, target / DOCUMENTS)
     with closing(store.open_draft(target)) as database, store.transaction(database):
         model = store.read_setting(database, "model")  # where it is, said from the other folder
         store.write_setting(database, "model", store.model_place(folder.absolute(), model))
     write_manifest(target, link_search_files(generation, target))
+    remove(out)
+    copy.rename(out)
 
 
 def take_encodings(source: Path, folder: Path) -> None:

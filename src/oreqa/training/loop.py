@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from accelerate import PartialState
 from torch import Tensor
 from transformers import (
     EarlyStoppingCallback,
@@ -20,6 +21,7 @@ from transformers import (
 
 from oreqa.errors import InputError
 from oreqa.progress import Advance
+from oreqa.training.checkpoints import seal_checkpoint
 from oreqa.training.distributed import process_number
 
 TensorBatch = dict[str, Tensor]
@@ -81,13 +83,18 @@ class ReportsSteps(TrainerCallback):  # type: ignore[misc]
 class SavesAsAsked(TrainerCallback):  # type: ignore[misc]
     """A resumed run saves as often as it is told to now, and finds its best checkpoint if its folder was moved.
 
-    transformers would save as often as before, and look where the folder was.
+    transformers would save as often as before, and look where the folder was. Checkpoints get checksums.
     """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         state.save_steps, state.logging_steps = args.save_steps, args.logging_steps
         if state.best_global_step:
             state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.best_global_step}")
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        PartialState().wait_for_everyone()  # each process writes how its random numbers go on
+        if state.is_world_process_zero:
+            seal_checkpoint(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
 
 class _StopEarly(EarlyStoppingCallback):  # type: ignore[misc]

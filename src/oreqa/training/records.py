@@ -14,8 +14,8 @@ from oreqa.models.names import read_json_file
 from oreqa.models.stored import find_by_name, pinned_name
 from oreqa.progress import Progress, no_progress
 from oreqa.provenance import data_hash, versions
+from oreqa.training.checkpoints import checkpoints_of
 from oreqa.training.recipes import Recipe
-from oreqa.training.trainer import checkpoints_of
 
 R = TypeVar("R", bound=Recipe)
 

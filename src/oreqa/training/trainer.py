@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -14,12 +13,14 @@ from typing import Any
 import torch
 import transformers
 from transformers import PreTrainedModel, TrainingArguments
-from transformers.trainer_utils import TrainOutput, get_last_checkpoint
+from transformers.trainer_utils import TrainOutput
 
+from oreqa.files import remove
 from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
 from oreqa.progress import Progress, no_progress, show
-from oreqa.training.distributed import process_number
+from oreqa.training.checkpoints import checkpoints_of, last_whole_checkpoint
+from oreqa.training.distributed import from_first_process, process_number
 from oreqa.training.loop import (
     BatchLoss,
     DivergedError,
@@ -85,7 +86,7 @@ def fit(
         (save or model.save_pretrained)(out)
         for file in out.rglob("*.safetensors"):  # safetensors lets nobody else read what it writes
             shutil.copymode(next(out.rglob("*.json")), file)
-        shutil.rmtree(checkpoints, ignore_errors=True)
+        remove(checkpoints)
     record = {
         "steps": result.global_step,
         "losses": [[row["step"], round(row["loss"], 4)] for row in history if "loss" in row]
@@ -101,20 +102,21 @@ def _train(trainer: OrderedTrainer, checkpoints: Path, steps: int, progress: Pro
 
     Raises DivergedError if a loss or a weight is not finite; the checkpoints are removed then.
     """
-    last = _last_whole_checkpoint(checkpoints)
-    resumed = 0 if last is None else int(last.rpartition("-")[2])
+    is_first = trainer.is_world_process_zero()
+    last = from_first_process(last_whole_checkpoint(checkpoints) if is_first else None)
+    resumed = 0 if last is None else int(last.name.rpartition("-")[2])
     with show(progress, f"training from step {resumed:,}" if resumed else "training", steps - resumed) as advance:
         trainer.add_callback(ReportsSteps(advance, resumed))
         trainer.add_callback(SavesAsAsked())
-        if last is None and trainer.is_world_process_zero():  # the rounds begin anew, too
-            shutil.rmtree(checkpoints, ignore_errors=True)
+        if last is None and is_first:  # the rounds begin anew, too
+            remove(checkpoints)
         try:
-            result = trainer.train(resume_from_checkpoint=last)
+            result = trainer.train(resume_from_checkpoint=last and str(last))
             if not all(weights.isfinite().all() for weights in trainer.model.parameters()):
                 raise DivergedError(result.global_step)
         except DivergedError:
-            if trainer.is_world_process_zero():  # a run with other settings must not be refused because of them
-                shutil.rmtree(checkpoints, ignore_errors=True)
+            if is_first:  # a run with other settings must not be refused because of them
+                remove(checkpoints)
             raise
     return result, resumed
 
@@ -173,11 +175,6 @@ def epoch_batches(examples: Sequence[Any] | Rounds, epochs: int, batch: int) -> 
     return count / int(os.environ.get("WORLD_SIZE", "1"))
 
 
-def checkpoints_of(out: Path) -> Path:
-    """The folder of a run's checkpoints and whatever else it resumes from; it is removed in the end."""
-    return out / "checkpoints"
-
-
 @contextmanager
 def silence_transformers() -> Iterator[None]:
     """Keep transformers' messages and loading bars, which do not concern the user, from being printed."""
@@ -190,17 +187,6 @@ def silence_transformers() -> Iterator[None]:
         transformers.logging.set_verbosity(verbosity)
         if bars:
             transformers.logging.enable_progress_bar()
-
-
-def _last_whole_checkpoint(checkpoints: Path) -> str | None:
-    """The last checkpoint that was written to its end: its state, which is written last, can be read. Others are removed."""
-    while checkpoints.is_dir() and (last := get_last_checkpoint(checkpoints)) is not None:
-        try:
-            json.loads((Path(last) / "trainer_state.json").read_bytes())
-            return str(last)
-        except (OSError, ValueError):  # the run was interrupted while it wrote
-            shutil.rmtree(last, ignore_errors=True)
-    return None
 
 
 def uses_bf16(precision: str) -> bool:

@@ -20,6 +20,7 @@ from oreqa.models.names import find_model
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import check_positions, layers_of, start_encoder, trainable_encoder
 from oreqa.training.batches import in_a_row
+from oreqa.training.checkpoints import checkpoints_of
 from oreqa.training.loop import EarlyStopping
 from oreqa.training.lora import add_lora, save_difference
 from oreqa.training.losses import RETRIEVER_LOSSES
@@ -31,7 +32,7 @@ from oreqa.training.retriever.model import RetrieverModel, save_cross, start_mod
 from oreqa.training.retriever.recipe import RetrieverRecipe
 from oreqa.training.retriever.rounds import PassageClusters, RetrieverRounds
 from oreqa.training.retriever.save import keep_fusion, save_encoder
-from oreqa.training.trainer import checkpoints_of, epoch_batches, fit, silence_transformers, uses_bf16
+from oreqa.training.trainer import epoch_batches, fit, silence_transformers, uses_bf16
 
 CLUSTER_BATCHES = 8
 """Batches of questions for each cluster, if a recipe names no number of clusters; there are two at least."""

@@ -1,0 +1,60 @@
+"""The checkpoints of a run: which of them are as they were written, and what else it resumes from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from oreqa.files import read_object, remove, write_json
+from oreqa.models.checksums import checksum
+
+_CHECKSUMS, _STATE = "checksums.json", "trainer_state.json"
+
+
+def checkpoints_of(out: Path) -> Path:
+    """The folder of a run's checkpoints and whatever else it resumes from; it is removed in the end."""
+    return out / "checkpoints"
+
+
+def seal_checkpoint(checkpoint: Path) -> None:
+    """Write the checksums of a finished checkpoint's files, and of the files beside it, as clusters."""
+    files = [*checkpoint.rglob("*"), *checkpoint.parent.iterdir()]
+    sums = {os.path.relpath(file, checkpoint): checksum(file) for file in files if file.is_file()}
+    write_json(checkpoint / _CHECKSUMS, sums)
+
+
+def last_whole_checkpoint(checkpoints: Path) -> Path | None:
+    """The last checkpoint that is as it was written; whatever is newer is removed, and made again.
+
+    A run that was killed leaves one half written, and a disk can damage any.
+    """
+    steps = {path.name.rpartition("-")[2]: path for path in checkpoints.glob("checkpoint-*")}
+    for step in sorted(filter(str.isdecimal, steps), key=int, reverse=True):
+        checkpoint = steps[step]
+        if _is_whole(checkpoint) and _best_is_whole(checkpoint):
+            _remove_newer(checkpoint)
+            return checkpoint
+        remove(checkpoint)
+    return None
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    """Whether its files have their checksums. One of an earlier version has none: its state was written last."""
+    if not (checkpoint / _CHECKSUMS).exists():
+        return bool(read_object(checkpoint / _STATE))
+    sums = read_object(checkpoint / _CHECKSUMS)
+    files = {name: checkpoint / name for name in sums}
+    return _STATE in sums and all(file.is_file() and checksum(file) == sums[name] for name, file in files.items())
+
+
+def _best_is_whole(checkpoint: Path) -> bool:
+    """Whether the best checkpoint so far, if there is a dev set, is whole: it is loaded in the end."""
+    best = read_object(checkpoint / _STATE).get("best_global_step")
+    return best is None or _is_whole(checkpoint.with_name(f"checkpoint-{best}"))
+
+
+def _remove_newer(checkpoint: Path) -> None:
+    sums = read_object(checkpoint / _CHECKSUMS)
+    for file in checkpoint.parent.iterdir() if sums else ():
+        if not file.is_dir() and os.path.relpath(file, checkpoint) not in sums:
+            file.unlink()
