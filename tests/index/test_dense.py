@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 from oreqa.errors import InputError
 from oreqa.index.dense import ExactVectors, FaissVectors, build_faiss, check_factory, fitted_factory
+
+FULL = Path("/dev/full")
 
 IDS = np.arange(500, dtype=np.int64) * 3 + 10
 
@@ -65,3 +68,11 @@ def test_no_more_cells_than_vectors_can_train() -> None:
     assert fitted_factory("IVF8,SQ8", 8 * 39 - 1) == "IVF7,SQ8"
     assert fitted_factory("IVF8,Flat", 38) == "Flat"
     assert fitted_factory("HNSW32", 3) == "HNSW32"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="a device of Linux")
+@pytest.mark.parametrize("count", [5, 500])
+def test_a_full_disk_is_an_error_also_for_the_end_of_a_file(vectors: np.ndarray, count: int) -> None:
+    with pytest.raises(OSError, match="No space left") as raised:
+        build_faiss("SQ8", 16, iter([(IDS[:count], vectors[:count])]), FULL)
+    assert raised.value.errno == errno.ENOSPC

@@ -13,7 +13,9 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from index_content import content, old
 from tiny_models import make_model
@@ -21,6 +23,7 @@ from tiny_models import make_model
 from oreqa.errors import IndexStateError, OreqaError
 from oreqa.index import current, generations, publish, search, snapshot, store
 from oreqa.index.current import check_index
+from oreqa.index.encodings import Encodings
 from oreqa.index.generations import newest_generation, require_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
@@ -304,7 +307,8 @@ def test_a_full_disk_is_one_line_and_the_index_answers_as_before(
     (library / "new.txt").write_text("Owls hoot.")
     full = sqlite3.OperationalError("database or disk is full")
     full.sqlite_errorcode = sqlite3.SQLITE_FULL
-    for error in (OSError(28, "No space left on device"), full):
+    in_part = OSError("3060 requested and 1520 written")  # as numpy raises it
+    for error in (OSError(28, "No space left on device"), in_part, full):
         with monkeypatch.context() as patch:
             patch.setattr(publish, "build_search_files", lambda *_, error=error: (_ for _ in ()).throw(error))
             with pytest.raises(
@@ -314,6 +318,33 @@ def test_a_full_disk_is_one_line_and_the_index_answers_as_before(
         assert content(folder) == expected
         assert not (folder / "draft").exists()
     assert index_files(folder, [library]).added == 1
+
+
+def test_an_array_without_its_end_is_not_published(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As numpy leaves it on a full disk, without an error."""
+    expected, save = content(folder), np.save
+
+    def lose_end(file: Any, array: Any, **options: Any) -> None:
+        save(file, array, **options)
+        os.truncate(file, Path(file).stat().st_size - 1)
+
+    (library / "new.txt").write_text("Owls hoot.")
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "save", lose_end)
+        with pytest.raises(IndexStateError, match=r"cannot be written \(No space left on device\)"):
+            index_files(folder, [library])
+    assert content(folder) == expected
+    assert index_files(folder, [library]).added == 1
+
+
+def test_an_update_stands_if_the_disk_is_full_after_it(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = sqlite3.OperationalError("database or disk is full")
+    (library / "new.txt").write_text("Owls hoot.")
+    with monkeypatch.context() as patch:
+        patch.setattr(Encodings, "forget_unused", lambda *_: (_ for _ in ()).throw(full))
+        assert index_files(folder, [library]).added == 1
+    assert "Owls hoot." in str(content(folder))
+    assert index_files(folder, [library]).added == 0
 
 
 @pytest.mark.slow
@@ -337,7 +368,12 @@ def test_what_does_not_reach_the_disk_is_not_published(
         with pytest.raises(IndexStateError, match=r"cannot be written \(.*; searches see the state before this update"):
             index_files(folder, [library])
         assert content(folder) == expected
-        assert sorted(path.name for path in folder.iterdir()) == ["encodings.db", "lock", "search-000001"]
+        assert sorted(path.name for path in folder.iterdir()) == [
+            "encodings.db",
+            "encodings.db-crc",
+            "lock",
+            "search-000001",
+        ]
         monkeypatch.undo()
     assert index_files(folder, [library]).added == 1
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import faiss
 import forks
 import numpy as np
 from tiny_models import make_model
@@ -52,7 +51,6 @@ class Writes:
         self.events: list[tuple[str, bool]] = []
         """What each write was, and whether half of it can be left."""
         self._connect, sqlite3.connect = sqlite3.connect, self._traced  # type: ignore[assignment]
-        self._write_index, faiss.write_index = faiss.write_index, self._write_faiss
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -101,14 +99,6 @@ class Writes:
 
         connection.set_trace_callback(trace)
         return connection
-
-    def _write_faiss(self, index: Any, path: str) -> None:
-        def half(file: Path) -> None:
-            self._write_index(index, str(file))
-            os.truncate(file, file.stat().st_size // 2)
-
-        self._write("faiss.write_index {}", path, half=half)
-        self._write_index(index, path)
 
 
 class Library:

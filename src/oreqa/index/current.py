@@ -223,7 +223,8 @@ def name_write_errors(folder: Path) -> Iterator[None]:
             raise IndexStateError(f"{folder}: {reason}; run the command again") from error
         raise IndexStateError(_write_failure(folder, str(error))) from error
     except OSError as error:
-        raise IndexStateError(_write_failure(folder, error.strerror or str(error))) from error
+        reason = error.strerror or f"a file was written in part, {error}: the disk is full"
+        raise IndexStateError(_write_failure(folder, reason)) from error
 
 
 def _write_failure(folder: Path, reason: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import sys
@@ -58,10 +57,8 @@ def build_faiss(factory: str, dim: int, blocks: Iterator[tuple[Ids, Floats]], pa
     index: Any = faiss.IndexIDMap2(inner)
     for ids, vectors in waiting or blocks:
         index.add_with_ids(vectors, ids)
-    try:
-        faiss.write_index(index, str(path))
-    except RuntimeError as error:
-        raise OSError(errno.EIO, f"{path} could not be written: {error}") from error
+    with path.open("wb") as stream:  # Python's: FAISS does not say whether the end of its file reached the disk
+        faiss.write_index(index, faiss.PyCallbackIOWriter(stream.write))  # type: ignore[attr-defined]
 
 
 def _search_alone() -> None:

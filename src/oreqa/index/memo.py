@@ -97,13 +97,13 @@ def check_encodings(folder: Path) -> str | None:
     """Return a line about the damage of an index's memo; None if it is sound, missing, or being written."""
     try:
         damage = damage_of_encodings(folder)
-        problem = f"it is damaged ({damage})"
+        problem = f"it is damaged ({damage}); the lost encodings are computed again by: oreqa index PATH --index {folder}"
     except (OSError, sqlite3.Error) as error:
         damage = str(error)
-        problem = f"it cannot be read ({describe(error)})"
+        problem = f"it cannot be read now ({describe(error)}); free some space or make it readable, then check again"
     if not damage or "locked" in damage:
         return None
-    return f"{folder / ENCODINGS}: {problem}; the lost encodings are computed again by: oreqa index PATH --index {folder}"
+    return f"{folder / ENCODINGS}: {problem}"
 
 
 def damage_of_encodings(folder: Path, may_seal: bool = False) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -252,7 +252,8 @@ class IndexWriter:
         publish_draft(self.folder)
         self._published = True
         if self._encodings is not None:
-            self._encodings.forget_unused(used)
+            with suppress(sqlite3.OperationalError):  # the update stands; on a full disk, the next one forgets them
+                self._encodings.forget_unused(used)
 
 
 @contextmanager

@@ -1,0 +1,132 @@
+"""Indexing runs on a disk that is too small, of any size from nothing to what they need.
+
+The disk is a tmpfs, so the process must be root in a mount namespace of its own: ``unshare --user --map-root-user --mount``.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from index_content import assert_same_content, content, old
+from tiny_models import make_model
+
+from oreqa.errors import OreqaError
+from oreqa.index import generations
+from oreqa.index.current import check_index
+from oreqa.index.ingest import index_files
+from oreqa.index.store import Settings
+
+generations._KEPT_SECONDS = 0.0  # a replaced generation is removed at once
+
+_ROOM = 65_536
+"""Kilobytes that are always enough."""
+
+WORDS = ["bee", "tent", "octopus", "lamp", "rope", "river", "stone", "cloud", "owl", "whale"]
+
+
+@dataclass
+class Small:
+    """What became of a run on a disk with so much ``room`` in kB: its error, and what else was wrong."""
+
+    room: int
+    error: str
+    wrong: list[str]
+
+
+class Disks:
+    """Documents, and what their index must hold before and after an update of it."""
+
+    def __init__(self, work: Path, factory: str) -> None:
+        self.docs, self.disk, self._kept = work / "docs", work / "disk", work / "kept"
+        self.docs.mkdir(parents=True)
+        self.disk.mkdir()
+        os.environ["OREQA_CACHE"] = str(work / "cache")
+        self.index, draw = self.disk / "kb", random.Random(0)
+        self._settings = Settings(model=str(make_model(work / "model")), passage_tokens=40, factory=factory)
+        for number in range(30):
+            (self.docs / f"{number}.txt").write_text(_text(draw, 40))
+        old(self.docs)
+        index_files(self._kept, self.docs, self._settings)
+        self._before = content(self._kept) if factory == "Flat" else []
+        (self.docs / "3.txt").write_text("It was changed.")
+        (self.docs / "new.txt").write_text(_text(draw, 4000))
+        (self.docs / "9.txt").unlink()
+        old(self.docs)
+        shutil.copytree(self._kept, work / "after")
+        index_files(work / "after", self.docs, prune=True)
+        self._after = content(work / "after") if factory == "Flat" else []
+
+    @contextmanager
+    def _mounted(self) -> Iterator[None]:
+        _mount("-t", "tmpfs", "-o", f"size={_ROOM}k", "none", self.disk)
+        try:
+            yield
+        finally:
+            subprocess.run(["umount", "--lazy", self.disk], check=True)
+
+    def _used(self) -> int:
+        status = os.statvfs(self.disk)
+        return (status.f_blocks - status.f_bfree) * status.f_frsize // 1024
+
+    def need(self, update: bool) -> int:
+        """The room in kB that a run takes in the end; before it takes more."""
+        with self._mounted():
+            if update:
+                shutil.copytree(self._kept, self.index)
+            before = self._used()
+            self._run()
+            return self._used() - before
+
+    def _run(self) -> None:
+        index_files(self.index, self.docs, self._settings, prune=True)
+
+    def run(self, update: bool, room: int) -> Small:
+        """One run with so much room in kB, then the same with enough."""
+        with self._mounted():
+            if update:
+                shutil.copytree(self._kept, self.index)
+            self._resize(self._used() + room)
+            try:
+                self._run()
+                error, wrong = "", self._problems(self._after)
+            except OreqaError as raised:
+                error = str(raised)
+                wrong = self._left(update)
+            self._resize(_ROOM)
+            self._run()
+            return Small(room, error, wrong + self._problems(self._after))
+
+    def _resize(self, size: int) -> None:
+        _mount("-o", f"remount,size={size}k", self.disk)
+
+    def _left(self, update: bool) -> list[str]:
+        """What a run that failed left behind, but must not."""
+        wrong = ["a draft"] if (self.index / "draft").exists() else []
+        if update:
+            return wrong + self._problems(self._before)
+        return wrong + [path.name for path in self.index.glob("search-*")]
+
+    def _problems(self, expected: list[tuple[object, ...]]) -> list[str]:
+        """What is damaged in the index, or differs from what it must hold; of the memo, a full disk may hinder the look."""
+        wrong = [line for line in check_index(self.index) if "encodings.db: it cannot be read now" not in line]
+        try:
+            if expected:
+                assert_same_content(content(self.index), expected)
+        except AssertionError:
+            wrong.append("another content")
+        return wrong
+
+
+def _text(draw: random.Random, words: int) -> str:
+    return ". ".join(" ".join(draw.choices(WORDS, k=8)) for _ in range(words // 8)) + ".\n"
+
+
+def _mount(*arguments: object) -> None:
+    subprocess.run(["mount", *map(str, arguments)], check=True)
