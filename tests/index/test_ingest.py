@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from growth import growth
 from index_content import old
 
 from oreqa.corpus.readers import Fields
@@ -108,3 +109,21 @@ def test_no_index_is_made_of_files_without_text(tmp_path: Path, settings: Settin
     (tmp_path / "docs" / "new.txt").write_text("Owls hoot.")
     report = index_files(tmp_path / "kb", tmp_path / "docs", settings)
     assert (report.added, len(report.problems)) == (1, 1)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_linear_time_of_an_update_in_its_files(tmp_path: Path, tiny: Path, named: bool) -> None:
+    """Files of a folder, and as many that are named."""
+
+    def indexed(count: int) -> tuple[Path, list[Path]]:
+        docs, folder = tmp_path / f"docs-{count}", tmp_path / f"kb-{count}"
+        files = [docs / f"{number}.txt" for number in range(count)]
+        if not docs.exists():
+            docs.mkdir()
+            for file in files:
+                file.write_text("Owls hoot.")
+            old(docs)
+            index_files(folder, docs, Settings(str(tiny)))
+        return folder, files if named else [docs]
+
+    assert growth(lambda update: index_files(*update), indexed, 150) < 8

@@ -65,7 +65,7 @@ def index_files(
     folder, paths = as_index_folder(folder), as_paths(paths)
     is_new = newest_generation(folder) is None
     files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_gone=not is_new)
-    roots = {full_path(root) for root in paths}
+    roots, index = {str(full_path(root)) for root in paths}, {str(full_path(folder))}
     if is_new and not files.files and not files.left_out:
         raise OreqaError(_no_documents(paths, files.unknown))
     mode = _folder_mode(files.files) if is_new else 0o777
@@ -74,8 +74,9 @@ def index_files(
         open_writer(folder, settings, device, model=model, mode=mode) as writer,
     ):
         writer.report.unknown = dict(files.unknown)
+        held = _with_folders(writer.current.by_source) if files.gone else set()
         for path in files.gone:
-            indexed = any(_below(source, {full_path(path)}) for source in writer.current.by_source)
+            indexed = str(full_path(path)) in held
             if not (prune and indexed):
                 hint = ", but the index has documents of it: --prune removes them" if indexed else ""
                 raise InputError(f"{path}: there is no such file or folder{hint}")
@@ -94,7 +95,7 @@ def index_files(
             writer.report.warnings.append(line)
             on_warning(line)
 
-        wanted = [file for file in files.files if not file.is_relative_to(full_path(folder))]
+        wanted = [file for file in files.files if not _below(str(file), index)]
         documents = 0
         try:
             for file, done, total in _with_sizes(wanted):
@@ -111,7 +112,7 @@ def index_files(
             reason = next(iter(writer.report.problems), others)
             raise OreqaError(f"{_named(paths)}: no documents could be read, so no index was made ({reason})")
         writer.flush(advance)
-        unseen = {left_out for left_out, _ in files.left_out}  # nothing can be said of what stands there: it is not gone
+        unseen = {str(path) for path, _ in files.left_out}  # nothing can be said of what is there: it is not gone
 
         def searched(source: str) -> bool:
             return writer.current.revisions.get(source) != IN_MEMORY and _below(source, roots) and not _below(source, unseen)
@@ -131,9 +132,24 @@ def _named(paths: Sequence[Path]) -> str:
     return f"{', '.join(map(str, paths[:3]))}{', ...' if len(paths) > 3 else ''}"
 
 
-def _below(source: str, folders: Set[Path]) -> bool:
-    path = Path(source)
-    return path in folders or any(parent in folders for parent in path.parents)
+def _below(path: str, folders: Set[str]) -> bool:
+    """Whether a full path is one of these, or below one."""
+    while path not in folders:
+        parent = os.path.dirname(path)  # noqa: PTH120  (pathlib takes ten times as long, and an index may have many sources)
+        if parent == path:
+            return False
+        path = parent
+    return True
+
+
+def _with_folders(paths: Iterable[str]) -> set[str]:
+    """Full paths, and all folders above them."""
+    places: set[str] = set()
+    for path in paths:
+        while path not in places:
+            places.add(path)
+            path = os.path.dirname(path)  # noqa: PTH120, PLW2901
+    return places
 
 
 def _with_sizes(files: Sequence[Path]) -> Iterator[tuple[Path, int, int]]:
