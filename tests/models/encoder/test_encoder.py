@@ -284,7 +284,9 @@ def test_wrong_devices(tiny: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        pytest.param({"model_type": "funnel"}, "transformers cannot load the model type .funnel.", marks=pytest.mark.train),
+        pytest.param(
+            {"model_type": "funnel"}, "transformers cannot load or convert the model type .funnel.", marks=pytest.mark.train
+        ),
         ({"hidden_act": "silu"}, "activation 'silu'"),
         ({"position_embedding_type": "relative_key"}, "relative position"),
         ({"hidden_size": -5}, "hidden_size is -5; it must be a whole number of at least 1"),

@@ -77,7 +77,7 @@ def expected_outputs(model: Any, inputs: list[np.ndarray]) -> dict[str, np.ndarr
     ids = np.where(inputs[1] == 1, inputs[0], model.config.pad_token_id)
     arrays = dict(zip(example(model), map(torch.from_numpy, [ids, *inputs[1:]]), strict=False))
     with torch.no_grad():
-        return {name: value.numpy() for name, value in model(**arrays).items()}
+        return {name: value.numpy() for name, value in model(**arrays).items() if name != "past_key_values"}
 
 
 def outputs(folder: Path, inputs: list[np.ndarray], head: str, precision: str = "f32") -> np.ndarray:
@@ -116,6 +116,26 @@ def test_other_precisions_are_near(tmp_path: Path, precision: str, bound: float)
     inputs = inputs_of(model)
     difference = np.abs(outputs(tmp_path, inputs, "", precision) - expected_outputs(model, inputs)["last_hidden_state"])
     assert 1e-4 < difference[inputs[1] == 1].max() < bound
+
+
+@pytest.mark.parametrize("head", ["", "SequenceClassification"])
+def test_decoders_are_converted(tmp_path: Path, head: str) -> None:
+    """Their cache of keys and values is not traced."""
+    import transformers
+
+    config = transformers.Qwen3Config(
+        vocab_size=60, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, head_dim=8, max_position_embeddings=64, pad_token_id=0, num_labels=1,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = getattr(transformers, f"AutoModelFor{head}" if head else "AutoModel").from_config(config).eval()
+    model.save_pretrained(tmp_path)
+    inputs = inputs_of(model)
+    expected = expected_outputs(model, inputs)
+    actual = outputs(tmp_path, inputs, head)
+    wanted = expected[OUTPUTS[head][0]]
+    rows = inputs[1].astype(bool) if not head else np.ones(len(wanted), bool)
+    np.testing.assert_allclose(actual.reshape(wanted.shape)[rows], wanted[rows], atol=1e-4)
 
 
 def test_positions_that_a_graph_counts_itself_leave_out_padding(tmp_path: Path) -> None:
@@ -251,7 +271,7 @@ def test_what_would_help_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest
     config = {**read_config(tmp_path / "m"), "model_type": "unheard-of"}
     (tmp_path / "m" / "config.json").write_text(json.dumps(config))
     with pytest.raises(
-        ModelError, match=r"^[^\n]*transformers cannot load the model type 'unheard-of'[^\n]*onnx/model.onnx$"
+        ModelError, match=r"^[^\n]*transformers cannot load or convert the model type 'unheard-of'[^\n]*onnx/model.onnx$"
     ):
         Encoder(tmp_path / "m")
     monkeypatch.setitem(sys.modules, "torch", None)

@@ -109,13 +109,14 @@ def _convert(folder: Path, config: Mapping[str, Any], head: str) -> ov.Model:
         from oreqa.models.graph.torch import load_to_convert
 
         module, tokens, lacking = load_to_convert(folder, head)
+        model = None if lacking else ov.convert_model(module, example_input=tokens)
     except ImportError:
         raise ModelError(
             f"{folder}: oreqa does not build the model type {kind!r}; {graphs}, or install what converts it: {INSTALL_TRAIN}"
         ) from None
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        reason = describe(error)
-        raise ModelError(f"{folder}: transformers cannot load the model type {kind!r} ({reason}); {graphs}") from error
-    if lacking:
+        failure = f"transformers cannot load or convert the model type {kind!r} ({describe(error)})"
+        raise ModelError(f"{folder}: {failure}; {graphs}") from error
+    if model is None:
         raise ModelError(f"{folder}: its weights lack {min(lacking)}: they belong to another kind of model")
-    return ov.convert_model(module, example_input=tokens)
+    return model

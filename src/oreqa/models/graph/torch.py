@@ -92,4 +92,5 @@ def load_to_convert(folder: Path, head: str) -> tuple[Any, dict[str, Any], list[
     tokens = {name: torch.ones(2, 16, dtype=torch.int64) for name in ("input_ids", "attention_mask")}
     if getattr(module.config, "type_vocab_size", 0) > 1:
         tokens["token_type_ids"] = torch.zeros(2, 16, dtype=torch.int64)
+    module.config.use_cache = False  # of a decoder: its cache cannot be traced
     return module.eval(), tokens, [name for name in loaded["missing_keys"] if head or "pooler" not in name]
