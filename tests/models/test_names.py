@@ -11,7 +11,7 @@ from tiny_models import make_model
 from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.graph.cache import cached_fingerprint
-from oreqa.models.names import find_model, model_fingerprint
+from oreqa.models.names import find_model, model_fingerprint, read_config
 from oreqa.models.pack.packing import pack_model
 
 
@@ -107,3 +107,18 @@ def test_the_folder_of_an_interrupted_training_says_so(tmp_path: Path) -> None:
     (tmp_path / "m" / "checkpoints").mkdir(parents=True)
     with pytest.raises(ModelError, match=r"m: its training was interrupted; finish it by the command that began it"):
         find_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("config", "setting"),
+    [
+        ({"architectures": [None]}, "architectures"),
+        ({"architectures": "BertModel"}, "architectures"),
+        ({"oreqa": {"licence": ["MIT"]}}, "oreqa.licence"),
+        ({"oreqa": {"kind": ["reader"]}}, "oreqa.kind"),
+    ],
+)
+def test_settings_of_another_type_are_refused(tmp_path: Path, config: dict[str, object], setting: str) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=rf"config.json: its setting {setting} is not a "):
+        read_config(tmp_path)

@@ -135,6 +135,12 @@ def read_config(path: Path) -> dict[str, Any]:
     config = read_json_file(path / "config.json")
     if not isinstance(config, dict) or not isinstance(config.get("oreqa") or {}, dict):
         raise ModelError(f"{path / 'config.json'}: it must be a JSON object with a model's settings")
+    architectures = config.get("architectures") or []
+    if not isinstance(architectures, list) or not all(isinstance(name, str) for name in architectures):
+        raise ModelError(f"{path / 'config.json'}: its setting architectures is not a list of names")
+    ours = config.get("oreqa") or {}
+    if wrong := [name for name in ("kind", "licence") if not isinstance(ours.get(name) or "", str)]:
+        raise ModelError(f"{path / 'config.json'}: its setting oreqa.{wrong[0]} is not a text")
     return config
 
 

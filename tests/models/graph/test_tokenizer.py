@@ -128,3 +128,13 @@ def test_a_vocabulary_without_special_tokens_is_refused(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("a\nb")
     with pytest.raises(ModelError, match=r"vocab.txt: it is not a valid tokenizer \('</s>'\); copy or download it again"):
         load_tokenizer(tmp_path / "vocab.txt")
+
+
+def test_a_vocabulary_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na")
+    settings = tmp_path / "tokenizer_config.json"
+    settings.write_text(json.dumps({"tokenizer_class": "BertTokenizerFast"}))
+    assert load_tokenizer(tmp_path / "vocab.txt").encode("a").tokens == ["[CLS]", "a", "[SEP]"]
+    settings.write_text(json.dumps({"tokenizer_class": "BertJapaneseTokenizer"}))
+    with pytest.raises(ModelError, match=r"vocab.txt: it is for a BertJapaneseTokenizer, which oreqa does not have"):
+        load_tokenizer(tmp_path / "vocab.txt")

@@ -11,6 +11,9 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from oreqa.errors import ModelError
 from oreqa.models.names import MERGES, WORD_PIECES, read_json_file
 
+_CLASSES = ("Bert", "DistilBert", "Electra", "MPNet", "Roberta")
+"""Families of transformers' tokenizers whose vocabularies are read without tokenizer.json."""
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -31,7 +34,9 @@ def load_tokenizer(path: Path) -> Tokenizer:
     settings = path.parent / "tokenizer_config.json"
     try:
         if make := kinds.get(path.name):
-            tokenizer = make(path, read_json_file(settings) if settings.is_file() else {})
+            said = read_json_file(settings) if settings.is_file() else {}
+            _check_class(path, said.get("tokenizer_class"))
+            tokenizer = make(path, said)
         else:
             tokenizer = Tokenizer.from_file(str(path))
     except ModelError:
@@ -41,6 +46,11 @@ def load_tokenizer(path: Path) -> Tokenizer:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
+
+
+def _check_class(path: Path, name: str | None) -> None:
+    if name and str(name).removesuffix("Fast").removesuffix("Tokenizer") not in _CLASSES:
+        raise ModelError(f"{path}: it is for a {name}, which oreqa does not have; save the tokenizer as tokenizer.json")
 
 
 def _word_pieces(path: Path, settings: dict[str, Any]) -> Tokenizer:
