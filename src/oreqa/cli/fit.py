@@ -62,7 +62,7 @@ def fit(report: FitReport, index: Path, as_json: bool) -> None:
     say(f"{report.questions:,} questions of {report.data}, {report.unanswerable:,} without an answer{apart}")
     if report.missing:
         say(f"  {report.missing:,} others have an answer or a paragraph that the index does not hold")
-    say(f"fitted on {report.fit_on:,}, measured on {report.measured_on:,} about other documents:")
+    say(f"fitted on {report.fit_on:,}, measured on {report.measured_on:,} about other documents or passages:")
     say(f"  {'':36}{'before':>8}{'after':>8}")
     for name, meaning in MEASURES.items():
         before, after = (getattr(measures, name) for measures in (report.before, report.after))
