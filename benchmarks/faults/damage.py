@@ -10,6 +10,8 @@ index` mends it.
 
 Opening an index compares small files with their checksums, and of large ones the sizes alone: the current generation is
 damaged once more with each of its files treated as large.
+
+With --seconds any file is damaged anywhere for so long: a byte is flipped, or the file is cut, at a place drawn by --seed.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shutil
 import sys
 import time
@@ -50,13 +53,15 @@ def damage(file: Path, kind: str) -> None:
     if kind == "deleted":
         file.unlink()
         return
+    where = kind.split()[-1]
     if kind.startswith("flip"):
-        content[{"start": 2, "middle": size // 2}.get(kind.split()[-1], size - 2) % size] ^= 0xFF
+        place = int(where) if where.isdecimal() else {"start": 2, "middle": size // 2, "end": size - 2}[where]
+        content[place % size] ^= 0xFF
     elif kind == "block":
         for place in range(size // 3, min(size // 3 + 512, size)):
             content[place] ^= 0xFF
     else:
-        content = content[: size // 2 if kind == "cut to half" else 0]
+        content = content[: int(where) if where.isdecimal() else size // 2 if where == "half" else 0]
     file.write_bytes(content)
 
 
@@ -204,11 +209,34 @@ def meet_all(damages: Damages, files: list[Path], kinds: Sequence[str], what: st
     }  # fmt: skip
 
 
+def meet_at_random(damages: Damages, seconds: float, seed: int) -> bool:
+    """Any file damaged anywhere, until the time is over; prints what is bad. Whether nothing is."""
+    files = sorted(file for folder in (damages.index, damages.cache) for file in folder.rglob("*") if file.is_file())
+    counts: Counter[str] = Counter()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        rng = random.Random(f"{seed} {counts.total()}")
+        damages.restore()
+        file = rng.choice(files)
+        place = rng.randrange(file.stat().st_size or 1)
+        kind = rng.choice((f"flip at {place}", f"flip at {place}", f"cut to {place}", "deleted"))
+        row = damages.meet(file, kind if file.stat().st_size else "deleted")
+        if classify(row) == "bad":
+            print(f"seed {seed}, case {counts.total()}: {row}", file=sys.stderr)
+        counts[classify(row)] += 1
+    print(f"seed {seed}: {dict(counts)}")
+    return not counts["bad"]
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, default=Path("runs/damage"))
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     damages = Damages(options.work.absolute())
+    if options.seconds is not None:
+        sys.exit(0 if meet_at_random(damages, options.seconds, options.seed) else 1)
     older, current = sorted(damages.index.glob("search-*"))
     cache, index, before, now = (
         sorted(file for file in folder.rglob("*") if file.is_file())

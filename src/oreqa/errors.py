@@ -15,15 +15,22 @@ _LINE_BREAKS = str.maketrans(
 """Line breaks to the marks that stand for them."""
 
 
+_LONGEST = 5_000
+"""Characters of a message: room for the longest path, and what is said of it."""
+
+
 class OreqaError(Exception):
     """Base class of the errors that oreqa raises on purpose; the command line prints them without a traceback.
 
-    Line breaks in the names and values that a message quotes become marks, such as ``␊``.
+    Line breaks in the names and values that a message quotes become marks, such as ``␊``. The middle of a very long one is
+    left out.
     """
 
     exit_code = 1
 
     def __init__(self, message: str = "") -> None:
+        if len(message) > _LONGEST:
+            message = f"{message[: _LONGEST // 2]} … {message[3 - _LONGEST // 2 :]}"
         super().__init__(message.translate(_LINE_BREAKS))
 
 

@@ -164,7 +164,7 @@ def remove(path: Path) -> None:
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON object in a file; an empty one if there is none, or if it cannot be read."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(path.read_bytes() if path.is_file() else b"{}")
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

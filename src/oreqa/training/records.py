@@ -97,8 +97,9 @@ def _check_same_run(out: Path, started: dict[str, Any]) -> None:
 
 def _flat(started: dict[str, Any]) -> dict[str, Any]:
     """Every setting that decides the model, by its key, and the hashes of the data; the files may have moved to another
-    ``data_root``."""
-    recipe = {key: value for key, value in started["recipe"].items() if key not in ("data_root", "optimiser")}
+    ``data_root``. A damaged record lacks some."""
+    settings = started.get("recipe", {})
+    recipe = {key: value for key, value in settings.items() if key not in ("data_root", "optimiser")}
     ignored = () if recipe.get("dev") else ("checkpoint_steps",)  # with dev, the model of one of these steps is kept
-    optimiser = {f"optimiser.{key}": value for key, value in started["recipe"]["optimiser"].items() if key not in ignored}
-    return {**recipe, **optimiser, CONTENT: list(started["data_sha256"].values())}
+    optimiser = {f"optimiser.{key}": v for key, v in settings.get("optimiser", {}).items() if key not in ignored}
+    return {**recipe, **optimiser, CONTENT: list(started.get("data_sha256", {}).values())}

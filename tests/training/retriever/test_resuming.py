@@ -60,6 +60,17 @@ def test_checkpoints_of_another_run_are_refused(squad_file: Path, tiny: Path, tm
     assert not (out / "started.json").exists()
 
 
+@pytest.mark.parametrize("key", ["recipe", "optimiser", "data_sha256"])
+def test_a_damaged_record_of_what_a_run_began_with_is_refused(
+    squad_file: Path, tiny: Path, tmp_path: Path, key: str
+) -> None:
+    recipe, out = retriever_recipe(squad_file, tiny), tmp_path / "cut"
+    interrupted(lambda: train_recorded(train_retriever, recipe, out), 5)
+    (out / "started.json").write_text((out / "started.json").read_text().replace(f'"{key}"', '"x"'))
+    with pytest.raises(InputError, match="it holds an interrupted run that differs in "):
+        train_recorded(train_retriever, recipe, out)
+
+
 def test_a_run_that_fails_at_once_leaves_nothing(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
     recipe = retriever_recipe(squad_file, tiny, max_tokens=512)
     with pytest.raises(InputError, match="max_tokens = 512 is more than the 64 positions of tiny: set max_tokens lower"):
