@@ -16,7 +16,6 @@ from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.extractor.inputs import read_extractor_folder
 from oreqa.models.fitted import SHIPPED_ENCODER, read_fitted
 from oreqa.models.generator.inputs import read_generator_folder
-from oreqa.models.generator.seq2seq import is_seq2seq
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.names import (
     CLASSIFIER,
@@ -31,7 +30,7 @@ from oreqa.models.names import (
     read_config,
 )
 from oreqa.models.reader.inputs import read_reader_folder
-from oreqa.models.settings import MODEL2VEC, graph_files, is_built
+from oreqa.models.settings import MODEL2VEC, graph_files, is_built, is_seq2seq
 from oreqa.models.stored import cached_models, stored_models
 
 Location = Literal["pack", "store", "hub"]

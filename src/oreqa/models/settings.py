@@ -28,8 +28,14 @@ PREFIXES = {
 }
 """Architectures (``model_type`` in config.json) to the prefix of the encoder's tensors in a model with a head."""
 
-_WITHOUT_PREFIX = (None, MODEL2VEC, "bart", "t5")
+_WITHOUT_PREFIX = (None, MODEL2VEC)
 """Other values of ``model_type`` whose weights are read."""
+
+SEQ2SEQ = ("BartForConditionalGeneration", "T5ForConditionalGeneration")
+"""Classes that are built whole, as generators; an encoder of their architectures runs by its graph."""
+
+_COMMON_NAMES = {"n_embd": "hidden_size", "d_model": "hidden_size", "n_positions": "max_position_embeddings"}
+"""What other architectures call settings, read where BERT's name is missing."""
 
 GRAPHS = ("openvino/openvino_model.xml", "onnx/model.onnx", "model.onnx")
 """Where a model's folder may have its graph, as OpenVINO's or as ONNX."""
@@ -68,7 +74,8 @@ def encoder_prefix(config: Mapping[str, Any]) -> str:
 def uniform_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of config.json under the names that BERT has for them."""
     names = _OTHER_SETTINGS.get(config.get("model_type") or "", {})
-    return {names.get(name, name): value for name, value in config.items()}
+    settings = {names.get(name, name): value for name, value in config.items()}
+    return {name: config[other] for other, name in _COMMON_NAMES.items() if other in config} | settings
 
 
 def hidden_size(config: Mapping[str, Any], path: Path) -> int:
@@ -83,12 +90,20 @@ def first_position(config: Mapping[str, Any], path: Path) -> int:
 
 def input_positions(config: Mapping[str, Any], path: Path, minimum: int = MIN_TOKENS) -> int:
     """The most tokens of an input that a model has positions for. Raises ModelError for less than ``minimum``."""
-    return whole_number(config, "max_position_embeddings", path, 512, minimum) - first_position(config, path)
+    return whole_number(uniform_settings(config), "max_position_embeddings", path, 512, minimum) - first_position(
+        config, path
+    )
 
 
 def is_built(config: Mapping[str, Any]) -> bool:
     """Whether a model is built from its weights: its architecture is known, and needs no remote code."""
-    return config.get("model_type") in (*PREFIXES, *_WITHOUT_PREFIX) and "auto_map" not in config
+    has_builder = config.get("model_type") in (*PREFIXES, *_WITHOUT_PREFIX) or is_seq2seq(config)
+    return has_builder and "auto_map" not in config
+
+
+def is_seq2seq(config: Mapping[str, Any]) -> bool:
+    """Whether a folder's settings are those of a BART or T5 that generates text."""
+    return any(name in SEQ2SEQ for name in config.get("architectures") or ())
 
 
 def has_graph(path: Path) -> bool:

@@ -29,9 +29,10 @@ from oreqa.models.generator.decoding import (
     most_probable,
 )
 from oreqa.models.generator.inputs import GeneratorFolder, GeneratorInputs, MarkedAnswer, read_generator_folder
-from oreqa.models.generator.seq2seq import Seq2SeqFolder, Seq2SeqInputs, is_seq2seq, read_seq2seq_folder
+from oreqa.models.generator.seq2seq import Seq2SeqFolder, Seq2SeqInputs, read_seq2seq_folder
 from oreqa.models.model import LoadedModel
 from oreqa.models.names import read_config
+from oreqa.models.settings import is_seq2seq
 from oreqa.progress import Advance, Progress, no_progress, show
 
 ROWS, TOKENS = 32, 4096

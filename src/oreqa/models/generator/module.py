@@ -30,10 +30,11 @@ from transformers.models.bert.modeling_bert import BertPredictionHeadTransform
 from oreqa.arrays import Floats
 from oreqa.errors import ModelError, describe
 from oreqa.models.generator.inputs import GeneratorFolder
-from oreqa.models.generator.seq2seq import ARCHITECTURES, Seq2SeqFolder
+from oreqa.models.generator.seq2seq import Seq2SeqFolder
 from oreqa.models.graph.module import HeadedModel
 from oreqa.models.graph.torch import load_module, torch_precision
 from oreqa.models.names import read_config
+from oreqa.models.settings import SEQ2SEQ
 from oreqa.models.weights import language_head, load_weights
 
 
@@ -248,7 +249,7 @@ def open_session(folder: GeneratorFolder, precision: str | None, device: str = "
 
 def load_seq2seq(path: Path, **settings: Any) -> Any:
     """Load the BART or T5 of a folder, with some of its ``settings`` changed. Raises ModelError if it cannot be read."""
-    architecture = next(name for name in read_config(path)["architectures"] if name in ARCHITECTURES)
+    architecture = next(name for name in read_config(path)["architectures"] if name in SEQ2SEQ)
     try:
         return getattr(transformers, architecture).from_pretrained(
             path, local_files_only=True, use_safetensors=True, **settings

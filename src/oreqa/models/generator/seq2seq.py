@@ -6,7 +6,7 @@ question.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,11 @@ from oreqa.models.generator.inputs import GeneratorFolder, MarkedAnswer
 from oreqa.models.names import GENERATOR, FolderSettings, sound_settings
 from oreqa.models.settings import MIN_TOKENS, whole_number
 
-ARCHITECTURES = ("BartForConditionalGeneration", "T5ForConditionalGeneration")
-
 ONLY_STYLE = "question"
 """The style of a model whose folder names none."""
 
 ANSWER_SHARE = 4
 """An answer takes at most this part of the input, one fourth."""
-
-
-def is_seq2seq(config: Mapping[str, Any]) -> bool:
-    """Whether a folder's settings are those of a BART or T5 that generates text."""
-    return any(name in ARCHITECTURES for name in config.get("architectures") or ())
 
 
 class Seq2SeqFolder(GeneratorFolder):

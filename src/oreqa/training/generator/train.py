@@ -20,8 +20,9 @@ from oreqa.models.generator.module import (
     new_generator,
     start_head,
 )
-from oreqa.models.generator.seq2seq import Seq2SeqInputs, is_seq2seq, read_seq2seq_folder
+from oreqa.models.generator.seq2seq import Seq2SeqInputs, read_seq2seq_folder
 from oreqa.models.names import find_model, find_tokenizer, read_config
+from oreqa.models.settings import is_seq2seq
 from oreqa.models.weights import load_weights
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import check_positions, start_headed
