@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import overload
 
 from oreqa.answering.combining import Combination
-from oreqa.answering.reading import fitted_pipeline, holding_names, read_answers, sentence_answers, span_answers
+from oreqa.answering.reading import (
+    fitted_pipeline,
+    holding_names,
+    read_answers,
+    searched_hits,
+    sentence_answers,
+    span_answers,
+)
 from oreqa.answering.reranking import reranked_hits
 from oreqa.arguments import Where, count, kind_of, question_list, share
 from oreqa.core import Answer, Hit, Unit
@@ -22,16 +29,12 @@ from oreqa.models.fitted import Calibration
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
 from oreqa.processes import OfOneProcess
-from oreqa.text.names import identifiers
 
 SENTENCES_TOP_K = 10
 """Sentences that are retrieved for a question without a reader; the best ``k`` of them are answers."""
 
 PASSAGES_TOP_K = 5
 """Passages that are read for a question."""
-
-IDENTIFIER_TOP_K = 20
-"""Passages or sentences among which those that hold a question's identifiers are looked for."""
 
 NEAREST_TOP_K = 3
 """Passages that are shown in place of an answer."""
@@ -226,7 +229,7 @@ class Answerer(OfOneProcess):
         threshold = _checked_threshold(threshold, fitted[1])
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
-        searched = max(depth, self.rerank_hits, IDENTIFIER_TOP_K if any(map(identifiers, texts)) else 0)
+        searched = max(searched_hits(texts, depth), self.rerank_hits)
         hits = self.index.search(texts, searched, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
         replies = self._replies(texts, hits, k, depth, fitted, threshold)
         return replies[0] if isinstance(questions, str) else replies

@@ -30,6 +30,9 @@ from oreqa.text.rows import whole_cell
 SPANS_TOP_K = 10
 """Spans that are taken from each passage."""
 
+IDENTIFIER_TOP_K = 20
+"""Passages or sentences among which those that hold a question's identifiers are looked for."""
+
 
 def combination_of(reader: Reader | None, span_reranker: CrossEncoder | None) -> Combination:
     """The weights of the scores of answers that were fitted for the models; plain ones for a model without."""
@@ -147,6 +150,11 @@ def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calib
         if len(answers) == k:
             break
     return answers
+
+
+def searched_hits(questions: Sequence[str], depth: int) -> int:
+    """How many hits are searched so that ``holding_names`` leaves ``depth`` of them, if as many hold the identifiers."""
+    return max(depth, IDENTIFIER_TOP_K) if any(map(identifiers, questions)) else depth
 
 
 def holding_names(question: str, hits: Sequence[Hit]) -> list[Hit]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from oreqa.answering.answerer import PASSAGES_TOP_K, SENTENCES_TOP_K
 from oreqa.answering.combining import Combination, sentence_features, span_features
-from oreqa.answering.reading import fitted_pipeline
+from oreqa.answering.reading import fitted_pipeline, holding_names, searched_hits
 from oreqa.core import UNITS, Hit, Unit
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.open_scores import has_answer
@@ -93,13 +93,16 @@ class Pipeline:
         def read(begin: int, end: int) -> list[Row]:
             part = asked[begin:end]
             depth = PASSAGES_TOP_K if self.reader else SENTENCES_TOP_K
-            searched = max(depth, SEARCHED_APART) if any(a.apart for a in part) else depth
-            rankings = index.search([a.question.text for a in part], searched, mode="hybrid", unit=self.unit)
-            hits = [
-                [hit for hit in ranking if not (a.apart and a.example.leaves_out(hit, whole_documents))][:depth]
+            questions = [a.question for a in part]
+            texts = [question.text for question in questions]
+            searched = searched_hits(texts, depth)
+            with_left_out = max(searched, SEARCHED_APART) if any(a.apart for a in part) else searched
+            rankings = index.search(texts, with_left_out, mode="hybrid", unit=self.unit)
+            others = [
+                [hit for hit in ranking if not (a.apart and a.example.leaves_out(hit, whole_documents))][:searched]
                 for a, ranking in zip(part, rankings, strict=True)
             ]
-            questions = [a.question for a in part]
+            hits = [holding_names(text, ranking)[:depth] for text, ranking in zip(texts, others, strict=True)]
             if self.reader is None:
                 return [_sentence_row(a.question, of_question) for a, of_question in zip(part, hits, strict=True)]
             return reading_rows(self.reader, self.reranker, questions, hits, also)
