@@ -1,0 +1,48 @@
+"""Indexing runs on disks that are too small: of every size by steps, up to what each run needs.
+
+Run:  unshare --user --map-root-user --mount python benchmarks/faults/small_disks.py --work runs/disks
+
+The disk is a tmpfs. A first run and an update, with exact vectors and with a FAISS index, end with an error of one line or
+succeed. An error must leave no draft and, of an update, the index as it was; the same command with enough room must give
+what it gives without a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import report
+from full_disk import Disks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, default=Path("runs/disks"))
+    parser.add_argument("--step", type=int, default=16, help="difference in size of two disks, in kB")
+    options = parser.parse_args()
+    result: dict[str, object] = {}
+    for factory in ("Flat", "SQ8"):
+        work = options.work.absolute() / factory
+        shutil.rmtree(work, ignore_errors=True)
+        disks = Disks(work, factory)
+        for name, update in (("first run", False), ("update", True)):
+            need = disks.need(update)
+            runs = [disks.run(update, room) for room in range(4, need * 3 // 2, options.step)]
+            wrong = [f"{run.room} kB: {problem}" for run in runs for problem in run.wrong]
+            result[f"{name}, {factory}"] = {
+                "disks": len(runs),
+                **Counter("an error" if run.error else "an index" for run in runs),
+                "wrong": sum(bool(run.wrong) for run in runs),
+                "examples": [line.replace(str(work), "...") for line in wrong[:5]],
+            }
+            print(name, factory, result[f"{name}, {factory}"], flush=True)
+    report("faults/small_disks", result)
+
+
+if __name__ == "__main__":
+    main()
