@@ -22,7 +22,7 @@ from huggingface_hub import constants
 
 import oreqa
 from oreqa.errors import ModelError
-from oreqa.models.hub import WEIGHTS_SHA256, HubName, needed_files, parse_hub_name
+from oreqa.models.hub import WEIGHTS_SHA256, HubName, needed_files, parse_hub_name, read_modules
 from oreqa.models.names import find_model
 from oreqa.models.stored import get_model, is_same_model, model_store, name_of_snapshot, names_here, pinned_name
 
@@ -317,16 +317,18 @@ def test_names_of_the_hub(name: str, expected: HubName | None) -> None:
 BERT = {"model_type": "bert"}
 
 
+TOKENIZER = "tokenizer.json"
+DENSE = [("Transformer", ""), ("Pooling", "1_Pooling/"), ("Dense", "2_Dense/")]
+SHARDED = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+
+
 @pytest.mark.parametrize(
     ("config", "files", "needed"),
     [
         (BERT, ["config.json", "model.safetensors", "pytorch_model.bin", "onnx/model.onnx"], ["config.json", "model.safetensors"]),
         (BERT, ["model.safetensors", "onnx/model.safetensors", "checkpoint-5/model.safetensors"], ["model.safetensors"]),
-        (BERT, ["model.safetensors", "2_Dense/model.safetensors", "2_Dense/pytorch_model.bin"],
-         ["2_Dense/model.safetensors", "model.safetensors"]),
-        (BERT, ["query_0_Transformer/model.safetensors", "query_0_Transformer/vocab.txt"],
-         ["query_0_Transformer/vocab.txt", "query_0_Transformer/model.safetensors"]),
-        ({}, ["0_StaticEmbedding/model.safetensors"], ["0_StaticEmbedding/model.safetensors"]),
+        (BERT, ["model.safetensors.index.json", *SHARDED], ["model.safetensors.index.json", *SHARDED]),
+        (BERT, ["model.safetensors", *SHARDED], ["model.safetensors"]),
         ({"model_type": "model2vec"}, ["model.safetensors"], ["model.safetensors"]),
         ({"model_type": "deberta-v2"}, ["model.safetensors"], ["model.safetensors"]),
         ({"model_type": "deberta-v2"}, ["model.safetensors", "onnx/model.onnx", "onnx/model_quantized.onnx"], ["onnx/model.onnx"]),
@@ -337,21 +339,62 @@ BERT = {"model_type": "bert"}
     ],
 )  # fmt: skip
 def test_which_files_are_needed(config: dict[str, object], files: list[str], needed: list[str]) -> None:
-    assert needed_files(NAME, files, config) == needed
+    assert sorted(needed_files(NAME, [*files, TOKENIZER], config)) == sorted([*needed, TOKENIZER])
 
 
 @pytest.mark.parametrize(
-    ("config", "files", "reason"),
+    ("modules", "files", "needed"),
     [
-        (BERT, ["config.json", "pytorch_model.bin"], "it has no model.safetensors; pytorch_model.bin is pickled, which oreqa does not load"),
-        (BERT, ["config.json", "tf_model.h5"], "it has no model.safetensors; tf_model.h5 is pickled"),
-        (BERT, ["config.json"], "it has no model.safetensors; take a model that has it"),
-        ({**BERT, "auto_map": {"AutoModel": "code.Model"}}, ["model.safetensors"], r"its architecture comes as code \(auto_map"),
+        (DENSE, ["model.safetensors", "2_Dense/model.safetensors", "2_Dense/pytorch_model.bin", TOKENIZER],
+         [TOKENIZER, "2_Dense/model.safetensors", "model.safetensors"]),
+        (DENSE, ["onnx/model.onnx", "2_Dense/model.safetensors", TOKENIZER], [TOKENIZER, "2_Dense/model.safetensors", "onnx/model.onnx"]),
+        ([("StaticEmbedding", "0_StaticEmbedding/")], ["0_StaticEmbedding/model.safetensors", "0_StaticEmbedding/tokenizer.json"],
+         ["0_StaticEmbedding/tokenizer.json", "0_StaticEmbedding/model.safetensors"]),
+        ([("Router", "")],
+         [f"{route}_0_Transformer/{file}" for route in ("document", "query") for file in ("model.safetensors", TOKENIZER)],
+         ["document_0_Transformer/tokenizer.json", "query_0_Transformer/tokenizer.json",
+          "document_0_Transformer/model.safetensors", "query_0_Transformer/model.safetensors"]),
     ],
 )  # fmt: skip
-def test_pickles_and_code_are_refused_by_name(config: dict[str, object], files: list[str], reason: str) -> None:
+def test_modules_have_weights_of_their_own(modules: list[tuple[str, str]], files: list[str], needed: list[str]) -> None:
+    assert needed_files(NAME, files, {}, modules) == needed
+
+
+def test_modules_are_read_by_class_and_folder(tmp_path: Path) -> None:
+    assert read_modules(tmp_path) == []
+    rows = [{"type": "sentence_transformers.models.StaticEmbedding", "path": "."}, {"type": "a.Dense", "path": "2_Dense"}]
+    (tmp_path / "modules.json").write_text(json.dumps(rows))
+    assert read_modules(tmp_path) == [("StaticEmbedding", ""), ("Dense", "2_Dense/")]
+    for damaged in ("[1]", "{", '[{"type": 1, "path": ""}]'):
+        (tmp_path / "modules.json").write_text(damaged)
+        assert read_modules(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "modules", "files", "reason"),
+    [
+        (BERT, [], ["config.json", "pytorch_model.bin"],
+         "it has no model.safetensors; pytorch_model.bin is pickled, which oreqa does not load"),
+        (BERT, [], ["config.json", "tf_model.h5"], "it has no model.safetensors; tf_model.h5 is pickled"),
+        (BERT, [], ["config.json"], "it has no model.safetensors; take a model that has it"),
+        (BERT, [], ["model.safetensors.index.json"], "it has no model.safetensors; take a model that has it"),
+        ({**BERT, "auto_map": {"AutoModel": "code.Model"}}, [], ["model.safetensors"],
+         r"its architecture comes as code \(auto_map"),
+        (BERT, DENSE, ["pytorch_model.bin", "2_Dense/model.safetensors", TOKENIZER],
+         "it has no model.safetensors; pytorch_model.bin is pickled"),
+        (BERT, DENSE, ["model.safetensors", "2_Dense/pytorch_model.bin", TOKENIZER],
+         "it has no 2_Dense/model.safetensors; 2_Dense/pytorch_model.bin is pickled"),
+        (BERT, [("Router", "")], ["query_0_Transformer/model.safetensors", "document_0_Transformer/pytorch_model.bin"],
+         "it has no document_0_Transformer/model.safetensors"),
+        (BERT, [], ["model.safetensors", "sentencepiece.bpe.model"], "it has no tokenizer.json; take a model that has it"),
+        (BERT, DENSE[:2], ["model.safetensors", "vocab.txt"], "it has no tokenizer.json; take a model that has it"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused_by_name(
+    config: dict[str, object], modules: list[tuple[str, str]], files: list[str], reason: str
+) -> None:
     with pytest.raises(ModelError, match=f"^{NAME}: {reason}") as raised:
-        needed_files(NAME, files, config)
+        needed_files(NAME, files, config, modules)
     assert "\n" not in str(raised.value)
 
 
@@ -361,7 +404,7 @@ def test_a_refused_model_leaves_its_settings_alone_in_the_cache(hub: Hub, tiny: 
     hub.add(NAME, repository)
     with pytest.raises(ModelError, match=f"^{NAME}: it has no model.safetensors; pytorch_model.bin is pickled"):
         find_model(NAME)
-    assert hub.downloads() == ["config.json"]
+    assert hub.downloads() == ["config.json", "modules.json"]
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,39 @@ def test_a_bare_encoder_has_the_names_that_it_has_under_a_head(tmp_path: Path, m
     assert whole == names == {name for name in headed.state_dict() if name.startswith(prefix)}
 
 
+@pytest.mark.train
+def test_shards_are_read_as_one_file_is(tmp_path: Path, tiny: Path) -> None:
+    from transformers import AutoModel
+
+    sharded = shutil.copytree(tiny, tmp_path / "sharded")
+    (sharded / "model.safetensors").unlink()
+    AutoModel.from_pretrained(tiny).save_pretrained(sharded, max_shard_size="20KB")
+    shards = sorted(sharded.glob("model-*.safetensors"))
+    assert len(shards) > 1
+    assert not (sharded / "model.safetensors").exists()
+    whole, joined = load_weights(tiny), load_weights(sharded)
+    for name in whole.keys() & joined.keys():
+        np.testing.assert_array_equal(joined[name], whole[name])
+    assert {name for name in whole if "pooler" not in name} <= joined.keys()
+    vectors = [Encoder(path, precision="f32").encode("a text") for path in (sharded, tiny)]
+    np.testing.assert_allclose(*vectors, atol=1e-6)
+    last = shards[-1].read_bytes()
+    shards[-1].unlink()
+    with pytest.raises(ModelError, match=f"{shards[-1].name}: the file is missing"):
+        load_weights(sharded)
+    shards[-1].write_bytes(shards[0].read_bytes())
+    with pytest.raises(ModelError, match=r"its files lack .*, which model.safetensors.index.json names"):
+        load_weights(sharded)
+    shards[-1].write_bytes(last)
+    for damaged, reason in (
+        ('{"weight_map": {"a": "../b"}}', r"it names '../b', which is no file of its folder"),
+        ('{"weight_map": 1}', "its settings are damaged"),
+    ):
+        (sharded / "model.safetensors.index.json").write_text(damaged)
+        with pytest.raises(ModelError, match=reason):
+            load_weights(sharded)
+
+
 def test_old_names_of_layer_normalisations(tmp_path: Path, tiny: Path) -> None:
     old = shutil.copytree(tiny, tmp_path / "old")
     weights = load_file(tiny / "model.safetensors")

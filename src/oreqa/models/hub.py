@@ -9,18 +9,19 @@ from __future__ import annotations
 import errno
 import glob
 import hashlib
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from oreqa.defaults import LARGE_ENCODER
 from oreqa.errors import ModelError, describe
 from oreqa.files import read_object
-from oreqa.models.settings import GRAPHS, is_built
+from oreqa.models.settings import GRAPHS, SHARDS, is_built
 from oreqa.progress import Advance, Progress, no_progress, show
 
 REPOSITORIES = {LARGE_ENCODER: f"sentence-transformers/{LARGE_ENCODER}"}
@@ -34,8 +35,13 @@ _NAME = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})(?
 _PART = r"(?:(?:\w+_)?\d+_\w*/)?"  # the folder of a sentence-transformers module
 _SETTINGS = re.compile(_PART + r"[\w.-]+\.(?:json|txt)|README\.md")
 _UNREAD = re.compile(r"data_config\.json|trainer_state\.json|\w+_results\.(?:json|txt)|requirements\.txt")
-_WEIGHTS = re.compile(_PART + r"(?:model|difference)\.safetensors")
-_PICKLED = re.compile(r".*\.(?:bin|pt|pth|ckpt|pkl|cp|h5|msgpack)")
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
+_WITH_WEIGHTS = re.compile(r"\w*(?:Transformer|StaticEmbedding|Dense|AttentionPooling)")  # classes of modules
+_PICKLED = re.compile(r"[^/]*\.(?:bin|pt|pth|ckpt|pkl|cp|h5|msgpack)")
+
+
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "merges.txt")
+"""A model's folder has one of these; with sentence-transformers' modules.json, the first."""
 
 
 class HubUnreachableError(ModelError):
@@ -68,32 +74,74 @@ def hub_cache(repo: str = "*") -> Path:
     return Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
 
 
-def needed_files(name: str, files: Iterable[str], config: Mapping[str, Any]) -> list[str]:
+def read_modules(folder: Path) -> list[tuple[str, str]]:
+    """The class and the folder of each of the modules in modules.json, none if it cannot be read; the folder ends in "/",
+    and is "" for the model's own."""
+    try:
+        rows = json.loads((folder / "modules.json").read_bytes())
+        return [(row["type"].rpartition(".")[2], _prefix(row["path"])) for row in rows]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return []
+
+
+def _prefix(path: str) -> str:
+    return "" if PurePosixPath(path) == PurePosixPath() else f"{PurePosixPath(path)}/"
+
+
+def needed_files(
+    name: str, files: Iterable[str], config: Mapping[str, Any], modules: Sequence[tuple[str, str]] = ()
+) -> list[str]:
     """Return those of a repository's files that oreqa reads: settings, tokenizer, and weights or a graph.
 
-    A graph, of OpenVINO or ONNX, is taken in the place of weights where oreqa does not build the architecture in ``config``
-    (config.json), or where there are no weights. Raises ModelError, which names what is refused, if there is neither.
+    ``modules`` are those of ``read_modules``. A graph, of OpenVINO or ONNX, is taken in the place of the main model's
+    weights where oreqa does not build the architecture in ``config`` (config.json), or where there are no weights. Raises
+    ModelError, which names what is refused, if the main model or a module with weights has neither, or without a tokenizer.
     """
     names = sorted(files)
     settings = [file for file in names if _SETTINGS.fullmatch(file) and not _UNREAD.fullmatch(file)]
-    weights = [file for file in names if _WEIGHTS.fullmatch(file)]
+    weights = {folder: _weights_in(folder, names) for folder in _folders_with_weights(names, modules)}
+    main = next(iter(weights))
     first = next((graph for graph in GRAPHS if graph in names), None)
     graph = [file for file in names if first and file.startswith(first.removesuffix("xml"))]  # and the file of its weights
-    if weights and (is_built(config) or (not graph and "auto_map" not in config)):
-        return settings + weights
-    if graph:
-        return settings + graph
-    if weights:
+    if graph and not (weights[main] and is_built(config)):
+        weights[main] = graph
+    elif weights[main] and not is_built(config) and "auto_map" in config:
         raise ModelError(
             f"{name}: its architecture comes as code (auto_map in config.json), which oreqa does not run; "
             "take a model with an onnx or openvino folder, or of an architecture that transformers has"
         )
-    pickled = next((file for file in names if _PICKLED.fullmatch(file)), None)
-    reason = f"; {pickled} is pickled, which oreqa does not load, as it can run code" if pickled else ""
-    raise ModelError(
-        f"{name}: it has no model.safetensors{reason}; take a model that has it, "
-        "or load this one in transformers, save_pretrained() it and give the folder"
-    )
+    for folder in weights:
+        if not weights[folder]:
+            inside = [file for file in names if file.startswith(folder) and _PICKLED.fullmatch(file.removeprefix(folder))]
+            reason = f"; {inside[0]} is pickled, which oreqa does not load, as it can run code" if inside else ""
+            raise ModelError(
+                f"{name}: it has no {folder}model.safetensors{reason}; take a model that has it, "
+                "or load this one in transformers, save_pretrained() it and give the folder"
+            )
+    ours, tokenizers = config.get("oreqa") or {}, TOKENIZERS[:1] if modules else TOKENIZERS
+    if not any(main + file in names for file in tokenizers) and not {"base", "difference_from"} & {*ours}:
+        raise ModelError(
+            f"{name}: it has no {main}tokenizer.json; take a model that has it, or load this one's fast tokenizer in "
+            "transformers, save_pretrained() it beside the model and give the folder"
+        )
+    return settings + sorted(file for needed in weights.values() for file in needed)
+
+
+def _folders_with_weights(names: Sequence[str], modules: Sequence[tuple[str, str]]) -> list[str]:
+    """The folder of the main model, or of sentence-transformers' Router those of its routes, then those of other modules."""
+    later = [folder for kind, folder in modules[1:] if _WITH_WEIGHTS.fullmatch(kind)]
+    if not modules or modules[0][0] not in ("Router", "Asym"):
+        return [modules[0][1] if modules else "", *later]
+    folders = dict.fromkeys(file.partition("/")[0] for file in names if re.match(r"(?:query|document)_\d+_", file))
+    return [*(f"{folder}/" for folder in folders if _WITH_WEIGHTS.fullmatch(folder)), *later] or [""]
+
+
+def _weights_in(folder: str, names: Sequence[str]) -> list[str]:
+    """The files of the weights in a folder: one, or its shards."""
+    if whole := [folder + file for file in ("model.safetensors", "difference.safetensors") if folder + file in names]:
+        return whole
+    shards = [file for file in names if file.startswith(folder) and _SHARD.fullmatch(file.removeprefix(folder))]
+    return shards if folder + SHARDS in names else []
 
 
 def download(name: HubName, progress: Progress | None = None) -> Path:
@@ -109,7 +157,8 @@ def download(name: HubName, progress: Progress | None = None) -> Path:
         info = HfApi().model_info(name.repo, revision=name.revision, files_metadata=True)
         files = {file.rfilename: file for file in info.siblings or ()}
         config = Path(hf_hub_download(name.repo, "config.json", revision=info.sha)) if "config.json" in files else Path()
-        names = needed_files(str(name), files, read_object(config))
+        modules = "modules.json" in files and Path(hf_hub_download(name.repo, "modules.json", revision=info.sha)).parent
+        names = needed_files(str(name), files, read_object(config), read_modules(modules) if modules else ())
         digests = {file: lfs.sha256 for file in names if (lfs := files[file].lfs)}
         if WEIGHTS_SHA256.get(name.repo, digests.get("model.safetensors")) != digests.get("model.safetensors"):
             raise ModelError(f"{name}: its model.safetensors is not the one that oreqa knows; nothing was downloaded")

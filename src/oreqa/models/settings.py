@@ -37,6 +37,9 @@ SEQ2SEQ = ("BartForConditionalGeneration", "T5ForConditionalGeneration")
 _COMMON_NAMES = {"n_embd": "hidden_size", "d_model": "hidden_size", "n_positions": "max_position_embeddings"}
 """What other architectures call settings, read where BERT's name is missing."""
 
+SHARDS = "model.safetensors.index.json"
+"""The file that says which tensors lie in which file of a model whose weights are split over several."""
+
 GRAPHS = ("openvino/openvino_model.xml", "onnx/model.onnx", "model.onnx")
 """Where a model's folder may have its graph, as OpenVINO's or as ONNX."""
 
@@ -106,6 +109,11 @@ def is_seq2seq(config: Mapping[str, Any]) -> bool:
     return any(name in SEQ2SEQ for name in config.get("architectures") or ())
 
 
+def has_weights(path: Path) -> bool:
+    """Whether the weights of a model lie in a folder, as a whole, split or as a difference."""
+    return any((path / name).is_file() for name in ("model.safetensors", SHARDS, "difference.safetensors"))
+
+
 def has_graph(path: Path) -> bool:
     """Whether a graph lies in a folder."""
     return any((path / name).is_file() for name in GRAPHS)
@@ -116,7 +124,7 @@ def graph_files(path: Path, config: Mapping[str, Any]) -> list[Path]:
 
     Empty if the weights are read, or if there is no graph.
     """
-    if is_built(config) and any((path / name).is_file() for name in ("model.safetensors", "difference.safetensors")):
+    if is_built(config) and has_weights(path):
         return []
     for graph in map(path.joinpath, GRAPHS):
         if graph.is_file():

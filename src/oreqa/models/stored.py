@@ -12,12 +12,14 @@ from oreqa.errors import ModelError
 from oreqa.files import cache_folder, read_object
 from oreqa.models.hub import (
     REPOSITORIES,
+    TOKENIZERS,
     HubName,
     HubUnreachableError,
     download,
     hub_cache,
     needed_files,
     parse_hub_name,
+    read_modules,
 )
 from oreqa.progress import Progress
 
@@ -149,10 +151,10 @@ def _is_complete(snapshot: Path) -> bool:
     listing = read_object(snapshot.parent.parent / "trees" / f"{snapshot.name}.json").get("files")
     if isinstance(listing, dict):
         try:
-            return all((snapshot / name).is_file() for name in needed_files(snapshot.name, listing, config))
+            needed = needed_files(snapshot.name, listing, config, read_modules(snapshot))
         except ModelError:
             return False
+        return all((snapshot / name).is_file() for name in needed)
     has_head = any("For" in str(name) and "MaskedLM" not in str(name) for name in config.get("architectures") or ())
     needed = ["config.json", "model.safetensors", *([] if has_head else ["modules.json"])]
-    tokenizers = ("tokenizer.json", "vocab.txt", "merges.txt")
-    return all((snapshot / name).is_file() for name in needed) and any((snapshot / name).is_file() for name in tokenizers)
+    return all((snapshot / name).is_file() for name in needed) and any((snapshot / name).is_file() for name in TOKENIZERS)

@@ -18,8 +18,8 @@ from safetensors.numpy import save
 from oreqa.errors import ModelError
 from oreqa.files import write_bytes
 from oreqa.models.differences import DIFFERENCE, unpack_difference
-from oreqa.models.names import FITTED, difference_base, find_model, load_tensors, read_config
-from oreqa.models.settings import encoder_prefix, hidden_size
+from oreqa.models.names import FITTED, difference_base, find_model, load_tensors, read_config, read_json_file, sound_settings
+from oreqa.models.settings import SHARDS, encoder_prefix, has_weights, hidden_size
 
 Weights = dict[str, NDArray[np.float32]]
 Linear = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -59,14 +59,27 @@ def load_weights(path: Path) -> Weights:
         prefix = encoder_prefix(read_config(base))
         difference = {uniform_name(name, prefix): value for name, value in load_tensors(path / DIFFERENCE).items()}
         return unpack_difference(difference, load_weights(base))
-    file = path / "model.safetensors"
-    if not file.is_file():
+    if not has_weights(path):
         raise ModelError(
             f"{path}: model.safetensors is missing; pickled weights (.bin, .cp, .pt) are not supported: "
             "load the model in transformers and save_pretrained() it"
         )
     prefix = encoder_prefix(read_config(path))
-    return {uniform_name(name, prefix): np.asarray(value, np.float32) for name, value in load_tensors(file).items()}
+    return {uniform_name(name, prefix): np.asarray(value, np.float32) for name, value in _tensors(path).items()}
+
+
+def _tensors(path: Path) -> dict[str, NDArray[Any]]:
+    """The tensors of a folder, from one file or from those that ``SHARDS`` names. Raises ModelError for damaged ones."""
+    if (path / "model.safetensors").is_file():
+        return load_tensors(path / "model.safetensors")
+    with sound_settings(path):
+        files = {str(name): str(file) for name, file in read_json_file(path / SHARDS)["weight_map"].items()}
+    if outside := [file for file in files.values() if Path(file).name != file]:
+        raise ModelError(f"{path / SHARDS}: it names {outside[0]!r}, which is no file of its folder")
+    tensors = {name: value for file in sorted(set(files.values())) for name, value in load_tensors(path / file).items()}
+    if lacking := sorted(files.keys() - tensors.keys()):
+        raise ModelError(f"{path}: its files lack {lacking[0]}, which {SHARDS} names; copy or download it again")
+    return tensors
 
 
 def uniform_name(name: str, prefix: str) -> str:

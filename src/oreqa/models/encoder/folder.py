@@ -21,7 +21,16 @@ from oreqa.models.encoder.prompts import Prompts, read_prompts
 from oreqa.models.encoder.static import static_tokens, table_width
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.names import ModelFolder, find_model, read_config, read_json_file, sound_settings
-from oreqa.models.settings import MIN_TOKENS, MODEL2VEC, RECURRENT, graph_files, hidden_size, input_positions, whole_number
+from oreqa.models.settings import (
+    MIN_TOKENS,
+    MODEL2VEC,
+    RECURRENT,
+    graph_files,
+    has_weights,
+    hidden_size,
+    input_positions,
+    whole_number,
+)
 from oreqa.models.weights import Weights, load_weights
 
 Context = Literal["late_chunking", "cross_segment", "none"]
@@ -203,7 +212,8 @@ def _encoder_folder(path: Path, modules: Sequence[_Module]) -> EncoderFolder:
     config = read_config(transformer) if (transformer / "config.json").is_file() else {}
     static = first == "StaticEmbedding" or config.get("model_type") == MODEL2VEC
     _check_family(path, config.get("oreqa") or {})
-    weights = [] if config and not static and graph_files(transformer, config) else ["model.safetensors"]
+    whole = static or not (has_weights(transformer) or (config and graph_files(transformer, config)))
+    weights = ["model.safetensors"] if whole else []
     for name in (*([] if static else ["config.json"]), "tokenizer.json", *weights):
         if not (transformer / name).is_file():
             raise ModelError(
