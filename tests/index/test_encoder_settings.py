@@ -49,7 +49,7 @@ def test_a_model_without_its_prompts_is_another(e5: Path, tmp_path: Path) -> Non
     index_documents(tmp_path / "kb", TEXTS, Settings(model=str(e5)))
     with Index.open(tmp_path / "kb") as index:
         assert index.search("the fox", 1, mode="dense")
-    (e5 / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "", "document": ""}}))
+    (e5 / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "", "document": "text: "}}))
     with Index.open(tmp_path / "kb") as index, pytest.raises(IndexStateError, match="is not the one that made this index"):
         index.search(["the fox"], 1, mode="dense")
 

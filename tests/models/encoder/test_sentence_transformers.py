@@ -244,7 +244,9 @@ SEARCH = "Represent this sentence for searching relevant passages: "
         ("bge-small-en-v1.5", BGE, {"__version__": {"sentence_transformers": "2.2.2"}}, SEARCH, ""),
         ("snowflake-arctic-embed-xs", BGE, ARCTIC_SETTINGS, SEARCH, ""),
         ("e5-small-of-mine", E5, None, "", ""),
-        ("e5-small", E5, {"prompts": {"query": "", "document": ""}}, "", ""),
+        ("e5-small", E5, {"prompts": {"query": "", "document": ""}}, "query: ", "passage: "),
+        ("e5-small", E5, {"prompts": {"query": "find: ", "document": ""}}, "find: ", ""),
+        ("mine", E5, {"prompts": {"query": "", "document": ""}}, "", ""),
     ],
 )
 def test_models_that_people_know(
@@ -262,7 +264,7 @@ def test_models_that_people_know(
     texts = ["the fox", "a dog and a bee", "ÉÀ"]
     close(encoder.encode(texts), expected.encode(texts, prompt=question))
     close(passages(encoder, texts), expected.encode(texts, prompt=passage))
-    if settings is not None and "prompts" in settings:
+    if settings is not None and any(settings.get("prompts", {}).values()):
         close(encoder.encode(texts), expected.encode_query(texts))
 
 

@@ -55,8 +55,9 @@ def read_prompts(path: Path, settings: Mapping[str, Any]) -> Prompts:
 
     They are chosen as ``encode_query`` and ``encode_document`` of sentence-transformers do: the question's is ``query``,
     the passage's the first of ``document``, ``passage`` and ``corpus``. If there is none of these, both are the default
-    prompt, as ``encode`` has it. If the file has none at all, they are those of PROMPTS_BY_NAME. Raises ModelError if the
-    settings are damaged.
+    prompt, as ``encode`` has it. If the file has none, or only the empty ones that
+    sentence-transformers saves where nobody set any, they are those of PROMPTS_BY_NAME. Raises ModelError if the settings
+    are damaged.
     """
     texts, default = settings.get("prompts") or {}, settings.get("default_prompt_name")
     if not isinstance(texts, dict) or not all(isinstance(text, str | None) for text in texts.values()):
@@ -64,12 +65,15 @@ def read_prompts(path: Path, settings: Mapping[str, Any]) -> Prompts:
     if default is not None and default not in texts:
         raise ModelError(f"{path}: it has no prompt of its default_prompt_name {default!r}")
     named = [name for name in (_QUESTION, *_PASSAGES) if name in texts]
+    by_name = next((Prompts(*prompts, by_name=True) for name in _names(path) if (prompts := _by_name(name))), Prompts())
+    if by_name and not any(texts.values()):
+        return by_name
     if named:
         passage = next((name for name in named if name in _PASSAGES), "")
         return Prompts(texts.get(_QUESTION) or "", texts.get(passage) or "")
     if default is not None:
         return Prompts(texts[default] or "", texts[default] or "")
-    return next((Prompts(*prompts, by_name=True) for name in _names(path) if (prompts := _by_name(name))), Prompts())
+    return by_name
 
 
 def _names(path: Path) -> list[str]:
