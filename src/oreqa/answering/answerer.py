@@ -30,14 +30,9 @@ from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
 from oreqa.processes import OfOneProcess
 
-SENTENCES_TOP_K = 10
-"""Sentences that are retrieved for a question without a reader; the best ``k`` of them are answers."""
-
-PASSAGES_TOP_K = 5
-"""Passages that are read for a question."""
-
-NEAREST_TOP_K = 3
-"""Passages that are shown in place of an answer."""
+SENTENCES_TOP_K, PASSAGES_TOP_K, NEAREST_TOP_K = 10, 5, 3
+"""Sentences that are retrieved for a question without a reader (the best ``k`` are answers), passages that are read for one,
+and passages that are shown in place of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
