@@ -113,7 +113,7 @@ def test_importing_openvino_imports_no_telemetry() -> None:
 
 
 def test_the_recorder_sees_connections(tmp_path: Path) -> None:
-    app = "import socket\ndef app(_):\n    if not os.fork(): socket.getaddrinfo('localhost', 80)"
+    app = "import socket\ndef app(_):\n    if os.fork(): os.wait()\n    else: socket.getaddrinfo('localhost', 80)"
     code = RECORDER.replace("from oreqa.cli import app", app)
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "record")], check=True)
     kinds = [json.loads(line)[0] for line in (tmp_path / "record").read_text().splitlines()]

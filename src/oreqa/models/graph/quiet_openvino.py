@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 _modules: dict[str, Any] = sys.modules
 _hidden = {name: _modules.pop(name) for name in list(_modules) if name.partition(".")[0] == "openvino_telemetry"}
 _modules["openvino_telemetry"] = None  # importing it now raises ImportError
@@ -20,5 +22,9 @@ try:
 finally:
     del _modules["openvino_telemetry"]
     _modules.update(_hidden)
+
+# The first array of a process that OpenVINO hands to numpy loads numpy's interface in a lock of its own, in which it lets go
+# of Python's: two threads that come first at once would wait for each other for ever.
+_ = ov.Tensor(np.zeros(1, np.float32)).data
 
 __all__ = ["compress", "op", "ov"]
