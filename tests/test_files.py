@@ -6,9 +6,10 @@ import stat
 from pathlib import Path
 
 import pytest
+from interruption import files_of_at_most
 
 from oreqa.errors import InputError
-from oreqa.files import remove, resume_rows, write_bytes
+from oreqa.files import append_jsonl, remove, resume_rows, write_bytes
 from oreqa.progress import ignore
 
 
@@ -57,6 +58,14 @@ def test_rows_from_a_damaged_one_on_are_made_again(tmp_path: Path, place: str) -
     assert resume_rows(path, "a", 5, 1, make, ignore) == rows
     assert calls == [2, 3, 4]
     assert path.read_bytes() == whole
+
+
+def test_rows_are_appended_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    append_jsonl(path, [{"n": 1}])
+    with files_of_at_most(5000), pytest.raises(InputError, match=r"rows\.jsonl: it cannot be written \(File too large\)"):
+        append_jsonl(path, [{"n": number} for number in range(2, 3000)])
+    assert path.read_text() == '{"n": 1}\n'
 
 
 def test_a_folder_whose_removal_is_interrupted_does_not_bear_its_name(

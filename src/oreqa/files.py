@@ -190,11 +190,15 @@ def _line(row: Any) -> bytes:
 
 
 def _append(path: Path, lines: Iterable[bytes]) -> None:
+    """Append lines to a file, or none of them if the disk is full."""
+    before = path.stat().st_size if path.is_file() else 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as stream:
             stream.write(b"".join(lines))
     except OSError as error:
+        if path.is_file():
+            os.truncate(path, before)
         raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
 
 

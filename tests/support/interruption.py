@@ -1,8 +1,10 @@
-"""Trainings that are interrupted."""
+"""Trainings that are interrupted, and disks that fill up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -26,3 +28,14 @@ def interrupted(train: Callable[[], object], step: int | None = None) -> None:
             train()
     finally:
         trainer.DEFAULT_CALLBACKS.remove(Stop)
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Files of this process can grow to ``size`` bytes, as on a disk that fills up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

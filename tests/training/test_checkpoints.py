@@ -5,15 +5,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from interruption import interrupted
+from interruption import files_of_at_most, interrupted
 from safetensors.numpy import load_file
 from training_parts import reader_recipe, retriever_recipe
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+from oreqa.errors import InputError  # noqa: E402
 from oreqa.training.checkpoints import last_whole_checkpoint, seal_checkpoint  # noqa: E402
 from oreqa.training.reader.train import train_reader  # noqa: E402
+from oreqa.training.records import train_recorded  # noqa: E402
 from oreqa.training.retriever.train import train_retriever  # noqa: E402
 
 
@@ -82,6 +84,19 @@ def test_a_training_whose_last_checkpoint_is_damaged_ends_as_an_uninterrupted_on
     interrupted(lambda: train_reader(recipe, tmp_path / "cut"), 7)
     flip(tmp_path / "cut" / "checkpoints" / "checkpoint-6" / name)
     assert train_reader(recipe, tmp_path / "cut")["seconds_since_step"] == 3
+    whole, cut = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "cut"))
+    assert all((whole[key] == cut[key]).all() for key in whole)
+
+
+@pytest.mark.parametrize("size", [2_000, 60_000, 160_000])
+def test_a_training_on_a_disk_that_fills_up_says_so_and_goes_on_later(
+    squad_file: Path, tiny: Path, tmp_path: Path, size: int
+) -> None:
+    recipe = reader_recipe(squad_file, tiny)
+    train_reader(recipe, tmp_path / "whole")
+    with files_of_at_most(size), pytest.raises(InputError, match=r"/cut.*: it cannot be written \("):
+        train_recorded(train_reader, recipe, tmp_path / "cut")
+    train_recorded(train_reader, recipe, tmp_path / "cut")
     whole, cut = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "cut"))
     assert all((whole[key] == cut[key]).all() for key in whole)
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from safetensors import SafetensorError
+
+from oreqa.errors import InputError
 from oreqa.files import read_object, remove, write_json
 from oreqa.models.checksums import checksum
 
@@ -14,6 +19,19 @@ _CHECKSUMS, _STATE = "checksums.json", "trainer_state.json"
 def checkpoints_of(out: Path) -> Path:
     """The folder of a run's checkpoints and whatever else it resumes from; it is removed in the end."""
     return out / "checkpoints"
+
+
+@contextmanager
+def name_write_errors(folder: Path, *others: type[Exception]) -> Iterator[None]:
+    """Turn a failure to write into an error of one line; safetensors has one of its own, and so have ``others``."""
+    failures: tuple[type[Exception], ...] = (OSError, SafetensorError, *others)
+    try:
+        yield
+    except failures as error:
+        reason = getattr(error, "strerror", None) or "the disk may be full"
+        raise InputError(
+            f"{folder}: it cannot be written ({reason}): free some space, then run the same command again to continue"
+        ) from error
 
 
 def seal_checkpoint(checkpoint: Path) -> None:

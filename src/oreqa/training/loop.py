@@ -21,7 +21,7 @@ from transformers import (
 
 from oreqa.errors import InputError
 from oreqa.progress import Advance
-from oreqa.training.checkpoints import seal_checkpoint
+from oreqa.training.checkpoints import name_write_errors, seal_checkpoint
 from oreqa.training.distributed import process_number
 
 TensorBatch = dict[str, Tensor]
@@ -211,6 +211,11 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
         if not loss.isfinite():
             raise DivergedError(self.state.global_step + 1)
         return loss
+
+    def _save_checkpoint(self, *arguments: Any) -> None:
+        """torch raises a RuntimeError if the disk is full."""
+        with name_write_errors(Path(self.args.output_dir), RuntimeError):
+            super()._save_checkpoint(*arguments)
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
         """Refuse a checkpoint whose weights have other names: it would be resumed with the model's first weights."""
