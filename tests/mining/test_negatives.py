@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from interruption import files_of_at_most
 
 from oreqa.core import Passage, Sentence
 from oreqa.datasets.load import load_task
@@ -98,3 +99,15 @@ def test_passages_of_equal_scores_come_in_their_order() -> None:
     assert [place for place in shared.tolist() if place < 200] == sorted(place for place in shared.tolist() if place < 200)
     assert lone.tolist() == [201]
     assert none.tolist() == []
+
+
+def test_a_full_temporary_folder_is_an_error_whatever_its_room() -> None:
+    passages = [f"fox {number} jumps over dog {number}" for number in range(200)]
+    whole = [places.tolist() for places in bm25_passages(["fox 3", "dog 9"], passages, 3)]
+    for size in range(100, 12_000, 37):
+        with files_of_at_most(size):
+            try:
+                found = [places.tolist() for places in bm25_passages(["fox 3", "dog 9"], passages, 3)]
+            except OSError:
+                continue
+        assert found == whole

@@ -5,10 +5,7 @@ They depend on nothing but the documents, their encodings and the FAISS factory.
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import math
-import os
 import sqlite3
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arrays import Floats, Ids, Ints, Rows
+from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole
 from oreqa.core import Passage
 from oreqa.index.dense import build_faiss, fitted_factory
 from oreqa.index.documents import stored_passages
@@ -103,16 +100,7 @@ def build_search_files(database: sqlite3.Connection, folder: Path, factory: str,
     build_bm25(*words[0], vocabulary, folder / "passages.bm25", *PASSAGE_BM25)
     build_bm25(*words[1], vocabulary, folder / "sentences.bm25", *SENTENCE_BM25)
     for path in folder.rglob("*.npy"):
-        _check_whole(path)
-
-
-def _check_whole(path: Path) -> None:
-    """Raise OSError for an array that lacks its end: numpy does not say whether that reached the disk."""
-    with path.open("rb") as stream:
-        np.lib.format.read_magic(stream)
-        shape, _, kind = np.lib.format.read_array_header_1_0(stream)
-        if path.stat().st_size != stream.tell() + math.prod(shape) * kind.itemsize:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        check_whole(path)
 
 
 def link_search_files(generation: Path, draft: Path) -> dict[str, dict[str, Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arguments import as_path, count
+from oreqa.arrays import check_whole
 from oreqa.core import Mode
 from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
@@ -103,7 +104,7 @@ def best_candidates(task: ReqaTask, index: Index, mode: Mode, depth: int) -> Ite
 
 def bm25_passages(questions: Sequence[str], passages: Sequence[str], depth: int) -> Iterator[NDArray[np.intp]]:
     """For each question the numbers of its ``depth`` best passages by BM25, best first and equal ones in their order;
-    passages without a word of the question are left out."""
+    passages without a word of the question are left out. Raises OSError if the temporary folder is full."""
     vocabulary = Vocabulary()
     rows = [vocabulary.number(words(passage, LANGUAGE)) for passage in passages]
     lengths = np.array([len(row) for row in rows], np.int64)
@@ -111,6 +112,8 @@ def bm25_passages(questions: Sequence[str], passages: Sequence[str], depth: int)
     passage_words = len(vocabulary)
     with tempfile.TemporaryDirectory() as folder:
         build_bm25(terms, lengths, passage_words, Path(folder), *PASSAGE_BM25)
+        for path in Path(folder).glob("*.npy"):
+            check_whole(path)
         retriever = load_bm25(Path(folder))
         for question in questions:
             ids = np.unique(vocabulary.number(words(question, LANGUAGE)))
