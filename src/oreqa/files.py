@@ -26,7 +26,7 @@ def full_path(path: Path) -> Path:
 def cache_folder() -> Path:
     """Return oreqa's cache folder: ``$OREQA_CACHE``, else ``oreqa`` in the user's cache folder. It can be deleted.
 
-    A user without a home has a folder that cannot be made: oreqa does without a cache.
+    Without a home it is a path that cannot be created; oreqa then works without a cache.
     """
     if folder := os.environ.get("OREQA_CACHE"):
         return Path(folder)
@@ -135,7 +135,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _replace(path: Path, data: bytes, before: os.stat_result | None) -> None:
-    """Put a new file in the place of a regular one, or of none."""
+    """Write a temporary file beside ``path`` and rename it to that; it gets mode and owner of the file that was there."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

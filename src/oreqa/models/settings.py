@@ -43,6 +43,12 @@ SHARDS = "model.safetensors.index.json"
 GRAPHS = ("openvino/openvino_model.xml", "onnx/model.onnx", "model.onnx")
 """Where a model's folder may have its graph, as OpenVINO's or as ONNX."""
 
+WORD_PIECES, MERGES = "vocab.txt", "merges.txt"
+"""The vocabularies of BERT's and of RoBERTa's tokenizer, in folders without tokenizer.json."""
+
+TOKENIZERS = ("tokenizer.json", WORD_PIECES, MERGES)
+"""The tokenizer's file, the first of these that is there; with sentence-transformers' modules.json, tokenizer.json alone."""
+
 MIN_TOKENS = 8
 """Smallest plausible maximum length, in tokens; a folder with a smaller one is damaged."""
 

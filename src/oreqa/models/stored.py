@@ -12,7 +12,6 @@ from oreqa.errors import ModelError
 from oreqa.files import cache_folder, read_object
 from oreqa.models.hub import (
     REPOSITORIES,
-    TOKENIZERS,
     HubName,
     HubUnreachableError,
     download,
@@ -21,6 +20,7 @@ from oreqa.models.hub import (
     parse_hub_name,
     read_modules,
 )
+from oreqa.models.settings import TOKENIZERS
 from oreqa.progress import Progress
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -22,8 +22,8 @@ def checkpoints_of(out: Path) -> Path:
 
 
 @contextmanager
-def name_write_errors(folder: Path, *others: type[Exception]) -> Iterator[None]:
-    """Turn a failure to write into an error of one line; safetensors has one of its own, and so have ``others``."""
+def name_save_errors(folder: Path, *others: type[Exception]) -> Iterator[None]:
+    """Turn a failure to write (an OSError, safetensors' error, or one of ``others``) into an InputError of one line."""
     failures: tuple[type[Exception], ...] = (OSError, SafetensorError, *others)
     try:
         yield

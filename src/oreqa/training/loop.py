@@ -21,7 +21,7 @@ from transformers import (
 
 from oreqa.errors import InputError
 from oreqa.progress import Advance
-from oreqa.training.checkpoints import name_write_errors, seal_checkpoint
+from oreqa.training.checkpoints import name_save_errors, seal_checkpoint
 from oreqa.training.distributed import process_number
 
 TensorBatch = dict[str, Tensor]
@@ -214,7 +214,7 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
 
     def _save_checkpoint(self, *arguments: Any) -> None:
         """torch raises a RuntimeError if the disk is full."""
-        with name_write_errors(Path(self.args.output_dir), RuntimeError):
+        with name_save_errors(Path(self.args.output_dir), RuntimeError):
             super()._save_checkpoint(*arguments)
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:

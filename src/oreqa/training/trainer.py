@@ -19,7 +19,7 @@ from oreqa.files import remove
 from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
 from oreqa.progress import Progress, no_progress, show
-from oreqa.training.checkpoints import checkpoints_of, last_whole_checkpoint, name_write_errors
+from oreqa.training.checkpoints import checkpoints_of, last_whole_checkpoint, name_save_errors
 from oreqa.training.distributed import from_first_process, process_number
 from oreqa.training.loop import (
     BatchLoss,
@@ -83,7 +83,7 @@ def fit(
     trainer.accelerator.wait_for_everyone()  # all have loaded the best checkpoint before it is removed
     history = trainer.state.log_history
     if trainer.is_world_process_zero():  # of the processes under torchrun, one saves
-        with name_write_errors(out):
+        with name_save_errors(out):
             (save or model.save_pretrained)(out)
         for file in out.rglob("*.safetensors"):  # safetensors lets nobody else read what it writes
             shutil.copymode(next(out.rglob("*.json")), file)

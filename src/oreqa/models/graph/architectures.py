@@ -1,7 +1,9 @@
 """The architectures of encoders: ``model_type`` in config.json to the module of this folder that builds the graph.
 
-A new architecture is a file NAME.py with a function ``NAME_graph``, and a line in the table. Families add their heads to its
-hidden states.
+A new architecture is a file NAME.py with a function ``NAME_graph``, a line in the table here, and one in ``PREFIXES``
+(``models.settings``). What it calls otherwise than BERT goes into the tables for that: ``_OTHER_SETTINGS`` and
+``_AFTER_PADDING`` there, ``HEAD_LAYERS`` in ``models.weights``, ``_ACTIVATIONS`` in ``heads``, and, for training,
+``_RATES`` and ``embeddings_of`` in ``training.backbone``. Families add their heads to its hidden states.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ finally:
     del _modules["openvino_telemetry"]
     _modules.update(_hidden)
 
-# The first array of a process that OpenVINO hands to numpy loads numpy's interface in a lock of its own, in which it lets go
-# of Python's: two threads that come first at once would wait for each other for ever.
+# The first time that OpenVINO hands numpy an array, it loads numpy's C interface: it holds a lock of its own and releases
+# Python's meanwhile. Two threads that do this at the same time deadlock, so it is done here, once.
 _ = ov.Tensor(np.zeros(1, np.float32)).data
 
 __all__ = ["compress", "op", "ov"]

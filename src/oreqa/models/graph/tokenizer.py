@@ -9,7 +9,8 @@ from typing import Any
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from oreqa.errors import ModelError
-from oreqa.models.names import MERGES, WORD_PIECES, read_json_file
+from oreqa.models.names import read_json_file
+from oreqa.models.settings import MERGES, WORD_PIECES
 
 _CLASSES = ("Bert", "DistilBert", "Electra", "MPNet", "Roberta")
 """Families of transformers' tokenizers whose vocabularies are read without tokenizer.json."""
