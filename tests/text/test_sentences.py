@@ -63,6 +63,12 @@ def test_an_endless_sentence_is_cut_between_words() -> None:
     assert [c for piece in texts("x" * 20_000) for c in piece] == ["x"] * 20_000
 
 
+@pytest.mark.parametrize("space", ["\xa0", "\x85", "\u2003", "\u202f"])
+def test_white_space_of_several_bytes_before_a_full_stop(space: str) -> None:
+    text = f"Choose plan A{space}. Then the{space}second one follows."
+    assert [text[a:b] for a, b in split_sentences(text)] == [f"Choose plan A{space}.", f"Then the{space}second one follows."]
+
+
 def test_section_numbers_belong_to_their_headings() -> None:
     text = "8.1. Does it run on Solaris?\n8.2. Does it run on Windows?\n8.2.1. Which one?"
     assert [text[start:end] for start, end in split_sentences(text)] == text.split("\n")

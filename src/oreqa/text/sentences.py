@@ -44,11 +44,9 @@ def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
 
 def _boundaries(text: str, begin: int, end: int, language: str) -> Iterator[tuple[int, int]]:
     """Yield sentencex's boundaries, _BLOCK characters at a time because its running time can be quadratic."""
-    import sentencex
-
     while begin < end:
         block = text[begin : min(begin + _BLOCK, end)]
-        sentences = [(b["start_index"], b["end_index"]) for b in sentencex.get_sentence_boundaries(language, block)]
+        sentences = _block_boundaries(block, language)
         if begin + len(block) < end:  # the last sentence may continue in the next block
             if len(sentences) > 1:
                 sentences.pop()
@@ -57,6 +55,18 @@ def _boundaries(text: str, begin: int, end: int, language: str) -> Iterator[tupl
         for a, b in sentences:
             yield begin + a, begin + b
         begin += sentences[-1][1] if sentences else len(block)
+
+
+def _block_boundaries(block: str, language: str) -> list[tuple[int, int]]:
+    import sentencex
+
+    try:
+        boundaries = sentencex.get_sentence_boundaries(language, block)
+    except BaseException as error:  # not an Exception: its code panics at "A" with a no-break space and a full stop
+        if type(error).__name__ != "PanicException":
+            raise
+        boundaries = sentencex.get_sentence_boundaries(language, re.sub(r"[^\S\x00-\x7f]", " ", block))
+    return [(boundary["start_index"], boundary["end_index"]) for boundary in boundaries]
 
 
 def _append(sentences: list[tuple[int, int]], text: str, start: int, end: int) -> None:
