@@ -6,7 +6,8 @@ Python imports a module of this name when it starts, forks keep its hook, and co
 import os
 import sys
 
-_LOCAL = ("localhost", "127.0.0.1", "::1", "", "None")
+_LOCAL = ("localhost", "127.0.0.1", "::1", "", "None", os.uname().nodename)
+"""Places on this machine; its own name is among them, which torch's launcher of processes looks up."""
 
 
 def _leaves(event: str, arguments: tuple[object, ...]) -> bool:
