@@ -12,6 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
+paper_size = pytest.mark.system  # seconds and gigabytes; the small recipes run in every suite
 
 from transformers import BertConfig, BertModel  # noqa: E402
 
@@ -41,6 +42,7 @@ def bert_base(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@paper_size
 def test_proqas_pretraining_takes_two_steps(bert_base: Path, tmp_path: Path) -> None:
     recipe = load_recipe(
         RetrieverRecipe,
@@ -63,6 +65,7 @@ def test_proqas_pretraining_takes_two_steps(bert_base: Path, tmp_path: Path) -> 
     assert (encoder.folder.config["num_hidden_layers"], encoder.folder.config["hidden_size"]) == (12, 768)
 
 
+@paper_size
 @pytest.mark.parametrize("encoder", ["bert", "rnn", "gru", "lstm", "transformer"])
 def test_endx_takes_two_steps(bert_base: Path, tmp_path: Path, encoder: str) -> None:
     file = RECIPES / "papers" / f"endx-{encoder}.toml"
@@ -127,6 +130,7 @@ def test_the_small_recipe_of_pretraining_trains(tiny: Path, squad_file: Path, tm
     assert record["clusters"] == 2
 
 
+@paper_size
 def test_proqas_finetuning_takes_two_steps(bert_base: Path, squad_file: Path, tmp_path: Path) -> None:
     index_passages(tmp_path / "index", load_passages(squad_file), Settings(model=str(bert_base))).close()
     rows = [{"question": f"who jumps over dog {number}", "answers": [f"fox {number}"]} for number in range(3)]
