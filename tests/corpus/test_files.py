@@ -66,7 +66,8 @@ def left_out(tree: Path, **options: list[str]) -> dict[str, str]:
 def test_links_are_followed_within_the_folder_alone(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
     (outside / "secret.txt").write_text("x")
-    (tree / "inside.txt").symlink_to(tree / "sub" / "c.md")
+    (tree / ".hidden.txt").write_text("x")
+    (tree / "inside.txt").symlink_to(tree / ".hidden.txt")
     (tree / "loop").symlink_to(tree)
     (tree / "round.txt").symlink_to(tree / "round.txt")
     (tree / "gone.txt").symlink_to(tree / "nothing.txt")
@@ -89,6 +90,17 @@ def test_links_are_followed_within_the_folder_alone(tree: Path, tmp_path_factory
     named = find_files([tree / "notes.txt", tree / "sub" / "folder"])
     assert [path.relative_to(tree).as_posix() for path in named.files] == ["notes.txt", "sub/folder/secret.txt"]
     assert not named.left_out
+
+
+def test_a_file_is_found_once_however_many_links_lead_to_it(tree: Path) -> None:
+    (tree / "sub" / "e").write_text("no extension")
+    for name in ("ch1.html", "index.html"):
+        (tree / name).symlink_to(tree / "sub" / "e")
+        (tree / f"c-{name}").symlink_to(tree / "sub" / "c.md")
+    assert names(tree) == ["a.md", "b.txt", "ch1.html", "sub/c.md", "sub/drafts/d.md"]
+    # A file that is left out under its own name is found by its first link.
+    found = find_files([tree], exclude=["c.md"]).files
+    assert [file.name for file in found] == ["a.md", "b.txt", "c-ch1.html", "ch1.html", "d.md"]
 
 
 def test_a_folder_whose_name_begins_alike_is_outside(tmp_path: Path) -> None:

@@ -49,12 +49,14 @@ def find_files(
 
     ``include`` and ``exclude`` are .gitignore patterns, matched relative to each folder in ``paths``. Hidden files, what an
     .oreqaignore lists, and folders below that are indexes are skipped. A file that ``paths`` names itself is always
-    included. Symbolic links are followed if ``paths`` names them, or if they lead to files within the named folder. Raises
-    InputError if a path does not exist, unless paths ``may_be_gone``, or is neither a file nor a folder.
+    included. Symbolic links are followed if ``paths`` names them, or if they lead to files within the named folder that are
+    not found by a name of their own. Raises InputError if a path does not exist, unless paths ``may_be_gone``, or is
+    neither a file nor a folder.
     """
     walk = _Walk(_spec(include) if include else None, _spec([*_ALWAYS_IGNORED, *exclude]), may_be_gone)
     for path in paths:
         walk.add(path)
+    walk.add_linked_files()
     left_out = tuple(sorted(walk.left_out.items()))
     return FoundFiles(tuple(sorted(walk.files)), dict(walk.unknown.most_common()), left_out, tuple(sorted(walk.gone)))
 
@@ -78,6 +80,7 @@ class _Walk:
         self._may_be_gone = may_be_gone
         self.gone: set[Path] = set()
         self.files: set[Path] = set()
+        self.links: set[Path] = set()
         self.unknown: Counter[str] = Counter()
         self.left_out: dict[Path, str] = {}
 
@@ -104,6 +107,14 @@ class _Walk:
             self.files.add(root)
         else:
             raise InputError(f"{path}: it is {_kind(mode)}, not a file or a folder")
+
+    def add_linked_files(self) -> None:
+        """Add the files that were found by links alone, each by the first of its links."""
+        real = {os.path.realpath(file) for file in self.files} if self.links else set()
+        for link in sorted(self.links):
+            if (target := os.path.realpath(link)) not in real:
+                real.add(target)
+                self.files.add(link)
 
     def _walk(self, root: Path) -> None:
         real = os.path.realpath(root).rstrip(os.sep) + os.sep
@@ -145,7 +156,7 @@ class _Walk:
         elif entry.is_symlink():
             self._visit_link(path, real)
         else:
-            self._add_file(path, entry.stat(follow_symlinks=False).st_mode)
+            self._add_file(path, entry.stat(follow_symlinks=False).st_mode, self.files)
         return False
 
     def _visit_link(self, path: Path, real: str) -> None:
@@ -158,13 +169,13 @@ class _Walk:
         if not (os.path.realpath(path) + os.sep).startswith(real):
             self._leave_out(path, is_folder, "it is a link out of the folder: name it as well to index it")
         elif not is_folder:  # a linked folder's files are found in the folder itself
-            self._add_file(path, mode)
+            self._add_file(path, mode, self.links)
 
-    def _add_file(self, path: Path, mode: int) -> None:
+    def _add_file(self, path: Path, mode: int, files: set[Path]) -> None:
         if not stat.S_ISREG(mode):
             self.left_out[path] = f"it is {_kind(mode)}"
         elif is_supported(path):
-            self.files.add(path)
+            files.add(path)
         else:
             self.unknown[path.suffix.lower()] += 1
 
