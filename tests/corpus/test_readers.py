@@ -27,7 +27,7 @@ def test_plain_text(tmp_path: Path) -> None:
     assert document.key == str(tmp_path / "annual_report-2024.txt")
 
 
-@pytest.mark.parametrize("name", ["README", "Makefile", "settings.json"])
+@pytest.mark.parametrize("name", ["README", "Makefile", "settings.cfg"])
 def test_text_of_an_unknown_type_is_plain_text(tmp_path: Path, name: str) -> None:
     (document,) = read(tmp_path / name, "# Café\r\n\nAll: one")
     assert (document.title, document.text) == (Path(name).stem, "# Café\n\nAll: one")
@@ -46,7 +46,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
         ("a.txt", b" \n", "no text"),
         ("a.txt", b"MZ\0\0\0binary", "binary"),
         ("a.xyz", b"\x7fELF\0\0", "not supported, and it is not plain text; supported: .txt"),
-        ("a.rtf", b"{\\rtf1 Hello.}", "not supported, and it is not plain text"),
+        ("a.ps", b"%!PS Hello", "not supported, and it is not plain text"),
         ("a.txt", "\u200b\x01\n".encode(), "no text"),
     ],
 )

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from oreqa.core import Document
-from oreqa.corpus.formats import epub, mail, markdown
+from oreqa.corpus.formats import epub, json_file, mail, markdown, rtf
 from oreqa.corpus.formats.html.page import read_html
 from oreqa.corpus.formats.office import docx, odf, pptx, xlsx
 from oreqa.corpus.formats.pdf.document import read_pdf
@@ -34,6 +34,8 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".xhtml": read_html,
     ".epub": epub.read_epub,
     ".eml": mail.read_mail,
+    ".json": json_file.read_json_document,
+    ".rtf": rtf.read_rtf,
     ".pdf": read_pdf,
     ".docx": docx.read_docx,
     ".pptx": pptx.read_pptx,

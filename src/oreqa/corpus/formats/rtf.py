@@ -1,0 +1,66 @@
+"""RTF files: paragraphs, headings by their outline level, and tables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from oreqa.core import Document
+from oreqa.corpus.builder import TextBuilder, count_words, real_title
+from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
+from oreqa.errors import DocumentError
+
+_HEADING, _CELL = "\ue000", "\ue0ff"
+"""Signs of private use that carry what striprtf drops: a heading's level, counted from the sign, and the ends of cells."""
+
+_BODY = 9
+"""The outline level of what is no heading."""
+
+_OUTLINE = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
+_CELL_END = re.compile(r"\\(?:nest)?cell(?![a-z]) ?")
+_TITLE = re.compile(r"\{\\title ([^{}]{1,1000})\}")
+_SIGN = re.compile(f"[{_HEADING}-{chr(ord(_HEADING) + _BODY)}]")
+_GAPS = re.compile(r"[\xad\u200b]+")
+
+
+def read_rtf(data: bytes, path: Path) -> Document:
+    """Read an RTF file. Its title is the one among its properties. Footnotes, page headers and text boxes are not read.
+
+    Raises DocumentError if it does not begin like one.
+    """
+    if not data.lstrip().startswith(b"{\\rtf"):
+        raise DocumentError("it is not RTF")
+    source = data.decode("latin-1")
+    title = _TITLE.search(source)
+    lines = _text(source).split("\n")
+    builder = TextBuilder(path)
+    builder.start_page("", sum(map(count_words, lines)))
+    rows: list[list[str]] = []
+    for line in [*lines, ""]:
+        if _CELL in line:
+            rows.append([" ".join(_SIGN.sub("", cell).split()) for cell in line.split(_CELL)[:-1]])
+            continue
+        if rows:
+            _add_table(builder, rows)
+            rows = []
+        if (sign := _SIGN.search(line)) and len(line) > 1:
+            builder.add_heading(ord(sign.group()) - ord(_HEADING) + 1, _SIGN.sub("", line))
+        else:
+            builder.add_block(line)
+    return builder.document(real_title(_text("{" + title[1] + "}")) if title else "")
+
+
+def _text(source: str) -> str:
+    from striprtf.striprtf import rtf_to_text
+
+    marked = _OUTLINE.sub(lambda match: match.group() + chr(ord(_HEADING) + int(match[1])), source)
+    text = rtf_to_text(_CELL_END.sub(_CELL, marked), errors="replace")
+    # Characters beyond the first plane are written as two surrogates.
+    return _GAPS.sub("", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _add_table(builder: TextBuilder, rows: list[list[str]]) -> None:
+    table = TableRows(builder.add_row)
+    for number, row in enumerate(rows):
+        table.add(row, is_header=number == 0 and looks_like_header(rows))
+    table.end()
