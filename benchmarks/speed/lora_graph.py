@@ -1,6 +1,6 @@
 """Low-rank factors at inference: merged into each model's weights, or kept beside one base that two models share.
 
-Run:  python benchmarks/speed/lora_graph.py --reader recipes/base/mpnet-reader
+Run:  python benchmarks/speed/lora_graph.py --reader mpnet-reader
 
 Two models of one base are loaded, and read five passages of 260 tokens each: ``merged``, as two graphs whose factors were
 added to the weights, as oreqa loads them; ``beside``, as one graph in which an input chooses one of two sets of factors,

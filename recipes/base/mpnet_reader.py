@@ -4,7 +4,7 @@ Run:  python recipes/base/mpnet_reader.py --data ../shared/data --work runs/base
       (on a GPU; some days on two cores; goes on when interrupted)
 
 All weights above the embeddings are trained; the difference has the factors of rank 64 that are nearest to theirs, in eight
-bits: 11 MB. The model in recipes/base/mpnet-reader was trained further, as its card says.
+bits: 11 MB. The mpnet-reader that ships was trained further, as its card says.
 """
 
 from __future__ import annotations

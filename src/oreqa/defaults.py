@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal, get_args
+
 BASE_ENCODER = "all-minilm-l6-v2"
 """The model that training begins with; packaged models are stored as differences from it."""
 
@@ -15,8 +18,16 @@ DEFAULT_READER = "minilm-reader"
 DEFAULT_CLASSIFIER = "minilm-classifier"
 DEFAULT_GENERATOR = "minilm-generator"
 
-SHIPPED = (DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_CLASSIFIER, DEFAULT_GENERATOR)
-"""The models that come with oreqa, as differences from the base encoder, which is a package of its own."""
+BEST_READER = "mpnet-reader"
+"""Stored as a difference from the large encoder, which it needs."""
+
+SHIPPED = (DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, BEST_READER)
+"""The models that come with oreqa, as differences from the base encoder, which is a package of its own, or the large one."""
+
+Quality = Literal["fast", "best"]
+QUALITIES: tuple[Quality, ...] = get_args(Quality)
+QUALITY_READERS: Mapping[str, str] = {"fast": DEFAULT_READER, "best": BEST_READER}
+"""The reader of each quality of answers."""
 
 PASSAGE_TOKENS = 256
 LANGUAGE = "en"

@@ -148,7 +148,7 @@ def test_a_killed_download_keeps_its_finished_files(hub: Hub, tiny: Path, tmp_pa
     process.kill()
     process.communicate()
     assert files_of(snapshot) == [name for name in ENCODER if name != "model.safetensors"]
-    assert not names_here()[5:]
+    assert not names_here()[6:]
     hub.requests.clear()
     assert find_model(NAME) == snapshot
     assert hub.downloads() == ["model.safetensors"]
@@ -190,7 +190,7 @@ def test_progress_counts_megabytes(hub: Hub, tiny: Path, tmp_path: Path) -> None
 def test_without_a_network_the_models_here_are_listed(hub: Hub, tiny: Path, no_network: None) -> None:
     with pytest.raises(ModelError) as raised:
         find_model("org/other")
-    here = "here are all-minilm-l6-v2, minilm-retriever, minilm-reader, minilm-classifier, minilm-generator"
+    here = "here are all-minilm-l6-v2, minilm-retriever, minilm-reader, minilm-classifier, minilm-generator, mpnet-reader"
     assert (
         str(raised.value) == f"there is no folder or model org/other here, and HF_HUB_OFFLINE forbids to download it; {here}"
     )

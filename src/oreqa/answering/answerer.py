@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import overload
 
+from oreqa.answering.choices import check_stages, checked_threshold, chosen_reader
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import (
     fitted_pipeline,
@@ -18,9 +19,9 @@ from oreqa.answering.reading import (
     span_answers,
 )
 from oreqa.answering.reranking import reranked_hits
-from oreqa.arguments import Where, count, kind_of, question_list, share
+from oreqa.arguments import Where, count, kind_of, question_list
 from oreqa.core import Answer, Hit, Unit
-from oreqa.defaults import DEFAULT_READER
+from oreqa.defaults import Quality
 from oreqa.errors import InputError
 from oreqa.index.search import Index
 from oreqa.index.snapshot import Snapshot
@@ -86,7 +87,7 @@ class Answerer(OfOneProcess):
             raise InputError(
                 f"Answerer takes an opened Index, not {kind_of(index)}: open a folder with Answerer.load(folder)"
             )
-        _check_stages(reader, span_reranker, hit_reranker, rerank_hits)
+        check_stages(reader, span_reranker, hit_reranker, rerank_hits)
         if reader is None and (combination is not None or passages is not None):
             raise InputError("combination and passages are used by a reader alone: without one, answers are sentences")
         self.index = index
@@ -132,21 +133,30 @@ class Answerer(OfOneProcess):
         folder: str | Path,
         device: str = "cpu",
         *,
-        reader: str | Path | None = DEFAULT_READER,
+        quality: Quality | None = None,
+        reader: str | Path | None = "auto",
         span_reranker: str | Path | None = None,
         hit_reranker: str | Path | None = None,
         rerank_hits: int = 0,
     ) -> Answerer:
         """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
 
+        ``quality`` chooses the reader: ``fast``, or ``best``, which takes about five times as long and has more answers
+        right; left out, it is $OREQA_QUALITY, else fast. It needs all-mpnet-base-v2 (``oreqa models get``). A ``reader``
+        that is named takes its place.
+
         The ``span_reranker`` reconsiders the reader's best spans: a span re-ranker, or a classifier of their sentences. A
         ``hit_reranker`` re-ranks the ``rerank_hits`` best hits of questions that have an answer without it, and they are
         read again. These answers have no confidence.
 
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
-        model or a number that no stage would use.
+        model, a quality or a number that no stage would use.
         """
-        _check_stages(reader, span_reranker, hit_reranker, rerank_hits)
+        if reader == "auto":
+            reader = chosen_reader(quality)
+        elif quality is not None:
+            raise InputError(f"the quality {quality} chooses a reader: leave it or the reader {reader} out")
+        check_stages(reader, span_reranker, hit_reranker, rerank_hits)
         index = Index.open(folder, device)
         try:
             # The models are compiled side by side: a question asked alone waits for little else.
@@ -221,7 +231,7 @@ class Answerer(OfOneProcess):
         texts, k = question_list(questions), count(k, "the number of answers")
         snapshot = self.index.snapshot()  # hits, weights and calibration of a reply are of one state of the index
         fitted = self._fitted_of(snapshot)
-        threshold = _checked_threshold(threshold, fitted[1])
+        threshold = checked_threshold(threshold, fitted[1])
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
         searched = max(searched_hits(texts, depth), self.rerank_hits)
@@ -274,25 +284,3 @@ class Answerer(OfOneProcess):
         retrieval = [[hit.score for hit in ranking] for ranking in hits]
         ranked = read_answers(self.reader, self.span_reranker, questions, passages, retrieval, combination)
         return [span_answers(spans, ranking, k, calibration) for spans, ranking in zip(ranked, hits, strict=True)]
-
-
-def _checked_threshold(threshold: float | None, calibration: Calibration | None) -> float:
-    if threshold is None:
-        return calibration.threshold if calibration else 0.0
-    threshold = share(threshold, "the threshold")
-    if calibration is None and threshold:
-        raise InputError(
-            f"the threshold is {threshold}, but these models are not calibrated and give no confidence; leave it out, or "
-            "fit one with oreqa fit"
-        )
-    return threshold
-
-
-def _check_stages(reader: object, span_reranker: object, hit_reranker: object, rerank_hits: int) -> None:
-    """Raise InputError for a model or a number that no stage would use."""
-    if span_reranker is not None and reader is None:
-        raise InputError("a re-ranker needs a reader whose spans it reconsiders")
-    if (hit_reranker is None) != (rerank_hits == 0):
-        raise InputError("a classifier re-ranks the first hits of the search: name both it and their number (rerank_hits)")
-    if rerank_hits:
-        count(rerank_hits, "the number of hits to re-rank")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,7 +22,7 @@ from oreqa.cli.output import (
 )
 from oreqa.cli.progress import progress_bar
 from oreqa.core import SCORE_MEANINGS
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
+from oreqa.defaults import DEFAULT_CLASSIFIER, LARGE_ENCODER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,9 +45,11 @@ def ask(
         float | None,
         share_option(help="The lowest confidence of an answer that is shown.", show_default="calibrated"),
     ] = None,
+    quality: Option.quality = None,
     reader: Annotated[
-        str, model_option(help="Reader: a name, a folder, or none to answer with sentences.")
-    ] = DEFAULT_READER,
+        str,
+        model_option(help="Reader: a name, a folder, none to answer with sentences, or auto for that of --quality."),
+    ] = "auto",
     span_reranker: Option.span_reranker = None,
     rerank_hits: Option.rerank_hits = 0,
     hit_reranker: Option.hit_reranker = DEFAULT_CLASSIFIER,
@@ -63,6 +67,7 @@ def ask(
     [bold]oreqa ask --questions questions.txt --index kb --json[/bold]
     """
     from oreqa.answering import Answerer
+    from oreqa.answering.choices import chosen_reader
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
@@ -70,6 +75,7 @@ def ask(
     answerer = Answerer.load(
         index,
         device,
+        quality=quality,
         reader=model_or_none(reader),
         span_reranker=span_reranker,
         hit_reranker=scorer,
@@ -87,9 +93,12 @@ def ask(
         if questions is not None:
             print_question(text)
         _print_reply(reply, explain)
+    if reader == "auto" and quality is None and not all(reply.answers for reply in replies):
+        _mention_best()
     if any(reply.answers and not reply.calibrated for reply in replies):
+        name = chosen_reader(quality) if reader == "auto" else reader
         models = "".join(
-            f" {option} {name}" for option, name in (("--reader", reader), ("--reranker", span_reranker)) if name is not None
+            f" {option} {name}" for option, name in (("--reader", name), ("--reranker", span_reranker)) if name is not None
         )
         say(f"these models give no probability here; fit one on questions: oreqa fit --index {index}{models}", err=True)
 
@@ -107,6 +116,20 @@ def _replies(
             replies += answerer.reply(batch, k, where=where, threshold=threshold)
             advance(len(batch))
     return replies
+
+
+def _mention_best() -> None:
+    """Tell people on a terminal, once, that there is a better reader, if the model that it needs is not here."""
+    from oreqa.answering.choices import best_is_here
+    from oreqa.files import cache_folder
+
+    told = cache_folder() / "told-of-best"
+    if not sys.stderr.isatty() or told.exists() or best_is_here():
+        return
+    with suppress(OSError):
+        told.parent.mkdir(parents=True, exist_ok=True)
+        told.touch()
+        say(f"a larger model finds more answers: oreqa models get {LARGE_ENCODER}, then ask with --quality best", err=True)
 
 
 def _print_reply(reply: Reply, explain: bool) -> None:

@@ -15,7 +15,7 @@ import typer
 from oreqa.arguments import question_list
 from oreqa.cli.output import model_or_none, read_lines
 from oreqa.core import Mode, Unit
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, LARGE_ENCODER
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, LARGE_ENCODER, Quality
 from oreqa.errors import InputError
 
 
@@ -93,6 +93,14 @@ class Option:
     model = Annotated[
         str | None,
         model_option(help="Encoder: a name, also of the Hugging Face Hub, or a folder.", show_default=DEFAULT_ENCODER),
+    ]
+    quality = Annotated[
+        Quality | None,
+        models_option(
+            metavar="QUALITY",
+            help="fast, or best: five times slower, more answers right. It needs all-mpnet-base-v2 (`oreqa models get`).",
+            show_default="$OREQA_QUALITY, else fast",
+        ),
     ]
     reader = Annotated[
         str, model_option(help="Reader: a name (`oreqa models` lists them) or a folder.", show_default=DEFAULT_READER)

@@ -82,10 +82,10 @@ def test_models_are_listed_with_what_they_are_for() -> None:
     found = {model.name: model for model in list_models()}
     assert {name: found[name].kind for name in found} == {
         "all-minilm-l6-v2": "encoder", "minilm-retriever": "encoder", "minilm-reader": "reader", "minilm-classifier": "classifier",
-        "minilm-generator": "generator",
+        "minilm-generator": "generator", "mpnet-reader": "reader",
     }  # fmt: skip
-    own = [model for name, model in found.items() if name.startswith("minilm")]
-    assert sum(model.bytes for model in own) <= 40e6
+    own = [model for name, model in found.items() if name != "all-minilm-l6-v2"]
+    assert sum(model.bytes for model in own) <= 50e6
     for model in own:
         card = (model.path / "README.md").read_text()
         assert all(heading in card for heading in ("## Data", "## Recipe", "## Scores", "## Licence"))

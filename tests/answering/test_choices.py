@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oreqa import Answerer
+from oreqa.answering.choices import best_is_here, chosen_reader
+from oreqa.cli import app
+from oreqa.defaults import QUALITY_READERS
+from oreqa.errors import InputError, ModelError
+from oreqa.index.ingest import index_files
+from oreqa.index.store import Settings
+from oreqa.models.stored import model_store
+
+
+@pytest.fixture(autouse=True)
+def no_large_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OREQA_CACHE", str(tmp_path / "oreqa"))
+    monkeypatch.delenv("OREQA_QUALITY", raising=False)
+
+
+def put_large_encoder(tiny: Path) -> None:
+    model_store().mkdir(parents=True)
+    shutil.copytree(tiny, model_store() / "all-mpnet-base-v2")
+
+
+@pytest.fixture
+def kb(tmp_path: Path, library: Path, tiny: Path) -> Path:
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
+    return tmp_path / "kb"
+
+
+def ask(kb: Path, *arguments: object) -> Result:
+    return CliRunner().invoke(app, ["ask", "octopus hearts", "--index", str(kb), *map(str, arguments)])
+
+
+def test_the_quality_is_the_argument_else_the_variable_else_fast(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_large_encoder(tiny)
+    assert (chosen_reader(), chosen_reader("best")) == ("minilm-reader", "mpnet-reader")
+    monkeypatch.setenv("OREQA_QUALITY", "best")
+    assert (chosen_reader(), chosen_reader("fast")) == ("mpnet-reader", "minilm-reader")
+    monkeypatch.setenv("OREQA_QUALITY", "")
+    assert chosen_reader() == "minilm-reader"
+    monkeypatch.setenv("OREQA_QUALITY", "good")
+    with pytest.raises(InputError, match=r"^OREQA_QUALITY: there is no quality 'good': choose fast or best$"):
+        chosen_reader()
+    with pytest.raises(InputError, match=r"^there is no quality '': choose fast or best$"):
+        chosen_reader("")
+
+
+def test_best_without_its_model_says_how_to_get_it(kb: Path) -> None:
+    assert not best_is_here()
+    with pytest.raises(
+        ModelError, match=r"best needs all-mpnet-base-v2, which is not here: oreqa models get all-mpnet-base"
+    ):
+        Answerer.load(kb, quality="best")
+    refused = ask(kb, "--quality", "best")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("error: the quality best needs all-mpnet-base-v2")
+    assert not list((kb.parent / "oreqa").glob("models/*"))  # nothing was downloaded
+
+
+def test_best_reads_with_its_own_reader(kb: Path, tiny: Path, tiny_reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_large_encoder(tiny)
+    monkeypatch.setitem(QUALITY_READERS, "best", str(tiny_reader))  # type: ignore[arg-type]
+    with Answerer.load(kb, quality="best") as answerer:
+        assert answerer.reader is not None
+        assert answerer.reader.folder.path == tiny_reader
+    monkeypatch.setenv("OREQA_QUALITY", "best")
+    with Answerer.load(kb) as answerer, Answerer.load(kb, reader=None) as without:
+        assert answerer.reader is not None
+        assert answerer.reader.folder.path == tiny_reader
+        assert without.reader is None
+    assert f"oreqa fit --index {kb} --reader {tiny_reader}" in ask(kb).stderr
+
+
+def test_a_quality_beside_a_reader_is_refused(kb: Path) -> None:
+    with pytest.raises(InputError, match="the quality fast chooses a reader: leave it or the reader minilm-reader out"):
+        Answerer.load(kb, quality="fast", reader="minilm-reader")
+    assert ask(kb, "--quality", "fast", "--reader", "none").exit_code == 2
+
+
+def test_people_are_told_of_best_once(kb: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from oreqa.cli.ask import _mention_best
+
+    told: list[str] = []
+    monkeypatch.setattr("oreqa.cli.ask.say", lambda text, err: told.append(text))
+    _mention_best()
+    assert not told  # standard error is no terminal
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    _mention_best()
+    _mention_best()
+    assert told == ["a larger model finds more answers: oreqa models get all-mpnet-base-v2, then ask with --quality best"]
