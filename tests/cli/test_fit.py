@@ -43,11 +43,13 @@ def test_a_fit_is_reported_and_used(kb: Path, questions: Path) -> None:
     fitted = run("fit", "--index", kb, "--data", questions, "--reader", "none")
     assert fitted.exit_code == 0, fitted.stderr
     lines = fitted.stdout.splitlines()
-    assert (
-        lines[0] == f"90 questions of {questions}, 0 without an answer, each also asked without the documents that answer it"
-    )
+    assert lines[:2] == [
+        f"{questions}: 90 with an answer in the index, 0 without an answer",
+        "  each question with an answer was also asked without the documents that answer it",
+    ]
+    assert lines[2].endswith(" about other documents:")
     assert any(line.split()[-2:] == ["before", "after"] for line in lines)
-    assert lines[-1].startswith(f"{kb} uses the fitted ")
+    assert lines[-1].startswith(f"{kb} now uses the fitted ")
     assert "calibration with " in lines[-1]
     answered = run(*asked)
     assert "not calibrated" not in answered.stdout
@@ -56,11 +58,13 @@ def test_a_fit_is_reported_and_used(kb: Path, questions: Path) -> None:
     again = json.loads(run("fit", "--index", kb, "--data", questions, "--reader", "none", "--json").stdout)
     assert (again["fitted"], again["reader"], again["index"]) == ([], None, str(kb))
     assert again["before"]["brier"] is not None
-    assert "keeps what it has" in run("fit", "--index", kb, "--data", questions, "--reader", "none").stdout
+    last = run("fit", "--index", kb, "--data", questions, "--reader", "none").stdout.splitlines()[-2:]
+    assert last[0].startswith("the calibration stays: ")
+    assert last[1] == f"{kb} is unchanged"
 
 
 def test_too_few_questions(kb: Path, questions: Path) -> None:
     refused = run("fit", "--index", kb, "--data", questions, "--reader", "none", "--questions", 50)
     assert refused.exit_code == 2
-    assert refused.stderr.startswith(f"error: {questions}: 50 questions have an answer that the index holds; at least 90")
+    assert refused.stderr.startswith("error: questions is 50; at least 90 are needed")
     assert refused.stderr.count("\n") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -15,11 +16,15 @@ from tiny_models import make_head, make_model
 import oreqa.fitting.reading
 from oreqa import Answerer, Document, Index, Reader, Settings, index_documents
 from oreqa.errors import InputError, ModelError
+from oreqa.evaluation.metrics import Difference
 from oreqa.fitting import FitReport, fit_index
-from oreqa.fitting.reading import Asked, Pipeline
+from oreqa.fitting.calibrating import JudgedAnswers
+from oreqa.fitting.reading import SENTENCE_FEATURES, Asked, Pipeline
 from oreqa.fitting.rows import reading_rows
-from oreqa.index.fitted import read_index_fitted
+from oreqa.index.change_encoder import publish_fitted
+from oreqa.index.fitted import FittedPipeline, IndexFitted, read_index_fitted
 from oreqa.index.generations import require_generation
+from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import FITTED
 
 ANIMALS = ("fox", "dog", "cow", "hen", "pig")
@@ -266,6 +271,7 @@ def test_generated_questions_are_kept_and_used_again(kb: Path, monkeypatch: pyte
         pairs(out)
 
     monkeypatch.setattr("oreqa.fitting.fit.generate_questions", generate)
+    monkeypatch.setattr("oreqa.fitting.fit.GENERATED_ANSWERS", 3)  # of 40 passages
     report = fit_index(kb, reader=None, questions=100)
     assert (report.data, report.questions, report.left_out) == ("generated questions", 100, True)
     assert len(list((kb / "fitting").glob("questions-*.jsonl"))) == 1
@@ -289,14 +295,17 @@ def test_questions_of_other_documents_are_not_used(kb: Path, tmp_path: Path) -> 
 def test_too_few_questions_are_refused_in_one_line(kb: Path, data: Path, tmp_path: Path) -> None:
     few = write_list(tmp_path / "few.jsonl", [row for number in range(10) for row in questions_about(number)])
     with pytest.raises(
-        InputError, match=r"few\.jsonl: 30 questions have an answer that the index holds; at least 90 are needed"
+        InputError,
+        match=r"few\.jsonl: too few questions have an answer in the index \(30\); at least 90 are needed: write more about",
     ):
-        fit_index(kb, data=few, reader=None)
-    with pytest.raises(InputError, match="50 questions have an answer"):
-        fit_index(kb, data=data, reader=None, questions=50)
+        fit_index(kb, data=few, reader="there is none")
+    with few.open("a") as stream:
+        stream.writelines(json.dumps({"question": f"{n}", "answers": []}) + "\n" for n in range(90))
+    with pytest.raises(InputError, match=r"needed: set questions \(--questions\) higher"):
+        fit_index(kb, data=few, reader="there is none", questions=100)
     same = [{"question": "eats", "answers": ["eats"], "id": str(n), "document": f"d{n % 40}"} for n in range(120)]
     with pytest.raises(
-        InputError, match=r"answers to fit on are right; at least 10 right and as many wrong ones are needed"
+        InputError, match=r"of \d+ answers to fit on \d+ are right; at least 10 right and 10 wrong ones are needed"
     ):
         fit_index(
             kb, data=write_list(tmp_path / "wrong.jsonl", [{**row, "answers": ["house"]} for row in same]), reader=None
@@ -308,8 +317,66 @@ def test_too_few_questions_are_refused_in_one_line(kb: Path, data: Path, tmp_pat
 def test_a_wrong_model_is_refused_before_any_work(kb: Path, data: Path, tiny: Path) -> None:
     with pytest.raises(ModelError, match="not a reader"):
         fit_index(kb, data=data, reader=tiny)
+    assert not (kb / "fitting").exists()
     with pytest.raises(InputError, match="questions is 0"):
         fit_index(kb, data=data, questions=0)
+
+
+def test_nothing_is_generated_for_a_fit_that_cannot_be(kb: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oreqa.fitting.fit.generate_questions", lambda *_, **__: pytest.fail("generated"))
+    with pytest.raises(InputError, match=r"kb: at most 80 questions can be generated from its passages, and 90 are needed"):
+        fit_index(kb, reader=None)
+    monkeypatch.setattr("oreqa.fitting.fit.GENERATED_ANSWERS", 3)
+    with pytest.raises(InputError, match="questions is 89; at least 90 are needed"):
+        fit_index(kb, questions=89)
+    with pytest.raises(ModelError, match="not a reader"):
+        fit_index(kb, reader=tiny, questions=100)
+
+
+@pytest.mark.parametrize("aside", [-0.001, 0.001])
+def test_a_calibration_that_is_no_better_than_a_constant_is_not_stored(
+    kb: Path, data: Path, aside: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A constant near the share that is right in the fit, on whose one side the share of the held-out answers is."""
+    with data.open("a") as stream:  # some documents have wrong answers
+        stream.writelines(json.dumps(questions_about(n)[1] | {"question": "it", "id": str(n)}) + "\n" for n in range(15))
+
+    def constant(names: Sequence[str], sets: Sequence[JudgedAnswers]) -> Calibration:
+        share = float(sets[0].right.mean()) + aside
+        return Calibration(dict.fromkeys(names, 0.0), math.log(share / (1 - share)), 0.1)
+
+    monkeypatch.setattr("oreqa.fitting.fit.fit_calibration", constant)
+    report = fit_index(kb, data=data, reader=None)
+    assert report.after.brier is not None
+    assert report.after.brier >= report.after.constant_brier
+    assert "calibration" not in report.fitted
+    with Index.open(kb) as index:
+        assert Answerer(index).calibration is None
+
+
+def test_a_calibration_takes_the_place_of_another_only_by_a_certain_gain(
+    kb: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the search has got better weights, which are taken: they need no certain gain over plain ones."""
+    with Index.open(kb) as index:
+        stored, encoder = Calibration(dict.fromkeys(SENTENCE_FEATURES, 0.0), -0.2, 0.5), index.fingerprint
+    pipeline = FittedPipeline("", "", Fitted(calibration=stored))
+    publish_fitted(kb, lambda _: IndexFitted(encoder, {}, (pipeline,)))
+    monkeypatch.setattr("oreqa.fitting.fit.paired_difference", lambda *_: Difference(0.1, -0.1, 0.3, 0.2))
+    assert fit_index(kb, data=data, reader=None).fitted == ("search",)
+    with Index.open(kb) as index:
+        assert Answerer(index).calibration == stored
+    monkeypatch.setattr("oreqa.fitting.fit.paired_difference", lambda *_: Difference(0.1, 0.05, 0.3, 0.01))
+    assert fit_index(kb, data=data, reader=None).fitted == ("calibration",)
+    with Index.open(kb) as index:
+        assert Answerer(index).calibration != stored
+
+
+def test_the_report_says_what_was_held_out(kb: Path, tmp_path: Path) -> None:
+    rows = [row for number in range(40) for row in questions_about(number)]
+    assert fit_index(kb, data=write_list(tmp_path / "a.jsonl", rows), reader=None).held_out == "documents"
+    rows = [{"question": row["question"], "answers": row["answers"]} for row in rows]
+    assert fit_index(kb, data=write_list(tmp_path / "b.jsonl", rows), reader=None).held_out == "passages"
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ def test_measures() -> None:
     assert (measures.decided, measures.answered, measures.refused) == (50.0, 66.67, 100.0)
     assert [row.share for row in measures.bins] == [0.5, 0.5]
     plain = measure_answers(answers, [1.0, 0.5, 0.0], None)
+    assert plain.constant_brier == measures.constant_brier == 18.75  # a quarter is right
     assert (plain.right, plain.brier, plain.bins) == (33.33, None, ())
 
 
@@ -35,8 +36,10 @@ def test_measures_of_one_kind_alone(right: bool) -> None:
 
 def test_errors_and_gains() -> None:
     answers = [answer(True, True, 50.0), answer(True, False, None)]
-    assert squared_errors(answers, CERTAINTY, 0.3) == pytest.approx([0, 0])
-    assert squared_errors(answers, None, 0.25) == pytest.approx([0.5625, 0.0625])
+    assert squared_errors(answers, CERTAINTY) == pytest.approx([0, 0])
+    assert squared_errors([*answers, *answers[1:] * 2], None) == pytest.approx(
+        [0.5625, 0.0625, 0.0625, 0.0625]
+    )  # 1 of 4 right
     likely, chance = Difference(0.1, 0, 0.2, 0.01), Difference(0.1, -0.1, 0.3, 0.4)
     assert [is_better(gain, before) for gain in (likely, chance) for before in (True, False)] == [True, True, False, True]
     assert not is_better(Difference(0.0, 0, 0, 1.0), False)

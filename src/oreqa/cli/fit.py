@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
 MEASURES = {
     "right": "right first answers, %",
-    "mrr": "MRR of what answers",
+    "mrr": "MRR of the {unit} that answers",
     "brier": "Brier score, 0 is best",
+    "constant_brier": "  of one probability for all answers",
     "ece": "calibration error",
     "auc_right": "AUC, right over wrong",
     "auc_answerable": "AUC, answerable over not",
@@ -26,6 +28,8 @@ MEASURES = {
     "answered": "  answerable questions answered, %",
     "refused": "  unanswerable questions refused, %",
 }
+
+PARTS = {"search": "search weights", "combination": "answer weights", "calibration": "calibration"}
 
 
 @runs(
@@ -36,49 +40,63 @@ MEASURES = {
         Path | None,
         data_option(
             metavar="FILE",
-            help="Questions with answers about the documents: SQuAD (.json), MRQA, pairs or a list (.jsonl).",
-            show_default="generated ones",
+            help="Questions about the documents, with answers: SQuAD (.json), MRQA, pairs or a list (.jsonl).",
+            show_default="generated from the index",
         ),
     ],
     reader=Annotated[
         str | None,
-        model_option(callback=model_or_none, help="Reader: a name, a folder, or none to fit answers that are sentences."),
+        model_option(callback=model_or_none, help="Reader: a name or a folder; none fits answers that are sentences."),
     ],
-    questions=Annotated[int, data_option(metavar="N", min=1, help="How many questions to draw, or to generate, at most.")],
+    questions=Annotated[
+        int, data_option(metavar="N", min=1, help="Draw at most N questions, or generate them from N passages; at least 90.")
+    ],
 )
 def fit(report: FitReport, index: Path, as_json: bool) -> None:
-    """Fit the weights of the scores and the calibration of answers for an index, its encoder and any reader.
+    """Fit search weights, answer weights and confidence for an index and the models that answer from it.
 
-    Models that come without them give no probability: their answers are "not calibrated". What is fitted lies in the
-    index, for exactly these models, if it is better than what is there on questions that were held out. An interrupted run
-    resumes when it is started again.
+    Answers of models that were not fitted together have no probability: they are "not calibrated". This command fits it on
+    questions about your documents, and measures it on others that were held out. What is better than before is stored in
+    the index, and counts for exactly these models. An interrupted run resumes when it is started again.
 
     [bold]oreqa fit --index kb --data questions.jsonl --reader my-reader[/bold]
     """
     if as_json:
         print_json({**asdict(report), "index": str(index)})
         return
-    apart = ", each also asked without the documents that answer it" if report.left_out else ""
-    say(f"{report.questions:,} questions of {report.data}, {report.unanswerable:,} without an answer{apart}")
+    say(f"{report.data}: {report.questions:,} with an answer in the index, {report.unanswerable:,} without an answer")
     if report.missing:
-        say(f"  {report.missing:,} others have an answer or a paragraph that the index does not hold")
-    say(f"fitted on {report.fit_on:,}, measured on {report.measured_on:,} about other documents or passages:")
+        say(f"  not used: {report.missing:,}, since the index does not hold their answer or paragraph")
+    if report.left_out:
+        say(f"  each question with an answer was also asked without the {report.held_out} that answer it")
+    say(f"fitted on {report.fit_on:,}, measured on {report.measured_on:,} about other {report.held_out}:")
+    unit = "sentence" if report.reader is None else "passage"
     say(f"  {'':36}{'before':>8}{'after':>8}")
     for name, meaning in MEASURES.items():
         before, after = (getattr(measures, name) for measures in (report.before, report.after))
-        say(f"  {meaning:36}{_number(before):>8}{_number(after):>8}")
-    say("  confidence    answers    right")
-    for row in report.after.bins:
-        say(f"  {100 * row.confidence:9.0f}% {100 * row.share:9.0f}% {100 * row.accuracy:7.0f}%")
-    if report.fitted:
-        say(f"{index} uses the fitted {', '.join(report.fitted)} with {_models(report)} from now on")
+        say(f"  {meaning.format(unit=unit):36}{_number(before):>8}{_number(after):>8}")
+    if "calibration" in report.fitted:
+        say("  confidence    answers    right")
+        for row in report.after.bins:
+            say(f"  {100 * row.confidence:9.0f}% {100 * row.share:9.0f}% {100 * row.accuracy:7.0f}%")
+    elif report.before.brier is None:
+        say('answers stay "not calibrated": the fitted confidence is no better than one probability for all answers')
     else:
-        say(f"{index} keeps what it has: the fitted calibration is not better")
+        say("the calibration stays: the fitted one is not better by more than chance would explain (p < 0.05)")
+    if report.fitted:
+        say(f"{index} now uses the fitted {_listed([PARTS[name] for name in report.fitted])} with {_models(report)}")
+    else:
+        say(f"{index} is unchanged")
 
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
 
 
+def _listed(words: Sequence[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def _models(report: FitReport) -> str:
-    return " and ".join(name for name in (report.encoder, report.reader, report.reranker) if name is not None)
+    return _listed([name for name in (report.encoder, report.reader, report.reranker) if name is not None])

@@ -17,12 +17,19 @@ from oreqa.datasets.questions import OpenQuestion, answer_ranges, load_question_
 from oreqa.errors import InputError
 from oreqa.evaluation.open_scores import is_document
 from oreqa.files import optional, read_jsonl
+from oreqa.index.search import Index
 
 HELD_OUT = 3
 """One document in so many is held out, to measure what was fitted on the others."""
 
 FEW_DOCUMENTS_ASKED = 20
 """Where questions are about fewer documents, passages are held out instead."""
+
+FEWEST_ANSWERABLE = 90
+"""Questions with an answer in the index that are needed: 60 to fit on, and 30 to measure by."""
+
+GENERATED = "generated questions"
+"""The source of questions that were generated from the index."""
 
 PassageName = tuple[str, int]
 """A passage's document and its first character there."""
@@ -186,6 +193,25 @@ def _group(example: PlacedExample, whole_documents: bool) -> object:
     if whole_documents and example.documents:
         return min(example.documents)
     return min(example.passages, default=example.question.text)
+
+
+def draw_examples(index: Index, path: Path, source: str, questions: int, seed: int) -> tuple[Split, int]:
+    """Questions of a file, drawn and split, and how many of them the index does not hold. Raises InputError for too few
+    to fit on, or to measure by."""
+    examples = load_examples(path, index.settings.language)
+    placed = place_examples(examples, list(index.passages()))
+    split, missing = split_examples(placed, questions, seed), len(examples) - len(placed)
+    answerable = sum(bool(example.golds) for example in (*split.fit, *split.measured))
+    if answerable < FEWEST_ANSWERABLE:
+        advice = "set questions (--questions) higher"
+        if source != GENERATED and len(placed) <= questions:
+            advice = "write more about its documents"
+        elsewhere = f"; not in the index: {missing}" if missing else ""
+        raise InputError(
+            f"{source}: too few questions have an answer in the index ({answerable}{elsewhere}); "
+            f"at least {FEWEST_ANSWERABLE} are needed: {advice}"
+        )
+    return split, missing
 
 
 def asked_apart(examples: Iterable[PlacedExample]) -> list[OpenQuestion]:

@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from oreqa.answering.combining import Combination
 from oreqa.arguments import as_path, count
 from oreqa.defaults import DEFAULT_READER
-from oreqa.errors import InputError
+from oreqa.errors import InputError, ModelError
 from oreqa.evaluation.metrics import paired_difference
 from oreqa.fitting.calibrating import JudgedAnswers, fit_calibration
-from oreqa.fitting.examples import Split, load_examples, place_examples, split_examples
+from oreqa.fitting.examples import FEWEST_ANSWERABLE, GENERATED, Split, draw_examples
 from oreqa.fitting.measuring import FirstAnswer, Measures, is_better, measure_answers, squared_errors
 from oreqa.fitting.reading import Pipeline, asked_questions
 from oreqa.fitting.rows import Row, best_combination
@@ -36,8 +37,8 @@ from oreqa.provenance import fingerprint
 FITTING = "fitting"
 """Where an index keeps what an unfinished fit has read, and the questions that were generated for it."""
 
-FEWEST_ANSWERABLE = 90
-"""Questions with an answer in the index that are needed: 60 to fit on, and 30 to measure by."""
+GENERATED_ANSWERS = 2
+"""Answers in a passage that questions are generated for, at most."""
 
 FEWEST_UNANSWERABLE = 30
 """With fewer unanswerable questions than this, the others are asked once more without the documents that answer them."""
@@ -51,9 +52,10 @@ class FitReport:
     """A fit for the ``encoder`` of an index, a ``reader`` and a ``reranker``, measured ``before`` and ``after``.
 
     ``questions`` of the ``data`` have an answer in the index and ``unanswerable`` ones have none; ``missing`` ones were not
-    used, since the index does not hold their answer. ``left_out`` says whether the first were also asked without the
-    documents that answer them. ``fit_on`` and ``measured_on`` count questions as often as they were asked. ``fitted`` names
-    what is better than before, and took its place: search, combination, calibration; without a better calibration, nothing.
+    used, since the index does not hold their answer. ``held_out`` says what was held out to measure by, and ``left_out``
+    whether the first were also asked without the documents, or passages, that answer them. ``fit_on`` and ``measured_on``
+    count questions as often as they were asked. ``fitted`` names what is better than before, and took its place: search,
+    combination, calibration. ``after`` is by the fitted calibration even if it did not.
     """
 
     encoder: str
@@ -63,6 +65,7 @@ class FitReport:
     questions: int
     unanswerable: int
     missing: int
+    held_out: Literal["documents", "passages"]
     left_out: bool
     fit_on: int
     measured_on: int
@@ -86,9 +89,10 @@ def fit_index(
 
     They are fitted for the index's encoder and exactly this ``reader`` and ``span_reranker``. Weights are taken if they give
     more, on questions about documents that were not used for it, than those before: any gain counts over plain ones, and a
-    certain one (p < 0.05) over fitted ones. All is published with the index if the calibration's Brier score is better in
-    the same sense than that of the calibration before, or of one probability for all answers. The held-out questions thus
-    choose as well as measure, which makes the report a little too good. A reader of None answers with sentences.
+    certain one (p < 0.05) over fitted ones. The calibration is taken if its Brier score for the answers by these weights is
+    better than that of the one before, by a certain difference, or, where there was none, than that of one probability for
+    all answers. The held-out questions thus choose as well as measure, which makes the report a little too good. A reader of
+    None answers with sentences.
 
     The ``data`` are questions with answers that the index's documents hold, and questions without an answer, if there are
     any: a SQuAD or MRQA file, pairs, or a list of questions. Up to ``questions`` of them are drawn by ``seed``, and those
@@ -102,34 +106,39 @@ def fit_index(
     the index or fitting for it.
     """
     folder, questions, seed = as_path(index, "an index's folder"), count(questions, "questions"), count(seed, "seed", 0)
+    if questions < FEWEST_ANSWERABLE:
+        raise InputError(f"questions is {questions}; at least {FEWEST_ANSWERABLE} are needed, and a few hundred are better")
     if span_reranker is not None and reader is None:
         raise InputError("a re-ranker needs a reader whose spans it reconsiders")
     require_generation(folder)
     with write_lock(folder / FITTING, "fitting for this index"), _kept_if_killed(folder / FITTING) as work:
-        path = _generated(folder, work, questions, seed, device, progress) if data is None else as_path(data, "data")
-        models = (
-            None if reader is None else Reader(reader, device=device),
-            None if span_reranker is None else CrossEncoder(span_reranker, device=device),
-        )
         with Index.open(folder, device) as opened:
-            examples = load_examples(path, opened.settings.language)
-            placed = place_examples(examples, list(opened.passages()))
-            split = split_examples(placed, questions, seed)
-            _need_questions(split, path, len(examples) - len(placed))
+            drawn = None if data is None else draw_examples(opened, as_path(data, "data"), str(data), questions, seed)
+            if drawn is None:
+                _need_passages(opened)
+            models = (
+                None if reader is None else Reader(reader, device=device),
+                None if span_reranker is None else CrossEncoder(span_reranker, device=device),
+            )
+            if drawn is None:
+                path = _generated(opened, work, questions, seed, device, progress)
+                drawn = draw_examples(opened, path, GENERATED, questions, seed)
+            split, missing = drawn
             fit = _Fit(opened, Pipeline(*models, device), split, work, seed, progress)
             outcome = fit.run()
             encoder, model = opened.fingerprint, opened.settings.model
         if outcome.fitted:
             publish_fitted(folder, lambda before: outcome.replacing(before, encoder))
-    drawn = (*split.fit, *split.measured)
+    examples = (*split.fit, *split.measured)
     return FitReport(
         model,
         None if reader is None else str(reader),
         None if span_reranker is None else str(span_reranker),
-        "generated questions" if data is None else str(path),
-        sum(bool(example.golds) for example in drawn),
-        sum(not example.golds for example in drawn),
-        len(examples) - len(placed),
+        GENERATED if data is None else str(data),
+        sum(bool(example.golds) for example in examples),
+        sum(not example.golds for example in examples),
+        missing,
+        "documents" if split.whole_documents else "passages",
         fit.apart,
         *fit.sizes,
         outcome.before,
@@ -138,21 +147,29 @@ def fit_index(
     )
 
 
-def _generated(folder: Path, work: Path, questions: int, seed: int, device: str, progress: Progress) -> Path:
+def _need_passages(index: Index) -> None:
+    """Raise InputError if the passages are too few to generate questions from."""
+    most = GENERATED_ANSWERS * index.counts()["passages"]
+    if most < FEWEST_ANSWERABLE:
+        raise InputError(
+            f"{index.folder}: at most {most} questions can be generated from its passages, and {FEWEST_ANSWERABLE} are "
+            "needed: give a file with questions (--data), or index more documents"
+        )
+
+
+def _generated(index: Index, work: Path, questions: int, seed: int, device: str, progress: Progress) -> Path:
     """The file with questions about an index's passages, generated unless an earlier call kept it.
 
     A classifier judges the questions: those that a reader answers again would say nothing about where it fails.
     """
-    with Index.open(folder, device) as opened:
-        decisive = [opened.content_fingerprint, questions, seed]
-    path = work / f"questions-{fingerprint(decisive)}.jsonl"
+    path = work / f"questions-{fingerprint([index.content_fingerprint, questions, seed])}.jsonl"
     if not path.is_file():
         generate_questions(
-            path, index=folder, draw=questions, answers=2, round_trip=0, min_probability=0.5, seed=seed, device=device,
-            progress=progress,
+            path, index=index.folder, draw=questions, answers=GENERATED_ANSWERS, round_trip=0, min_probability=0.5,
+            seed=seed, device=device, progress=progress,
         )  # fmt: skip
     if not path.is_file():
-        raise InputError(f"{folder}: no question about its passages could be generated; give data with questions")
+        raise InputError(f"{index.folder}: no question about its passages could be generated; give data with questions")
     return path
 
 
@@ -161,7 +178,7 @@ def _kept_if_killed(work: Path) -> Iterator[Path]:
     """What was read is removed when the fit has ended, or was refused."""
     try:
         yield work
-    except InputError:
+    except (InputError, ModelError):
         _clear(work)
         raise
     _clear(work)
@@ -174,25 +191,15 @@ def _clear(work: Path) -> None:
         shutil.rmtree(work)
 
 
-def _need_questions(split: Split, path: Path, missing: int) -> None:
-    """Raise InputError if there are too few questions to fit on, or to measure by."""
-    answerable = sum(bool(example.golds) for example in (*split.fit, *split.measured))
-    if answerable < FEWEST_ANSWERABLE:
-        others = f", and that of {missing} others stands nowhere in it" if missing else ""
-        raise InputError(
-            f"{path}: {answerable} questions have an answer that the index holds{others}; at least {FEWEST_ANSWERABLE} are "
-            "needed: ask more about its documents, or set questions (--questions) higher"
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What was fitted, and measured ``before`` and ``after``; ``fusion`` is None where the search keeps its weights."""
+    """What counts from now on, and measures ``before`` and ``after``; ``fusion`` is None where the search keeps its weights,
+    and ``calibration`` where none is better than one probability for all answers."""
 
     models: tuple[str, str]
     fusion: Fusion | None
     combination: Combination
-    calibration: Calibration
+    calibration: Calibration | None
     before: Measures
     after: Measures
     fitted: tuple[str, ...]
@@ -234,18 +241,21 @@ class _Fit:
         fitted = fit_calibration(self.pipeline.features, [self._judged(answers)])
         before = self.pipeline.first_answers(held_out, start)
         after = self.pipeline.first_answers(held_out_after, combination)
-        share = float(np.mean([answer.right for answer in answers]))
-        errors = squared_errors(after, fitted, share), squared_errors(after, calibration, share)
-        names = ("search",) * search.is_better + ("combination",) * (combination != start) + ("calibration",)
+        errors = squared_errors(after, fitted), squared_errors(after, calibration)
+        better = {
+            "search": search.is_better,
+            "combination": combination != start,
+            "calibration": is_better(paired_difference(*errors, self.seed), calibration is not None),
+        }
         unit = self.pipeline.unit
         return _Outcome(
             self.pipeline.fingerprints,
             search.fusion if search.is_better else None,
             combination,
-            fitted,
+            fitted if better["calibration"] else calibration,
             measure_answers(before, search.before[unit], calibration),
             measure_answers(after, (search.after if search.is_better else search.before)[unit], fitted),
-            names if is_better(paired_difference(*errors, self.seed), calibration is not None and len(names) == 1) else (),
+            tuple(name for name, is_taken in better.items() if is_taken),
         )
 
     def _read(self, index: Index, part: int, when: str) -> list[Row]:
@@ -262,7 +272,8 @@ class _Fit:
             [float(a.right) for a in self.pipeline.first_answers(held_out, weights) if a.answerable]
             for weights in (start, best)
         )
-        fitted_before = self.pipeline.fitted(self.index)[1] is not None
+        of_index = self.pipeline.fingerprints in self.index.fitted.pipelines
+        fitted_before = of_index or self.pipeline.fitted(self.index)[1] is not None
         return best if is_better(paired_difference(before, after, self.seed), fitted_before) else start
 
     def _judged(self, answers: Sequence[FirstAnswer]) -> JudgedAnswers:
@@ -271,8 +282,8 @@ class _Fit:
         right = np.array([answer.right for answer in kept], bool)
         if min(right.sum(), (~right).sum()) < FEWEST_OF_A_KIND:
             raise InputError(
-                f"{right.sum()} of {len(kept)} answers to fit on are right; at least {FEWEST_OF_A_KIND} right and as many "
-                "wrong ones are needed: ask more about the documents, or other questions"
+                f"of {len(kept)} answers to fit on {right.sum()} are right; at least {FEWEST_OF_A_KIND} right and "
+                f"{FEWEST_OF_A_KIND} wrong ones are needed: ask more about the documents, or other questions"
             )
         x = [[answer.features[name] for name in self.pipeline.features] for answer in kept if answer.features]
         return JudgedAnswers(np.array(x), right, np.array([answer.answerable for answer in kept], bool))

@@ -30,8 +30,9 @@ class FirstAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """Measures of the held-out questions, in percent: ``right`` first answers to the answerable ones, and the ``mrr`` of the
-    passages, or without a reader the sentences, that answer them.
+    """Measures of the held-out questions, in percent: ``right`` first answers to the answerable ones, the ``mrr`` of the
+    passages, or without a reader the sentences, that answer them, and ``constant_brier``, the Brier score of one probability
+    for all answers, the share of them that is right: no other constant has a better one.
 
     The others need a calibration: ``brier``, the mean squared distance of the probability from 0 or 1; ``ece``;
     ``auc_right`` and ``auc_answerable``, None where there is no choice; and what the threshold does: ``decided``, right
@@ -40,6 +41,7 @@ class Measures:
 
     right: float
     mrr: float
+    constant_brier: float
     brier: float | None = None
     ece: float | None = None
     auc_right: float | None = None
@@ -54,13 +56,15 @@ def measure_answers(answers: Sequence[FirstAnswer], ranks: Sequence[float], fitt
     """Measure first answers; ``ranks`` are the reciprocal ranks of what answers the answerable questions."""
     right, answerable = (np.array([getattr(answer, name) for answer in answers], bool) for name in ("right", "answerable"))
     of_answers, of_search = _percent(right[answerable]), 100 * float(np.mean(ranks)) if len(ranks) else 0.0
+    constant = 100 * float(np.mean(squared_errors(answers, None)))
     if fitted is None:
-        return Measures(round(of_answers, 2), round(of_search, 2))
+        return Measures(round(of_answers, 2), round(of_search, 2), round(constant, 2))
     p = np.array([answer.probability(fitted) for answer in answers])
     shown = (p >= fitted.threshold) & np.array([answer.features is not None for answer in answers])
     values = {
         "right": of_answers,
         "mrr": of_search,
+        "constant_brier": constant,
         "brier": 100 * float(np.mean((p - right) ** 2)),
         "ece": 100 * calibration_error(p, right),
         "auc_right": _area(p, right),
@@ -81,9 +85,10 @@ def _area(p: Doubles, labels: Flags) -> float | None:
     return 100 * roc_area(p, labels) if 0 < labels.sum() < len(labels) else None
 
 
-def squared_errors(answers: Sequence[FirstAnswer], fitted: Calibration | None, share: float) -> list[float]:
-    """The squared distance of each answer's probability from 0 or 1; without a calibration every answer has the ``share``
-    that is right elsewhere."""
+def squared_errors(answers: Sequence[FirstAnswer], fitted: Calibration | None) -> list[float]:
+    """The squared distance of each answer's probability from 0 or 1; without a calibration every answer has the same one,
+    the share of these answers that is right."""
+    share = float(np.mean([answer.right for answer in answers]))
     p = [share if fitted is None else answer.probability(fitted) for answer in answers]
     return [(value - answer.right) ** 2 for value, answer in zip(p, answers, strict=True)]
 
