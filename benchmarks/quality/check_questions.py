@@ -1,6 +1,6 @@
 """Check our questions about people's own documents against their documents, as extractors that oreqa does not use read them.
 
-Run:  python benchmarks/quality/check_questions.py --work runs/own [--deal]
+Run:  python benchmarks/quality/check_questions.py --work runs/own [--lists] [--deal]
 
 The evidence of a question must stand in one of its documents word for word, with blanks and quotation marks made alike,
 and one of its answers must stand near it. Of an unanswerable question the words in `absent` must not occur in the
@@ -24,7 +24,7 @@ from typing import Any
 from oreqa.files import read_jsonl, write_jsonl
 
 sys.path.append(str(Path(__file__).parents[1]))
-from support.own_collections import COLLECTIONS, lay_out
+from support.own_collections import COLLECTIONS, LISTS, lay_out
 
 QUESTIONS = Path(__file__).parent / "questions"
 HALVES = ("tuning", "reporting")
@@ -101,16 +101,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--deal", action="store_true", help="deal the questions of both files to two halves again")
+    parser.add_argument("--lists", action="store_true", help="check the questions about lists")
     options = parser.parse_args()
-    halves = {half: [dict(row) for _, row in read_jsonl(QUESTIONS / f"{half}.jsonl")] for half in HALVES}
+    files = {half: QUESTIONS / f"{'lists-' if options.lists else ''}{half}.jsonl" for half in HALVES}
+    halves = {half: [dict(row) for _, row in read_jsonl(file)] for half, file in files.items()}
     rows = [row for half in halves.values() for row in half]
     dealt = deal(rows)
     if options.deal:
         for half, part in dealt.items():
-            write_jsonl(QUESTIONS / f"{half}.jsonl", part)
+            write_jsonl(files[half], part)
     elif dealt != halves:
         sys.exit("the halves are not those that the seed deals")
-    folders = {name: lay_out(name, options.work) for name in COLLECTIONS}
+    folders = {name: lay_out(name, options.work) for name in (LISTS if options.lists else COLLECTIONS)}
     wrong = [(row["id"], problem) for row in rows for problem in problems(row, folders[row["collection"]])]
     repeated = [name for name, count in Counter(str(row["question"]) for row in rows).items() if count > 1]
     for name, problem in wrong + [(question, "it is asked twice") for question in repeated]:

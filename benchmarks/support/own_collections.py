@@ -1,7 +1,7 @@
 """The collections of quality/questions: documents of Debian packages, fetched and laid out in folders.
 
 Each collection becomes the folder `WORK/collections/NAME`. Its files are copied as their authors wrote them; those that the
-package keeps gzipped are unpacked.
+package keeps gzipped are unpacked, and those without an extension become .txt.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import gzip
 import shutil
 from pathlib import Path
 
+from oreqa.corpus.readers import is_supported
 from support.debian import fetch
 
 _GIT = (
@@ -46,6 +47,27 @@ COLLECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Collection -> package -> the files of it that are taken, as patterns."""
 
+_MISC = ("airport", "birthtoken", "countries", "currency", "inter.phone", "languages", "na.postalcodes")
+_DAYS = ("birthday", "computer", "discordian", "lotr", "newzealand", "southafrica", "usholiday")
+_CHARTS = ("grib2_center", "gt_ellips", "s57agencies", "s57attributes", "s57objectclasses", "stateplane")
+_SERVER = "usr/share/doc/lighttpd"
+
+LISTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "ports": {"netbase": tuple(f"etc/{name}" for name in ("ethertypes", "protocols", "rpc", "services"))},
+    "codes": {"miscfiles": tuple(f"usr/share/misc/{name}.gz" for name in _MISC)},
+    "days": {"calendar": tuple(f"usr/share/calendar/calendar.{name}" for name in _DAYS)},
+    "charts": {"gdal-data": tuple(f"usr/share/gdal/{name}.csv" for name in _CHARTS)},
+    "editors": {
+        "nano": ("usr/share/doc/nano/nano.html",),
+        "vim-runtime": tuple(f"usr/share/vim/vim90/doc/{name}.txt" for name in ("index", "options")),
+    },
+    "mailer": {
+        "lighttpd-doc": (f"{_SERVER}/*.txt", f"{_SERVER}/*.txt.gz"),
+        "mutt": ("usr/share/doc/mutt/html/reference.html",),
+    },
+}
+"""The same for the questions about lists of similar lines, lists-tuning.jsonl and lists-reporting.jsonl."""
+
 
 def lay_out(name: str, work: Path) -> Path:
     """The folder of a collection, fetched if it is not there yet."""
@@ -55,7 +77,7 @@ def lay_out(name: str, work: Path) -> Path:
     draft = folder.with_name(f"{name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
-    for package, patterns in COLLECTIONS[name].items():
+    for package, patterns in (COLLECTIONS | LISTS)[name].items():
         unpacked = fetch(package, work)
         for pattern in patterns:
             files = sorted(unpacked.glob(pattern))
@@ -68,8 +90,11 @@ def lay_out(name: str, work: Path) -> Path:
 
 
 def _copy(file: Path, folder: Path) -> None:
-    if file.suffix != ".gz":
-        shutil.copyfile(file, folder / file.name)
+    packed = file.suffix == ".gz"
+    name = file.stem if packed else file.name
+    copy = folder / (name if is_supported(Path(name)) else f"{name}.txt")
+    if not packed:
+        shutil.copyfile(file, copy)
         return
-    with gzip.open(file, "rb") as packed:
-        (folder / file.stem).write_bytes(packed.read())
+    with gzip.open(file, "rb") as content:
+        copy.write_bytes(content.read())
