@@ -83,7 +83,7 @@ def test_a_heading_without_text_is_text() -> None:
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("Use `git log -p` **now**, *please* ~~never~~.", "Use git log -p now, please never."),
+        ("Use `git log -p` **now**, *please* ~~never~~.", "Use git log -p now, please ."),
         ('See [the docs](http://a.b/c "Title") and <http://auto.link>.', "See the docs and http://auto.link."),
         ("![a *pink* cat](cat.png) sleeps", "a pink cat sleeps"),
         ("See [one][ref] here.\n\n[ref]: http://a.b", "See one here."),
@@ -114,7 +114,7 @@ def test_lists_and_code_stay_with_the_sentence_before_them() -> None:
 
 def test_a_line_of_dashes_is_no_front_matter() -> None:
     assert body("---\n\nIntro that matters.\n\n---\n\nRest.") == "Intro that matters.\n\nRest."
-    assert body("---\nIntro: yes\n---\n\nRest.") == "Rest."
+    assert body("---\nIntro: yes\n---\n\nRest.") == "Intro: yes\n\nRest."
     assert body("---\n# a comment\ntitle: T\n---\n\nRest.") == "Rest."
     assert parts(read("---\nJust text\n---\n\nRest.")) == [("Just text", "Rest.")]
 
@@ -184,3 +184,30 @@ def test_marks_around_a_heading_do_not_belong_to_it(line: str, heading: str) -> 
 )
 def test_odd_files(text: str) -> None:
     read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "read_as"),
+    [
+        ("Take the [[Tools/shears|long shears]] or [[mower]].", "Take the long shears or mower."),
+        ("If [[ -f x ]] or [[1]](a.md) or [[a] b].", "If [[ -f x ]] or [1] or [[a] b]."),
+        ("It has 250[^1] seats[^note].\n\n[^1]: At most.", "It has 250 seats.\n\n[^1]: At most."),
+        ("It costs <s>59</s> 39 and ~~not~~ more.", "It costs  39 and  more."),
+        ("One</s> two.", "One two."),
+    ],
+)
+def test_links_of_wikis_marks_of_footnotes_and_struck_out_text(text: str, read_as: str) -> None:
+    document = read(text)
+    assert document.text == read_as
+    (page,) = document.pages
+    assert page.source == page.read + sum(page.left_out.values())
+
+
+def test_front_matter_is_fields_and_a_row_of_the_text() -> None:
+    document = read(
+        "---\ntitle: 'A guide'\nauthor: Ines Vidal\ndate: 2026-02-01\ntags: [moss, garden]\nplaces:\n- Ulm\nx: {y: 1}\n---\nText.\n"
+    )
+    assert document.title == "A guide"
+    assert document.fields == {"author": "Ines Vidal", "date": "2026-02-01", "tags": "moss, garden", "places": "Ulm"}
+    assert document.text == "author: Ines Vidal; date: 2026-02-01; tags: moss, garden; places: Ulm\n\nText."
+    assert [(place.line, place.start) for place in document.places if place.line in (3, 10)] == [(3, 0), (10, 71)]

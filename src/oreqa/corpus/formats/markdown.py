@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -13,28 +13,25 @@ from typing import TYPE_CHECKING
 from oreqa.core import Document, Place
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.front_matter import front_fields, front_matter
+from oreqa.corpus.formats.markdown_tokens import LEFT_OUT, flat_tokens, markdown_tokens, shown_text
 from oreqa.corpus.formats.table_rows import are_names
 from oreqa.text.rows import record_text
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-# Linear time, because white space is stripped afterwards. Unless a YAML key or comment follows, the first line is a rule.
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w#\"'][^\n:]*:|#)(?:.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 _TAG = re.compile(r"<!--.*?(?:-->|\Z)|<[^<>]*>", re.DOTALL)
 _INLINE = re.compile(r"</?(?:a|abbr|b|code|em|i|kbd|mark|s|small|span|strong|sub|sup|u)\b", re.IGNORECASE)
 _NEAR = 4000
 """Most characters of markup, such as a link's target, between two pieces of text."""
 
-_MAX_DEPTH = 100
-"""Depth of nested lists and quotes below which the parser leaves text out."""
-
 
 def read_markdown(data: bytes, path: Path) -> Document:
-    """Read a Markdown file without its front matter, link targets and markup.
+    """Read a Markdown file without link targets, markup and text that is struck out.
 
-    Its title is the one in the front matter, else its first level 1 heading.
+    The fields of its front matter are the document's, and a row of its text. Its title is the one in the front matter, else
+    its first level 1 heading.
     """
     return _MarkdownReader(decode(data), path).document()
 
@@ -47,6 +44,7 @@ class _MarkdownReader:
         self.builder = TextBuilder(path)
         self.builder.start_page("", count_words(text))
         self.title = ""
+        self.fields: dict[str, str] = {}
         # Not splitlines, which also breaks lines at form feeds and the like.
         self.lines = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
         self.cursor = 0  # offset in the file up to which it is read
@@ -60,21 +58,28 @@ class _MarkdownReader:
 
     def document(self) -> Document:
         body = self._front_matter()
-        tokens = _tokens(body)
+        tokens = markdown_tokens(body)
         for number, token in enumerate(tokens):
             self._read(token, tokens, number)
-        return self.builder.document(self.title)
+        return replace(self.builder.document(self.title), fields=self.fields)
 
     def _front_matter(self) -> str:
         """Return the text with blank lines in place of its front matter, so that lines keep their numbers."""
-        match = _FRONT_MATTER.match(self.source)
-        if not match:
+        lines = front_matter(self.source)
+        if not lines:
             return self.source
-        title = _FRONT_TITLE.search(match.group())
-        self.title = title.group(1).strip(" \t").strip("\"'") if title else ""
-        self.builder.leave_out("front matter", match.group())
-        self.cursor = match.end()
-        return "\n" * match.group().count("\n") + self.source[match.end() :]
+        self.fields = front_fields(lines)
+        self.title = self.fields.pop("title", "")
+        run = _Run(self, 0, len(lines))
+        for name, value in self.fields.items():
+            run.text += "; " if run.text else ""
+            run.add(name)
+            run.text += ": "
+            run.add(value)
+        self.builder.leave_out("front matter", lines)
+        self.builder.add_block(run.text, run.places, words=0)
+        self.cursor = len(lines)
+        return "\n" * lines.count("\n") + self.source[len(lines) :]
 
     def _read(self, token: Token, tokens: Sequence[Token], number: int) -> None:
         kind = token.type
@@ -120,7 +125,7 @@ class _MarkdownReader:
         """Add a row of a table; one below the header gets the names of its columns, if they can be told apart."""
         end = next(i for i in range(number, len(tokens)) if tokens[i].type == "tr_close")
         cells = [cell for cell in tokens[number:end] if cell.type == "inline"]
-        values = ["".join(map(_shown, _flat(cell.children or ()))) for cell in cells]
+        values = ["".join(map(shown_text, flat_tokens(cell.children or ()))) for cell in cells]
         if tokens[number - 1].type == "thead_open":
             self.header = values if are_names(values) else []
             self.after_record = False
@@ -219,19 +224,21 @@ class _MarkdownReader:
                 continue
             run.text += between if number and run.text else ""
             run.text += f"{names[number]}: " if names else ""
-            for child in _flat(token.children or ()):
+            for child in flat_tokens(token.children or ()):
                 self._child(run, child)
         return run.text, run.places
 
     def _child(self, run: _Run, child: Token) -> None:
-        if child.type in ("text", "code_inline"):
+        if child.type == LEFT_OUT:
+            self.builder.leave_out(child.info, child.content)
+        elif child.type in ("text", "code_inline"):
             run.add(child.content)
         elif child.type == "text_special":
             run.add(child.content, child.markup)
         elif child.type in ("softbreak", "hardbreak"):
-            run.text = run.text.rstrip(" ") + _shown(child)
+            run.text = run.text.rstrip(" ") + shown_text(child)
         elif child.type == "html_inline":
-            run.text += _shown(child)
+            run.text += shown_text(child)
             self.builder.leave_out("markup", child.content)
         elif child.type in ("link_open", "image") and child.info != "auto":
             target = f"{child.attrs.get('href', '')} {child.attrs.get('src', '')} {child.attrs.get('title', '')}"
@@ -266,26 +273,3 @@ class _Run:
         if last is None or last.source is None or at - len(self.text) != last.source - last.start:
             self.places.append(Place(len(self.text), "", reader.line_of(at), at))
         self.text += content
-
-
-def _shown(child: Token) -> str:
-    """The text of a token within a paragraph or cell."""
-    if child.type in ("text", "code_inline", "text_special"):
-        return child.content
-    breaks = child.type in ("softbreak", "hardbreak") or child.content.lower().startswith("<br")
-    return "\n" if breaks else ""
-
-
-def _tokens(text: str) -> list[Token]:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_DEPTH}).enable(["table", "strikethrough"]).disable("text_join")
-    return parser.parse(text)
-
-
-def _flat(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield inline tokens, each image followed by the tokens of its description."""
-    for token in tokens:
-        yield token
-        if token.type == "image":
-            yield from _flat(token.children or ())

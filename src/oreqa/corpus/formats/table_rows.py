@@ -28,26 +28,41 @@ class TableRows:
         self._emit = emit
         self._separator = separator
         self._header: Sequence[str] = ()
-        self._pending: tuple[str, str] | None = None  # the header's text and place, until a row has its names
+        # The header's text, place and words, until a row has its names.
+        self._pending: tuple[str, str, int] | None = None
         self._is_first, self._after_record, self._has_spans = True, False, False
 
-    def add(self, cells: Sequence[str], place: str = "", *, is_header: bool = False) -> None:
-        """Add the next row, with its empty cells, so that the others stand under their columns' names."""
-        text = self._separator.join(cell for cell in cells if cell)
+    def add(
+        self,
+        cells: Sequence[str],
+        place: str = "",
+        *,
+        is_header: bool = False,
+        texts: Sequence[str] | None = None,
+        words: int | None = None,
+    ) -> None:
+        """Add the next row, with its empty cells, so that the others stand under their columns' names.
+
+        Where cells span columns, ``cells`` repeats them and ``texts`` does not; of those that reach into the row from above,
+        none of the words is among the ``words`` of the row.
+        """
+        filled = [cell for cell in (cells if texts is None else texts) if cell]
+        text = self._separator.join(filled)
         if not text:
             return
+        count = count_words(text) if words is None else words
         if is_header:
             self.end()
             self._header = cells if are_names(cells) and not self._has_spans else ()
         if is_header and self._header:
-            self._pending = text, place
-        elif record := record_text(self._header, cells):
-            words = count_words(text) + (count_words(self._pending[0]) if self._pending else 0)
+            self._pending = text, place, count
+        elif len(filled) > 1 and (record := record_text(self._header, cells)):
+            count += self._pending[2] if self._pending else 0
             self._pending = None
-            self._emit_row(record, place, words, is_record=True)
+            self._emit_row(record, place, count, is_record=True)
         else:
             self.end()
-            self._emit_row(text, place, count_words(text))
+            self._emit_row(text, place, count)
 
     def has_spans(self) -> None:
         """Say that a cell spans rows or columns, so that no cell is known to stand under a name."""
@@ -61,9 +76,9 @@ class TableRows:
     def end(self) -> None:
         """Emit what is left of the table."""
         if self._pending:
-            text, place = self._pending
+            text, place, count = self._pending
             self._pending = None
-            self._emit_row(text, place, count_words(text))
+            self._emit_row(text, place, count)
 
 
 def are_names(cells: Sequence[str]) -> bool:

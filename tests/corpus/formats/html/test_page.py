@@ -81,6 +81,8 @@ def test_titles(page: str, title: str, headings: list[str]) -> None:
         ("x<sup>2</sup> H<sub>2</sub>O", "x² H2O"),
         ("2<sup><small>64</small></sup> of 2<small><sup>-31</sup></small>-1, the 3<sup>rd</sup>", "2⁶⁴ of 2⁻³¹-1, the 3rd"),
         ('known<sup><a href="#f">4</a></sup>.', "known 4."),
+        ('250<sup><a href="#f">4</a></sup> seats', "250 seats"),
+        ("now <s>59</s> <del>49</del> <strike>5</strike> 39", "now 39"),
         ("10<sup>0.5</sup>, 2<sup>1/3</sup> and 5<sup>-1,5</sup>", "10^0.5, 2^(1/3) and 5^-1,5"),
         ("a <img alt='a cat' src=x>sleeps <img src=y>", "a a cat sleeps"),
         ("<q>so</q> he said", "“so” he said"),
@@ -116,7 +118,10 @@ def test_text(page: str, text: str) -> None:
         ("<p>Sizes:<table><caption>T</caption><tr><th>a<th>b<tr><td>1<td></table>", "Sizes:\nT\na | b\n1"),
         ("<p>Sizes:<table><tr><th>a<th>b<tr><td>1<td>2<tr><td>3<td>4</table>End", "Sizes:\n\na: 1; b: 2\n\na: 3; b: 4\n\nEnd"),
         ("<table><tr><th>a<th>b<tr><th>c<th>d<tr><td>1<td>2<tr><td>3</table>", "a | b\n\nc: 1; d: 2\n\n3"),
-        ("<table><tr><th>a<th colspan=2>b<tr><td rowspan=2>1<td>2<tr><td>3<td>4</table>", "a | b\n1 | 2\n3 | 4"),
+        ("<table><tr><th>a<th colspan=2>b<tr><td rowspan=2>1<td>2<tr><td>3<td>4</table>", "a | b\n1 | 2\n1 | 3 | 4"),
+        ("<table><tr><th>a<th>b<th>c<tr><td rowspan=2>1<td>2<td>3<tr><td colspan=2>4<tr><td colspan=3>5</table>",
+         "a: 1; b: 2; c: 3\n\na: 1; b: 4; c: 4\n\n5"),
+        ("<table><tr><td>1<td rowspan=0>2<tr><td>3<tr><td colspan=99999>4</table>", "1 | 2\n3 | 2\n4"),
         ("<table><tr><th>a<th>b<tr><th>c<th>c<tr><td>1<td>2</table>", "a | b\nc | c\n1 | 2"),
         ("<table><tr><th>a<th>b</table>", "a | b"),
         ("<table><tr><th>a<th>b<tr><td><p>one<p>two<td>x</table>", "a | b\none\n\ntwo\n\nx"),
@@ -352,3 +357,10 @@ def test_each_word_of_the_source_counts_as_read_once(page: str, text: str, words
     document = read(page)
     assert document.text == text
     assert [(page.source, page.read) for page in document.pages] == [(words, words)]
+
+
+def test_marks_of_footnotes_are_no_digits() -> None:
+    note = "<p><sup>2</sup> Without the balcony.</p>"
+    assert body(f"<p>It has 250<sup>2</sup> seats<sup>2</sup>.</p>{note}") == "It has 250 seats.\n\n² Without the balcony."
+    assert body(f"<p>25 m<sup>2</sup>, 10<sup>2</sup> and 7<sup>3</sup></p>{note}").startswith("25 m², 10² and 7³")
+    assert body("<p>250<sup>2</sup></p>") == "250²"

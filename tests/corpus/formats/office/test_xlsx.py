@@ -10,6 +10,7 @@ import pytest
 
 from oreqa.core import MISSING, Document, PageWords
 from oreqa.corpus import limits
+from oreqa.corpus.formats.office import xlsx
 from oreqa.corpus.formats.office.sheets import Sheet
 from oreqa.corpus.formats.office.xlsx import read_xlsx
 from oreqa.errors import DocumentError
@@ -72,7 +73,7 @@ def test_percentages_and_merged_cells() -> None:
     sheet.append(["#N/A", "=1+1", 0.1 + 0.2])
     sheet["C2"].number_format = "0.0%"
     sheet.merge_cells("A2:B2")
-    assert read_xlsx(saved(book), Path("a.xlsx")).text == "name: both; share: 25.5%\n\nshare: 0.3"
+    assert read_xlsx(saved(book), Path("a.xlsx")).text == "name: both; name too: both; share: 25.5%\n\nshare: 0.3"
 
 
 def test_hidden_sheets_are_left_out() -> None:
@@ -162,3 +163,42 @@ def test_text_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TEXT_CHARACTERS", 1000)
     with pytest.raises(DocumentError, match="its text is longer"):
         read([["text of a row", n] for n in range(100)])
+
+
+def test_merged_cells_fill_their_region() -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (
+        ["Shops"],
+        [],
+        ["region", "town", "Monday", "Tuesday"],
+        ["West", "Bergen", 7, 8],
+        [None, "Ulm", "shut"],
+        ["North"],
+        ["x" * 70, "Oslo", 1, 2],
+        [None, "Bodø", 3, 4],
+    ):
+        sheet.append(row)
+    for region in ("A1:D1", "A4:A5", "C5:D5", "A6:D6", "A7:A8"):
+        sheet.merge_cells(region)
+    document = read_xlsx(saved(book), Path("a.xlsx"))
+    assert document.text.split("\n\n") == [
+        "Shops",
+        "region: West; town: Bergen; Monday: 7; Tuesday: 8",
+        "region: West; town: Ulm; Monday: shut; Tuesday: shut",
+        "region: North",
+        f"region: {'x' * 70}; town: Oslo; Monday: 1; Tuesday: 2",
+        "town: Bodø; Monday: 3; Tuesday: 4",
+    ]
+    (page,) = document.pages
+    assert page.source == page.read
+
+
+@pytest.mark.parametrize("size", [70, 700, 7000])
+def test_merged_cells_are_found_behind_many_rows(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xlsx, "_CHUNK_BYTES", size)
+    book = openpyxl.Workbook()
+    for number in range(300):
+        book.active.append([number, "b"])
+    book.active.merge_cells("A299:A300")
+    assert read_xlsx(saved(book), Path("a.xlsx")).text.endswith("298 | b")

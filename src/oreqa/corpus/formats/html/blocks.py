@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from oreqa.corpus.builder import TextBuilder
 from oreqa.corpus.formats.html import rules
@@ -17,13 +17,14 @@ class Blocks:
     """Assembles the blocks of one page, to be added to a builder.
 
     Places start with ``base``; ``heading`` is put before a page that starts without one. ``keep`` lists reasons for which
-    nothing is left out. ``open_elements`` are the names of the parser's open elements, outermost first.
+    nothing is left out. ``open_elements`` are the names of the parser's open elements, outermost first; ``notes`` are the
+    numbers of the page's footnotes.
     """
 
-    def __init__(self, base: str, heading: str, keep: Sequence[str], open_elements: Sequence[str]) -> None:
+    def __init__(self, base: str, heading: str, keep: Sequence[str], open_elements: Sequence[str], notes: Set[str]) -> None:
         self.title = ""
         self.count = 0  # blocks so far, without headings
-        self._base, self._first_heading, self._keep, self._open = base, heading, keep, open_elements
+        self._base, self._first_heading, self._keep, self._open, self._notes = base, heading, keep, open_elements, notes
         self._parts: list[Callable[[TextBuilder], None]] = []
         self._lines = Lines()
         self._place = base
@@ -125,10 +126,8 @@ class Blocks:
             self._end_row()
         elif tag in ("td", "th") and self._tables:
             self._end_cell()  # if its end tag is missing
-            self._tables[-1].cell = []
+            self._tables[-1].open_cell(attributes)
             self._tables[-1].heads += tag == "th"
-            if attributes.get("colspan", "1") != "1" or attributes.get("rowspan", "1") != "1":
-                self._tables[-1].rows.has_spans()
         elif tag == "p" and self._tables and self._tables[-1].cell:
             self._detach_cell()  # the cell has several paragraphs
         elif tag == "figcaption":
@@ -186,7 +185,10 @@ class Blocks:
     def text(self, text: str) -> None:
         """Add text; a power outside of links is told from its base: ``2⁶⁴``, not 264."""
         if "sup" in (nearest := self._open[-3:]) and "a" not in nearest:
-            text = rules.raised(text)
+            text = rules.raised(text, self._lines.tail, self._notes)
+        elif "sup" in nearest and text.strip().isdigit() and self._lines.tail.rstrip()[-1:].isdigit():
+            self.leave_out("footnote marks", text)
+            return
         if self._lines.add(text, code=self._code > 0):
             self._block_place = self._place
 
@@ -208,7 +210,7 @@ class Blocks:
         if has_book_link and "navigation" not in self._keep and rules.is_book_line(text):
             self.leave_out("navigation", text)
         elif table and table.cell is not None and not table.is_detached:
-            if not (any(table.cells) or table.cell):
+            if not (any(cell.text for cell in table.cells) or table.cell):
                 table.place = self._block_place
             table.cell.append(" ".join(text.split()))
             if sum(map(len, table.cell)) > _LONG_CELL:
@@ -269,9 +271,9 @@ class Blocks:
         if table.is_detached:
             table.is_detached = False
             self._groups += 1
+            table.cell = None
         elif table.cell is not None:
-            table.cells.append(" ".join(table.cell))
-        table.cell = None
+            table.close_cell()
         self._marker = ""
 
     def _end_row(self) -> None:
@@ -281,10 +283,11 @@ class Blocks:
             self._emit_row(self._tables[-1])
 
     def _emit_row(self, table: Table) -> None:
-        cells = table.cells if table.cell is None else [*table.cells, " ".join(table.cell)]
-        is_header = table.heads == len(cells)
-        table.cells, table.cell, table.heads = [], [] if table.cell is not None else None, 0
-        table.rows.add(cells, table.place, is_header=is_header)
+        is_open = table.cell is not None
+        if is_open:
+            table.close_cell()
+        table.add_row()
+        table.cell = [] if is_open else None
 
     def _emit_row_text(self, text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None:
         self._marker, self._joins = "", self._joins and not apart

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from oreqa.corpus.formats.table_rows import TableRows
+from oreqa.corpus.builder import count_words
+from oreqa.corpus.formats.table_rows import MAX_NAME, TableRows
+
+_MAX_COLUMNS, _ALL_ROWS = 100, 65_534
+"""The most columns that a cell is taken to span, and the rows of one that spans all that follow."""
 
 _NO_WIDTH = dict.fromkeys(map(ord, "\xad\u200b\ufeff\u2060"))
 """Invisible characters, such as soft hyphens, which mark where a word may be broken."""
@@ -28,6 +33,11 @@ class Lines:
             return False
         self.has_text = True
         return True
+
+    @property
+    def tail(self) -> str:
+        """The end of the current line so far."""
+        return "".join(self._pieces[-3:])[-8:]
 
     def separate(self) -> None:
         """Separate two words."""
@@ -61,16 +71,63 @@ class Lines:
         return text
 
 
+@dataclass(frozen=True, slots=True)
+class SpannedCell:
+    """A cell's text, and how many columns and rows it spans."""
+
+    text: str
+    columns: int = 1
+    rows: int = 1
+
+
 @dataclass(slots=True)
 class Table:
     """An open table and its current row."""
 
     rows: TableRows
-    cells: list[str] = field(default_factory=list)
+    cells: list[SpannedCell] = field(default_factory=list)
     heads: int = 0  # how many of the row's cells are headers
     cell: list[str] | None = None  # the lines of the open cell
+    span: tuple[int, int] = (1, 1)  # the columns and rows of the open cell
     place: str = ""
     is_detached: bool = False  # whether the open cell's blocks are separate from the row
+    above: dict[int, SpannedCell] = field(default_factory=dict)  # cells that reach into the next row, by their columns
+
+    def open_cell(self, attributes: Mapping[str, str]) -> None:
+        """Begin a cell, which may span columns and rows."""
+        columns, rows = (number_of(attributes.get(name, ""), 1) for name in ("colspan", "rowspan"))
+        self.cell, self.span = [], (min(max(columns, 1), _MAX_COLUMNS), rows or _ALL_ROWS)
+
+    def close_cell(self) -> None:
+        """End the open cell; a long text stands in the first of its rows alone."""
+        text = " ".join(self.cell or ())
+        self.cells.append(SpannedCell(text, self.span[0], self.span[1] if len(text) <= MAX_NAME else 1))
+        self.cell = None
+
+    def add_row(self) -> None:
+        """Add the row, if there is one, with the cells that reach into it."""
+        if not self.cells:
+            return
+        below: dict[int, SpannedCell] = {}
+        columns, texts = list[str](), list[str]()
+        cells = iter(self.cells)
+        words = sum(count_words(cell.text) for cell in self.cells)
+        cell = next(cells, None)
+        last = max(self.above, default=-1)
+        while cell or len(columns) <= last:
+            column = len(columns)
+            if (current := self.above.get(column)) is None:
+                if cell is None:
+                    columns.append("")
+                    continue
+                current, cell = cell, next(cells, None)
+            columns += [current.text] * current.columns
+            texts.append(current.text)
+            if current.rows > 1:
+                below[column] = replace(current, rows=current.rows - 1)
+        is_header, self.above = self.heads == len(self.cells), below
+        self.cells, self.heads = [], 0
+        self.rows.add(columns, self.place, is_header=is_header, texts=texts, words=words)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 from oreqa.core import Document
@@ -37,9 +37,10 @@ def read_html(data: bytes, path: Path) -> Document:
 def read_page(page: str, base: str = "", heading: str = "") -> PageReader:
     """Read one page's markup. Places start with ``base``; ``heading`` is put before a page that starts without one."""
     trusted: set[ElementKey] = set()
+    notes = rules.note_numbers(page)
     for keep in _KEEP:
         for _ in range(_ROUNDS):
-            reader = PageReader(base, heading, keep, frozenset(trusted))
+            reader = PageReader(base, heading, keep, frozenset(trusted), notes)
             _parse(page, reader)
             reader.end_page()
             trusted |= reader.misjudged
@@ -112,14 +113,16 @@ class SkippedElement:
 class PageReader:
     """Reads one page. The parser calls ``start``, ``end``, ``data`` and ``close``; ``end_page`` then finishes the page.
 
-    ``base`` and ``heading`` are as for ``Blocks``. Elements that would be left out are read if the reason is in ``keep``, or
-    if their key is in ``trusted``. ``misjudged`` collects the keys of elements that were left out but hold text.
+    ``base``, ``heading`` and ``notes`` are as for ``Blocks``. Elements that would be left out are read if the reason is in
+    ``keep``, or if their key is in ``trusted``. ``misjudged`` collects the keys of those that were left out but hold text.
     """
 
-    def __init__(self, base: str, heading: str, keep: Sequence[str], trusted: frozenset[ElementKey]) -> None:
+    def __init__(
+        self, base: str, heading: str, keep: Sequence[str], trusted: frozenset[ElementKey], notes: Set[str]
+    ) -> None:
         self.misjudged: set[ElementKey] = set()
         self._open: list[str] = []
-        self._blocks = Blocks(base, heading, keep, self._open)
+        self._blocks = Blocks(base, heading, keep, self._open, notes)
         self._keep, self._trusted = keep, trusted
         self._invisible = 0  # open elements whose text is not shown
         self._skipped: SkippedElement | None = None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from oreqa.core import MISSING, PageWords
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.formats.table_rows import MAX_NAME
 from oreqa.text.rows import row_text
+
+_MAX_COLUMNS = 100
+"""The most columns that a text is repeated in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +21,16 @@ class SheetCell:
 
     text: str
     words: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Cells that are merged, numbered from 1; the first of them holds their text."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
 
 
 class Sheet:
@@ -34,7 +48,13 @@ class Sheet:
         self._after_gap = True
         self._last = 0
         self._read = 0
+        self._regions: dict[tuple[int, int], Region] = {}  # by their first cells
+        self._open: list[tuple[Region, str]] = []  # regions that the rows so far began, with their texts
         builder.add_heading(1, name, added=True)
+
+    def merge(self, regions: Iterable[Region]) -> None:
+        """Say, before any row, which cells are merged: their text stands in each row and, under names, in each column."""
+        self._regions = {(region.top, region.left): region for region in regions}
 
     def add_row(self, number: int, cells: Sequence[tuple[int, SheetCell]]) -> None:
         """Add the next row, its number from 1, and its cells with their columns in order; empty ones may be missing."""
@@ -44,6 +64,7 @@ class Sheet:
         gap = self._last + 1 < number or not self._last
         self._last = number
         self._read += sum(count_words(cell.text) for _, cell in filled if cell.words)
+        filled = self._with_merged(number, filled)
         if len(filled) == 1 and gap:
             self._end_header()
             self._block(number, filled[0][1].text)
@@ -56,6 +77,24 @@ class Sheet:
             self._block(number, row_text(named))
         else:
             self._block(number, " | ".join(cell.text for _, cell in filled))
+
+    def _with_merged(self, number: int, filled: list[tuple[int, SheetCell]]) -> list[tuple[int, SheetCell]]:
+        """A row's cells with those that it shares with others; a cell that is a row by itself is not repeated."""
+        self._open = [(region, text) for region, text in self._open if region.bottom >= number]
+        begun = [
+            (self._regions[number, column], cell.text)
+            for column, cell in filled
+            if (number, column) in self._regions and len(cell.text) <= MAX_NAME
+        ]
+        if not begun and not self._open:
+            return filled
+        cells = dict(filled)
+        for region, text in self._open + (begun if self._header and len(filled) > 1 else []):
+            right = min(region.right, region.left + _MAX_COLUMNS) if self._header else region.left
+            for column in range(region.left, right + 1):
+                cells.setdefault(column, SheetCell(text))
+        self._open += begun
+        return sorted(cells.items(), key=itemgetter(0))
 
     def end(self, source: int, left_out: Mapping[str, int] | None = None) -> None:
         """End the sheet. ``source`` is the number of words in its text cells, counted independently in the file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -24,8 +25,12 @@ from oreqa.corpus.formats.office.packed import (
     relations,
     tidy,
 )
-from oreqa.corpus.formats.office.sheets import Sheet, SheetCell
+from oreqa.corpus.formats.office.sheets import Region, Sheet, SheetCell
 from oreqa.errors import DocumentError
+
+_MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\b[^<>]*?\bref=["']([A-Z]{1,3}[0-9]{1,7}:[A-Z]{1,3}[0-9]{1,7})["']""")
+_CHUNK_BYTES, _TAG_BYTES = 1 << 20, 64
+"""What is read of a sheet at once, and more than the part of a tag that may stand at its end."""
 
 _NO_RESULT = "formulas without a result"
 
@@ -49,6 +54,7 @@ def read_xlsx(data: bytes, path: Path) -> Document:
         for name, part in book.sheets():
             sheet = Sheet(builder, name)
             try:
+                sheet.merge(_merged(archive, part))
                 for cells in book.rows(part):
                     sheet.add_row(cells[0].row, [(cell.column, _cell(cell)) for cell in cells])
                 count, formulas = words.of(part)
@@ -128,6 +134,23 @@ def _cell(cell: Any) -> SheetCell:
 
 def _main_part(archive: zipfile.ZipFile) -> str:
     return next((part for _, kind, part in relations(archive, "") if kind == "officeDocument"), "xl/workbook.xml")
+
+
+def _merged(archive: zipfile.ZipFile, name: str) -> Iterator[Region]:
+    """Yield the regions of a sheet whose cells are merged, which stand behind its rows."""
+    from openpyxl.utils.cell import range_boundaries
+
+    with archive.open(name) as part:
+        tail = b""
+        while chunk := part.read(_CHUNK_BYTES):
+            tail += chunk
+            if (end := tail.rfind(b"</row>")) >= 0:
+                tail = tail[end:]
+            elif b"<mergeCell" not in tail:
+                tail = tail[-_TAG_BYTES:]
+    for reference in _MERGED.findall(tail):
+        left, top, right, bottom = range_boundaries(reference.decode("ascii"))
+        yield Region(top, left, bottom, right)
 
 
 def _drawn(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:

@@ -1,0 +1,68 @@
+"""The tokens of Markdown: CommonMark with tables, text that is struck out, links of wikis and marks of footnotes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+
+LEFT_OUT = "left_out"
+"""The type of a token for text that is left out; its ``info`` says why."""
+
+_STRUCK = re.compile(r"<(?P<end>/)?(?:s|del|strike)\b", re.IGNORECASE)
+_WIKI_LINK = re.compile(r"\[\[(?!\s)(?P<left_out>[^\[\]|\n]*\|)?(?P<text>[^\[\]|\n]+)\]\](?![(\[])")
+_FOOTNOTE = re.compile(r"(?<=\S)\[\^(?P<left_out>[^\[\]\s]+)\]")
+_MAX_DEPTH = 100
+"""Depth of nested lists and quotes below which the parser leaves text out."""
+
+
+def markdown_tokens(text: str) -> list[Token]:
+    """Parse Markdown with tables, text that is struck out, links of wikis and marks of footnotes."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_DEPTH}).enable(["table", "strikethrough"]).disable("text_join")
+    parser.inline.ruler.before("link", "marks", _read_mark)
+    return parser.parse(text)
+
+
+def _read_mark(state: StateInline, silent: bool) -> bool:
+    """Read a link of a wiki, ``[[target|text]]``, or the mark of a footnote, ``[^1]``, at the parser's position."""
+    match = _WIKI_LINK.match(state.src, state.pos) or _FOOTNOTE.match(state.src, state.pos)
+    if match is None:
+        return False
+    if not silent:
+        state.push(LEFT_OUT, "", 0)
+        state.tokens[-1].info = "link targets" if match.re is _WIKI_LINK else "footnote marks"
+        state.tokens[-1].content = match["left_out"] or ""
+        if match.re is _WIKI_LINK:
+            state.push("text", "", 0)
+            state.tokens[-1].content = match["text"].strip()
+    state.pos = match.end()
+    return True
+
+
+def flat_tokens(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Yield inline tokens, each image followed by the tokens of its description, what is struck out as left out."""
+    struck = 0
+    for token in tokens:
+        struck += (token.type == "s_open") - (token.type == "s_close")
+        if token.type == "html_inline" and (tag := _STRUCK.match(token.content)):
+            struck = max(0, struck + (-1 if tag["end"] else 1))
+        if struck:
+            yield token.copy(type=LEFT_OUT, info="struck-out text")
+            continue
+        yield token
+        if token.type == "image":
+            yield from flat_tokens(token.children or ())
+
+
+def shown_text(child: Token) -> str:
+    """The text of a token within a paragraph or cell."""
+    if child.type in ("text", "code_inline", "text_special"):
+        return child.content
+    breaks = child.type in ("softbreak", "hardbreak") or child.content.lower().startswith("<br")
+    return "\n" if breaks else ""
