@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Retrieval with all-mpnet-base-v2 as it is, beside all-minilm-l6-v2: bash benchmarks/quality/base_size.sh ../shared/data runs/base-size
+# With a third argument, -fitted, all-mpnet-base-v2 alone, by the weights that recipes/fit/fusion.py --write put in its folder.
 set -euo pipefail
-data=$1 work=$2
+data=$1 work=$2 suffix=${3:-}
+models="all-minilm-l6-v2 all-mpnet-base-v2" page=models other=minilm
+[ -z "$suffix" ] || models=all-mpnet-base-v2 page=fusion other=mpnet
 run() { # name, index, arguments of oreqa eval
-  local name=$1 index=$2
+  local name=$1$suffix index=$2
   shift 2
   [ -f "$work/$name/metrics.json" ] || oreqa eval "$@" --out "$work/$name" --index "$work/index-$index"
-  python benchmarks/keep.py models "$work/$name"
+  python benchmarks/keep.py $page "$work/$name"
 }
-for model in all-minilm-l6-v2 all-mpnet-base-v2; do
+for model in $models; do
   size=${model#all-} size=${size%%-*}
   for mode in dense hybrid; do
     run "reqa-squad-$size-$mode" "squad-$size" reqa --data "$data/squad/squad-v1.1-dev.json.gz" \
@@ -19,6 +22,7 @@ for model in all-minilm-l6-v2 all-mpnet-base-v2; do
 done
 for set in reqa-squad selqa-test reqa-nq; do
   for mode in dense hybrid; do
-    oreqa compare results/models/$set-{minilm,mpnet}-$mode --json > "results/models/$set-mpnet-$mode/against-minilm.json"
+    oreqa compare "results/models/$set-$other-$mode" "results/$page/$set-mpnet-$mode$suffix" --json \
+      > "results/$page/$set-mpnet-$mode$suffix/against-$other.json"
   done
 done

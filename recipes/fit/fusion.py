@@ -25,7 +25,16 @@ from oreqa.core import MODES, UNITS, Unit
 from oreqa.datasets.load import load_paragraphs, load_task
 from oreqa.datasets.reqa import build_reqa
 from oreqa.defaults import DEFAULT_ENCODER
-from oreqa.fitting.fusion import Pool, best_ranks, fit_fusion, join_pools, pool_of_question
+from oreqa.evaluation.metrics import paired_difference
+from oreqa.fitting.fusion import (
+    NATURAL,
+    Pool,
+    best_ranks,
+    fit_fusion,
+    fit_positive_fusion,
+    join_pools,
+    pool_of_question,
+)
 from oreqa.index.passages import index_passages
 from oreqa.index.scores import SCORES
 from oreqa.index.scoring import mode_weights, plain_weights
@@ -125,6 +134,30 @@ def metrics(pool: Pool, weights: Doubles, unit: Unit) -> tuple[float, float, flo
     return mrr, first, fifth
 
 
+def fitted_weights(pools: list[Pool], used: list[int]) -> Doubles:
+    """The natural weights of the scores ``used``, 0 for the others. Of all scores, none is negative: as in ``oreqa fit``."""
+    if len(used) == len(NAMES):
+        return NATURAL * fit_positive_fusion(pools, PLAIN)
+    weights = np.zeros(len(NAMES))
+    weights[used] = fit_fusion(pools, used, 10 * PLAIN[used])
+    return weights
+
+
+def against_plain(pools: dict[str, Pool], weights: dict[str, Doubles], used: list[int], unit: Unit) -> dict[str, Any]:
+    """The plain weights' metrics by set, and what the weights of each set gain in MRR over them, over all its questions."""
+    plain = np.where(np.isin(np.arange(len(NAMES)), used), PLAIN, 0.0)
+    reciprocal = {
+        name: [[1 / rank for rank in best_ranks(pool, w, unit).values()] for w in (plain, weights[name])]
+        for name, pool in pools.items()
+    }
+    every = [[value for ranks in reciprocal.values() for value in ranks[side]] for side in (0, 1)]
+    return {
+        "plain": {name: metrics(pool, plain, unit) for name, pool in pools.items()},
+        "gain": {name: asdict(paired_difference(ranks[0], ranks[1])) for name, ranks in reciprocal.items()},
+        "gain of all": asdict(paired_difference(every[0], every[1])),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
@@ -152,14 +185,11 @@ def main() -> None:
         pooled = {name: pool.of_unit(unit) for name, pool in pooled_sets.items()}
         for mode in MODES:
             used = [NAMES.index(name) for name in mode_weights(plain_weights(SCORES), mode, SCORES)]
-            weights = np.zeros(len(NAMES))
-            weights[used] = fit_fusion(list(pooled.values()), used, 10 * PLAIN[used])
+            weights = fitted_weights(list(pooled.values()), used)
             # Left-one-out: weights fitted on the other sets, measured on the one left out.
-            apart = {}
-            for name in pooled:
-                w = np.zeros(len(NAMES))
-                w[used] = fit_fusion([p for other, p in pooled.items() if other != name], used, 10 * PLAIN[used])
-                apart[name] = metrics(pooled[name], w, unit)
+            others = {name: [p for other, p in pooled.items() if other != name] for name in pooled}
+            of_others = {name: fitted_weights(others[name], used) for name in pooled}
+            apart = {name: metrics(pool, of_others[name], unit) for name, pool in pooled.items()}
             relative = np.round(weights / weights[used[0]], 4)
             print(f"{unit:9}{mode:7}", np.round(weights, 3), "relative", relative)
             if mode == "hybrid":
@@ -172,6 +202,7 @@ def main() -> None:
                 "weights": dict(zip(NAMES, weights.tolist(), strict=True)),
                 "left_out": apart,
                 "mean": mean,
+                "against_plain": against_plain(pooled, of_others, used, unit),
             }
     if options.write:
         fingerprint = model_fingerprint(find_model(options.model))
