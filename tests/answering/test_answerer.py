@@ -353,3 +353,14 @@ def test_every_score_of_an_answer_is_explained(
     again = Answerer(answerer.index, Reader(tiny_reader), span_reranker, hit_reranker=classifier, rerank_hits=6)
     names = {name for answer in again.ask("Which beetle has horns?", 5) for name in answer.scores}
     assert names == SCORE_MEANINGS.keys() - ({"reranking_logit"} if kind == "reranker" else set())
+
+
+def test_a_guess_is_a_refused_answer_that_is_not_too_unlikely(answerer: Answerer) -> None:
+    (best, *_) = answerer.ask("leather boots", threshold=0)
+    refused = answerer.reply("leather boots", threshold=1)
+    assert (refused.answers, refused.best) == ((), best)
+    for confidence, shown in ((0.05, True), (0.049, False), (None, False)):
+        guess = replace(refused, best=replace(best, confidence=confidence)).guess
+        assert (guess is not None) is shown
+    assert replace(refused, best=None).guess is None
+    assert answerer.reply("leather boots", threshold=0).guess is None

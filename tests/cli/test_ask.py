@@ -35,15 +35,18 @@ def test_places_are_those_of_the_file(kb: Path, library: Path, monkeypatch: pyte
 
 
 @pytest.mark.slow
-def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path) -> None:
+def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oreqa.answering.answerer.MIN_GUESS", 0.001)
     asked = ("ask", "octopus hearts", "--index", kb, "--threshold", 1)
     for more in (("--reader", fitted_reader, "--reranker", "none"), ("--reader", "none")):
         shown = run(*asked, *more).stdout
-        assert shown.startswith("no answer found\nThe nearest passages, which do not seem to hold one:\n")
-        assert shown.endswith("Ask in the documents' words, or see the best guesses with --threshold 0.\n\n")
-        assert "octopus.md" in shown
         report = json.loads(run(*asked, *more, "--json").stdout)
         assert (report["found"], report["calibrated"], report["answers"]) == (False, True, [])
+        guess = report["guess"]
+        assert guess == json.loads(run(*asked[:-1], 0, *more, "--json").stdout)["answers"][0]
+        assert shown.startswith(f"The documents may not answer this. Best guess:\n{guess['certainty']} ")
+        assert f"{guess['text']}\n" in shown
+        assert shown.index("\nThe nearest passages:\n") > shown.index("octopus.md")
         texts = [hit["passage"]["text"] for hit in report["nearest"]]
         assert len(texts) == len(set(texts)) == 3
         hits = json.loads(run("search", "octopus hearts", "--index", kb, "--json").stdout)["hits"]

@@ -35,20 +35,28 @@ SENTENCES_TOP_K, PASSAGES_TOP_K, NEAREST_TOP_K = 10, 5, 3
 """Sentences that are retrieved for a question without a reader (the best ``k`` are answers), passages that are read for one,
 and passages that are shown in place of an answer."""
 
+MIN_GUESS = 0.05
+"""The lowest confidence of a refused answer that is still worth showing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
 
-    Without answers, ``nearest`` holds the best passages. Answers that are not ``calibrated`` have no confidence, and are
-    refused only if no passage holds an identifier that the question names. ``best`` is the first answer before the passages
-    were re-ranked, even if it is refused.
+    Without answers, ``nearest`` holds the best passages, and ``guess`` the answer that is too unlikely to be given. Answers
+    that are not ``calibrated`` have no confidence, and are refused only if no passage holds an identifier that the question
+    names. ``best`` is the first answer before the passages were re-ranked, even if it is refused.
     """
 
     answers: tuple[Answer, ...]
     hits: tuple[Hit, ...]
     calibrated: bool = True
     best: Answer | None = None
+
+    @property
+    def guess(self) -> Answer | None:
+        """The best answer if it was refused but has ``MIN_GUESS`` or more; None otherwise, and if there are answers."""
+        return self.best if not self.answers and self.best and (self.best.confidence or 0.0) >= MIN_GUESS else None
 
     @property
     def nearest(self) -> list[Hit]:

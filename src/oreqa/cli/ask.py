@@ -60,7 +60,7 @@ def ask(
 ) -> None:
     """Answer a question from an index, or each line of a file, with the sentence and the passage that prove it.
 
-    Says "no answer found" when the documents do not seem to hold one, and shows the best passages instead.
+    When the documents do not seem to hold an answer, it says so, and shows the best guess and the best passages.
 
     [bold]oreqa ask "How tall is the tower?" --index kb[/bold]
 
@@ -136,14 +136,17 @@ def _print_reply(reply: Reply, explain: bool) -> None:
     from oreqa.cli.console import Console
 
     console = Console()
-    if not reply.answers:
+    guess = reply.guess
+    if guess is not None:
+        console.print("The documents may not answer this. Best guess:", style="bold yellow")
+        console.print(render_answer(guess, whole=False), crop=False)
+    elif not reply.answers:
         console.print("no answer found", style="bold yellow")
-        if reply.nearest:
-            console.print("The nearest passages, which do not seem to hold one:", style="dim")
-        for hit in reply.nearest:
-            console.print(render_near(hit), crop=False)
-        if reply.nearest:
-            console.print("Ask in the documents' words, or see the best guesses with --threshold 0.\n", style="dim")
+    nearest = [] if reply.answers else [hit for hit in reply.nearest if guess is None or hit.passage != guess.passage]
+    if nearest:
+        console.print("The nearest passages:", style="dim")
+    for hit in nearest:
+        console.print(render_near(hit), crop=False)
     for number, answer in enumerate(reply.answers):
         console.print(render_answer(answer, whole=number == 0), crop=False)
         if explain:
@@ -151,13 +154,15 @@ def _print_reply(reply: Reply, explain: bool) -> None:
 
 
 def reply_json(question: str, reply: Reply) -> dict[str, Any]:
-    """A reply as the JSON of the command line: answers, or the nearest passages."""
+    """A reply as the JSON of the command line: answers, or the best guess and the nearest passages."""
     row = {
         "question": question,
         "found": bool(reply.answers),
         "calibrated": reply.calibrated,
         "answers": [answer_json(answer) for answer in reply.answers],
     }
+    if reply.guess is not None:
+        row["guess"] = answer_json(reply.guess)
     return row if reply.answers else {**row, "nearest": [hit_json(rank, hit) for rank, hit in enumerate(reply.nearest, 1)]}
 
 
