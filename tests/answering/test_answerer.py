@@ -16,7 +16,7 @@ from oreqa.answering.reranking import reranked_hits
 from oreqa.core import SCORE_MEANINGS, UNITS, Document, Span
 from oreqa.errors import IndexStateError, InputError, ModelError
 from oreqa.index.change_encoder import publish_fitted
-from oreqa.index.fitted import FittedPipeline, IndexFitted
+from oreqa.index.fitted import IndexFitted
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
@@ -286,11 +286,11 @@ def test_what_was_fitted_for_an_index_wins_with_exactly_these_models(
     reader, reranker = Reader(fitted_reader), CrossEncoder(fitted_reranker)
     other = Reader(make_head(tmp_path / "other", "reader", seed=9))
     calibration = Calibration({"margin": 0.5}, 0.25, 0.125)
-    pipeline = FittedPipeline(reader.fingerprint, "", Fitted(combination={"retrieval": 2.5}, calibration=calibration))
+    pipelines = {(reader.fingerprint, ""): Fitted(combination={"retrieval": 2.5}, calibration=calibration)}
     encoder = model_fingerprint(fitted)
     with Index.open(tmp_path / "kb") as index:
         shipped = Answerer(index, reader, reranker).calibration
-        publish_fitted(index.folder, lambda _: IndexFitted(encoder, {}, (pipeline,)))
+        publish_fitted(index.folder, lambda _: IndexFitted(encoder, {}, pipelines))
         assert (Answerer(index, reader).calibration, Answerer(index, reader).combination.retrieval) == (calibration, 2.5)
         assert Answerer(index, Reader(tiny_reader)).calibration == calibration  # the same model, whatever came with it
         assert Answerer(index, reader, reranker).calibration == shipped is not None

@@ -22,7 +22,7 @@ from oreqa.fitting.calibrating import JudgedAnswers
 from oreqa.fitting.reading import SENTENCE_FEATURES, Asked, Pipeline
 from oreqa.fitting.rows import reading_rows
 from oreqa.index.change_encoder import publish_fitted
-from oreqa.index.fitted import FittedPipeline, IndexFitted, read_index_fitted
+from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import require_generation
 from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import FITTED
@@ -95,7 +95,7 @@ def test_answers_get_probabilities_with_exactly_the_models_that_were_fitted(
         assert asdict(answerer.calibration) == content(kb)["pipelines"][0]["calibration"]  # type: ignore[call-overload]
         assert Answerer(index, Reader(other)).calibration is None
         assert Answerer(index).calibration is None
-        assert ("search" in report.fitted) == index.fitted.of_index
+        assert ("search" in report.fitted) == bool(index.fitted.fusion)
     assert not (kb / "fitting").exists()
 
 
@@ -191,7 +191,6 @@ def test_sentences_are_fitted_without_a_reader(kb: Path, data: Path) -> None:
     assert "combination" not in report.fitted
     assert report.after.right > 50
     with Index.open(kb) as index:
-        assert index.fitted.calibration
         (answer, *_) = Answerer(index).ask("who eats bone in story 4", threshold=0)
         assert answer.confidence is not None
         assert Answerer(index).ask("who eats bone in story 4")[0].text.startswith("pig 4")
@@ -360,8 +359,7 @@ def test_a_calibration_takes_the_place_of_another_only_by_a_certain_gain(
     """Also where the search has got better weights, which are taken: they need no certain gain over plain ones."""
     with Index.open(kb) as index:
         stored, encoder = Calibration(dict.fromkeys(SENTENCE_FEATURES, 0.0), -0.2, 0.5), index.fingerprint
-    pipeline = FittedPipeline("", "", Fitted(calibration=stored))
-    publish_fitted(kb, lambda _: IndexFitted(encoder, {}, (pipeline,)))
+    publish_fitted(kb, lambda _: IndexFitted(encoder, {}, {("", ""): Fitted(calibration=stored)}))
     monkeypatch.setattr("oreqa.fitting.fit.paired_difference", lambda *_: Difference(0.1, -0.1, 0.3, 0.2))
     assert fit_index(kb, data=data, reader=None).fitted == ("search",)
     with Index.open(kb) as index:

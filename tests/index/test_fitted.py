@@ -12,7 +12,7 @@ from tiny_models import make_model
 from oreqa.errors import IndexStateError, ModelError
 from oreqa.index.change_encoder import change_encoder, copy_generation, publish_fitted
 from oreqa.index.current import check_index
-from oreqa.index.fitted import FittedPipeline, IndexFitted, read_index_fitted
+from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import require_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
@@ -20,8 +20,8 @@ from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import FITTED, model_fingerprint
 
 CALIBRATION = Calibration({"span": 0.5}, -1.0, 0.25)
-READER = FittedPipeline("reader", "", Fitted(combination={"retrieval": 3.0, "aggregate": False}, calibration=CALIBRATION))
-SENTENCES = FittedPipeline("", "", Fitted(calibration=Calibration({"margin": 2.0}, 0.0, 0.5)))
+READER = {("reader", ""): Fitted(combination={"retrieval": 3.0, "aggregate": False}, calibration=CALIBRATION)}
+SENTENCES = {("", ""): Fitted(calibration=Calibration({"margin": 2.0}, 0.0, 0.5))}
 FUSION = {"sentence": {"sentence_cosine": 2.0, "passage_bm25": 0.1}, "passage": {"passage_cosine": 1.0}}
 
 
@@ -31,7 +31,7 @@ def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
     return tmp_path / "kb"
 
 
-def published(kb: Path, fitted: Path, *pipelines: FittedPipeline, fusion: bool = False) -> IndexFitted:
+def published(kb: Path, fitted: Path, pipelines: dict[tuple[str, str], Fitted], fusion: bool = False) -> IndexFitted:
     of_index = IndexFitted(model_fingerprint(fitted), FUSION if fusion else {}, pipelines)  # type: ignore[arg-type]
     publish_fitted(kb, lambda _: of_index)
     return of_index
@@ -48,24 +48,15 @@ def test_an_open_index_follows_what_is_fitted(kb: Path, fitted: Path) -> None:
         assert in_file(kb) == of_index
         assert index.weights("passage") == FUSION["passage"]
         assert [hit.score for hit in index.search("boots")] != before
-        assert index.fitted.pipelines == {("reader", ""): READER.fitted}
-        assert (index.fitted.calibration, index.fitted.of_index) == (None, True)  # the encoder's was fitted with its weights
-        published(kb, fitted, READER, SENTENCES)
+        assert index.fitted_of(index.snapshot()) == (Fitted(of_index.encoder, of_index.fusion), of_index)
+        assert of_model.calibration  # it was fitted with the encoder's own weights
+        published(kb, fitted, READER | SENTENCES)
         assert [hit.score for hit in index.search("boots")] == before
-        assert index.fitted.fusion == of_model.fusion
-        assert index.fitted.calibration == SENTENCES.fitted.calibration != of_model.calibration
+        assert index.fitted == of_model
+        assert index.snapshot().index_fitted.pipelines == READER | SENTENCES
+    with Index(kb, weights=FUSION) as index:  # type: ignore[arg-type]
+        assert index.fitted_of(index.snapshot()) == (Fitted(), IndexFitted())
     assert check_index(kb) == []
-
-
-def test_a_pipeline_takes_the_place_of_one_of_the_same_models(kb: Path, fitted: Path) -> None:
-    other = FittedPipeline("reader", "classifier", Fitted(calibration=CALIBRATION))
-    again = FittedPipeline("reader", "", Fitted(calibration=Calibration({"span": 0.1}, 0.0, 0.5)))
-    published(kb, fitted, READER, other)
-    publish_fitted(kb, lambda before: before.with_pipeline(again))
-    assert {(p.reader, p.reranker): p.fitted for p in in_file(kb).pipelines} == {
-        ("reader", "classifier"): other.fitted,
-        ("reader", ""): again.fitted,
-    }
 
 
 def test_updates_and_copies_keep_it_and_another_encoder_does_not(kb: Path, library: Path, fitted: Path) -> None:
@@ -84,11 +75,11 @@ def test_updates_and_copies_keep_it_and_another_encoder_does_not(kb: Path, libra
         assert index.fitted == Fitted()
 
 
-def test_it_counts_for_the_encoder_that_it_was_fitted_with() -> None:
-    of_model = Fitted(combination={"retrieval": 1.0})
-    of_index = IndexFitted("this", {}, (READER,))
-    assert of_index.over("another", of_model) == of_model
-    assert of_index.over("this", of_model).pipelines.keys() == {("reader", "")}
+def test_it_counts_for_the_encoder_that_it_was_fitted_with(kb: Path) -> None:
+    with Index.open(kb) as index:
+        before = index.fitted_of(index.snapshot())
+        publish_fitted(kb, lambda _: IndexFitted("another", FUSION, READER))  # type: ignore[arg-type]
+        assert index.fitted_of(index.snapshot()) == before
 
 
 def test_a_damaged_file_is_named_and_an_update_does_without_it(kb: Path, library: Path, fitted: Path) -> None:
@@ -109,7 +100,7 @@ def test_a_damaged_file_is_named_and_an_update_does_without_it(kb: Path, library
     lambda row: row["pipelines"][0].update(combination={"luck": 1}), lambda row: row.update(fusion={"sentence": {}}),
 ])  # fmt: skip
 def test_a_file_of_another_form_is_named(tmp_path: Path, change: Callable[[object], None]) -> None:
-    row = IndexFitted("e", FUSION, (READER,)).row()  # type: ignore[arg-type]
+    row = IndexFitted("e", FUSION, READER).row()  # type: ignore[arg-type]
     change(row)
     (tmp_path / FITTED).write_text(json.dumps(row))
     with pytest.raises(ModelError, match=r"fitted\.json: it is damaged"):

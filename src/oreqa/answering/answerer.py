@@ -123,7 +123,7 @@ class Answerer(OfOneProcess):
 
     def _fitted_of(self, snapshot: Snapshot) -> tuple[Combination, Calibration | None]:
         models = self.reader, self.span_reranker
-        combination, calibration = fitted_pipeline(self.index.fitted_of(snapshot), snapshot.fingerprint, *models)
+        combination, calibration = fitted_pipeline(*self.index.fitted_of(snapshot), snapshot.fingerprint, *models)
         return self._combination or combination, self._calibration or calibration
 
     def __repr__(self) -> str:

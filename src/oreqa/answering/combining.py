@@ -167,12 +167,12 @@ def fitted_calibration(
     """The calibration of the last of the models: the re-ranker, the reader, or the encoder.
 
     ``fingerprint`` is that of the index's encoder. None if one of the models was fitted together with another encoder,
-    unless the index's encoder replaced that one, or if the index has weights of the search that were fitted for it.
+    unless the index's encoder replaced that one.
     """
     if reader is None:
         return encoder.calibration
     calibration = (span_reranker or reader).calibration
-    if calibration is None or not encoder.fusion or encoder.of_index:
+    if calibration is None or not encoder.fusion:
         return None
     encoders = {fitted.encoder for fitted in (reader, span_reranker) if fitted}
     if encoder.replaced and encoders == {encoder.replaced.encoder}:

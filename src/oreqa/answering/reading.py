@@ -20,6 +20,7 @@ from oreqa.arrays import Floats
 from oreqa.core import Answer, Hit, Passage, Span
 from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import Candidate, sentence_candidate
+from oreqa.index.fitted import IndexFitted
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
@@ -42,17 +43,25 @@ def combination_of(reader: Reader | None, span_reranker: CrossEncoder | None) ->
 
 
 def fitted_pipeline(
-    encoder: Fitted, fingerprint: str, reader: Reader | None, span_reranker: CrossEncoder | None
+    encoder: Fitted,
+    of_index: IndexFitted,
+    fingerprint: str,
+    reader: Reader | None,
+    span_reranker: CrossEncoder | None,
 ) -> tuple[Combination, Calibration | None]:
     """The weights and the calibration of answers: what was fitted for these models on the index, or else for the models.
 
-    ``encoder`` is what was fitted for the index's encoder, whose ``fingerprint`` it is.
+    ``encoder`` and ``of_index`` are what counts for the index's encoder, whose ``fingerprint`` it is, and what was fitted on
+    the index (``Index.fitted_of``). What comes with the models does not hold with weights of the search of the index.
     """
     models = [model.fingerprint if model else "" for model in (reader, span_reranker)]
-    if fitted := encoder.pipelines.get((models[0], models[1])):
+    if fitted := of_index.pipelines.get((models[0], models[1])):
         return Combination(**fitted.combination), fitted.calibration
+    combination = combination_of(reader, span_reranker)
+    if of_index.fusion:
+        return combination, None
     of_models = (model.folder.fitted if model else None for model in (reader, span_reranker))
-    return combination_of(reader, span_reranker), fitted_calibration(encoder, fingerprint, *of_models)
+    return combination, fitted_calibration(encoder, fingerprint, *of_models)
 
 
 def read_answers(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +25,7 @@ from oreqa.fitting.search import Fusion, fit_search
 from oreqa.generation import generate_questions
 from oreqa.index.change_encoder import publish_fitted
 from oreqa.index.current import write_lock
-from oreqa.index.fitted import FittedPipeline, IndexFitted
+from oreqa.index.fitted import IndexFitted
 from oreqa.index.generations import require_generation
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -212,7 +212,7 @@ class _Outcome:
             before = IndexFitted(encoder, self.fusion)
         weights = {name: getattr(self.combination, name) for name in COMBINED} if self.models[0] else {}
         fitted = Fitted(combination=weights, calibration=self.calibration)
-        return before.with_pipeline(FittedPipeline(*self.models, fitted))
+        return replace(before, pipelines={**before.pipelines, self.models: fitted})
 
 
 class _Fit:
@@ -272,7 +272,7 @@ class _Fit:
             [float(a.right) for a in self.pipeline.first_answers(held_out, weights) if a.answerable]
             for weights in (start, best)
         )
-        of_index = self.pipeline.fingerprints in self.index.fitted.pipelines
+        of_index = self.pipeline.fingerprints in self.index.snapshot().index_fitted.pipelines
         fitted_before = of_index or self.pipeline.fitted(self.index)[1] is not None
         return best if is_better(paired_difference(before, after, self.seed), fitted_before) else start
 

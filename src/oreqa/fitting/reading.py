@@ -82,7 +82,7 @@ class Pipeline:
 
     def fitted(self, index: Index) -> tuple[Combination, Calibration | None]:
         """What an answerer with these models uses on the index."""
-        return fitted_pipeline(index.fitted, index.fingerprint, self.reader, self.reranker)
+        return fitted_pipeline(*index.fitted_of(index.snapshot()), index.fingerprint, self.reader, self.reranker)
 
     def rows(
         self, index: Index, asked: Sequence[Asked], whole_documents: bool, file: Path, name: str, progress: Progress

@@ -14,6 +14,7 @@ from oreqa.arguments import Where, as_index_folder, choice, conditions, count, q
 from oreqa.arrays import Floats, Ids
 from oreqa.core import MODES, UNITS, Hit, Mode, Passage, Unit
 from oreqa.errors import IndexStateError
+from oreqa.index.fitted import IndexFitted
 from oreqa.index.scores import SCORES
 from oreqa.index.scores.questions import Questions, RetrievalScore
 from oreqa.index.scoring import (
@@ -56,9 +57,8 @@ class Index(OfOneProcess):
     ) -> None:
         """Open an index; its model runs on the ``device``, cpu or cuda.
 
-        ``scores`` are the retrieval scores by their names, ``weights`` what each of them counts for a unit; a unit that is
-        left out has the weights that were fitted for the encoder, or else the scores' plain weights. Raises IndexStateError
-        if there is no index, none that was ever completed, or a damaged one; InputError for weights that are wrong.
+        ``scores`` are the retrieval scores, ``weights`` what each counts for a unit, by default fitted or plain ones.
+        Raises IndexStateError if there is none that was completed, or if it is damaged; InputError for wrong weights.
         """
         choice(device, DEVICES, "device")
         if weights is not None:
@@ -127,12 +127,12 @@ class Index(OfOneProcess):
 
     @property
     def fitted(self) -> Fitted:
-        """The parameters fitted for the index's encoder; none for an index opened with other weights."""
-        return self.fitted_of(self.snapshot())
+        """The parameters that count for the index's encoder; none for an index opened with other weights."""
+        return self.fitted_of(self.snapshot())[0]
 
-    def fitted_of(self, snapshot: Snapshot) -> Fitted:
-        """As ``fitted``, of one state of the index."""
-        return Fitted() if self._weights is not None else snapshot.fitted
+    def fitted_of(self, snapshot: Snapshot) -> tuple[Fitted, IndexFitted]:
+        """As ``fitted``, of one state of the index, and all that was fitted on the index itself."""
+        return (snapshot.fitted, snapshot.index_fitted) if self._weights is None else (Fitted(), IndexFitted())
 
     @property
     def encoder(self) -> Encoder:

@@ -19,7 +19,7 @@ from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
 from oreqa.index.dense import BLOCK_SCORES, ExactVectors, FaissVectors
 from oreqa.index.documents import check_fields, field_filter, stored_passages
-from oreqa.index.fitted import read_index_fitted
+from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import (
     DOCUMENTS,
     damage_message,
@@ -131,7 +131,13 @@ class Snapshot:
     def fitted(self) -> Fitted:
         """The parameters fitted for the encoder that made the vectors: on this index, or else those that it comes with."""
         of_model = encoder_fitted(model_place(self.generation.parent, self.settings.model), self.fingerprint)
-        return read_index_fitted(self.generation / FITTED).over(self.fingerprint, of_model)
+        return self.index_fitted.over(of_model)
+
+    @cached_property
+    def index_fitted(self) -> IndexFitted:
+        """What was fitted on this index for that encoder."""
+        fitted = read_index_fitted(self.generation / FITTED)
+        return fitted if fitted.encoder == self.fingerprint else IndexFitted()
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -76,9 +76,6 @@ class ReplacedEncoder:
 class Fitted:
     """The parameters in a model's ``fitted.json``; all are empty for a model without the file.
 
-    An index's encoder may have others, which ``oreqa fit`` fitted for the index: ``pipelines`` holds combination and
-    calibration by the fingerprints of reader and re-ranker, "" for none; ``of_index`` says that the ``fusion`` is one.
-
     ``fusion`` are an encoder's weights of retrieval scores by their names, for each unit. ``combination`` are a reader's, or
     a span re-ranker's, weights of the scores of answers. ``calibration`` is for sentences that an encoder finds, or for the
     spans of a reader. ``rerank_weight`` is a classifier's. ``encoder`` is the fingerprint of the encoder whose search they
@@ -91,8 +88,6 @@ class Fitted:
     calibration: Calibration | None = None
     rerank_weight: float | None = None
     replaced: ReplacedEncoder | None = None
-    pipelines: Mapping[tuple[str, str], Fitted] = field(default_factory=dict)
-    of_index: bool = False
 
 
 def read_fitted(folder: Path) -> Fitted:
