@@ -44,7 +44,7 @@ def test_a_fit_is_reported_and_used(kb: Path, questions: Path) -> None:
     assert fitted.exit_code == 0, fitted.stderr
     lines = fitted.stdout.splitlines()
     assert lines[:2] == [
-        f"{questions}: 90 with an answer in the index, 0 without an answer",
+        f"{questions}: 90 questions with an answer in the index, 0 without",
         "  each question with an answer was also asked without the documents that answer it",
     ]
     assert lines[2].endswith(" about other documents:")

@@ -260,6 +260,8 @@ def test_every_form_of_data(kb: Path, tmp_path: Path) -> None:
     assert of(fit_index(kb, data=write_list(tmp_path / "d.jsonl", anywhere), reader=None)) == (120, 0, True)
     with pytest.raises(InputError, match=r"give questions with answers: a SQuAD file"):
         fit_index(kb, data=tmp_path, reader=None)
+    with pytest.raises(InputError, match=r"questions\.txt: there is no such file"):
+        fit_index(kb, data=tmp_path / "questions.txt", reader=None)
 
 
 def test_generated_questions_are_kept_and_used_again(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def fit(report: FitReport, index: Path, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(report), "index": str(index)})
         return
-    say(f"{report.data}: {report.questions:,} with an answer in the index, {report.unanswerable:,} without an answer")
+    say(f"{report.data}: {report.questions:,} questions with an answer in the index, {report.unanswerable:,} without")
     if report.missing:
         say(f"  not used: {report.missing:,}, since the index does not hold their answer or paragraph")
     if report.left_out:

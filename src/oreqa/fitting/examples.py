@@ -82,6 +82,8 @@ def load_examples(path: Path, language: str) -> list[Example]:
             for pair, (number, row) in rows
         ]
     if kind in ("beir", "unknown"):
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file")
         raise InputError(
             f"{path}: give questions with answers: a SQuAD file (.json), an MRQA file (.jsonl), pairs, or a list of "
             'questions (.jsonl), a row each, as {"question": "Who?", "answers": ["Ada"]}'

@@ -57,8 +57,8 @@ class Index(OfOneProcess):
     ) -> None:
         """Open an index; its model runs on the ``device``, cpu or cuda.
 
-        ``scores`` are the retrieval scores, ``weights`` what each counts for a unit, by default fitted or plain ones.
-        Raises IndexStateError if there is none that was completed, or if it is damaged; InputError for wrong weights.
+        ``scores`` are the retrieval scores by their names, ``weights`` what each counts for a unit, fitted ones by default.
+        Raises IndexStateError if there is no completed index, or if it is damaged; InputError for wrong weights.
         """
         choice(device, DEVICES, "device")
         if weights is not None:
