@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -62,6 +63,26 @@ def test_supported_names() -> None:
     assert is_supported(Path("b.HTML.gz"))
     assert not is_supported(Path("b.pdf.gz"))
     assert not is_supported(Path("c.py"))
+
+
+def test_formats_that_names_and_contents_tell(tmp_path: Path) -> None:
+    page = b".TH LS 1\n.SH NAME\nls \\- list\n"
+    files = {
+        "ls.1": page,
+        "ls.3pm.gz": gzip.compress(page),
+        "syslog.1": b"Nov 26 started\n",
+        "old.2.gz": b"not gzip",
+        "lib.so.6": b"\x7fELF\0",
+        "book.xml": b'<book xmlns="http://docbook.org/ns/docbook"><para>Text.</para></book>',
+        "build.xml": b"<project/>",
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "folder.1").mkdir()
+    supported = [name for name in (*files, "folder.1", "gone.1") if is_supported(tmp_path / name)]
+    assert supported == ["ls.1", "ls.3pm.gz", "book.xml"]
+    (document,) = read_documents(tmp_path / "ls.3pm.gz")
+    assert (document.key, document.title, document.text) == (str(tmp_path / "ls.3pm.gz"), "LS(1)", "ls - list")
 
 
 def test_missing_file() -> None:

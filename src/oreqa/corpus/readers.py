@@ -33,9 +33,9 @@ class Fields:
     id: str | None = None
 
 
-_TEXTS = (".txt", ".text", ".rst")
+_TEXTS = (".txt", ".text")
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson")
-_MAY_BE_GZIPPED = (*_TEXTS, ".md", ".markdown", ".html", ".htm", ".xhtml", *_ROWS)
+_MAY_BE_GZIPPED = (*_TEXTS, *worker.TEXT_SUFFIXES, *_ROWS)
 
 SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS, *(f"{suffix}.gz" for suffix in _MAY_BE_GZIPPED))
 """Extensions of the supported formats, in lower case."""
@@ -48,8 +48,26 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def is_supported(path: Path) -> bool:
-    """Return whether ``path`` has the extension of a supported format."""
-    return path.name.lower().endswith(SUFFIXES)
+    """Return whether ``path`` has the extension of a supported format, or is a manual page or DocBook."""
+    return path.name.lower().endswith(SUFFIXES) or _is_recognized(path)
+
+
+def _is_recognized(path: Path) -> bool:
+    """Whether a file is of a format that only its name and its content together tell."""
+    inner = _unpacked(path)
+    if not worker.may_be_recognized(inner):
+        return False
+    try:
+        with open_file(path) as file:
+            head = cast(IO[bytes], gzip.open(file) if inner is not path else file).read(worker.HEAD_BYTES)
+    except (OSError, EOFError, zlib.error, DocumentError):
+        return False
+    return worker.is_recognized(inner, head)
+
+
+def _unpacked(path: Path) -> Path:
+    """The name of a file without the extension of gzip."""
+    return path.with_suffix("") if path.name.lower().endswith(".gz") else path
 
 
 def has_text(text: str) -> bool:
@@ -87,8 +105,8 @@ def read_documents(path: Path, fields: Fields | None = None) -> Iterator[Documen
 def _documents(path: Path, fields: Fields) -> Iterator[Document]:
     if _SURROGATE.search(str(path)):
         raise DocumentError("its name is not UTF-8: rename it")
-    gzipped = path.name.lower().endswith(".gz")
-    inner = path.with_suffix("") if gzipped else path
+    inner = _unpacked(path)
+    gzipped = inner is not path
     suffix = inner.suffix.lower()
     if not is_supported(path):
         yield _read_unknown(path)

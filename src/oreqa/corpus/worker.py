@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import struct
 import sys
@@ -20,8 +21,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from oreqa.core import Document
-from oreqa.corpus.formats import epub, json_file, mail, markdown, rtf
+from oreqa.corpus.formats import docbook, epub, json_file, mail, markdown, rst, rtf
 from oreqa.corpus.formats.html.page import read_html
+from oreqa.corpus.formats.man.pages import is_man_page, read_man
 from oreqa.corpus.formats.office import docx, odf, pptx, xlsx
 from oreqa.corpus.formats.pdf.document import read_pdf
 from oreqa.errors import DocumentError, describe
@@ -36,6 +38,9 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".eml": mail.read_mail,
     ".json": json_file.read_json_document,
     ".rtf": rtf.read_rtf,
+    ".rst": rst.read_rst,
+    ".docbook": docbook.read_docbook,
+    ".dbk": docbook.read_docbook,
     ".pdf": read_pdf,
     ".docx": docx.read_docx,
     ".pptx": pptx.read_pptx,
@@ -44,6 +49,31 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".ods": odf.read_odf,
     ".odp": odf.read_odf,
 }
+
+TEXT_SUFFIXES = (".md", ".markdown", ".html", ".htm", ".xhtml", ".json", ".rst", ".docbook", ".dbk")
+"""Those of text, which may be packed with gzip."""
+
+_MAN_PAGE = re.compile(r"\.(?:[1-9][a-z]*|man|mdoc)")
+
+
+HEAD_BYTES = 16_384
+"""What is read of a file to recognize its format."""
+
+
+def may_be_recognized(path: Path) -> bool:
+    """Whether a file with this name may be a manual page or DocBook, which ``is_recognized`` tells by its head."""
+    return path.suffix.lower() == ".xml" or bool(_MAN_PAGE.fullmatch(path.suffix))
+
+
+def is_recognized(path: Path, head: bytes) -> bool:
+    """Whether a file that begins with ``head`` is a manual page or DocBook, as its name allows."""
+    return docbook.is_docbook(head) if path.suffix.lower() == ".xml" else is_man_page(head)
+
+
+def parser_of(path: Path) -> Callable[[bytes, Path], Document]:
+    """The parser of a file, by its name."""
+    return PARSERS.get(path.suffix.lower()) or (docbook.read_docbook if path.suffix.lower() == ".xml" else read_man)
+
 
 _LENGTH = struct.Struct(">Q")
 
@@ -99,7 +129,7 @@ def serve(parent: int, memory: int) -> None:
 
 def _parse(path: Path, data: bytes, memory: int) -> dict[str, Any]:
     try:
-        document = PARSERS[path.suffix.lower()](data, path)
+        document = parser_of(path)(data, path)
         return {"document": asdict(document)}
     except MemoryError:
         return {"memory": True}

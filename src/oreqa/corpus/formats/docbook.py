@@ -1,0 +1,155 @@
+"""DocBook XML: books, articles and manual pages."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from oreqa.core import Document
+from oreqa.corpus.formats.html.source import decode_page
+from oreqa.corpus.formats.rendered import read_rendered
+from oreqa.errors import DocumentError
+
+_HEAD = re.compile(rb"//OASIS//DTD DocBook|docbook\.org/ns/docbook")
+_HEAD_BYTES = 4096
+_DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL)
+_ENTITY = re.compile(r"<!ENTITY\s+([\w.-]+)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
+_REFERENCE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][\w.-]*);")
+
+
+def _names(names: str, tag: str = "") -> dict[str, str]:
+    """The names of elements, each with the tag that stands for it in web pages."""
+    return dict.fromkeys(names.split(), tag)
+
+
+_SECTIONS = _names(
+    "set book part chapter appendix preface article section sect1 sect2 sect3 sect4 sect5 refentry reference glossary"
+    " refsect1 refsect2 refsect3 refsection simplesect bibliography dedication acknowledgements colophon topic glossdiv"
+)
+_HTML = {
+    **_names("para simpara formalpara bridgehead attribution blockquote epigraph refpurpose subtitle titleabbrev", "p"),
+    **_names("cmdsynopsis funcsynopsis synopsis msgtext", "p"),
+    **_names("itemizedlist simplelist", "ul"),
+    **_names("orderedlist procedure substeps", "ol"),
+    **_names("listitem step member callout", "li"),
+    **_names("variablelist glosslist segmentedlist qandaset", "dl"),
+    **_names("term glossterm question", "dt"),
+    **_names("glossdef answer", "dd"),
+    **_names("programlisting screen literallayout screenshot address", "pre"),
+    **_names("table informaltable", "table"),
+    **_names("note tip warning caution important example figure informalexample sidebar abstract", "div"),
+    **{"row": "tr", "entry": "td", "superscript": "sup", "subscript": "sub", "quote": "q"},
+}
+_SKIPPED = _names("indexterm index toc remark revhistory anchor beginpage imageobject textobject lot")
+_INFO = _names("info bookinfo articleinfo chapterinfo sectioninfo refentryinfo setinfo sect1info appendixinfo refmeta")
+_CAPTIONED = _names("table figure example formalpara note tip warning caution important sidebar abstract")
+
+
+def is_docbook(head: bytes) -> bool:
+    """Whether a file that begins with ``head`` says that it is DocBook."""
+    return bool(_HEAD.search(head[:_HEAD_BYTES]))
+
+
+def read_docbook(data: bytes, path: Path) -> Document:
+    """Read DocBook. Its title is the outermost one. Indexes, remarks, and files that it includes are not read."""
+    from lxml import etree
+
+    if not is_docbook(data) and path.suffix.lower() == ".xml":
+        raise DocumentError("it is XML, but not DocBook")
+    source = decode_page(data)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True)
+    root = etree.fromstring(_without_entities(source).encode("utf-8", "replace"), parser)
+    if root is None:
+        raise DocumentError("it is not XML")
+    page = _Page()
+    page.add(root, 0)
+    return read_rendered("".join(page.parts), source, path, page.title)
+
+
+def _without_entities(source: str) -> str:
+    """The text without its document type and declared encoding, with short entities in place of their names."""
+    entities: dict[str, str] = {}
+    if doctype := _DOCTYPE.search(source):
+        for name, double, single in _ENTITY.findall(doctype.group()):
+            value = double or single
+            if "&" not in value and len(value) <= _HEAD_BYTES:
+                entities.setdefault(name, value)
+        source = source[: doctype.start()] + source[doctype.end() :]
+    source = re.sub(r"^\s*<\?xml[^>]*\?>", "", source)
+    return _REFERENCE.sub(lambda match: entities.get(match[1], _named(match[1])), source)
+
+
+def _named(name: str) -> str:
+    """The character of a name that HTML knows; an unknown entity is a file that is not read, or has no text."""
+    from html.entities import html5
+
+    return escape(html5.get(f"{name};", " "))
+
+
+class _Page:
+    """The markup of a web page for a tree of DocBook."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.title = ""
+
+    def add(self, element: Any, level: int) -> None:
+        """Add an element at a ``level`` of sections, and what follows it in its parent."""
+        pending: list[tuple[Any, int, str]] = [(element, level, "")]
+        while pending:
+            current, depth, closing = pending.pop()
+            if closing or isinstance(current, str):
+                self.parts.append(closing or escape(current, quote=False))
+                continue
+            tail = current.tail if current is not element else ""
+            if tail:
+                pending.append((tail, depth, ""))
+            name = current.tag.rpartition("}")[2] if isinstance(current.tag, str) else ""
+            if not name or name in _SKIPPED:
+                continue
+            depth += name in _SECTIONS
+            opening, end = self._tags(current, name, depth)
+            self.parts.append(opening)
+            if end is None:
+                continue
+            if end:
+                pending.append((current, depth, end))
+            pending.extend((child, depth, "") for child in reversed(current))
+            if current.text:
+                pending.append((current.text, depth, ""))
+
+    def _tags(self, element: Any, name: str, level: int) -> tuple[str, str | None]:
+        """The tags before and behind an element; None behind one whose children are not read."""
+        parent = element.getparent()
+        of = "" if parent is None else parent.tag.rpartition("}")[2]
+        if name in ("title", "refname"):
+            outer = of if of not in _INFO else parent.getparent().tag.rpartition("}")[2]
+            if outer in _CAPTIONED or of in _HTML:
+                return "<p class=title>", "</p>"
+            if not self.title and level <= 1:
+                self.title = " ".join("".join(element.itertext()).split())
+                return (f"<p>{escape(self.title)}</p>" if name == "refname" else ""), None
+            if name == "refname" or of == "refnamediv":
+                return "<p>", "</p>"
+            return f"<h{min(max(level, 1), 6)}>", f"</h{min(max(level, 1), 6)}>"
+        if name in _INFO:
+            return "<div>", "</div>"
+        if name == "listitem" and of in ("varlistentry", "glossentry"):
+            return "<dd>", "</dd>"
+        if name == "footnote":
+            return " (", ")"
+        if name == "thead":
+            return "", ""
+        if name == "entry":
+            tag = "th" if of == "row" and parent.getparent().tag.rpartition("}")[2] == "thead" else "td"
+            rows = int(element.get("morerows", "0")) + 1 if element.get("morerows", "0").isdecimal() else 1
+            return f"<{tag} rowspan={rows}>", f"</{tag}>"
+        if name == "ulink" and element.get("url") and not "".join(element.itertext()).strip():
+            return escape(element.get("url")), None
+        if name == "sbr":
+            return "<br>", None
+        if name == "manvolnum":
+            return "(", ")"
+        return (f"<{_HTML[name]}>", f"</{_HTML[name]}>") if name in _HTML else ("", "")

@@ -1,0 +1,1 @@
+"""Manual pages, written for roff with the macros of man or of mdoc."""

@@ -1,0 +1,51 @@
+"""Tables of manual pages, as tbl reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from oreqa.corpus.formats.man.roff import Strings
+
+_TAB = re.compile(r"\btab\s*\((.)\)")
+_FONT = re.compile(r"^\.(?:B|I|BR|BI|RB|IR|RI|SM)\s+")
+
+
+def table(lines: Sequence[str], strings: Strings) -> list[str]:
+    """The markup of a table from the lines between its first and last request.
+
+    Options end in a semicolon, formats of columns in a full stop; the rest are rows, whose cells may be blocks of text.
+    """
+    rest = list(lines)
+    separator = "\t"
+    if rest and rest[0].rstrip().endswith(";"):
+        if match := _TAB.search(rest[0]):
+            separator = match[1]
+        del rest[0]
+    while rest:
+        if rest.pop(0).rstrip().endswith("."):
+            break
+    parts = ["<table>"]
+    row = ""
+    in_block = False
+    for line in rest:
+        if line.startswith(".T&") or (not in_block and re.fullmatch(r"[.'_=].*|\\\"", line) and separator not in line):
+            continue
+        text = _FONT.sub("", line) if in_block else line
+        if in_block and text.startswith((".", "'")):
+            continue
+        row += (" " if in_block and row and not row.endswith(separator) else "") + text
+        in_block = row.rstrip().endswith("T{") or (in_block and not line.startswith("T}"))
+        row = re.sub(r"T\{\s*$", "", row)
+        if line.startswith("T}"):
+            row = re.sub(r"\s*T\}", "", row)
+        if not in_block:
+            cells = [strings.text(cell).strip() for cell in row.split(separator)]
+            parts.append(
+                "<tr>"
+                + "".join(f"<td>{escape(cell, quote=False)}</td>" for cell in cells if cell not in ("_", "=", "\\^"))
+                + "</tr>"
+            )
+            row = ""
+    return [*parts, "</table>"]

@@ -1,0 +1,48 @@
+"""Formats that are turned into a web page first: it is read as one, and its text is found again in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from oreqa.core import Document, Place
+from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.formats.html.page import read_page
+from oreqa.corpus.formats.html.source import visible_words
+from oreqa.corpus.formats.places import SourcePlaces
+
+
+def read_rendered(page: str, source: str, path: Path, title: str = "") -> Document:
+    """Read a file whose text ``source`` was turned into markup. Its title is ``title``, or the first heading."""
+    builder = SourceBuilder(path, source)
+    builder.start_page("", visible_words(page))
+    reader = read_page(page)
+    reader.add_to(builder)
+    return builder.document(title or reader.title)
+
+
+class SourceBuilder(TextBuilder):
+    """Finds the places of blocks and headings in the file's text."""
+
+    def __init__(self, path: Path, source: str) -> None:
+        super().__init__(path)
+        self.source_places = SourcePlaces(source)
+
+    def add_title(self, text: str) -> None:
+        self.source_places.find(text)
+        super().add_title(text)
+
+    def add_heading(self, level: int, text: str, place: str | Sequence[Place] = "", *, added: bool = False) -> None:
+        super().add_heading(level, text, place if added else self.source_places.find(text), added=added)
+
+    def add_block(
+        self, text: str, place: str | Sequence[Place] = "", *, joined: bool = False, mark: str = "", words: int | None = None
+    ) -> None:
+        if not text.strip():
+            return
+        places = self.source_places.find(text)
+        if mark:
+            places = [replace(spot, start=spot.start + len(mark) + 1 if spot.start else 0) for spot in places]
+            text, words = f"{mark} {text.lstrip()}", count_words(text) if words is None else words
+        super().add_block(text, places, joined=joined, words=words)
