@@ -13,7 +13,7 @@ from oreqa.models.graph.quiet_openvino import compress, ov
 from oreqa.models.graph.session import Batch, Outputs
 from oreqa.processes import OfOneProcess
 
-GRAPH_VERSION = "4"
+GRAPH_VERSION = "5"
 """Part of the cache key. Increase it when a change of the code builds another graph from the same folder."""
 
 

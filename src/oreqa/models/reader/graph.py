@@ -11,14 +11,15 @@ from oreqa.models.graph.layers import dense, first_token, pick
 from oreqa.models.graph.openvino import OpenVinoSession, compile_cached
 from oreqa.models.graph.precision import heads_precision
 from oreqa.models.graph.quiet_openvino import ov
+from oreqa.models.reader.blocks import BLOCK_HEAD, knows_blocks
 from oreqa.models.reader.inputs import ReaderFolder
 from oreqa.models.settings import is_foreign
 from oreqa.models.weights import linear_head, load_weights
 
 
 def open_session(folder: ReaderFolder, key: str, precision: str | None) -> OpenVinoSession:
-    """Return a session with outputs: start logits and end logits ``[batch, tokens]``, and selection logits ``[batch]`` of a
-    reader that was trained to select passages."""
+    """Return a session with outputs: start and end logits ``[batch, tokens]``; of a reader that was trained to select
+    passages also selection logits ``[batch]``; and of one that knows blocks, too, their log-odds ``[batch, tokens]``."""
     precision = heads_precision(precision)
     return OpenVinoSession(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
 
@@ -42,6 +43,9 @@ def _graph(folder: ReaderFolder, eight_bits: bool) -> ov.Model:
     if "qa_classifier.weight" in weights:
         selection = dense(first_token(hidden), *linear_head(weights, "qa_classifier", folder.path, folder.config))
         outputs["selection"] = pick(selection, 0, axis=1)
+        if knows_blocks(weights):
+            blocks = dense(hidden, *linear_head(weights, BLOCK_HEAD, folder.path, folder.config))
+            outputs["blocks"] = pick(blocks, 0, axis=2)
     return graph.model(outputs)
 
 

@@ -16,6 +16,7 @@ from oreqa.core import Span
 from oreqa.models.graph.session import Session
 from oreqa.models.graph.windows import Text, Tokens, Window
 from oreqa.models.model import LoadedModel, questions_with_lists
+from oreqa.models.reader.blocks import Reading, TokenOdds, mean_log_odds
 from oreqa.models.reader.inputs import MAX_ANSWER_TOKENS, ReaderFolder, ReaderInputs, read_reader_folder
 from oreqa.text.lines import unit_ends
 from oreqa.text.whole_words import long_words, whole_words
@@ -29,7 +30,8 @@ class WindowLogits:
 
     ``start`` and ``end`` are logits of those tokens, ``selection`` is that of the window. ``opens`` and ``closes`` mask the
     tokens at which an answer may begin and end: those that begin or end a word. ``units`` numbers the paragraphs, list items
-    and rows that the tokens stand in. All six arrays are ``[tokens]``.
+    and rows that the tokens stand in. ``blocks`` are log-odds that the tokens belong to what answers; None of other
+    readers. All arrays are ``[tokens]``.
     """
 
     passage_number: int
@@ -40,6 +42,7 @@ class WindowLogits:
     opens: NDArray[np.bool_]
     closes: NDArray[np.bool_]
     units: NDArray[np.intp]
+    blocks: Logits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +180,23 @@ class Reader(LoadedModel[ReaderFolder]):
         characters of the passage's text. Spans hold whole words, identifiers and paths among them (``whole_words``), and lie
         in one paragraph, list item or row (``unit_ends``); several may become the same. Raises InputError for anything else.
         """
-        k = count(k, "the number of spans")
         kinds = "texts or of (title, text)"
         texts, groups = questions_with_lists(questions, passages, "passages", kinds, title_and_text)
-        spans: list[list[Span]] = []
-        for begin in range(0, len(texts), CHUNK):
-            spans += self._read_chunk(texts[begin : begin + CHUNK], groups[begin : begin + CHUNK], k)
+        spans = [reading.spans for reading in self.readings(texts, groups, k)]
         return spans[0] if isinstance(questions, str) else spans
 
-    def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], k: int) -> list[list[Span]]:
+    def readings(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], k: int = 5) -> list[Reading]:
+        """The spans that ``read`` gives and which tokens belong to what answers, from one pass of the model.
+
+        Passages are ``(title, text)``. Raises InputError for a ``k`` below 1.
+        """
+        k = count(k, "the number of spans")
+        readings: list[Reading] = []
+        for begin in range(0, len(questions), CHUNK):
+            readings += self._read_chunk(questions[begin : begin + CHUNK], passages[begin : begin + CHUNK], k)
+        return readings
+
+    def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], k: int) -> list[Reading]:
         texts = {text for group in passages for passage in group for text in passage}
         tokens = self.inputs.tokenize(sorted({*questions, *texts}))
         units = {text: _units(text, tokens[text]) for text in {text for group in passages for _, text in group}}
@@ -197,20 +208,37 @@ class Reader(LoadedModel[ReaderFolder]):
                 windows += of_passage
                 owners += [(number, place)] * len(of_passage)
         logits: list[list[WindowLogits]] = [[] for _ in questions]
-        for window_number, (start, end, *selection) in self._run(windows):
+        for window_number, (start, end, *heads) in self._run(windows):
             window, (number, place) = windows[window_number], owners[window_number]
             inside = slice(window.first, window.last)
-            logit = float(selection[0]) if selection else answer_log_odds(start, end, inside)
+            logit = float(heads[0]) if heads else answer_log_odds(start, end, inside)
             text, until = passages[number][place][1], window.begin + window.last - window.first
             edges = tokens[text].edges(window.begin, until)
             ends = start[inside].copy(), end[inside].copy()
-            logits[number].append(WindowLogits(place, window.begin, *ends, logit, *edges, units[text][window.begin : until]))
-        spans = []
+            blocks = heads[1][inside].copy() if len(heads) > 1 else None
+            in_units = units[text][window.begin : until]
+            logits[number].append(WindowLogits(place, window.begin, *ends, logit, *edges, in_units, blocks))
+        readings = []
         for group, of_question in zip(passages, logits, strict=True):
             of_question.sort(key=lambda window: (window.passage_number, window.begin))
             best = best_spans(of_question, k, self.folder.shared, self.folder.answer_tokens)
-            spans.append(_in_characters(best, [text for _, text in group], tokens))
-        return spans
+            texts_read = [text for _, text in group]
+            odds = _token_odds(of_question, [tokens[text] for text in texts_read])
+            readings.append(Reading(_in_characters(best, texts_read, tokens), odds))
+        return readings
+
+
+def _token_odds(windows: Sequence[WindowLogits], passages: Sequence[Tokens]) -> tuple[TokenOdds, ...]:
+    """The log-odds of the tokens of each passage; none if the windows have none."""
+    by_passage: list[list[tuple[int, Logits]]] = [[] for _ in passages]
+    for window in windows:
+        if window.blocks is None:
+            return ()
+        by_passage[window.passage_number].append((window.begin, window.blocks))
+    return tuple(
+        TokenOdds(tokens.offsets, mean_log_odds(of_passage, len(tokens.ids)))
+        for tokens, of_passage in zip(passages, by_passage, strict=True)
+    )
 
 
 def _units(text: str, tokens: Tokens) -> Rows:
