@@ -25,18 +25,18 @@ def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
 def test_index(kb: Path, library: Path, fitted: Path) -> None:
     assert run("index", library, "--index", kb).stdout.splitlines()[0] == f"{kb}: 4 unchanged; 6 passages in all"
     (library / "bad.pdf").write_bytes(b"no")
-    (library / "code.py").write_text("x")
+    (library / "code.xyz").write_text("x")
     found = run("index", library, "--index", kb, "--json")
     assert found.exit_code == 1
     report = json.loads(found.stdout)
-    assert (report["unchanged"], report["unknown"], len(report["problems"])) == (4, {".py": 1}, 1)
+    assert (report["unchanged"], report["unknown"], len(report["problems"])) == (4, {".xyz": 1}, 1)
     assert found.stderr.startswith(f"skipped: {library / 'bad.pdf'}: ")
     assert run("index", library, "--index", kb, "--strict").exit_code == 2
     (library / "makefile").write_text("x")
     (library / "notes.md").write_text("Six words [of](text) stand here.")
     told = run("index", library, "--index", kb, "--report", library / "words.csv")
     assert "words read; left out 1 link targets" in told.stdout
-    assert "2 files of other kinds passed over: 1 .py, 1 without a suffix" in told.stdout
+    assert "2 files of other kinds passed over: 1 .xyz, 1 without a suffix" in told.stdout
     assert "notes.md,,6,5,1,1.000,link targets: 1" in (library / "words.csv").read_text()
     (library / "words.csv").unlink()
     for place in (library, library / "notes.md" / "words.csv"):
@@ -72,10 +72,10 @@ def test_no_index_is_made_of_no_documents(
     assert found.stderr.startswith("error: docs: no documents found, so no index was made; ")
     assert found.stderr.count("\n") == 1
     assert not Path("kb").exists()
-    for name in ("a.py", "b.py", "README"):
+    for name in ("a.xyz", "b.xyz", "README"):
         Path("docs", name).write_text("x")
     if not arguments:
-        others = "among files of other kinds (2 .py, 1 without a suffix), so no index was made; "
+        others = "among files of other kinds (2 .xyz, 1 without a suffix), so no index was made; "
         assert others in run("index", "docs", "--index", "kb").stderr
 
 

@@ -13,7 +13,7 @@ from oreqa.errors import InputError
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for name in ("a.md", "b.txt", "code.py", ".hidden.md", "sub/c.md", "sub/drafts/d.md", "node_modules/e.md", ".git/f.md"):
+    for name in ("a.md", "b.txt", "code.xyz", ".hidden.md", "sub/c.md", "sub/drafts/d.md", "node_modules/e.md", ".git/f.md"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
@@ -26,7 +26,7 @@ def names(tree: Path, **options: list[str]) -> list[str]:
 
 def test_recursive_without_hidden_and_unknown(tree: Path) -> None:
     assert names(tree) == ["a.md", "b.txt", "sub/c.md", "sub/drafts/d.md"]
-    assert find_files([tree]).unknown == {".py": 1}
+    assert find_files([tree]).unknown == {".xyz": 1}
 
 
 def test_include_and_exclude(tree: Path) -> None:
@@ -44,12 +44,12 @@ def test_indexes_are_no_documents(tree: Path) -> None:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text("{}")
     assert names(tree) == ["a.md", "b.txt", "search-000007/notes.md", "sub/c.md", "sub/drafts/d.md"]
-    assert find_files([tree]).unknown == {".py": 1}
+    assert find_files([tree]).unknown == {".xyz": 1}
 
 
 def test_named_files_are_taken_once_whatever_they_are(tree: Path) -> None:
-    found = find_files([tree / "code.py", tree / "a.md", tree / "sub" / ".." / "a.md"])
-    assert [file.name for file in found.files] == ["a.md", "code.py"]
+    found = find_files([tree / "code.xyz", tree / "a.md", tree / "sub" / ".." / "a.md"])
+    assert [file.name for file in found.files] == ["a.md", "code.xyz"]
 
 
 def test_missing_path() -> None:
@@ -72,9 +72,9 @@ def test_links_are_followed_within_the_folder_alone(tree: Path, tmp_path_factory
     (tree / "round.txt").symlink_to(tree / "round.txt")
     (tree / "gone.txt").symlink_to(tree / "nothing.txt")
     (tree / "handbook").symlink_to(tree / "no-such-folder")
-    (tree / "gone.py").symlink_to(tree / "nothing.py")
+    (tree / "gone.xyz").symlink_to(tree / "nothing.xyz")
     (tree / "notes.txt").symlink_to(outside / "secret.txt")
-    (tree / "notes.py").symlink_to(outside / "secret.txt")
+    (tree / "notes.xyz").symlink_to(outside / "secret.txt")
     (tree / "sub" / "folder").symlink_to(outside)
     (tree / "sub" / "ignored").symlink_to(outside)
     (tree / ".oreqaignore").write_text("ignored\n")
@@ -164,7 +164,7 @@ def test_paths_that_cannot_be_looked_at(tree: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_names_that_are_not_utf_8(tree: Path) -> None:
-    for name in (b"caf\xe9.txt", b"caf\xe9.py", b"\xff/inner.txt"):
+    for name in (b"caf\xe9.txt", b"caf\xe9.xyz", b"\xff/inner.txt"):
         path = Path(os.fsdecode(os.fsencode(tree) + b"/" + name))
         try:
             path.parent.mkdir(exist_ok=True)

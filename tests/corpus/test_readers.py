@@ -62,7 +62,8 @@ def test_supported_names() -> None:
     assert is_supported(Path("b.jsonl.gz"))
     assert is_supported(Path("b.HTML.gz"))
     assert not is_supported(Path("b.pdf.gz"))
-    assert not is_supported(Path("c.py"))
+    assert is_supported(Path("c.py"))
+    assert not is_supported(Path("c.exe"))
 
 
 def test_formats_that_names_and_contents_tell(tmp_path: Path) -> None:

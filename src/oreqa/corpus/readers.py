@@ -16,6 +16,7 @@ from oreqa.core import Document, Section
 from oreqa.corpus import limits, process, worker
 from oreqa.corpus.decode import read_text
 from oreqa.corpus.formats import tables
+from oreqa.corpus.formats.manual import manual_sections
 from oreqa.errors import DocumentError, describe
 
 
@@ -117,6 +118,7 @@ def _documents(path: Path, fields: Fields) -> Iterator[Document]:
         return
     if suffix in _TEXTS:
         document = read_text(_read(path, limits.TEXT_FILE_BYTES, gzipped), inner)
+        document = replace(document, sections=manual_sections(document.text))
     else:
         document = process.parse(inner, _read(path, limits.PARSED_FILE_BYTES, gzipped))
     yield replace(document, key=str(path))
@@ -127,7 +129,8 @@ def _read_unknown(path: Path) -> Document:
     try:
         if data.startswith(_NO_PROSE):
             raise DocumentError("it is not plain text")
-        return read_text(data, path)
+        document = read_text(data, path)
+        return replace(document, sections=manual_sections(document.text))
     except DocumentError:
         raise DocumentError(
             f"its file type is not supported, and it is not plain text; supported: {', '.join(SUFFIXES)}"

@@ -21,7 +21,22 @@ from pathlib import Path
 from typing import IO, Any
 
 from oreqa.core import Document
-from oreqa.corpus.formats import docbook, epub, json_file, mail, markdown, rst, rtf
+from oreqa.corpus.formats import (
+    asciidoc,
+    docbook,
+    epub,
+    info,
+    json_file,
+    latex,
+    mail,
+    markdown,
+    notebook,
+    org,
+    rst,
+    rtf,
+    source_code,
+    subtitles,
+)
 from oreqa.corpus.formats.html.page import read_html
 from oreqa.corpus.formats.man.pages import is_man_page, read_man
 from oreqa.corpus.formats.office import docx, odf, pptx, xlsx
@@ -39,6 +54,16 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".json": json_file.read_json_document,
     ".rtf": rtf.read_rtf,
     ".rst": rst.read_rst,
+    ".adoc": asciidoc.read_asciidoc,
+    ".asciidoc": asciidoc.read_asciidoc,
+    ".org": org.read_org,
+    ".ipynb": notebook.read_notebook,
+    ".srt": subtitles.read_subtitles,
+    ".vtt": subtitles.read_subtitles,
+    ".ass": subtitles.read_subtitles,
+    ".info": info.read_info,
+    **dict.fromkeys(source_code.CODE_SUFFIXES, source_code.read_source_code),
+    ".tex": latex.read_latex,
     ".docbook": docbook.read_docbook,
     ".dbk": docbook.read_docbook,
     ".pdf": read_pdf,
@@ -50,9 +75,27 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".odp": odf.read_odf,
 }
 
-TEXT_SUFFIXES = (".md", ".markdown", ".html", ".htm", ".xhtml", ".json", ".rst", ".docbook", ".dbk")
+TEXT_SUFFIXES = (
+    *(
+        ".md",
+        ".markdown",
+        ".html",
+        ".htm",
+        ".xhtml",
+        ".json",
+        ".rst",
+        ".docbook",
+        ".dbk",
+        ".adoc",
+        ".asciidoc",
+        ".org",
+        ".tex",
+    ),
+    *(".srt", ".vtt", ".ipynb", ".info"),
+)
 """Those of text, which may be packed with gzip."""
 
+_INFO_PART = re.compile(r"\.info-\d+")
 _MAN_PAGE = re.compile(r"\.(?:[1-9][a-z]*|man|mdoc)")
 
 
@@ -62,16 +105,20 @@ HEAD_BYTES = 16_384
 
 def may_be_recognized(path: Path) -> bool:
     """Whether a file with this name may be a manual page or DocBook, which ``is_recognized`` tells by its head."""
-    return path.suffix.lower() == ".xml" or bool(_MAN_PAGE.fullmatch(path.suffix))
+    return path.suffix.lower() == ".xml" or bool(_MAN_PAGE.fullmatch(path.suffix) or _INFO_PART.fullmatch(path.suffix))
 
 
 def is_recognized(path: Path, head: bytes) -> bool:
     """Whether a file that begins with ``head`` is a manual page or DocBook, as its name allows."""
-    return docbook.is_docbook(head) if path.suffix.lower() == ".xml" else is_man_page(head)
+    if path.suffix.lower() == ".xml":
+        return docbook.is_docbook(head)
+    return bool(_INFO_PART.fullmatch(path.suffix)) or is_man_page(head)
 
 
 def parser_of(path: Path) -> Callable[[bytes, Path], Document]:
     """The parser of a file, by its name."""
+    if _INFO_PART.fullmatch(path.suffix):
+        return info.read_info
     return PARSERS.get(path.suffix.lower()) or (docbook.read_docbook if path.suffix.lower() == ".xml" else read_man)
 
 

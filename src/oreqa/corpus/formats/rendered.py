@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 from oreqa.core import Document, Place
@@ -17,9 +18,9 @@ def read_rendered(page: str, source: str, path: Path, title: str = "") -> Docume
     """Read a file whose text ``source`` was turned into markup. Its title is ``title``, or the first heading."""
     builder = SourceBuilder(path, source)
     builder.start_page("", visible_words(page))
-    reader = read_page(page)
+    reader = read_page(f"<title>{escape(title)}</title>{page}" if title else page)
     reader.add_to(builder)
-    return builder.document(title or reader.title)
+    return builder.document(reader.title)
 
 
 class SourceBuilder(TextBuilder):

@@ -1,0 +1,245 @@
+"""AsciiDoc: sections, lists, delimited blocks and tables, in the syntax of AsciiDoc.py and of Asciidoctor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+from oreqa.core import Document
+from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.markup import LineMarkup
+from oreqa.corpus.formats.rendered import read_rendered
+
+_ATTRIBUTE = re.compile(r":(!?[\w-]+!?):(?:\s+(.*))?$")
+_REFERENCE = re.compile(r"\{([\w-]+)\}")
+_HEADING, _UNDERLINE = re.compile(r"(={1,6}|#{1,6})\s+(\S.*?)(?:\s+\1)?\s*$"), re.compile(r"([=\-~^+])\1{2,}\s*$")
+_DELIMITER = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|```+)(?:\w*)\s*$")
+_TABLE = re.compile(r"[|,:!]={3,}\s*$")
+_MACRO = re.compile(r"(?:ifdef|ifndef|ifeval|endif|include|toc|anchor)::.*$|\[\[[^\]]*\]\]\s*$|<{3,}\s*$|'{3,}\s*$")
+_CONDITION = re.compile(r"ifn?def::[^\[]*\[(.+)\]\s*$")
+_ATTRIBUTES = re.compile(r"\[(?!\[)[^\]]*\]\s*$")
+_TITLE = re.compile(r"\.([^\s.].*)$")
+_ITEM = re.compile(r"\s*(\*{1,5}|-|\.{1,5}|\d+\.|[a-z]\.|<(?:\d+|\.)>)\s+(?:\[[ x*]\]\s+)?(\S.*)$")
+_TERM = re.compile(r"\s*(?:\[\[[^\]]*\]\])?(\S.*?|)(:{2,4}|;;)(?:\s+(.*))?$")
+_IMAGE = re.compile(r"(?:image|video|audio)::[^\[]*\[(.*)\]\s*$")
+_CELL = re.compile(r"(?:(?<=\s)|^)((?:\d+(?:\.\d+)?[*+]|\.\d+\+)?[<^>.]*[aehlmsdv]?)\|")
+
+
+def _shown(match: re.Match[str]) -> str:
+    """The text between marks, whichever they are."""
+    return next(filter(None, match.groups()), "")
+
+
+_RULES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"\(\(\(.*?\)\)\)|(?:indexterm|pass|anchor):\w*\[[^\]]*\]|\[\[[^\]]*\]\]"), ""),
+    (re.compile(r"\(\((.*?)\)\)"), r"\1"),
+    (re.compile(r"&lt;&lt;([^,&]+)(?:,\s*(.*?))?&gt;&gt;"), lambda match: match[2] or match[1].lstrip("#")),
+    (re.compile(r"(?<![\w:])link(?:git):([\w.-]+)\[(\w*)\]"), r"\1(\2)"),
+    (re.compile(r"(?:link|xref|mailto|menu):(\S*?)\[([^\]]*)\]"), lambda match: match[2].rstrip("^") or match[1]),
+    (re.compile(r"((?:https?|ftp|irc)://[^\s\[\]]+)\[([^\]]*)\]"), lambda match: match[2].rstrip("^") or match[1]),
+    (re.compile(r"(?:image|icon):[^\s:\[]+\[([^\]]*)\]"), r"\1"),
+    (re.compile(r"(?:footnote|footnoteref):\w*\[([^\]]*)\]"), r" (\1)"),
+    (re.compile(r"(?:kbd|btn|stem|latexmath|asciimath):\[([^\]]*)\]"), r"\1"),
+    (re.compile(r"\[line-through\]#([^#]*)#"), r"<s>\1</s>"),
+    (re.compile(r"\[[\w.#%-]+\](?=[#*_`])"), ""),
+    (re.compile(r"``(.+?)``|`\+(.+?)\+`|\+\+\+(.*?)\+\+\+|\+\+(.+?)\+\+"), _shown),
+    (re.compile(r"\*\*(.+?)\*\*|__(.+?)__|##(.+?)##"), _shown),
+    (re.compile(r"(?<![\w*])\*(\S(?:.*?\S)?)\*(?![\w*])"), r"\1"),
+    (re.compile(r"(?<![\w_])_(\S(?:.*?\S)?)_(?![\w_])"), r"\1"),
+    (re.compile(r"(?<![\w`])`(\S(?:.*?\S)?)[`'](?![\w`])"), r"\1"),
+    (re.compile(r"(?<![\w+])\+(\S(?:.*?\S)?)\+(?![\w+])"), r"\1"),
+    (re.compile(r"(?<![\w#&])#(\S(?:[^#]*\S)?)#(?!\w)"), r"\1"),
+    (re.compile(r"\^(\S+?)\^"), r"<sup>\1</sup>"),
+    (re.compile(r"(?<!~)~(\S+?)~(?!~)"), r"\1"),
+    (re.compile(r"(?<=\S)\s+\+$"), "<br>"),
+    (re.compile(r"(?<=\w)--(?=\w)|(?<=\s)--(?=\s|$)"), "—"),
+    (re.compile(r"\\(?=[*_`+#{'\[<^~])"), ""),
+)  # fmt: skip
+_CHARACTERS = {
+    "nbsp": " ", "asterisk": "*", "plus": "+", "startsb": "[", "endsb": "]", "lt": "<", "gt": ">", "amp": "&", "sp": " ",
+    "litdd": "--", "apostrophe": "'", "caret": "^", "backslash": "\\", "tilde": "~", "backtick": "`", "empty": "",
+    "blank": "", "vbar": "|", "zwsp": "", "wj": "", "cpp": "C++", "two-colons": "::", "two-semicolons": ";;",
+    "quot": '"', "apos": "'",
+}  # fmt: skip
+
+
+def read_asciidoc(data: bytes, path: Path) -> Document:
+    """Read AsciiDoc. The author in its header is a field; comments, raw parts and files that it includes are not read."""
+    source = decode(data)
+    reader = _AsciiDoc(source.split("\n"))
+    reader.read()
+    document = read_rendered(reader.markup.page(), source, path, reader.title)
+    return replace(document, fields={"author": reader.author} if reader.author else {})
+
+
+class _AsciiDoc:
+    """Reads the lines of a file."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.markup = LineMarkup()
+        self.title, self.author = "", ""
+        self._lines, self._next = lines, 0
+        self._values = dict(_CHARACTERS)
+        self._open: set[str] = set()  # the delimiters of open blocks
+        self._attached = -1  # the line that goes on with an item, behind a plus sign
+        self._has_begun = False  # whether the header is over
+
+    def read(self) -> None:
+        """Read all lines."""
+        while self._next < len(self._lines):
+            line = self._lines[self._next].rstrip()
+            self._next += 1
+            if not self._read_block(line):
+                self._read_line(line)
+
+    def _read_block(self, line: str) -> bool:
+        """Read a heading, a block between delimiters or a table, if it begins with a line."""
+        below = self._lines[self._next].rstrip() if self._next < len(self._lines) else ""
+        if match := _HEADING.match(line):
+            self._heading(len(match[1]), match[2])
+        elif self._is_underlined(line, below):
+            self._next += 1
+            self._heading("=-~^+".index(below[0]) + 1, line)
+        elif match := _DELIMITER.match(line):
+            self._delimited(match[1])
+        elif _TABLE.match(line):
+            self._table(line)
+        else:
+            return False
+        return True
+
+    def _is_underlined(self, line: str, below: str) -> bool:
+        if self.markup.is_open or below in self._open or not re.search(r"\w", line) or abs(len(line) - len(below)) > 2:
+            return False
+        return bool(_UNDERLINE.match(below)) and not line.startswith((".", "[", "|"))
+
+    def _heading(self, level: int, text: str) -> None:
+        if level == 1 and not self._has_begun:
+            self.title = self._plain(text)
+            while self._next < len(self._lines) and (line := self._lines[self._next].strip()):
+                if match := _ATTRIBUTE.match(line):
+                    self._set(match)
+                elif re.match(r"\w", line) and not self.author and "::" not in line:
+                    self.author = self._plain(re.sub(r"\s*<.*", "", line))
+                self._next += 1
+        else:
+            self.markup.heading(max(1, level - 1), self._inline(text))
+        self._has_begun = True
+
+    def _delimited(self, delimiter: str) -> None:
+        """Read a block up to its second delimiter; what is no code, comment or raw part is read like other lines."""
+        if delimiter[0] in "=*_" or delimiter == "--":
+            self.markup.end_paragraph()
+            self._open ^= {delimiter}
+            return
+        end = next(
+            (i for i in range(self._next, len(self._lines)) if self._lines[i].rstrip() == delimiter), len(self._lines)
+        )
+        if delimiter[0] in "-.`":
+            self.markup.code([re.sub(r"\s*<\d+>\s*$", "", line) for line in self._lines[self._next : end]])
+        self._next = end + 1
+
+    def _table(self, delimiter: str) -> None:
+        """Read a table. Its first line has as many cells as there are columns, unless ``cols`` says it."""
+        above = self._lines[self._next - 2] if self._next > 1 else ""
+        cells: list[str] = []
+        first, has_gap, columns = 0, False, _columns(above)
+        while self._next < len(self._lines) and self._lines[self._next].rstrip() != delimiter.rstrip():
+            line = self._lines[self._next].strip()
+            self._next += 1
+            if not line:
+                has_gap = has_gap or (bool(cells) and len(cells) == first)
+                continue
+            pieces = _CELL.split(line)
+            if pieces[0].strip() and cells:
+                cells[-1] += f" {pieces[0].strip()}"
+            for spec, text in zip(pieces[1::2], pieces[2::2], strict=True):
+                times = int(spec.rstrip("aehlmsdv<^>.")[:-1].partition(".")[0] or 1) if spec[:1].isdigit() else 1
+                cells += [text.strip()] * min(times, 50)
+            first = first or len(cells)
+        width = columns or first or 1
+        for start in range(0, len(cells), width):
+            self.markup.row([self._inline(cell) for cell in cells[start : start + width]])
+            if start == 0 and (has_gap or "header" in above):
+                self.markup.header()
+        self._next += 1
+        self.markup.end_paragraph()
+
+    def _read_line(self, line: str) -> None:
+        markup = self.markup
+        if not line:
+            markup.end_paragraph()
+        elif line.startswith("//") or _ATTRIBUTES.match(line) or (_MACRO.match(line) and not _CONDITION.match(line)):
+            if not line.startswith("//"):
+                markup.end_paragraph()
+        elif line == "+":
+            markup.end_paragraph()
+            self._attach()
+        elif match := _ATTRIBUTE.match(line):
+            self._set(match)
+        elif match := _CONDITION.match(line):
+            markup.text(self._inline(match[1]))
+        elif match := _IMAGE.match(line):
+            markup.end_paragraph()
+            markup.text(self._inline(match[1].split(",")[0]))
+        elif not markup.is_open and (match := _TITLE.match(line)):
+            markup.caption(self._inline(match[1]))
+        elif match := _ITEM.match(line):
+            numbered = match[1][0] not in "*-"
+            mark = "1" if match[1][0].isdigit() else "a" if match[1][0].isalpha() else match[1]
+            markup.item(mark, self._inline(match[2]), tag="ol" if numbered else "ul")
+        elif (match := _TERM.match(line)) and match[1]:
+            markup.item(match[2], self._inline(match[3] or ""), tag="dl", term=self._inline(match[1]))
+        elif line[0].isspace() and not markup.is_open and not markup.in_list:
+            self._literal(line)
+        else:
+            self._paragraph(line)
+        self._has_begun = self._has_begun or markup.is_open
+
+    def _attach(self) -> None:
+        """Leave the item open for the block behind a line with a plus sign."""
+        while self._next < len(self._lines) and not self._lines[self._next].strip():
+            self._next += 1
+        self._attached = self._next
+
+    def _paragraph(self, line: str) -> None:
+        begins = not self.markup.is_open
+        before = self._lines[self._next - 2].strip() if self._next > 1 else ""
+        if begins and self.markup.in_list and not before and self._attached != self._next - 1 and not line[0].isspace():
+            self.markup.end_lists()
+        self.markup.text(self._inline(line.strip()))
+
+    def _literal(self, line: str) -> None:
+        """Add a paragraph that is indented, as it is."""
+        lines = [line]
+        while self._next < len(self._lines) and self._lines[self._next].strip():
+            lines.append(self._lines[self._next].rstrip())
+            self._next += 1
+        self.markup.code(lines)
+
+    def _set(self, match: re.Match[str]) -> None:
+        if not match[1].startswith("!"):
+            self._values[match[1]] = match[2] or ""
+
+    def _inline(self, text: str) -> str:
+        """The markup of a line, without the marks of the format."""
+        text = _REFERENCE.sub(lambda match: self._values.get(match[1], match.group()), text)
+        text = escape(text, quote=False)
+        for pattern, to in _RULES:
+            text = pattern.sub(to, text)
+        return text
+
+    def _plain(self, text: str) -> str:
+        return re.sub(r"<[^<>]*>", "", self._inline(text)).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _columns(attributes: str) -> int:
+    """The number of columns that the attributes of a table give, 0 if they give none."""
+    match = re.search(r"cols=(?:\"([^\"]*)\"|'([^']*)'|([\d*]+))", attributes)
+    if match is None:
+        return 0
+    columns = re.split(r"[,;]", next(filter(None, match.groups()), ""))
+    return sum(int(part.partition("*")[0]) if part.partition("*")[0].isdecimal() and "*" in part else 1 for part in columns)

@@ -1,0 +1,233 @@
+"""LaTeX: sections, paragraphs, lists, tables and formulas, as pylatexenc parses them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from oreqa.core import Document
+from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.rendered import read_rendered
+
+_HEADINGS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6}
+_LISTS = {
+    "itemize": "ul",
+    "enumerate": "ol",
+    "description": "dl",
+    "compactitem": "ul",
+    "compactenum": "ol",
+    "compactdesc": "dl",
+}
+_CODE = frozenset(("verbatim", "lstlisting", "Verbatim", "alltt", "minted", "verbatim*", "semiverbatim", "listing"))
+_TABLES = frozenset(("tabular", "tabular*", "tabularx", "longtable", "tabulary", "supertabular", "array"))
+_SILENT = frozenset(
+    ("label", "ref", "pageref", "eqref", "cite", "citep", "citet", "index", "bibliography", "bibliographystyle",
+     "documentclass", "usepackage", "RequirePackage", "newcommand", "renewcommand", "providecommand", "newenvironment",
+     "renewenvironment", "def", "input", "include", "includegraphics", "pagestyle", "thispagestyle", "setlength",
+     "addtolength", "setcounter", "vspace", "hspace", "newtheorem", "hypersetup", "makeatletter", "makeatother",
+     "maketitle", "tableofcontents", "clearpage", "newpage", "centering", "noindent", "hline", "cline", "toprule",
+     "midrule", "bottomrule", "DeclareMathOperator", "date", "graphicspath", "title", "author", "let", "newlength",
+     "newif", "selectlanguage", "definecolor", "color", "fontsize", "markboth", "markright", "addcontentsline",
+     "DeclareOption", "ProvidesPackage", "newcounter", "vskip", "hskip", "nocite", "lstset", "includeonly", "hyphenation",
+     "cmidrule", "rule", "phantom", "vphantom", "hphantom", "catcode", "sloppy")
+)  # fmt: skip
+"""Macros whose arguments are no text."""
+
+_ARGUMENTS = {
+    **dict.fromkeys(("index", "bibliographystyle", "pagestyle", "thispagestyle", "hypersetup", "graphicspath"), "{"),
+    **dict.fromkeys(
+        ("author", "title", "selectlanguage", "nocite", "lstset", "includeonly", "hyphenation", "cmidrule"), "[{"
+    ),
+    **dict.fromkeys(
+        ("color", "newcounter", "newlength", "phantom", "vphantom", "hphantom", "bibliography", "markright"), "{"
+    ),
+    **dict.fromkeys(("sout", "st", "xout", "vspace", "hspace", "eqref", "pageref", "bibliography", "markright"), "*{"),
+    **dict.fromkeys(("setlength", "addtolength", "setcounter", "markboth", "href", "fontsize"), "{{"),
+    **dict.fromkeys(("caption", "footnotetext", "thanks", "ProvidesPackage"), "[{"),
+    **{"definecolor": "{{{", "addcontentsline": "{{{", "newtheorem": "*{[{[", "citep": "[[{", "citet": "[[{", "rule": "[{{"},
+}
+"""The arguments of macros, as pylatexenc writes them: ``[`` for an optional one."""
+
+_TITLE = re.compile(r"\\title\s*(?:\[[^\]]*\])?\s*\{")
+_PREAMBLE = re.compile(r"\\begin\s*\{document\}")
+
+
+def read_latex(data: bytes, path: Path) -> Document:
+    """Read LaTeX. Its title is that of ``\\title``; what it includes, its preamble and its references are not read.
+
+    Macros of its own are not expanded: their arguments are text.
+    """
+    source = decode(data)
+    begin = _PREAMBLE.search(source)
+    page = _Page()
+    title = _title(source)
+    page.add(source[begin.end() :] if begin else source)
+    return read_rendered("".join(page.parts), source, path, title)
+
+
+class _Page:
+    """The markup of a web page for the nodes of a text."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+
+    def add(self, source: str) -> None:
+        """Add a text, parsed."""
+        self._add(_nodes(source))
+
+    def _add(self, nodes: Sequence[Any]) -> None:
+        for node in nodes:
+            kind = type(node).__name__
+            if kind == "LatexCharsNode":
+                self.parts.append(re.sub(r"\n[ \t]*\n\s*", "<p>", escape(_characters(node.chars), quote=False)))
+            elif kind == "LatexMacroNode":
+                self._macro(node)
+            elif kind == "LatexEnvironmentNode":
+                self._environment(node)
+            elif kind == "LatexGroupNode":
+                self._add(node.nodelist)
+            elif kind == "LatexMathNode":
+                self.parts.append(escape(_text([node]), quote=False))
+            elif kind == "LatexSpecialsNode":
+                self.parts.append("<p>" if "\n" in node.specials_chars else escape(_text([node]), quote=False))
+        # Comments are no text.
+
+    def _macro(self, node: Any) -> None:
+        name = node.macroname.rstrip("*")
+        arguments = [argument for argument in (node.nodeargd.argnlist if node.nodeargd else ()) if argument is not None]
+        groups = [argument for argument in arguments if getattr(argument, "delimiters", ("{", "}"))[0] != "["]
+        if name in _HEADINGS and groups:
+            level = _HEADINGS[name]
+            self.parts.append(f"<h{level}>{escape(_text(groups[-1:]), quote=False)}</h{level}>")
+        elif name in _SILENT:
+            return
+        elif name in ("footnote", "footnotetext", "thanks"):
+            self.parts.append(" (")
+            self._add(groups[-1:])
+            self.parts.append(")")
+        elif name in ("par", "bigskip", "medskip", "smallskip"):
+            self.parts.append("<p>")
+        elif name in ("\\", "newline", "linebreak"):
+            self.parts.append("<br>")
+        elif name == "href":
+            self._add(groups[-1:])
+        elif name in ("sout", "st", "xout"):
+            self.parts.append("<s>")
+            self._add(groups[-1:])
+            self.parts.append("</s>")
+        elif name == "caption":
+            self.parts.append("<p>")
+            self._add(groups[-1:])
+            self.parts.append("</p>")
+        elif name == "verb":
+            self.parts.append(escape(node.nodeargd.verbatim_text or "", quote=False))
+        elif _is_known(name):
+            self.parts.append(escape(_text([node]), quote=False))
+        else:
+            self._add(groups)
+        self.parts.append(node.macro_post_space if "\n\n" not in node.macro_post_space else "<p>")
+
+    def _environment(self, node: Any) -> None:
+        name = node.environmentname
+        if name in _CODE:
+            text = getattr(node.nodeargd, "verbatim_text", None) or _verbatim(node)
+            self.parts.append(f"<pre>\n{escape(text.strip(chr(10)), quote=False)}</pre>")
+        elif name in _LISTS:
+            self._list(node.nodelist, _LISTS[name])
+        elif name in _TABLES:
+            self._table(node.nodelist)
+        elif name in ("comment", "thebibliography", "tikzpicture", "filecontents", "filecontents*", "picture"):
+            return
+        elif name.rstrip("*") in ("equation", "align", "eqnarray", "gather", "multline", "displaymath", "math", "flalign"):
+            self.parts.append(f"<p>{escape(_text([node]).strip(), quote=False)}<p>")
+        else:
+            self.parts.append("<div>")
+            self._add(node.nodelist)
+            self.parts.append("</div>")
+
+    def _list(self, nodes: Sequence[Any], tag: str) -> None:
+        self.parts.append(f"<{tag}>")
+        for node in nodes:
+            if type(node).__name__ == "LatexMacroNode" and node.macroname == "item":
+                terms = [argument for argument in (node.nodeargd.argnlist if node.nodeargd else ()) if argument is not None]
+                if tag == "dl":
+                    self.parts.append(f"<dt>{escape(_text(terms), quote=False).strip(' []')}</dt><dd>")
+                else:
+                    self.parts.append("<li>")
+                    self._add(terms)
+            else:
+                self._add([node])
+        self.parts.append(f"</{tag}>")
+
+    def _table(self, nodes: Sequence[Any]) -> None:
+        self.parts.append("<table><tr><td>")
+        for node in nodes:
+            kind = type(node).__name__
+            if kind == "LatexMacroNode" and node.macroname in ("\\", "tabularnewline"):
+                self.parts.append("</td></tr><tr><td>")
+            elif kind == "LatexSpecialsNode" and node.specials_chars == "&":
+                self.parts.append("</td><td>")
+            elif kind == "LatexCharsNode" and "&" in node.chars:
+                self.parts.append("</td><td>".join(escape(part, quote=False) for part in node.chars.split("&")))
+            else:
+                self._add([node])
+        self.parts.append("</td></tr></table>")
+
+
+def _title(source: str) -> str:
+    """The argument of ``\\title``."""
+    match = _TITLE.search(source)
+    return " ".join(_text(_nodes(source[match.end() - 1 : match.end() + 2000])[:1]).split()) if match else ""
+
+
+def _nodes(source: str) -> Sequence[Any]:
+    from pylatexenc.latexwalker import LatexWalker
+
+    walker = LatexWalker(source, latex_context=_context(), tolerant_parsing=True)
+    nodes: Sequence[Any] = walker.get_latex_nodes()[0]
+    return nodes
+
+
+@cache
+def _context() -> Any:
+    """The macros and environments that pylatexenc knows, and what others take as arguments."""
+    from pylatexenc.latexwalker import get_default_latex_context_db
+    from pylatexenc.macrospec import MacroSpec
+
+    context = get_default_latex_context_db()
+    names = {spec.macroname for spec in context.iter_macro_specs()}
+    macros = [MacroSpec(name, arguments) for name, arguments in _ARGUMENTS.items() if name not in names]
+    context.add_context_category("more", macros=macros)
+    return context
+
+
+@cache
+def _converter() -> Any:
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    return LatexNodes2Text(math_mode="text", keep_comments=False, strict_latex_spaces=False)
+
+
+def _is_known(name: str) -> bool:
+    """Whether pylatexenc has a text for a macro."""
+    spec = _converter().latex_context.get_macro_spec(name)
+    return spec is not None and bool(spec.macroname)
+
+
+def _text(nodes: Sequence[Any]) -> str:
+    return _characters(str(_converter().nodelist_to_text(list(nodes))))
+
+
+def _characters(text: str) -> str:
+    """Ligatures and quotes of TeX as characters."""
+    return text.replace("---", "—").replace("--", "–").replace("``", "“").replace("''", "”").replace("~", " ")
+
+
+def _verbatim(node: Any) -> str:
+    """The source between the first and last line of an environment."""
+    text: str = node.latex_verbatim()
+    return re.sub(r"\\end\s*\{[^{}]*\}\s*$", "", re.sub(r"^\\begin\s*\{[^{}]*\}(?:\[[^\]]*\])?(?:\{[^{}]*\})?", "", text))

@@ -1,0 +1,54 @@
+"""Jupyter notebooks: the text of their cells, their code, and what it printed."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from oreqa.core import Document
+from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.rendered import read_rendered
+from oreqa.errors import DocumentError
+
+
+def read_notebook(data: bytes, path: Path) -> Document:
+    """Read a notebook of format 3 or 4. Pictures, pages and errors among what it printed are not read.
+
+    Its title is its first heading. Raises DocumentError if it is not one.
+    """
+    from markdown_it import MarkdownIt
+
+    source = decode(data)
+    try:
+        book = json.loads(source)
+        sheets = book.get("worksheets") or [book]
+        cells = [dict(cell) for sheet in sheets for cell in sheet["cells"]]
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise DocumentError("it is not a notebook") from error
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    parts = []
+    for cell in cells:
+        kind, text = cell.get("cell_type"), _joined(cell.get("source", cell.get("input", "")))
+        if kind == "markdown":
+            parts.append(parser.render(text))
+        elif kind == "heading":
+            parts.append(f"<h{int(cell.get('level', 1))}>{escape(text)}</h{int(cell.get('level', 1))}>")
+        elif kind == "code":
+            texts = [text, *map(_printed, cell.get("outputs", ()))]
+            parts += [f"<pre>\n{escape(part.rstrip(), quote=False)}</pre>" for part in texts if part.strip()]
+        elif kind == "raw":
+            parts.append(f"<p>{escape(text, quote=False)}</p>")
+    return read_rendered("\n".join(parts), source, path)
+
+
+def _printed(output: dict[str, Any]) -> str:
+    """The plain text of an output."""
+    if output.get("output_type") in ("error", "pyerr"):
+        return ""
+    return _joined(output.get("text") or output.get("data", {}).get("text/plain", ""))
+
+
+def _joined(lines: Any) -> str:
+    return "".join(map(str, lines)) if isinstance(lines, list) else str(lines)

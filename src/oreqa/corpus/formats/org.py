@@ -1,0 +1,103 @@
+"""Org files: headlines, lists, tables and blocks of Emacs' Org mode."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+from oreqa.core import Document
+from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.markup import LineMarkup
+from oreqa.corpus.formats.rendered import read_rendered
+
+_HEADLINE = re.compile(r"(\*+)\s+(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)\s+)?(?:\[#[A-Z]\]\s+)?(.*?)(?:\s+:[\w@#%:]+:)?\s*$")
+_KEYWORD = re.compile(r"\s*#\+(\w+)(?:\[[^\]]*\])?:\s*(.*)")
+_BLOCK = re.compile(r"\s*#\+begin_(\w+)", re.IGNORECASE)
+_DRAWER, _END = re.compile(r"\s*:[\w-]+:\s*$"), re.compile(r"\s*:end:\s*$", re.IGNORECASE)
+_ITEM = re.compile(r"(\s*)(?:([-+]|(?<=\s)\*)|(\d+[.)]))\s+(?:\[@\d+\]\s*)?(?:\[[ X-]\]\s+)?(?:(.*?\S)\s+::(?:\s+|$))?(.*)")
+_ROW, _RULE = re.compile(r"\s*\|(.*?)\|?\s*$"), re.compile(r"\s*\|-[-+|]*\s*$")
+_CODE = frozenset(("src", "example", "export"))
+_FIELDS = ("author", "date", "email", "language", "description", "keywords", "subtitle", "filetags")
+
+_LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\])?\]")
+_DROPPED = re.compile(r"\[fn:[^\[\]:]*\]|&lt;&lt;&lt;?[^&]*&gt;&gt;&gt;?|@@\w+:.*?@@|\{\{\{.*?\}\}\}|\\\\\s*$")
+_VERBATIM = re.compile(r"(?<![\w=~])([=~])(\S(?:.*?\S)?)\1(?![\w=~])")
+_STRUCK = re.compile(r"(?<![\w+])\+(\S(?:[^+]*\S)?)\+(?![\w+])")
+_EMPHASIS = re.compile(r"(?<![\w*/_])([*/_])(\S(?:.*?\S)?)\1(?![\w*/_])")
+
+
+def read_org(data: bytes, path: Path) -> Document:
+    """Read an Org file. Its keywords, as ``#+AUTHOR:``, are fields; drawers, comments and files it includes are not read."""
+    source = decode(data)
+    markup = LineMarkup()
+    fields: dict[str, str] = {}
+    block, lines, in_drawer, hidden = "", list[str](), False, 0
+    for line in source.split("\n"):
+        if block:
+            if line.strip().lower() == f"#+end_{block}":
+                markup.code(lines)
+                block = ""
+            else:
+                lines.append(line.removeprefix(","))
+        elif in_drawer:
+            in_drawer = not _END.match(line)
+        elif match := _HEADLINE.match(line):
+            level = len(match[1])
+            hidden = (
+                level if match[2].startswith("COMMENT") and (not hidden or level <= hidden) else hidden * (level > hidden)
+            )
+            if not hidden:
+                markup.heading(level, _inline(match[2]))
+        elif hidden:
+            continue
+        elif match := _BLOCK.match(line):
+            markup.end_paragraph()
+            block, lines = (match[1].lower() if match[1].lower() in _CODE else ""), []
+        elif match := _KEYWORD.match(line):
+            name = match[1].lower()
+            if name == "title" or name in _FIELDS:
+                fields[name] = f"{fields.get(name, '')} {match[2]}".strip()
+            elif name == "caption":
+                markup.caption(_inline(match[2]))
+        elif _DRAWER.match(line):
+            in_drawer = True
+        else:
+            _add(markup, line)
+    if block:
+        markup.code(lines)
+    document = read_rendered(markup.page(), source, path, fields.pop("title", ""))
+    return replace(document, fields={name: value for name, value in fields.items() if value})
+
+
+def _add(markup: LineMarkup, line: str) -> None:
+    """Add a line outside of blocks."""
+    stripped = line.strip()
+    if not stripped or re.match(r"\s*#(?:\s|\+|$)|\s*-{5,}$", line):
+        markup.end_paragraph()
+    elif line.lstrip().startswith(": "):
+        markup.code([line.lstrip()[2:]])
+    elif _RULE.match(line):
+        markup.header()
+    elif match := _ROW.match(line):
+        markup.row([_inline(cell.strip()) for cell in match[1].split("|")])
+    elif match := _ITEM.fullmatch(line):
+        tag = "dl" if match[4] else "ol" if match[3] else "ul"
+        # Items that are indented alike are of one list, whatever their marks.
+        markup.item(f"{len(match[1])}", _inline(match[5]), tag=tag, term=_inline(match[4] or ""))
+    else:
+        if not line[0].isspace() and markup.in_list and not markup.is_open:
+            markup.end_lists()
+        markup.text(_inline(stripped))
+
+
+def _inline(text: str) -> str:
+    """The markup of a line: links by their texts, struck-out text marked, other marks left out."""
+    text = _LINK.sub(lambda match: match[2] if match[2] is not None else match[1], text)
+    text = _DROPPED.sub("", escape(text, quote=False))
+    text = _VERBATIM.sub(r"\2", text)
+    text = _STRUCK.sub(r"<s>\1</s>", text)
+    for _ in range(2):  # bold within italics
+        text = _EMPHASIS.sub(r"\2", text)
+    return text

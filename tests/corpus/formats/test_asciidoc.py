@@ -1,0 +1,55 @@
+"""AsciiDoc: sections, lists, blocks and tables without their marks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oreqa.core import Document
+from oreqa.corpus.formats.asciidoc import read_asciidoc
+
+
+def read(text: str) -> Document:
+    return read_asciidoc(text.encode(), Path("some_name.adoc"))
+
+
+def parts(document: Document) -> list[tuple[str, str]]:
+    return [(section.heading, document.text[section.start : section.end]) for section in document.sections]
+
+
+def test_header_and_sections() -> None:
+    document = read(
+        "= The *great* guide\nIda Holm <i@x.org>\nv1.0\n:app: Muninn\n\nIntro to {app}.\n\n== One\n\nText.\n\n=== Two\n\nMore.\n\nThree\n-----\nEnd.\n"
+    )
+    assert (document.title, document.fields) == ("The great guide", {"author": "Ida Holm"})
+    assert parts(document) == [("", "Intro to Muninn."), ("One", "Text."), ("One > Two", "More."), ("Three", "End.")]
+
+
+@pytest.mark.parametrize(
+    ("text", "read_as"),
+    [
+        ("-a::\n--all:: Show\nall.\n+\nAgain.\n\n-b::\n  Both.", "-a\n--all\nShow all.\nAgain.\n\n-b\nBoth."),
+        ("* one\n** two\n* three\n\n. first\n. second\n\nEnd.", "- one\n- two\n- three\n1. first\n2. second\n\nEnd."),
+        ("It is *bold*, _it_, `code`, ``a_b``, +x+ and a*b*c --never or 1--2.", "It is bold, it, code, a_b, x and a*b*c --never or 1—2."),
+        ("See <<id,the part>>, link:a.html[this], https://a.b[that^] and linkgit:git-log[1].", "See the part, this, that and git-log(1)."),
+        ("[.line-through]#59# [line-through]#49# 39 H~2~O x^2^", "59 39 H2O x²"),
+        ("----\nx = 1 <1>\n  *y*\n----\n<1> sets x", "x = 1\n  *y*\n\n1. sets x"),
+        ("// comment\n////\nhidden\n////\n++++\n<raw>\n++++\n[NOTE]\n====\nMind.\n====\ninclude::x[]\nifdef::a[shown]\n", "Mind.\n\nshown"),
+        (".Prices\n[cols=\"1,1\",options=\"header\"]\n|===\n|Name |No\n|Pen\n|2\n2+|all\n|===", "Prices\n\nName: Pen; No: 2\n\nName: all; No: all"),
+        ("|===\n|A |B\n\n|1 |2\n|===", "A: 1; B: 2"),
+        ("Text:\n\n  a  b\n  c\n\nimage::x.png[A map]\n", "Text:\na  b\n  c\n\nA map"),
+        ("never closed\n\n----\ncode", "never closed\ncode"),
+        ("|===\n|open", "open"),
+    ],
+)  # fmt: skip
+def test_marks_are_not_text(text: str, read_as: str) -> None:
+    assert read(text).text == read_as
+
+
+def test_places_and_empty_files() -> None:
+    document = read("= T\n\n////\nlong\n////\n\nOne *two*\nthree.\n")
+    assert [(place.line, document.text[place.start :].split()[0]) for place in document.places] == [
+        (7, "One"), (7, "two"), (8, "three."),
+    ]  # fmt: skip
+    assert read("").text == ""

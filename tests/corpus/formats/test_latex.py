@@ -1,0 +1,49 @@
+"""LaTeX: sections, lists, tables, code and formulas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oreqa.core import Document
+from oreqa.corpus.formats.latex import read_latex
+
+
+def read(body: str, head: str = "") -> Document:
+    text = f"\\documentclass{{article}}{head}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    return read_latex(text.encode(), Path("some_name.tex"))
+
+
+def test_title_and_sections() -> None:
+    body = "\\maketitle\nIntro.\n\\section{One}\\label{a}\nText.\n\n\\subsection*{Two \\emph{it}}\nMore."
+    document = read(body, "\\usepackage[utf8]{x}\\title{The \\emph{great} plan}\\author{Ida}")
+    assert document.title == "The great plan"
+    parts = [(section.heading, document.text[section.start : section.end]) for section in document.sections]
+    assert parts == [("", "Intro."), ("One", "Text."), ("One > Two it", "More.")]
+    assert read_latex(b"Just \\textbf{text}.", Path("some_name.tex")).title == "some name"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (r"Gr\"unbacher~\textbf{and} \unknown{kept} ``so'' 1--2 5\,\% % comment", "Grünbacher and kept “so” 1–2 5 %"),
+        ("One\ntwo.\n\nThree.\\\\Four", "One two.\n\nThree.\nFour"),
+        (r"See~\ref{x} and \cite{y}\index{z}: \href{http://a.b}{this}\footnote{A note.} \verb|a_b|", "See and : this (A note.) a_b"),
+        (r"\begin{itemize}\item a\item b\end{itemize}\begin{enumerate}\item c\end{enumerate}", "- a\n- b\n\n1. c"),
+        (r"\begin{description}\item[Term] what\end{description}", "Term\nwhat"),
+        ("\\begin{tabular}{ll}\nName & No \\\\ \\hline\nPen & 2 \\\\\n\\end{tabular}", "Name | No\nPen | 2"),
+        ("\\begin{verbatim}\nx & \\y\n  z\n\\end{verbatim}", "x & \\y\n  z"),
+        (r"$x^2 + \alpha$ and \begin{equation}a = \frac{1}{2}\end{equation}", "x^2 + α and\n\na = 1/2"),
+        (r"\begin{figure}\includegraphics{x}\caption{A map}\end{figure}\sout{59} 39", "A map\n\n39"),
+        (r"\begin{itemize} never \textbf{closed", "never closed"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_commands_are_not_text(body: str, text: str) -> None:
+    assert read(body).text == text
+
+
+def test_places_and_nesting() -> None:
+    assert [place.line for place in read("One \\emph{two}\nthree.\n\nFour.").places] == [3, 3, 4, 6]
+    assert "deep" in read("{" * 60 + "deep" + "}" * 60).text
