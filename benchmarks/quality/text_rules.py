@@ -2,9 +2,9 @@
 
 Run:  python benchmarks/quality/text_rules.py --data ../shared/data --work runs/own --name after
 
-Asked as `oreqa ask` asks: the tuning half of people's questions (own_documents.py); questions/by_rule.jsonl, about cells of
-tables; questions made from Podman's manual pages, 200 whose answer is an option and 60 about options that do not exist; 400
-questions of SQuAD dev over all its paragraphs.
+Asked as `oreqa ask` asks: the tuning halves of people's questions and of those about lists (own_documents.py);
+questions/by_rule.jsonl, about cells of tables; questions made from Podman's manual pages, 200 whose answer is an option and
+60 about options that do not exist; 400 questions of SQuAD dev over all its paragraphs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from oreqa.models.graph.openvino import OpenVinoSession
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report, squad
 from support.debian import fetch
-from support.own_collections import COLLECTIONS, lay_out
+from support.own_collections import COLLECTIONS, LISTS, lay_out
 
 QUESTIONS = Path(__file__).parent / "questions"
 
@@ -42,6 +42,9 @@ OFF: dict[str, tuple[str, Any]] = {
     "pairs closed": ("oreqa.text.whole_words._balanced", lambda text, start, end: (start, end)),
     "one paragraph or line": ("oreqa.models.reader.reader.unit_ends", lambda text: []),
     "a whole cell": ("oreqa.answering.reading.whole_cell", lambda span, text: span),
+    "fields of lines": ("oreqa.models.reader.reader.field_ends", lambda text: []),
+    "labels": ("oreqa.answering.reading.ruled_out", lambda named, lines: [False] * len(lines)),
+    "the question's words": ("oreqa.answering.reading.repeats_question", lambda question, answer: False),
     "identifiers": ("oreqa.answering.answerer.identifiers", lambda question: []),
 }
 """What to put in a function's place to switch off a rule that cuts or chooses answers."""
@@ -142,8 +145,10 @@ def main() -> None:
     tuning, by_rule = (load_question_list(QUESTIONS / f"{name}.jsonl") for name in ("tuning", "by_rule"))
     given: dict[str, dict[str, list[str]]] = {}
     asked = {name: [question for question in tuning if question.collection == name] for name in COLLECTIONS}
+    lists = load_question_list(QUESTIONS / "lists-tuning.jsonl")
+    asked |= {name: [question for question in lists if question.collection == name] for name in LISTS}
     asked["by rule: tables"] = list(by_rule)
-    for name in COLLECTIONS:
+    for name in (*COLLECTIONS, *LISTS):
         index_files(places / name, [lay_out(name, options.work)])
     index_manual(options.work, places / "podman")
     asked["by rule: podman"] = option_questions(places / "podman")

@@ -14,6 +14,7 @@ from oreqa.core import Document, Passage, Span
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.pairs import Candidate
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import Reader
 
 FOX = paragraph_passage(Document("fox", "the fox", "a fox runs. it eats a bone. then it sleeps"))
@@ -59,9 +60,11 @@ class Spans:
     def __init__(self, *texts: str) -> None:
         self.texts = texts
 
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[tuple[str, str]]], *, k: int) -> list[list[Span]]:
+    def readings(
+        self, questions: Sequence[str], passages: Sequence[Sequence[tuple[str, str]]], k: int, *, excluded: object
+    ) -> list[Reading]:
         (((_, text), *_),) = passages
-        return [[Span(t, text.index(t), text.index(t) + len(t), 0, 0.0, {"span": 0.0}) for t in self.texts[:k]]]
+        return [Reading([Span(t, text.index(t), text.index(t) + len(t), 0, 0.0, {"span": 0.0}) for t in self.texts[:k]])]
 
 
 def test_an_answer_from_the_row_of_a_table_is_a_whole_cell() -> None:

@@ -11,7 +11,6 @@ from tiny_models import make_fitted, make_model
 
 from oreqa.answering import Answerer, Reply
 from oreqa.arrays import Floats
-from oreqa.core import Span
 from oreqa.index.change_encoder import change_encoder
 from oreqa.index.ingest import index_files
 from oreqa.index.scores import SCORES
@@ -19,6 +18,7 @@ from oreqa.index.scores.questions import Questions
 from oreqa.index.search import Index
 from oreqa.models.fitted import read_fitted, write_fitted
 from oreqa.models.names import FITTED
+from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import Reader
 
 QUESTIONS = ["Where are flowers?", "How many hearts has an octopus?", "What is made of leather?"]
@@ -82,9 +82,9 @@ def test_an_answer_is_calibrated_as_its_reply_says(kb: Path, fitted_reader: Path
     replace_index = once(lambda: change_encoder(kb, other))
 
     class ReaderWhileTheIndexIsReplaced(Reader):
-        def read(self, *arguments: object, **more: object) -> list[list[Span]]:  # type: ignore[override]
+        def readings(self, *arguments: object, **more: object) -> list[Reading]:  # type: ignore[override]
             replace_index()
-            return super().read(*arguments, **more)  # type: ignore[call-overload,no-any-return]
+            return super().readings(*arguments, **more)  # type: ignore[arg-type]
 
     with Index.open(kb) as index:
         before = Answerer(index, Reader(fitted_reader)).reply(QUESTIONS, threshold=0)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.text.lines import line_ends, unit_ends, wraps
+from oreqa.text.lines import field_ends, line_ends, unit_ends, wraps
 
 LONG = "The line is as long as the column is wide, and no word more would fit"
 
@@ -42,6 +44,39 @@ def test_lists_and_rows_end_with_their_lines(text: str) -> None:
         place + 1 for place, character in enumerate(text.rstrip()) if character == "\n" and place
     }
     assert not list(wraps(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("ssh\t22/tcp\nsmtp\t\t25/tcp\nhttps\t443/tcp", [["ssh", "22/tcp"], ["smtp", "25/tcp"], ["https", "443/tcp"]]),
+        ("AL:Alabama\nNU:Nunavut\nsee:below", [["AL", "Alabama"], ["NU", "Nunavut"], ["see", "below"]]),
+        ("OAK:Oakland::US\nMME:Teesside::GB\nVRN:Verona::IT", [[a, b, c] for a, b, c in
+         (("OAK", "Oakland", "US"), ("MME", "Teesside", "GB"), ("VRN", "Verona", "IT"))]),
+        ("Mar 25\tOtago, and what\n\tbelongs to it\nMay 3\tOne\nMay 4\tTwo\nMay 5\tThree\nMay 6\tFour", [
+         ["Mar 25", "Otago, and what\n\tbelongs to it"], ["May 3", "One"], ["May 4", "Two"], ["May 5", "Three"],
+         ["May 6", "Four"]]),
+    ],
+)  # fmt: skip
+def test_lines_in_columns_are_a_list_and_have_fields(text: str, fields: list[list[str]]) -> None:
+    places = sorted({0, *line_ends(text), *field_ends(text), len(text)})
+    parts = [text[begin:end].strip("\n") for begin, end in pairwise(places)]
+    assert [part for part in parts if part.strip(":\t ")] == [part for line in fields for part in line]
+    assert lines_of(text) == [text[text.index(line[0]) : text.index(line[-1]) + len(line[-1])] for line in fields]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ta\n\tb\nc\t\nd",
+        "ab:c\nprose that goes on\nand on",
+        "At 10:30 it\nis 11:30 there\nand then 12:30.",
+        "x: y\nz: w\nu: v",
+        "",
+    ],
+)
+def test_other_lines_have_no_fields(text: str) -> None:
+    assert field_ends(text) == []
 
 
 @pytest.mark.parametrize(

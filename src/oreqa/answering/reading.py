@@ -17,7 +17,7 @@ from oreqa.answering.combining import (
     span_features,
 )
 from oreqa.arrays import Floats
-from oreqa.core import Answer, Hit, Passage, Span
+from oreqa.core import Answer, Hit, Passage, Range, Span
 from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.index.fitted import IndexFitted
@@ -25,6 +25,7 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import CHUNK, Reader
+from oreqa.text.labels import labels, repeats_question, ruled_out, similar_lines
 from oreqa.text.names import holds_names, identifiers
 from oreqa.text.rows import whole_cell
 
@@ -96,13 +97,32 @@ def read_answers(
 
 
 def read_spans(reader: Reader, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[Span]]:
-    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first; in the row of a table whole cells."""
+    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first; in the row of a table whole cells.
+
+    Of similar lines those are read that hold most of the question's labels, and no answer only repeats the question.
+    """
     texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
-    spans = reader.read(questions, texts, k=SPANS_TOP_K)
-    return [
-        [whole_cell(span, read[span.passage_number].text) for span in of_question]
-        for of_question, read in zip(spans, passages, strict=True)
-    ]
+    excluded = [_other_lines(*of_question) for of_question in zip(questions, texts, strict=True)]
+    readings = reader.readings(questions, texts, SPANS_TOP_K, excluded=excluded)
+    answers = []
+    for question, reading, read in zip(questions, readings, texts, strict=True):
+        cells = [whole_cell(span, read[span.passage_number][1]) for span in reading.spans]
+        answers.append([cell for cell in cells if not repeats_question(question, cell.text)])
+    return answers
+
+
+def _other_lines(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Range]]:
+    """Of each text, given with its title and heading, the lines of lists that the question's labels rule out."""
+    others: list[list[Range]] = [[] for _ in texts]
+    named = labels(question, [head for head, _ in texts])
+    if not named:
+        return others
+    lines = [(number, line) for number, (_, text) in enumerate(texts) for line in similar_lines(text)]
+    ruled = ruled_out(named, [texts[number][1][slice(*line)] for number, line in lines])
+    for (number, line), out in zip(lines, ruled, strict=True):
+        if out:
+            others[number].append(line)
+    return others
 
 
 def span_scores(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -12,10 +13,17 @@ _CELLS = " | "
 _SETTING = re.compile(r"\s*[\w.-]+(?: [\w.-]+){0,2} ?[:=] ?\S")
 _CODE = re.compile(r"[{}<>|=\\_#$`\[\]]|\w\(")
 
+_GAP = re.compile(r"(?<=\S) *\t[ \t]*(?=\S)")
+_COLON = re.compile(r"(?<=[^\s:]):(?=[^\s:/])(?!(?<=\d:)\d)|(?<=\S)::(?=\S)")
+"""What divides the fields of lines: tabs, or colons without blanks that are not those of times."""
+
 _BLANK_LINE = re.compile(r"\n\s*\n")
 
 MIN_LIST_LINES = 3
 """The fewest lines of a list."""
+
+COLUMNS = 0.8
+"""The least share of the lines of a list in columns that are divided in the same way."""
 
 MIN_COLUMN = 60
 """The narrowest column, in characters, that prose is thought to be wrapped to."""
@@ -35,9 +43,39 @@ def line_ends(text: str) -> list[int]:
     """
     ends = {match.end() for match in _ITEM.finditer(text)}
     for lines in _blocks(text):
-        listed = _is_list([line for line, _ in lines])
-        ends |= {end for (line, end), (next_line, _) in pairwise(lines) if listed or _CELLS in line or _CELLS in next_line}
+        divided = _divider([line for line, _ in lines])
+        listed = divided or _is_list([line for line, _ in lines])
+        ends |= {
+            end
+            for (line, end), (next_line, _) in pairwise(lines)
+            if (listed and not (divided and _goes_on(divided, next_line))) or _CELLS in line or _CELLS in next_line
+        }
     return sorted(ends)
+
+
+def field_ends(text: str) -> list[int]:
+    """Return the places where fields of lines begin and end, at tabs and at the colons of lists: no answer runs over one."""
+    ends = [place for gap in _GAP.finditer(text) for place in gap.span()]
+    for lines in _blocks(text):
+        if _divider([line for line, _ in lines]) is _COLON:
+            for line, end in lines:
+                ends += [end - len(line) - 1 + place for colon in _COLON.finditer(line) for place in colon.span()]
+    return sorted(ends)
+
+
+def _divider(lines: Sequence[str]) -> re.Pattern[str] | None:
+    """What divides the lines of a block into columns; None if it is no list in columns."""
+    if len(lines) < MIN_LIST_LINES:
+        return None
+    if sum(bool(_GAP.search(line)) for line in lines) >= COLUMNS * len(lines):
+        return _GAP
+    usual, times = Counter(len(_COLON.findall(line)) for line in lines).most_common(1)[0]
+    return _COLON if usual and times >= COLUMNS * len(lines) else None
+
+
+def _goes_on(divider: re.Pattern[str], line: str) -> bool:
+    """Whether a line of a list in columns goes on with the line before: it is indented, and has no fields."""
+    return line[0].isspace() and not divider.search(line)
 
 
 def unit_ends(text: str) -> list[int]:

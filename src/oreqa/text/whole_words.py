@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 LONGEST_WORD = 200
 """Longest word, in characters. Longer strings are data, and an answer may be a part of them."""
@@ -34,16 +35,20 @@ _CLOSERS = {closer: opener for opener, closer in _PAIRS.items()}
 _QUOTES = "\"`'"
 
 
-def long_words(text: str) -> list[tuple[int, int]]:
-    """Return the words that contain punctuation, in order, as end-exclusive character ranges. Takes linear time."""
-    words = []
+def long_words(text: str, ends: Sequence[int] = ()) -> list[tuple[int, int]]:
+    """Return the words that contain punctuation, in order, as end-exclusive character ranges. Takes linear time.
+
+    They are cut at ``ends``, the places in order where fields end, and their parts are then words.
+    """
+    words: list[tuple[int, int]] = []
     for match in _CHAIN.finditer(text):
         chain, begin = match.group(), match.start()
         if chain.isalnum():
             continue
         for part in _parts(chain):
             if len(part) <= LONGEST_WORD and not part.isalnum():
-                words.append((begin, begin + len(part)))
+                cuts = ends[bisect_right(ends, begin) : bisect_left(ends, begin + len(part))]
+                words += pairwise([begin, *cuts, begin + len(part)])
             begin += len(part) + 1
     return words
 

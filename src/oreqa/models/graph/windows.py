@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
+from oreqa.core import Range
 from oreqa.errors import ModelError
 from oreqa.models.graph.session import Batch, batches_by_length
 from oreqa.models.graph.tokenizer import load_tokenizer, read_template
@@ -38,6 +39,12 @@ class Tokens:
         changes = np.concatenate([[True], self.words[1:] != self.words[:-1], [True]])
         is_text = self.offsets[begin:end, 0] < self.offsets[begin:end, 1]
         return changes[begin:end] & is_text, changes[begin + 1 : end + 1] & is_text
+
+    def begin_in(self, stretch: Range, begin: int, end: int) -> NDArray[np.bool_]:
+        """Return a mask over the tokens ``begin:end``: those that begin in a stretch of characters."""
+        starts = self.offsets[begin:end, 0]
+        inside: NDArray[np.bool_] = (stretch[0] <= starts) & (starts < stretch[1])
+        return inside
 
 
 @dataclass(frozen=True, slots=True)

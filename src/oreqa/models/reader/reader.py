@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 
 from oreqa.arguments import count, title_and_text
 from oreqa.arrays import Rows
-from oreqa.core import Span
+from oreqa.core import Range, Span
 from oreqa.models.graph.session import Session
 from oreqa.models.graph.windows import Text, Tokens, Window
 from oreqa.models.model import LoadedModel, questions_with_lists
 from oreqa.models.reader.blocks import Reading, TokenOdds, mean_log_odds
 from oreqa.models.reader.inputs import MAX_ANSWER_TOKENS, ReaderFolder, ReaderInputs, read_reader_folder
-from oreqa.text.lines import unit_ends
+from oreqa.text.lines import field_ends, unit_ends
 from oreqa.text.whole_words import long_words, whole_words
 
 Logits = NDArray[np.float32]
+
+NO_ANSWER = -1e4
+"""The logit of a token in which no answer is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,25 +181,41 @@ class Reader(LoadedModel[ReaderFolder]):
         ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``scores`` has it as ``span``, and as
         ``passage_logit`` the log-odds that its passage answers (``answer_log_odds`` for readers of others). Offsets are
         characters of the passage's text. Spans hold whole words, identifiers and paths among them (``whole_words``), and lie
-        in one paragraph, list item or row (``unit_ends``); several may become the same. Raises InputError for anything else.
+        in one paragraph, list item, row (``unit_ends``) or field (``field_ends``); several may become the same. Raises
+        InputError for anything else.
         """
         kinds = "texts or of (title, text)"
         texts, groups = questions_with_lists(questions, passages, "passages", kinds, title_and_text)
         spans = [reading.spans for reading in self.readings(texts, groups, k)]
         return spans[0] if isinstance(questions, str) else spans
 
-    def readings(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], k: int = 5) -> list[Reading]:
+    def readings(
+        self,
+        questions: Sequence[str],
+        passages: Sequence[Sequence[Text]],
+        k: int = 5,
+        *,
+        excluded: Sequence[Sequence[Sequence[Range]]] = (),
+    ) -> list[Reading]:
         """The spans that ``read`` gives and which tokens belong to what answers, from one pass of the model.
 
-        Passages are ``(title, text)``. Raises InputError for a ``k`` below 1.
+        Passages are ``(title, text)``. No span is looked for in the ``excluded`` stretches of each passage's text: the
+        probabilities are those of the others. Raises InputError for a ``k`` below 1.
         """
         k = count(k, "the number of spans")
         readings: list[Reading] = []
         for begin in range(0, len(questions), CHUNK):
-            readings += self._read_chunk(questions[begin : begin + CHUNK], passages[begin : begin + CHUNK], k)
+            chunk = slice(begin, begin + CHUNK)
+            readings += self._read_chunk(questions[chunk], passages[chunk], k, excluded[chunk])
         return readings
 
-    def _read_chunk(self, questions: Sequence[str], passages: Sequence[Sequence[Text]], k: int) -> list[Reading]:
+    def _read_chunk(
+        self,
+        questions: Sequence[str],
+        passages: Sequence[Sequence[Text]],
+        k: int,
+        excluded: Sequence[Sequence[Sequence[Range]]],
+    ) -> list[Reading]:
         texts = {text for group in passages for passage in group for text in passage}
         tokens = self.inputs.tokenize(sorted({*questions, *texts}))
         units = {text: _units(text, tokens[text]) for text in {text for group in passages for _, text in group}}
@@ -215,6 +234,10 @@ class Reader(LoadedModel[ReaderFolder]):
             text, until = passages[number][place][1], window.begin + window.last - window.first
             edges = tokens[text].edges(window.begin, until)
             ends = start[inside].copy(), end[inside].copy()
+            for stretch in excluded[number][place] if excluded else ():
+                outside = tokens[text].begin_in(stretch, window.begin, until)
+                edges[0][outside] = False
+                ends[0][outside] = ends[1][outside] = NO_ANSWER
             blocks = heads[1][inside].copy() if len(heads) > 1 else None
             in_units = units[text][window.begin : until]
             logits[number].append(WindowLogits(place, window.begin, *ends, logit, *edges, in_units, blocks))
@@ -242,8 +265,8 @@ def _token_odds(windows: Sequence[WindowLogits], passages: Sequence[Tokens]) -> 
 
 
 def _units(text: str, tokens: Tokens) -> Rows:
-    """The number of the paragraph, list item or row that each token of a text stands in."""
-    return np.searchsorted(unit_ends(text), tokens.offsets[:, 0], side="right")
+    """The number of the paragraph, list item, row or field that each token of a text stands in."""
+    return np.searchsorted(sorted(unit_ends(text) + field_ends(text)), tokens.offsets[:, 0], side="right")
 
 
 def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: Mapping[str, Tokens]) -> list[Span]:
@@ -251,7 +274,8 @@ def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: 
 
     Those that become the same stay apart: their probabilities add up, as those of equal answers do.
     """
-    words = {number: long_words(passages[number]) for number in {span.passage_number for span in spans}}
+    read = {number: passages[number] for number in {span.passage_number for span in spans}}
+    words = {number: long_words(text, field_ends(text)) for number, text in read.items()}
     in_characters = []
     for span in spans:
         text = passages[span.passage_number]

@@ -1,0 +1,62 @@
+"""The labels of a question, as a name, a day or a part number, and the lines of lists and tables that hold them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+
+from oreqa.core import Range
+from oreqa.text.lines import line_ends, unit_ends
+from oreqa.text.rows import row_cells
+from oreqa.text.stop_words import STOP_WORDS
+
+MIN_LEAD = 0.5
+"""How much more of a question's labels a line holds than those that it rules out, in nats."""
+
+_WORD = re.compile(r"[^\W_]+")
+_LABEL = re.compile(r"[^\W_]*[\dA-Z][^\W_]*")
+
+
+def labels(question: str, heads: Collection[str]) -> set[str]:
+    """The words of a question that name one thing among others: with a digit or a capital, its first word aside.
+
+    Words of the ``heads`` of the passages that are read, their titles and headings, tell no line of them from another.
+    """
+    first = _WORD.search(question)
+    named = _LABEL.findall(question, first.end() if first else 0)
+    return {word.lower() for word in named if word.isupper() or word.lower() not in STOP_WORDS} - _words(" ".join(heads))
+
+
+def similar_lines(text: str) -> list[Range]:
+    """The lines of lists and the rows of tables in a text."""
+    ends = set(line_ends(text))
+    lines = []
+    for begin, end in pairwise([0, *unit_ends(text), len(text)]):
+        first = end - len(text[begin:end].lstrip())
+        if first < end and (begin in ends or end in ends or row_cells(text, first)):
+            lines.append((begin, end))
+    return lines
+
+
+def ruled_out(named: Collection[str], lines: Sequence[str]) -> list[bool]:
+    """Whether each of similar lines is not the one that a question is about, because another holds more of its labels.
+
+    A label weighs the logarithm of how many lines there are to one that holds it: what all hold weighs nothing.
+    """
+    held = [_words(line).intersection(named) for line in lines]
+    weights = {label: math.log(max(1, len(lines)) / max(1, sum(label in line for line in held))) for label in named}
+    sums = [sum(weights[label] for label in line) for line in held]
+    most = max(sums, default=0.0)
+    return [held_weight < most - MIN_LEAD for held_weight in sums]
+
+
+def repeats_question(question: str, answer: str) -> bool:
+    """Whether an answer says no word that its question does not, unless that offers a choice of answers."""
+    asked = _words(question)
+    return "or" not in asked and _words(answer) <= asked
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))

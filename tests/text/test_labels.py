@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oreqa.text.labels import labels, repeats_question, ruled_out, similar_lines
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("When is Anniversary Day in Otago?", {"anniversary", "day", "otago"}),
+        ("Monday is when?", set()),
+        ("what runs on 873/tcp", {"873"}),
+        ("Which state is MN?", {"mn"}),
+        ("Which ellipsoid has the code HE?", {"he"}),
+        ("Where does He live?", set()),
+        ("which day is it", set()),
+        ("?", set()),
+    ],
+)
+def test_names_and_numbers_are_labels(question: str, named: set[str]) -> None:
+    assert labels(question, []) == named
+
+
+def test_what_titles_say_is_no_label() -> None:
+    assert labels("Which key starts Visual mode in Vim?", ["The Vim reference: Keys"]) == {"visual"}
+
+
+def test_similar_lines_are_those_of_lists_and_rows() -> None:
+    text = "The hours of the shop\nare these.\n\n- Monday 9 to 17\n- Friday 9 to 20\n\ncode: NU; country: Niue\n\nSee you."
+    lines = [text[begin:end].strip() for begin, end in similar_lines(text)]
+    assert lines == ["- Monday 9 to 17", "- Friday 9 to 20", "code: NU; country: Niue"]
+    assert similar_lines("Prose that goes on\nand on.\n\nTwo paragraphs.") == []
+
+
+def test_a_line_that_alone_holds_a_label_rules_out_the_others() -> None:
+    lines = ["Mar 11 Anniversary Day (Taranaki)", "Mar 25 Anniversary Day (Otago)", "Jun 03 Queen's Birthday"]
+    assert ruled_out({"anniversary", "day", "otago"}, lines) == [True, False, True]
+    assert ruled_out({"anniversary", "day"}, lines) == [False, False, True]
+    assert ruled_out({"wellington"}, lines) == [False, False, False]
+    assert ruled_out({"mar"}, lines[:2]) == [False, False]
+    assert ruled_out({"otago"}, []) == []
+
+
+@given(st.sets(st.sampled_from("abc")), st.lists(st.text("abc ", max_size=8), max_size=6))
+def test_never_all_lines_are_ruled_out(named: set[str], lines: list[str]) -> None:
+    assert not lines or not all(ruled_out(named, lines))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "repeats"),
+    [
+        ("What is the capital of Botswana?", "Botswana", True),
+        ("What is the capital of Botswana?", "the Capital", True),
+        ("What is the capital of Botswana?", "Gaborone, Botswana", False),
+        ("Is it red or blue?", "blue", False),
+        ("How many?", "…", True),
+    ],
+)
+def test_an_answer_repeats_its_question(question: str, answer: str, repeats: bool) -> None:
+    assert repeats_question(question, answer) is repeats
