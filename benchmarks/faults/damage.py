@@ -251,7 +251,7 @@ def main() -> None:
     }
     generations._SMALL = 0
     result["current generation, its files treated as large"] = meet_all(damages, now, KINDS, "large")
-    report("speed/damage", result)
+    report("faults/damage", result)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def main() -> None:
         if result.startswith("bad"):
             print(f"byte {place}: {result}", flush=True)
         counts[result.partition(": ")[0]] += 1
-    report("speed/encodings_damage", {"damages": len(places), **counts})
+    report("faults/encodings_damage", {"damages": len(places), **counts})
 
 
 if __name__ == "__main__":

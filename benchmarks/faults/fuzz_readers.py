@@ -473,7 +473,7 @@ def main() -> None:
     if options.forget:
         print(json.dumps(results))
     else:
-        report("speed/fuzz_readers", {"seconds a reader": options.seconds, "readers": results})
+        report("faults/fuzz_readers", {"seconds a reader": options.seconds, "readers": results})
     if any(figures["escapes"] or figures["hangs"] or not figures["peak within 2 GB"] for figures in results.values()):
         sys.exit(1)
 

@@ -136,7 +136,7 @@ def main() -> None:
     result = {"at each write": crash_points(work)}
     if options.kills:
         result["at random"] = random_kills(options.data, work / "random", options.kills, options.documents)
-    report("speed/kill", result)
+    report("faults/kill", result)
 
 
 if __name__ == "__main__":

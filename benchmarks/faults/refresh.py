@@ -179,7 +179,7 @@ def main() -> None:
     }
     for kind, row in kinds.items():
         print(f"{kind:<26}{row['searches']:>7}{row['faults']:>5} faults  {row['examples']}")
-    report("speed/refresh", {**refreshed.value, **kinds})
+    report("faults/refresh", {**refreshed.value, **kinds})
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def main() -> None:
             counts["answers"] += 1
             counts["wrong"] += text[answer.start : answer.end] != answer.text
             counts["not in their sentence"] += not answer.sentence.start <= answer.start < answer.sentence.end
-    report("speed/offsets", counts)
+    report("faults/offsets", counts)
 
 
 if __name__ == "__main__":
