@@ -276,6 +276,15 @@ def factors(axes: Axes) -> None:
     axes.set(xlabel="exact match (%) after 120 steps, with its standard error", xlim=(0, 60))
 
 
+def faults(axes: Axes) -> None:
+    classes = read("faults/classes.json")["classes"]
+    shares = {
+        when: [100 * row[f"right {when}"] / row[f"tried {when}"] for row in classes.values()] for when in ("before", "now")
+    }
+    paired_bars(axes, list(classes), shares, "{:.0f}")
+    axes.set(xlabel="cases that end right (%)", xlim=(0, 112))
+
+
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
@@ -289,6 +298,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "speed": (speed, 4.4),
     "models": (architectures, 4.4),
     "lora": (factors, 2.0),
+    "faults": (faults, 5.4),
 }
 
 
