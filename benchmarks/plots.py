@@ -285,6 +285,12 @@ def faults(axes: Axes) -> None:
     axes.set(xlabel="cases that end right (%)", xlim=(0, 112))
 
 
+def files(axes: Axes) -> None:
+    rows = {name: row["recall"] for name, row in read("files/extraction.json").items() if isinstance(row, dict)}
+    bars(axes, list(rows), list(rows.values()), [OURS] * len(rows), "{:.1f}")
+    axes.set(xlabel="words of the other program that oreqa reads (%)", xlim=(95, 101))
+
+
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
@@ -295,6 +301,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "adapt": (adaptation, 2.6),
     "retriever": (retriever, 3.3),
     "documents": (documents, 3.6),
+    "files": (files, 4.4),
     "speed": (speed, 4.4),
     "models": (architectures, 4.4),
     "lora": (factors, 2.0),

@@ -20,34 +20,11 @@ sys.path.append(str(Path(__file__).parents[1]))
 from common import RESULTS, report
 from support.html_pages import html_pages
 from support.office_pages import word_pages
-from support.pages import Page, words
+from support.pages import Page, print_table, table
 from support.pdf_pages import pdf_pages
 
 EARLIER = RESULTS / "documents" / "extraction.json"
 """Collections that are not read now keep their rows."""
-
-
-def table(pages: list[Page]) -> dict[str, dict[str, float]]:
-    """A row a collection: recall and precision over all its words, and its pages under 95%."""
-    rows: dict[str, dict[str, float]] = {}
-    for collection in dict.fromkeys(page.collection for page in pages):
-        members = [page for page in pages if page.collection == collection]
-        counts = [(words(page.reference), words(page.text)) for page in members]
-        common = [(theirs & ours).total() for theirs, ours in counts]
-        low = [
-            page
-            for page, (theirs, _), both in zip(members, counts, common, strict=True)
-            if theirs.total() >= 20 and both < 0.95 * theirs.total()
-        ]
-        rows[collection] = {
-            "pages": len(members),
-            "words": sum(theirs.total() for theirs, _ in counts),
-            "recall": round(100 * sum(common) / max(1, sum(theirs.total() for theirs, _ in counts)), 2),
-            "precision": round(100 * sum(common) / max(1, sum(ours.total() for _, ours in counts)), 2),
-            "pages under 95%": len(low),
-            "of them not named": sum(not page.warned for page in low),
-        }
-    return rows
 
 
 def main() -> None:
@@ -57,11 +34,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=kinds, default=list(kinds))
     options = parser.parse_args()
     rows = table([page for kind in options.only for page in kinds[kind](options.work.absolute())])
-    head = f"{'collection':<24}{'pages':>7}{'words':>11}{'recall':>9}{'precision':>11}{'under 95%':>11}{'not named':>11}"
-    print(head)
-    for name, row in rows.items():
-        values = list(row.values())
-        print(f"{name:<24}{values[0]:>7,}{values[1]:>11,}{values[2]:>9}{values[3]:>11}{values[4]:>11}{values[5]:>11}")
+    print_table(rows)
     earlier = json.loads(EARLIER.read_bytes()) if EARLIER.exists() else {}
     earlier.pop("commit", None)  # the commit is that of this run
     report("documents/extraction", earlier | rows)

@@ -42,6 +42,7 @@ def fetch_source(package: str, work: Path) -> Path:
     subprocess.run([*command, "source", "--download-only", package], cwd=downloads, check=False, capture_output=True)
     draft = folder.with_suffix(".draft")
     draft.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["tar", "-xf", str(next(downloads.glob("*.orig.tar.*"))), "-C", str(draft)], check=True)
+    archive = next(file for file in downloads.glob("*.orig.tar.*") if file.suffix != ".asc")  # its signature
+    subprocess.run(["tar", "-xf", str(archive), "-C", str(draft)], check=True)
     draft.rename(folder)
     return folder

@@ -53,3 +53,7 @@ def test_places_and_empty_files() -> None:
         (7, "One"), (7, "two"), (8, "three."),
     ]  # fmt: skip
     assert read("").text == ""
+
+
+def test_an_endless_line_takes_linear_time() -> None:
+    assert read("*a ((b [[c << " * 20_000).text.startswith("*a ((b")

@@ -36,6 +36,7 @@ def test_sections() -> None:
         ("<table><title>T</title><tgroup><thead><row><entry>A</entry><entry>B</entry></row></thead><tbody><row><entry morerows='1'>1</entry><entry>2</entry></row><row><entry>3</entry></row></tbody></tgroup></table>", "T\n\nA: 1; B: 2\n\nA: 1; B: 3"),
         ("<programlisting>a\n  b &lt; c</programlisting>", "a\n  b < c"),
         ("<para>See <citerefentry><refentrytitle>ls</refentrytitle><manvolnum>1</manvolnum></citerefentry><indexterm><primary>x</primary></indexterm>.</para>", "See ls(1)."),
+        ("<para><menuchoice><guimenu>File</guimenu><guimenuitem>New</guimenuitem></menuchoice></para>", "File > New"),
         ("<para>At <ulink url='http://a.b'/> it<footnote><para>note</para></footnote>.</para>", "At http://a.b it (\n\nnote\n\n)."),
     ],
 )  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from oreqa.core import Document
 from oreqa.corpus.decode import decode
-from oreqa.corpus.formats.markup import LineMarkup
+from oreqa.corpus.formats.markup import LONGEST_LINE_WITH_MARKS, LineMarkup
 from oreqa.corpus.formats.rendered import read_rendered
 
 _ATTRIBUTE = re.compile(r":(!?[\w-]+!?):(?:\s+(.*))?$")
@@ -228,6 +228,8 @@ class _AsciiDoc:
         """The markup of a line, without the marks of the format."""
         text = _REFERENCE.sub(lambda match: self._values.get(match[1], match.group()), text)
         text = escape(text, quote=False)
+        if len(text) > LONGEST_LINE_WITH_MARKS:
+            return text
         for pattern, to in _RULES:
             text = pattern.sub(to, text)
         return text

@@ -39,10 +39,12 @@ _HTML = {
     **_names("glossdef answer", "dd"),
     **_names("programlisting screen literallayout screenshot address", "pre"),
     **_names("table informaltable", "table"),
-    **_names("note tip warning caution important example figure informalexample sidebar abstract", "div"),
+    **_names(
+        "note tip warning caution important example figure informalexample sidebar abstract revision revdescription", "div"
+    ),
     **{"row": "tr", "entry": "td", "superscript": "sup", "subscript": "sub", "quote": "q"},
 }
-_SKIPPED = _names("indexterm index toc remark revhistory anchor beginpage imageobject textobject lot")
+_SKIPPED = _names("indexterm index toc remark anchor beginpage imageobject textobject lot")
 _INFO = _names("info bookinfo articleinfo chapterinfo sectioninfo refentryinfo setinfo sect1info appendixinfo refmeta")
 _CAPTIONED = _names("table figure example formalpara note tip warning caution important sidebar abstract")
 
@@ -148,6 +150,8 @@ class _Page:
             return f"<{tag} rowspan={rows}>", f"</{tag}>"
         if name == "ulink" and element.get("url") and not "".join(element.itertext()).strip():
             return escape(element.get("url")), None
+        if name in ("guisubmenu", "guimenuitem") and of == "menuchoice":
+            return " > ", ""
         if name == "sbr":
             return "<br>", None
         if name == "manvolnum":

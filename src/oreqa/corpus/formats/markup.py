@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+LONGEST_LINE_WITH_MARKS = 4000
+"""In a longer line, in characters, marks such as those of bold text are not looked for, which takes quadratic time."""
+
 
 class LineMarkup:
     """Collects the parts of a page. Text is given as markup, so that what is in bold or struck out can be marked."""

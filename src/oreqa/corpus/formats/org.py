@@ -9,7 +9,7 @@ from pathlib import Path
 
 from oreqa.core import Document
 from oreqa.corpus.decode import decode
-from oreqa.corpus.formats.markup import LineMarkup
+from oreqa.corpus.formats.markup import LONGEST_LINE_WITH_MARKS, LineMarkup
 from oreqa.corpus.formats.rendered import read_rendered
 
 _HEADLINE = re.compile(r"(\*+)\s+(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)\s+)?(?:\[#[A-Z]\]\s+)?(.*?)(?:\s+:[\w@#%:]+:)?\s*$")
@@ -94,6 +94,8 @@ def _add(markup: LineMarkup, line: str) -> None:
 
 def _inline(text: str) -> str:
     """The markup of a line: links by their texts, struck-out text marked, other marks left out."""
+    if len(text) > LONGEST_LINE_WITH_MARKS:
+        return escape(text, quote=False)
     text = _LINK.sub(lambda match: match[2] if match[2] is not None else match[1], text)
     text = _DROPPED.sub("", escape(text, quote=False))
     text = _VERBATIM.sub(r"\2", text)
