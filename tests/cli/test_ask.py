@@ -34,6 +34,15 @@ def test_places_are_those_of_the_file(kb: Path, library: Path, monkeypatch: pyte
         assert text.splitlines()[place["line"] - 1].find(answer["text"]) >= 0
 
 
+def test_the_words_that_were_asked_for_instead_are_named(kb: Path) -> None:
+    asked = ("ask", "how many harets does an octopus have", "--index", kb, "--reader", "none", "--threshold", 0)
+    assert run(*asked).stdout.startswith("“harets” is in no document; asked for “hearts”.\n")
+    report = json.loads(run(*asked, "--json").stdout)
+    right = json.loads(run(*asked[:1], asked[1].replace("harets", "hearts"), *asked[2:], "--json").stdout)
+    assert (report["respelt"], right["respelt"]) == ({"harets": "hearts"}, {})
+    assert report["answers"] == right["answers"]
+
+
 @pytest.mark.slow
 def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oreqa.answering.answerer.MIN_GUESS", 0.001)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import overload
 
@@ -25,6 +25,7 @@ from oreqa.defaults import Quality
 from oreqa.errors import InputError
 from oreqa.index.search import Index
 from oreqa.index.snapshot import Snapshot
+from oreqa.index.spelling import misspelt, with_words
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration
 from oreqa.models.names import CLASSIFIER
@@ -45,13 +46,15 @@ class Reply:
 
     Without answers, ``nearest`` holds the best passages, and ``guess`` the answer that is too unlikely to be given. Answers
     that are not ``calibrated`` have no confidence, and are refused only if no passage holds an identifier that the question
-    names. ``best`` is the first answer before the passages were re-ranked, even if it is refused.
+    names. ``best`` is the first answer before the passages were re-ranked, even if it is refused. ``respelt`` has the words
+    of the question that no document holds, each with the word there that was asked for in its place.
     """
 
     answers: tuple[Answer, ...]
     hits: tuple[Hit, ...]
     calibrated: bool = True
     best: Answer | None = None
+    respelt: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def guess(self) -> Answer | None:
@@ -240,11 +243,14 @@ class Answerer(OfOneProcess):
         snapshot = self.index.snapshot()  # hits, weights and calibration of a reply are of one state of the index
         fitted = self._fitted_of(snapshot)
         threshold = checked_threshold(threshold, fitted[1])
+        respelt = [misspelt(text, snapshot, self.index.encoder.knows_word) for text in texts]
+        texts = [with_words(*question) for question in zip(texts, respelt, strict=True)]
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
         searched = max(searched_hits(texts, depth), self.rerank_hits)
         hits = self.index.search(texts, searched, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
         replies = self._replies(texts, hits, k, depth, fitted, threshold)
+        replies = [replace(reply, respelt=words) for reply, words in zip(replies, respelt, strict=True)]
         return replies[0] if isinstance(questions, str) else replies
 
     def _replies(

@@ -136,6 +136,8 @@ def _print_reply(reply: Reply, explain: bool) -> None:
     from oreqa.cli.console import Console
 
     console = Console()
+    for word, written in reply.respelt.items():
+        console.print(f"“{word}” is in no document; asked for “{written}”.", style="dim", markup=False)
     guess = reply.guess
     if guess is not None:
         console.print("The documents may not answer this. Best guess:", style="bold yellow")
@@ -160,6 +162,7 @@ def reply_json(question: str, reply: Reply) -> dict[str, Any]:
         "found": bool(reply.answers),
         "calibrated": reply.calibrated,
         "answers": [answer_json(answer) for answer in reply.answers],
+        "respelt": dict(reply.respelt),
     }
     if reply.guess is not None:
         row["guess"] = answer_json(reply.guess)

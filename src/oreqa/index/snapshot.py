@@ -174,6 +174,13 @@ class Snapshot:
                 numbers[stem] = row[0] if row else None
         return numbers
 
+    def similar_terms(self, stem: str, letters: int) -> list[tuple[int, str]]:
+        """The words with their numbers that begin like ``stem`` and are at most so many ``letters`` longer or shorter."""
+        query = "SELECT id, term FROM terms WHERE term >= ? AND term < ? AND LENGTH(term) BETWEEN ? AND ?"
+        first, lengths = stem[0], (len(stem) - letters, len(stem) + letters)
+        with self._one_query:
+            return list(self.documents.execute(query, (first, chr(ord(first) + 1), *lengths)))
+
     def allowed(self, where: Conditions) -> Flags | None:
         """Which sentences stand in documents that fulfil every condition; None where there is no condition.
 

@@ -75,6 +75,10 @@ class Encoder(LoadedModel[EncoderFolder]):
         """Tokens of each text, special ones left out."""
         return self.inputs.count_tokens(texts)
 
+    def knows_word(self, word: str) -> bool:
+        """Whether its tokenizer has a token for the whole of a word, as it has for common words that are spelt well."""
+        return self.inputs.tokenizer.token_to_id(word) is not None
+
     def encode(self, texts: str | Iterable[str], *, progress: Progress = no_progress) -> Floats:
         """The vector of a question (or of any whole text), ``[dim]``; of a list of them, ``[texts, dim]``.
 

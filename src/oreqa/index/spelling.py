@@ -1,0 +1,65 @@
+"""Words of a question that no document holds, and the words of the index that they are misspellings of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import regex
+
+from oreqa.index.lexical import words
+from oreqa.index.snapshot import Snapshot
+
+SHORTEST, LONG = 5, 8
+"""The fewest letters of a word that is thought misspelt, and those of one with two letters wrong."""
+
+_WORD = re.compile(r"(?<![\w.@/-])[^\W\d_]+(?![\w@/-]|\.\w)")
+
+
+def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) -> dict[str, str]:
+    """The words of a question that no text of the index holds, each with the word there that is spelt nearly so.
+
+    That begins with the same letter and differs by one letter, a long one by two, or has the same letters in another order;
+    of several it is the nearest, then the commonest. Words with capitals, short ones, and those that ``is_word`` knows stay.
+    """
+    if snapshot.empty:
+        return {}
+    language = snapshot.settings.language
+    asked = [word for word in _WORD.findall(question) if len(word) >= SHORTEST and word.islower() and not is_word(word)]
+    stems = {word: stem for word in asked for stem in words(word, language) if not is_word(stem)}
+    numbers = snapshot.word_numbers(stems.values())
+    respelt = {}
+    for word, stem in stems.items():
+        if numbers[stem] is None and (form := _nearest(stem, snapshot, language)):
+            respelt[word] = form
+    return respelt
+
+
+def with_words(question: str, respelt: Mapping[str, str]) -> str:
+    """The question with the words that ``misspelt`` found in place of its own."""
+    return _WORD.sub(lambda match: respelt.get(match.group(), match.group()), question)
+
+
+def _nearest(stem: str, snapshot: Snapshot, language: str) -> str | None:
+    """The word of the index whose stem is nearest to one that it lacks; None if none is near."""
+    allowed = 2 if len(stem) >= LONG else 1
+    pattern = regex.compile(f"(?be)(?:{regex.escape(stem)}){{e<={allowed}}}")
+    passages_with = np.diff(snapshot.bm25["passage"].scores["indptr"])
+    near = []
+    for number, term in snapshot.similar_terms(stem, allowed):
+        wrong = (
+            1 if sorted(term) == sorted(stem) else sum(match.fuzzy_counts) if (match := pattern.fullmatch(term)) else None
+        )
+        if wrong and passages_with[number]:
+            near.append((wrong, -int(passages_with[number]), number, term))
+    return _as_written(*min(near)[2:], snapshot, language) if near else None
+
+
+def _as_written(number: int, stem: str, snapshot: Snapshot, language: str) -> str | None:
+    """A word of that stem, as the first passage that holds it writes it."""
+    scores = snapshot.bm25["passage"].scores
+    row = int(scores["indices"][scores["indptr"][number]])
+    [(passage, _)] = snapshot.passages([int(snapshot.passage_ids[row])]).values()
+    written = re.findall(r"[^\W_]+", f"{passage.title} {passage.heading} {passage.text}")
+    return next((word for word in written if words(word, language) == [stem]), None)
