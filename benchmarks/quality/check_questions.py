@@ -1,20 +1,23 @@
 """Check our questions about people's own documents against their documents, as extractors that oreqa does not use read them.
 
-Run:  python benchmarks/quality/check_questions.py --work runs/own [--lists] [--deal]
+Run:  python benchmarks/quality/check_questions.py --work runs/own [--only fresh howto-tuning] [--deal]
 
 The evidence of a question must stand in one of its documents word for word, with blanks and quotation marks made alike,
-and one of its answers must stand near it. Of an unanswerable question the words in `absent` must not occur in the
-collection. Both halves must be what the seed deals: `--deal` deals the questions of both again.
+and one of its answers must stand near it. The parts of a block must stand there one after another, with little between
+them, and hold one of the answers. Of an unanswerable question the words in `absent` must not occur in the collection.
+Halves must be what the seed deals: `--deal` deals the questions of both again.
 """
 
 from __future__ import annotations
 
 import argparse
+import html
 import random
 import re
 import subprocess
 import sys
 import unicodedata
+import zipfile
 from collections import Counter, defaultdict
 from fnmatch import fnmatchcase
 from functools import cache
@@ -24,11 +27,15 @@ from typing import Any
 from oreqa.files import read_jsonl, write_jsonl
 
 sys.path.append(str(Path(__file__).parents[1]))
-from support.own_collections import COLLECTIONS, LISTS, lay_out
+from support.own_collections import lay_out
 
 QUESTIONS = Path(__file__).parent / "questions"
-HALVES = ("tuning", "reporting")
+HALVES = (("tuning", "reporting"), ("lists-tuning", "lists-reporting"))
+WHOLE = ("fresh",)
 SEED = 20
+WARNING = 700
+"""Characters that may stand between two parts of a block: a warning, or the head of a page."""
+
 _QUOTES = str.maketrans("‘’“”", "''\"\"")
 
 
@@ -39,11 +46,15 @@ def plain(text: str) -> str:
 
 @cache
 def extract(file: Path) -> str:
-    """A document's text, by w3m, pdftotext, or as it stands."""
+    """A document's text, by w3m, pdftotext, without its tags, or as it stands."""
     commands = {
         ".html": ["w3m", "-dump", "-cols", "10000", "-I", "UTF-8", "-O", "UTF-8", "-T", "text/html", str(file)],
         ".pdf": ["pdftotext", str(file), "-"],
     }
+    if file.suffix == ".odt":
+        content = zipfile.ZipFile(file).read("content.xml").decode("utf-8")
+        spaced = re.sub(r"<text:(?:tab|s|line-break)\b[^>]*/>|</text:[ph]>", " ", content)
+        return plain(html.unescape(re.sub(r"<[^>]+>", "", spaced)))
     if command := commands.get(file.suffix):
         return plain(subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", "replace"))
     return plain(file.read_text(encoding="utf-8"))
@@ -52,11 +63,13 @@ def extract(file: Path) -> str:
 def problems(row: dict[str, Any], folder: Path) -> list[str]:
     """What is wrong with a question of a collection that lies in ``folder``."""
     texts = {str(file): extract(file) for file in sorted(folder.iterdir())}
-    if row["kind"] == "unanswerable":
+    if not row["answers"]:
         held = [word for word in row["absent"] for text in texts.values() if holds(text, word)]
         return [f"the collection holds {word!r}" for word in held]
-    accepted = {name: text for name, text in texts.items() if matches(name, row["document"])}
-    proofs = [text for text in accepted.values() if holds(text, row["evidence"])]
+    accepted = [text for name, text in texts.items() if matches(name, row["document"])]
+    if "block" in row:
+        return block_problems(row, accepted)
+    proofs = [text for text in accepted if holds(text, row["evidence"])]
     found = [] if proofs else [f"no document {row['document']} holds {row['evidence']!r}"]
     if not any(holds(text, answer) for text in proofs for answer in row["answers"]):
         found.append(f"none of {row['answers']} stands in the document of the evidence")
@@ -65,6 +78,38 @@ def problems(row: dict[str, Any], folder: Path) -> list[str]:
     if len(row["evidence"].split()) > 15:
         found.append("the evidence is long")
     return found
+
+
+def block_problems(row: dict[str, Any], texts: list[str]) -> list[str]:
+    """What is wrong with the block of a question: its parts, the lead-in first, stand in one of the texts in their order."""
+    parts = [plain(part) for part in (*([row["lead"]] if "lead" in row else []), *row["block"])]
+    if not row["block"] or not all(parts):
+        return ["a part of the block is empty"]
+    missing = [part for part in parts if not any(part in text for text in texts)]
+    if missing:
+        return [f"no document {row['document']} holds {part!r}" for part in missing]
+    found = (
+        [] if any(together(parts, text) for text in texts) else ["the block's parts do not stand together in their order"]
+    )
+    if not any(holds(" ".join(parts), answer) for answer in row["answers"]):
+        found.append(f"none of {row['answers']} stands in the block")
+    return found
+
+
+def together(parts: list[str], text: str) -> bool:
+    """Whether a text holds the parts one after another, with no more between two of them than a warning."""
+    start = text.find(parts[0])
+    while start >= 0:
+        end = start + len(parts[0])
+        for part in parts[1:]:
+            place = text.find(part, end, end + len(part) + WARNING)
+            if place < 0:
+                break
+            end = place + len(part)
+        else:
+            return True
+        start = text.find(parts[0], start + 1)
+    return False
 
 
 def holds(text: str, words: str) -> bool:
@@ -81,18 +126,18 @@ def matches(name: str, document: str) -> bool:
     return fnmatchcase(name, document) if "*" in document else name.endswith(f"/{document}")
 
 
-def deal(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def deal(rows: list[dict[str, Any]], names: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
     """Half of the questions of each collection and kind for each purpose, drawn by the seed; an odd one goes by turns."""
     strata: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: str(row["id"])):
         strata[row["collection"], row["kind"]].append(row)
-    halves: dict[str, list[dict[str, Any]]] = {half: [] for half in HALVES}
+    halves: dict[str, list[dict[str, Any]]] = {half: [] for half in names}
     rng, odd = random.Random(SEED), 0
     for stratum in strata.values():
         rng.shuffle(stratum)
         middle = (len(stratum) + odd) // 2
         odd ^= len(stratum) % 2
-        for half, part in zip(HALVES, (stratum[:middle], stratum[middle:]), strict=True):
+        for half, part in zip(names, (stratum[:middle], stratum[middle:]), strict=True):
             halves[half] += part
     return {half: sorted(part, key=lambda row: str(row["id"])) for half, part in halves.items()}
 
@@ -100,26 +145,33 @@ def deal(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--deal", action="store_true", help="deal the questions of both files to two halves again")
-    parser.add_argument("--lists", action="store_true", help="check the questions about lists")
+    parser.add_argument("--deal", action="store_true", help="deal the questions of both halves again")
+    parser.add_argument("--only", nargs="+", choices=[*(name for pair in HALVES for name in pair), *WHOLE])
     options = parser.parse_args()
-    files = {half: QUESTIONS / f"{'lists-' if options.lists else ''}{half}.jsonl" for half in HALVES}
-    halves = {half: [dict(row) for _, row in read_jsonl(file)] for half, file in files.items()}
-    rows = [row for half in halves.values() for row in half]
-    dealt = deal(rows)
-    if options.deal:
-        for half, part in dealt.items():
-            write_jsonl(files[half], part)
-    elif dealt != halves:
-        sys.exit("the halves are not those that the seed deals")
-    folders = {name: lay_out(name, options.work) for name in (LISTS if options.lists else COLLECTIONS)}
+    groups = [group for group in (*HALVES, *((name,) for name in WHOLE)) if not options.only or {*group} & {*options.only}]
+    for group in groups:
+        check(group, options.work, options.deal)
+
+
+def check(names: tuple[str, ...], work: Path, deals: bool) -> None:
+    """Check the questions of a file, or of two that are halves; ends the program if something is wrong."""
+    files = {name: [dict(row) for _, row in read_jsonl(QUESTIONS / f"{name}.jsonl")] for name in names}
+    rows = [row for part in files.values() for row in part]
+    dealt = deal(rows, names) if names in HALVES else files
+    if deals:
+        for name, part in dealt.items():
+            write_jsonl(QUESTIONS / f"{name}.jsonl", part)
+    elif dealt != files:
+        sys.exit(f"{' and '.join(names)} are not the halves that the seed deals")
+    folders = {name: lay_out(name, work) for name in {str(row["collection"]): None for row in rows}}
     wrong = [(row["id"], problem) for row in rows for problem in problems(row, folders[row["collection"]])]
     repeated = [name for name, count in Counter(str(row["question"]) for row in rows).items() if count > 1]
     for name, problem in wrong + [(question, "it is asked twice") for question in repeated]:
         print(f"{name}: {problem}")
-    for half, part in dealt.items():
-        print(half, len(part), dict(Counter(f"{row['collection']} {row['kind']}" for row in part)))
-    sys.exit(bool(wrong or repeated))
+    for name, part in dealt.items():
+        print(name, len(part), dict(Counter(f"{row['collection']} {row['kind']}" for row in part)))
+    if wrong or repeated:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """How well people's own documents are answered from: questions/ of this folder, asked as a user asks them.
 
-Run:  python benchmarks/quality/own_documents.py --work runs/own --half tuning --name after [--lists] [--source OTHER/src]
+Run:  python benchmarks/quality/own_documents.py --work runs/own --questions tuning --name after [--source OTHER/src]
 
 Each collection is fetched, and indexed by itself with `oreqa index DIR --index DIR` and no option. Its questions go to
 `Answerer.load(DIR).ask` and the first five passages come from `Index.search`, in a process that imports the code
 under `--source`: a checkout of any age is measured with the scores of this one. A collection that cannot be indexed
-answers nothing; that counts as a refusal, of unanswerable questions, too. `--lists` asks the questions about lists of
-similar lines instead, of collections of their own.
+answers nothing; that counts as a refusal, of unanswerable questions, too.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from oreqa.provenance import data_hash
 sys.path.append(str(Path(__file__).parents[1]))
 from common import commit, report
 from support.asking import OURS, ask, index, show
-from support.own_collections import COLLECTIONS, LISTS, lay_out
+from support.own_collections import EVERY, lay_out
 
 QUESTIONS = Path(__file__).parent / "questions"
 
@@ -37,16 +36,15 @@ def _row(result: QuestionResult) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="documents and indexes are kept here")
-    parser.add_argument("--half", choices=("tuning", "reporting"), required=True)
-    parser.add_argument("--name", required=True, help="of results/documents/NAME-HALF.json, and of the indexes")
+    parser.add_argument("--questions", choices=sorted(file.stem for file in QUESTIONS.glob("*.jsonl")), required=True)
+    parser.add_argument("--name", required=True, help="of results/documents/NAME-QUESTIONS.json, and of the indexes")
     parser.add_argument("--source", type=Path, default=OURS, help="the src folder of the code that is measured")
-    parser.add_argument("--lists", action="store_true", help="ask about lists; results/documents/NAME-lists-HALF.json")
-    parser.add_argument("--only", nargs="+", choices=[*COLLECTIONS, *LISTS], help="some of the collections")
+    parser.add_argument("--only", nargs="+", choices=list(EVERY), help="some of the collections")
     options = parser.parse_args()
-    collections = options.only or list(LISTS if options.lists else COLLECTIONS)
-    half = f"lists-{options.half}" if options.lists else options.half
-    file = QUESTIONS / f"{half}.jsonl"
-    asked = [question for question in load_question_list(file) if question.collection in collections]
+    file = QUESTIONS / f"{options.questions}.jsonl"
+    every = load_question_list(file)
+    collections = sorted({str(question.collection) for question in every} & {*(options.only or EVERY)})
+    asked = [question for question in every if question.collection in collections]
     indexed: dict[str, Any] = {}
     predicted: dict[str, Prediction] = {}
     for name in collections:
@@ -61,9 +59,9 @@ def main() -> None:
     whole = refusal_metrics(asked, results)
     outcome = {"commit": commit(options.source), "data_sha256": data_hash([file]), "metrics": whole, "by": groups,
                "indexed": indexed}  # fmt: skip
-    if options.half == "tuning":  # of the other half only the sums are to be looked at
+    if "tuning" in options.questions:  # of the others only the sums are to be looked at
         outcome["questions"] = {question.id: _row(result) for question, result in zip(asked, results, strict=True)}
-    report(f"documents/{options.name}-{half}", outcome)
+    report(f"documents/{options.name}-{options.questions}", outcome)
     show({**groups["collection"], "all": whole})
 
 

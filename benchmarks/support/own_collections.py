@@ -68,6 +68,25 @@ LISTS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """The same for the questions about lists of similar lines, lists-tuning.jsonl and lists-reporting.jsonl."""
 
+_CRAWL = "usr/share/crawl/docs"
+
+FRESH: dict[str, dict[str, tuple[str, ...]]] = {
+    "converter": {"writer2latex-manual": ("usr/share/doc/writer2latex/manual/user-manual.odt",)},
+    "dungeon": {
+        "crawl-common": tuple(
+            f"{_CRAWL}/{name}.txt"
+            for name in ("crawl_manual", "macros_guide", "options_guide", "quickstart", "ssh_guide", "tiles_help")
+        ),
+    },
+    "mail": {"exim4-doc-html": ("usr/share/doc/exim4-doc-html/spec_html/ch-*.html",)},
+    "power": {"nut-doc": tuple(f"usr/share/doc/nut-doc/pdf/{name}.pdf" for name in ("FAQ", "user-manual"))},
+    "reference": {"debian-reference-en": ("usr/share/debian-reference/*.en.html",)},
+    "registry": {"ieee-data": ("usr/share/ieee-data/mam.csv",)},
+}
+"""The same for fresh.jsonl."""
+
+EVERY = COLLECTIONS | LISTS | FRESH
+
 
 def lay_out(name: str, work: Path) -> Path:
     """The folder of a collection, fetched if it is not there yet."""
@@ -77,7 +96,7 @@ def lay_out(name: str, work: Path) -> Path:
     draft = folder.with_name(f"{name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
-    for package, patterns in (COLLECTIONS | LISTS)[name].items():
+    for package, patterns in EVERY[name].items():
         unpacked = fetch(package, work)
         for pattern in patterns:
             files = sorted(unpacked.glob(pattern))
