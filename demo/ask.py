@@ -23,7 +23,7 @@ from oreqa.cli.hits import names_of, place_text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from oreqa.answering.answerer import Reply
+    from oreqa.answering.reply import Reply
 
 QUESTIONS = (
     "Who was the first person treated with insulin?",

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from oreqa.core import SCORE_MEANINGS, Answer, Document, Hit, Passage, Place, Sentence, Span
+from oreqa.answering.combining import SCORE_MEANINGS
+from oreqa.core import Answer, Document, Hit, Passage, Place, Sentence, Span
 
 SENTENCE = Sentence("An octopus has three hearts.", 40, 68)
 PASSAGE = Passage("octopus.md", "Octopus", "", SENTENCE.text * 50, 40, 40 + 28 * 50, (SENTENCE,), {}, (Place(40, line=3),))

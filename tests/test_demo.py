@@ -13,7 +13,7 @@ import pytest
 import rich.console
 
 if TYPE_CHECKING:
-    from oreqa.answering.answerer import Reply
+    from oreqa.answering.reply import Reply
 
 ROOT = Path(__file__).parent.parent
 ANSWERS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal, get_args
 
 Range = tuple[int, int]
@@ -59,28 +58,6 @@ def place_after(place: Place, text: str) -> Place:
         None if place.source is None else place.source + len(text),
     )
 
-
-SCORE_MEANINGS: Mapping[str, str] = MappingProxyType(
-    {
-        "sentence_cosine": "search: similarity of question and sentence",
-        "passage_cosine": "search: similarity of question and passage",
-        "sentence_bm25": "search: words shared with the sentence",
-        "passage_bm25": "search: words shared with the passage",
-        "bm25_bound": "search: the most that BM25 could give the question's words",
-        "hit_probability": "classifier: probability that the sentence answers",
-        "before_hit_reranker": "search: the score before the classifier",
-        "retrieval": "search: the passage's score",
-        "span": "reader: log-probability of the span",
-        "selection": "reader: log-probability of the passage among those read",
-        "passage_logit": "reader: log-odds that the passage answers",
-        "agreement": "added by equal answers elsewhere",
-        "occurrences": "spans with this answer",
-        "before_span_reranker": "score before re-ranking",
-        "reranking": "re-ranker: log-probability of the answer's sentence, or of the span among the best",
-        "reranking_logit": "classifier: log-odds that the answer's sentence answers",
-    }
-)
-"""Every score of a hit, a span or an answer: its name, the stage that gives it, and its meaning."""
 
 MISSING = "missing"
 """The reason in ``PageWords.left_out`` for a page, chapter or sheet that the file lists but that could not be read, or only
@@ -212,6 +189,47 @@ class Span:
         return f"Span({_shown(self.text)!r}, {place}, score={self.score:.3f})"
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of sentences, items or lines of a document: ``document.text[start:end] == text``.
+
+    ``cut`` says that text between it and the piece before was left out.
+    """
+
+    text: str
+    start: int
+    end: int
+    cut: bool = False
+
+
+BlockKind = Literal["text", "list", "code", "table", "definition"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBlock:
+    """What answers as a whole, in one section of a document: a list with its lead-in, code with what introduces it, rows
+    with their header, a definition with its term, or a few sentences.
+
+    ``probability`` is the mean probability of its tokens to belong to the answer, as the reader gives it.
+    """
+
+    pieces: tuple[Piece, ...]
+    kind: BlockKind
+    probability: float
+
+    @property
+    def text(self) -> str:
+        """The pieces, with [...] where text between them was left out.
+
+        Examples:
+            >>> print(AnswerBlock((Piece("To stop:", 0, 8), Piece("2. Press Q.", 30, 41, cut=True)), "list", 0.6).text)
+            To stop:
+            [...]
+            2. Press Q.
+        """
+        return "\n".join(f"[...]\n{piece.text}" if piece.cut else piece.text for piece in self.pieces)
+
+
 SURE, LIKELY = 0.7, 0.4
 """The confidence from which an answer is sure, and from which it is likely; below, it is weak."""
 
@@ -222,8 +240,8 @@ class Answer:
     models that found it are not calibrated.
 
     Offsets are characters of the document's text: ``document.text[start:end] == text``. ``scores`` holds those of the search
-    and of the models, by names that ``SCORE_MEANINGS`` explains. Printed, it is the text, how sure it is, the sentence and
-    the place.
+    and of the models, by names that ``SCORE_MEANINGS`` explains. ``block`` is what answers as a whole, sentence included;
+    None where the reader does not know blocks. Printed, an answer is the text, how sure it is, the sentence and the place.
 
     Examples:
         >>> sentence = Sentence("An octopus has three hearts.", 0, 28)
@@ -242,6 +260,7 @@ class Answer:
     passage: Passage
     score: float
     scores: Mapping[str, float]
+    block: AnswerBlock | None = None
 
     def __str__(self) -> str:
         sentence = [] if self.text == self.sentence.text else [_shown(self.sentence.text)]

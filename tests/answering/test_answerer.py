@@ -10,10 +10,10 @@ import pytest
 from tiny_models import make_head
 
 from oreqa import Answerer
-from oreqa.answering.combining import MAX_MARGIN, Combination, ScoredSpan, sentence_features, span_features
+from oreqa.answering.combining import MAX_MARGIN, SCORE_MEANINGS, Combination, ScoredSpan, sentence_features, span_features
 from oreqa.answering.reading import read_answers, span_answers
 from oreqa.answering.reranking import reranked_hits
-from oreqa.core import SCORE_MEANINGS, UNITS, Document, Span
+from oreqa.core import UNITS, Document, Span
 from oreqa.errors import IndexStateError, InputError, ModelError
 from oreqa.index.change_encoder import publish_fitted
 from oreqa.index.fitted import IndexFitted

@@ -45,7 +45,7 @@ def test_the_words_that_were_asked_for_instead_are_named(kb: Path) -> None:
 
 @pytest.mark.slow
 def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oreqa.answering.answerer.MIN_GUESS", 0.001)
+    monkeypatch.setattr("oreqa.answering.reply.MIN_GUESS", 0.001)
     asked = ("ask", "octopus hearts", "--index", kb, "--threshold", 1)
     for more in (("--reader", fitted_reader, "--reranker", "none"), ("--reader", "none")):
         shown = run(*asked, *more).stdout

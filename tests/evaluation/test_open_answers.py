@@ -14,7 +14,7 @@ from tiny_models import make_head
 from typer.testing import CliRunner, Result
 
 from oreqa.answering import Answerer
-from oreqa.answering.answerer import Reply
+from oreqa.answering.reply import Reply
 from oreqa.cli import app
 from oreqa.core import Answer, Hit, Passage, Sentence
 from oreqa.datasets.load import load_task

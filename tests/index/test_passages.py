@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oreqa.core import Document, Passage, Sentence
+from oreqa.core import Document, Passage, Section, Sentence
 from oreqa.corpus.splitter import paragraph_passage, split_passages
 from oreqa.datasets.beir import Beir, Entry, save_beir
 from oreqa.datasets.load import load_passages
@@ -107,3 +107,21 @@ def test_data_files_are_indexed_whatever_they_ask(squad_file: Path, tiny: Path, 
     (tmp_path / "e.json").write_text('{"data": [{"paragraphs": [{"context": " "}]}]}')
     with pytest.raises(InputError, match="it holds no paragraph with text"):
         index_data(tmp_path / "kb3", tmp_path / "e.json", Settings(str(tiny)))
+
+
+def test_neighbours_of_a_section(tmp_path: Path, tiny: Path) -> None:
+    document = Document("d", "", "a fox\n\na dog\n\na cat\n\na bee", (Section(0, 19, "pets"), Section(21, 26, "others")))
+    cut = split_passages(document, lambda texts: [2 for _ in texts], 4)
+    others = [replace(passage, document_key="e") for passage in cut]
+    with index_passages(tmp_path / "kb", [*cut, *others], Settings(str(tiny))) as index:
+        snapshot = index.snapshot()
+        ids = snapshot.passage_ids.tolist()
+        assert [passage.text for passage in cut] == ["a fox", "a dog", "a cat", "a bee"]
+        section = snapshot.section(ids[1], 3, 3)
+        assert {number: passage.text for number, passage in section.items()} == dict(
+            zip(ids[:3], ["a fox", "a dog", "a cat"], strict=True)
+        )
+        assert list(snapshot.section(ids[1], 0, 1)) == ids[1:3]
+        assert list(snapshot.section(ids[2], 1, 9)) == ids[1:3]
+        assert list(snapshot.section(ids[3], 3, 3)) == [ids[3]]
+        assert list(snapshot.section(ids[4], 9, 0)) == [ids[4]]

@@ -129,6 +129,17 @@ def make_head(folder: Path, kind: str, seed: int = 0, **own: object) -> Path:
     return folder
 
 
+def add_block_head(reader: Path, folder: Path, width: int | None = None) -> Path:
+    """A copy of a reader with a random head for blocks."""
+    shutil.copytree(reader, folder)
+    weights = load_file(folder / "model.safetensors")
+    rng = np.random.default_rng(9)
+    width = width or weights["qa_classifier.weight"].shape[1]
+    heads = {"qa_blocks.weight": rng.normal(0, 1, (1, width)), "qa_blocks.bias": rng.normal(0, 1, 1)}
+    save_file(weights | {name: value.astype(np.float32) for name, value in heads.items()}, folder / "model.safetensors")
+    return folder
+
+
 def make_generator(folder: Path, seed: int = 0, styles: Sequence[str] = ("textbook", "search"), **own: object) -> Path:
     """The folder of a question generator on a random BERT, with a random head; ``own`` are more of its settings."""
     make_model(folder, seed=seed)

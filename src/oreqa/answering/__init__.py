@@ -1,5 +1,6 @@
 """Questions to answers: the one place that composes search, reader, re-ranker and confidence."""
 
-from oreqa.answering.answerer import Answerer, Reply
+from oreqa.answering.answerer import Answerer
+from oreqa.answering.reply import Reply
 
 __all__ = ["Answerer", "Reply"]

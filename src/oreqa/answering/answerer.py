@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
+from oreqa.answering.blocks import with_blocks
 from oreqa.answering.choices import check_stages, checked_threshold, chosen_reader
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import (
     fitted_pipeline,
     holding_names,
-    read_answers,
+    rank_answers,
+    read_passages,
     searched_hits,
     sentence_answers,
     span_answers,
 )
+from oreqa.answering.reply import Reply
 from oreqa.answering.reranking import reranked_hits
 from oreqa.arguments import Where, count, kind_of, question_list
 from oreqa.core import Answer, Hit, Unit
@@ -32,42 +35,9 @@ from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
 from oreqa.processes import OfOneProcess
 
-SENTENCES_TOP_K, PASSAGES_TOP_K, NEAREST_TOP_K = 10, 5, 3
-"""Sentences that are retrieved for a question without a reader (the best ``k`` are answers), passages that are read for one,
-and passages that are shown in place of an answer."""
-
-MIN_GUESS = 0.05
-"""The lowest confidence of a refused answer that is still worth showing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
-
-    Without answers, ``nearest`` holds the best passages, and ``guess`` the answer that is too unlikely to be given. Answers
-    that are not ``calibrated`` have no confidence, and are refused only if no passage holds an identifier that the question
-    names. ``best`` is the first answer before the passages were re-ranked, even if it is refused. ``respelt`` has the words
-    of the question that no document holds, each with the word there that was asked for in its place.
-    """
-
-    answers: tuple[Answer, ...]
-    hits: tuple[Hit, ...]
-    calibrated: bool = True
-    best: Answer | None = None
-    respelt: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def guess(self) -> Answer | None:
-        """The best answer if it was refused but has ``MIN_GUESS`` or more; None otherwise, and if there are answers."""
-        return self.best if not self.answers and self.best and (self.best.confidence or 0.0) >= MIN_GUESS else None
-
-    @property
-    def nearest(self) -> list[Hit]:
-        """The best passages, each once, with its best sentence."""
-        best: dict[int, Hit] = {}
-        for hit in self.hits:
-            best.setdefault(hit.passage_id, hit)
-        return list(best.values())[:NEAREST_TOP_K]
+SENTENCES_TOP_K, PASSAGES_TOP_K = 10, 5
+"""Sentences that are retrieved for a question without a reader (the best ``k`` are answers), and passages that are read for
+one."""
 
 
 class Answerer(OfOneProcess):
@@ -249,7 +219,7 @@ class Answerer(OfOneProcess):
         unit: Unit = "sentence" if self.reader is None else "passage"
         searched = max(searched_hits(texts, depth), self.rerank_hits)
         hits = self.index.search(texts, searched, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
-        replies = self._replies(texts, hits, k, depth, fitted, threshold)
+        replies = self._replies(texts, hits, k, depth, snapshot, fitted, threshold)
         replies = [replace(reply, respelt=words) for reply, words in zip(replies, respelt, strict=True)]
         return replies[0] if isinstance(questions, str) else replies
 
@@ -259,6 +229,7 @@ class Answerer(OfOneProcess):
         hits: Sequence[Sequence[Hit]],
         k: int,
         depth: int,
+        snapshot: Snapshot,
         fitted: tuple[Combination, Calibration | None],
         threshold: float,
     ) -> list[Reply]:
@@ -268,7 +239,7 @@ class Answerer(OfOneProcess):
         """
         read = [holding_names(text, ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
         replies = []
-        for ranking, chosen, answers in zip(hits, read, self._answers(questions, read, k, *fitted), strict=True):
+        for ranking, chosen, answers in zip(hits, read, self._answers(questions, read, k, snapshot, *fitted), strict=True):
             likely = tuple(answer for answer in answers if (answer.confidence or 0.0) >= threshold)
             best = answers[0] if answers else None
             replies.append(Reply(likely, tuple(chosen or ranking[:depth]), fitted[1] is not None, best))
@@ -279,7 +250,9 @@ class Answerer(OfOneProcess):
         texts = [questions[place] for place in answered]
         rankings = reranked_hits(self.hit_reranker, texts, [hits[place] for place in answered], self.rerank_hits)
         read = [holding_names(text, ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
-        for place, ranking, answers in zip(answered, read, self._answers(texts, read, k, fitted[0], None), strict=True):
+        for place, ranking, answers in zip(
+            answered, read, self._answers(texts, read, k, snapshot, fitted[0], None), strict=True
+        ):
             replies[place] = replace(replies[place], answers=tuple(answers), hits=tuple(ranking))
         return replies
 
@@ -288,13 +261,19 @@ class Answerer(OfOneProcess):
         questions: Sequence[str],
         hits: Sequence[Sequence[Hit]],
         k: int,
+        snapshot: Snapshot,
         combination: Combination,
         calibration: Calibration | None,
     ) -> list[list[Answer]]:
-        """The ``k`` best answers to each question from its hits."""
+        """The ``k`` best answers to each question from its hits, which were found in a ``snapshot``."""
         if self.reader is None:
             return [sentence_answers(ranking, k, calibration) for ranking in hits]
         passages = [[hit.passage for hit in ranking] for ranking in hits]
         retrieval = [[hit.score for hit in ranking] for ranking in hits]
-        ranked = read_answers(self.reader, self.span_reranker, questions, passages, retrieval, combination)
-        return [span_answers(spans, ranking, k, calibration) for spans, ranking in zip(ranked, hits, strict=True)]
+        readings = read_passages(self.reader, questions, passages)
+        spans = [reading.spans for reading in readings]
+        ranked = rank_answers(spans, self.span_reranker, questions, passages, retrieval, combination)
+        return [
+            with_blocks(span_answers(scored, ranking, k, calibration), ranking, reading.odds, snapshot)
+            for scored, ranking, reading in zip(ranked, hits, readings, strict=True)
+        ]

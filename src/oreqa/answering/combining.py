@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -16,6 +17,28 @@ from oreqa.text.answers import normalize_answer
 
 MAX_MARGIN = 10.0
 """Log-probabilities and margins count no further than this."""
+
+SCORE_MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "sentence_cosine": "search: similarity of question and sentence",
+        "passage_cosine": "search: similarity of question and passage",
+        "sentence_bm25": "search: words shared with the sentence",
+        "passage_bm25": "search: words shared with the passage",
+        "bm25_bound": "search: the most that BM25 could give the question's words",
+        "hit_probability": "classifier: probability that the sentence answers",
+        "before_hit_reranker": "search: the score before the classifier",
+        "retrieval": "search: the passage's score",
+        "span": "reader: log-probability of the span",
+        "selection": "reader: log-probability of the passage among those read",
+        "passage_logit": "reader: log-odds that the passage answers",
+        "agreement": "added by equal answers elsewhere",
+        "occurrences": "spans with this answer",
+        "before_span_reranker": "score before re-ranking",
+        "reranking": "re-ranker: log-probability of the answer's sentence, or of the span among the best",
+        "reranking_logit": "classifier: log-odds that the answer's sentence answers",
+    }
+)
+"""Every score of a hit, a span or an answer: its name, the stage that gives it, and its meaning."""
 
 _SCORES = ("sentence_cosine", "passage_cosine", "sentence_bm25", "passage_bm25", "bm25_bound")
 

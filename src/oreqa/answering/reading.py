@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from oreqa.index.fitted import IndexFitted
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
+from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.text.labels import labels, repeats_question, ruled_out, similar_lines
 from oreqa.text.names import holds_names, identifiers
@@ -80,24 +82,41 @@ def read_answers(
     for the models unless a ``combination`` is given.
     """
     weights = combination or combination_of(reader, span_reranker)
-    answers: list[list[ScoredSpan]] = []
+    spans = read_spans(reader, questions, passages)
+    return rank_answers(spans, span_reranker, questions, passages, retrieval, weights)
+
+
+def rank_answers(
+    spans: Sequence[Sequence[Span]],
+    span_reranker: CrossEncoder | None,
+    questions: Sequence[str],
+    passages: Sequence[Sequence[Passage]],
+    retrieval: Sequence[Sequence[float]],
+    weights: Combination,
+) -> list[list[ScoredSpan]]:
+    """As ``read_answers``, of ``spans`` that were read."""
+    ranked = [merge_equal_spans(*of_question, weights) for of_question in zip(spans, retrieval, strict=True)]
+    if span_reranker is None:
+        return ranked
+    reranked: list[list[ScoredSpan]] = []
     for begin in range(0, len(questions), CHUNK):
         part = slice(begin, begin + CHUNK)
-        spans = read_spans(reader, questions[part], passages[part])
-        ranked = [merge_equal_spans(*of_question, weights) for of_question in zip(spans, retrieval[part], strict=True)]
-        if span_reranker is not None:
-            best = [[answer.span for answer in of_question[: weights.rerank_spans]] for of_question in ranked]
-            scores = span_scores(span_reranker, questions[part], passages[part], best)
-            kind = span_reranker.folder.kind
-            ranked = [
-                add_reranking(*pair, weights, kind) for pair in zip(ranked, map(np.ndarray.tolist, scores), strict=True)
-            ]
-        answers += ranked
-    return answers
+        best = [[answer.span for answer in of_question[: weights.rerank_spans]] for of_question in ranked[part]]
+        scores = span_scores(span_reranker, questions[part], passages[part], best)
+        kind = span_reranker.folder.kind
+        pairs = zip(ranked[part], map(np.ndarray.tolist, scores), strict=True)
+        reranked += [add_reranking(*pair, weights, kind) for pair in pairs]
+    return reranked
 
 
 def read_spans(reader: Reader, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[Span]]:
-    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first; in the row of a table whole cells.
+    """The spans of ``read_passages``."""
+    return [reading.spans for reading in read_passages(reader, questions, passages)]
+
+
+def read_passages(reader: Reader, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[Reading]:
+    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first, in the row of a table whole cells; and what it
+    makes of each token.
 
     Of similar lines those are read that hold most of the question's labels, and no answer only repeats the question.
     """
@@ -107,7 +126,7 @@ def read_spans(reader: Reader, questions: Sequence[str], passages: Sequence[Sequ
     answers = []
     for question, reading, read in zip(questions, readings, texts, strict=True):
         cells = [whole_cell(span, read[span.passage_number][1]) for span in reading.spans]
-        answers.append([cell for cell in cells if not repeats_question(question, cell.text)])
+        answers.append(replace(reading, spans=[cell for cell in cells if not repeats_question(question, cell.text)]))
     return answers
 
 

@@ -21,7 +21,6 @@ from oreqa.cli.output import (
     visible,
 )
 from oreqa.cli.progress import progress_bar
-from oreqa.core import SCORE_MEANINGS
 from oreqa.defaults import DEFAULT_CLASSIFIER, LARGE_ENCODER
 
 if TYPE_CHECKING:
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from oreqa.answering.answerer import Answerer, Reply
-    from oreqa.core import Answer
+    from oreqa.answering.answerer import Answerer
+    from oreqa.answering.reply import Reply
+    from oreqa.core import Answer, AnswerBlock
 
 
 @app.command(cls=Command, rich_help_panel=Panel.ASK, context_settings={"allow_extra_args": True})
@@ -185,9 +185,16 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "place": place_json(passage, answer.start, answer.end),
         "sentence": {"text": answer.sentence.text, "start": answer.sentence.start, "end": answer.sentence.end},
         "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
+        "block": None if answer.block is None else block_json(answer.block),
         "fields": dict(passage.fields),
         "scores": {name: round(value, 4) for name, value in answer.scores.items()},
     }
+
+
+def block_json(block: AnswerBlock) -> dict[str, Any]:
+    """What answers as a whole as JSON; ``cut`` says that text was left out before a piece."""
+    pieces = [{"text": piece.text, "start": piece.start, "end": piece.end, "cut": piece.cut} for piece in block.pieces]
+    return {"kind": block.kind, "probability": round(block.probability, 4), "pieces": pieces}
 
 
 def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
@@ -224,6 +231,8 @@ def render_stages(answer: Answer) -> RenderableType:
     """A table of the scores that search, reader and re-ranker gave the answer."""
     from rich.padding import Padding
     from rich.table import Table
+
+    from oreqa.answering.combining import SCORE_MEANINGS
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("stage", "score", "meaning"):

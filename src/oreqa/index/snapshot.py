@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -199,6 +200,20 @@ class Snapshot:
                 check_fields(self.documents, where)
         allowed: Flags = np.isin(self.passage_ids, ids)[self.sentence_rows]
         return allowed
+
+    def section(self, passage_id: int, before: int, behind: int) -> dict[int, Passage]:
+        """A passage by its id, with up to ``before`` and ``behind`` others of its section next to it, in their order."""
+        row = int(np.searchsorted(self.passage_ids, passage_id))
+        ids = self.passage_ids[max(0, row - before) : row + behind + 1].tolist()
+        stored, place = self.passages(ids), ids.index(passage_id)
+        wanted = stored[passage_id][0]
+
+        def same(number: int) -> bool:
+            passage = stored[number][0]
+            return (passage.document_key, passage.heading) == (wanted.document_key, wanted.heading)
+
+        front = list(takewhile(same, reversed(ids[:place])))[::-1]
+        return {number: stored[number][0] for number in [*front, *takewhile(same, ids[place:])]}
 
     def passages(self, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
         """Passages by their ids, each with its sentences by theirs."""

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
+from tiny_models import add_block_head
 
 from oreqa.errors import ModelError
 from oreqa.models.graph.windows import window_batches
@@ -17,20 +16,9 @@ PASSAGES = [("Title", LONG), ("", "é😀 Straße fox"), ("t", ""), ("t", "a")]
 QUESTION = "what fox"
 
 
-def add_head(reader: Path, folder: Path, width: int | None = None) -> Path:
-    """A copy of a reader with a random head for blocks."""
-    shutil.copytree(reader, folder)
-    weights = load_file(folder / "model.safetensors")
-    rng = np.random.default_rng(9)
-    width = width or weights["qa_classifier.weight"].shape[1]
-    heads = {"qa_blocks.weight": rng.normal(0, 1, (1, width)), "qa_blocks.bias": rng.normal(0, 1, 1)}
-    save_file(weights | {name: value.astype(np.float32) for name, value in heads.items()}, folder / "model.safetensors")
-    return folder
-
-
 @pytest.fixture(scope="module")
 def block_reader(tiny_reader: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return add_head(tiny_reader, tmp_path_factory.mktemp("blocks") / "reader")
+    return add_block_head(tiny_reader, tmp_path_factory.mktemp("blocks") / "reader")
 
 
 def test_tokens_get_the_mean_of_their_windows(block_reader: Path) -> None:
@@ -77,7 +65,7 @@ def test_spans_are_those_of_the_reader_without_the_head(block_reader: Path, tiny
 
 def test_a_head_of_another_width_is_refused(tiny_reader: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"its qa_blocks of shape \(1, 8\) does not fit"):
-        Reader(add_head(tiny_reader, tmp_path / "narrow", 8))
+        Reader(add_block_head(tiny_reader, tmp_path / "narrow", 8))
 
 
 def test_probability_of_a_part() -> None:

@@ -1,0 +1,180 @@
+"""Lists, code, tables and definitions in running text, as the readers of files leave them, found from its sentences.
+
+Items begin with a mark and a line each, and go on to the next mark or a blank line; code and rows are lines of their own; a
+term is a short line above what defines it. What introduces one of them is the sentence before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from oreqa.core import BlockKind
+from oreqa.text.rows import row_cells
+from oreqa.text.sentences import is_prose
+
+MAX_TERM = 80
+"""Characters of the longest term."""
+
+_MARK = re.compile(r"(?:[-*+•‣◦–]|\(?(?P<number>\d{1,3})[.)]|\(?[a-z][.)])[ \t]+\S")
+_COMMAND = re.compile(r"[$#%>]\s?\S|\w+> ")
+_CODE = re.compile(r"[{}<>|=;\\_/]|(?<![\w-])-{1,2}\w|\w\(|\w::|`")
+_MAX_CODE = 0.04
+_CELLS = " | "
+_MIN_WORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A sentence, item, row or line of code, with the white space before it; ``before`` holds what stands there."""
+
+    text: str
+    before: str
+
+    @property
+    def begins_line(self) -> bool:
+        """Whether it is the first on its line."""
+        return "\n" in self.before
+
+    @property
+    def begins_paragraph(self) -> bool:
+        """Whether a blank line stands before it."""
+        return self.before.count("\n") > 1
+
+    @property
+    def number(self) -> int | None:
+        """The number of an item that has one."""
+        match = _MARK.match(self.text) if self.begins_line else None
+        return int(match["number"]) if match and match["number"] else None
+
+    @property
+    def is_item(self) -> bool:
+        """Whether a list's mark stands before it."""
+        return self.begins_line and bool(_MARK.match(self.text))
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is a row of cells."""
+        return (_CELLS in self.text and not _COMMAND.match(self.text)) or bool(row_cells(self.text, 0))
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it looks like a line of code or a command."""
+        if not self.begins_line or self.is_item or self.is_row or self.is_sentence:
+            return False
+        return bool(_COMMAND.match(self.text)) or len(_CODE.findall(self.text)) > _MAX_CODE * len(self.text)
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it ends as a sentence of several words does, or is one of prose."""
+        return (self.text.endswith((".", "!", "?", ":")) and self.text.count(" ") >= _MIN_WORDS) or is_prose(self.text)
+
+    @property
+    def introduces(self) -> bool:
+        """Whether it ends as what introduces a list or code does."""
+        return self.text.endswith(":")
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A list, code, table or definition: ``lines[start:end]``.
+
+    ``parts`` are its items, lines or rows, as ranges of lines, in order. What stands before the first of them introduces it:
+    a lead-in, a header, a term. ``ordered`` says that its items are numbered.
+    """
+
+    kind: BlockKind
+    start: int
+    end: int
+    parts: tuple[tuple[int, int], ...]
+    ordered: bool = False
+
+
+def find_structures(lines: Sequence[TextLine]) -> list[Structure]:
+    """The structures of a text, in order. Definitions may hold others; no other overlaps another."""
+    structures: list[Structure] = []
+    taken = terms = 0
+    for place, line in enumerate(lines):
+        if _is_term(lines, place):
+            structures.append(_definition(lines, place))
+            terms = structures[-1].parts[0][0]
+        if place < taken:
+            continue
+        if line.is_item:
+            structures.append(_list(lines, place, taken))
+        elif line.is_row:
+            structures.append(_table(lines, place))
+        elif line.is_code and place >= terms:
+            structures.append(_code(lines, place, taken))
+        else:
+            continue
+        taken = structures[-1].end
+    return structures
+
+
+def _list(lines: Sequence[TextLine], first: int, free: int) -> Structure:
+    begins, end = [first], first + 1
+    while end < len(lines):
+        if lines[end].is_item:
+            begins.append(end)
+        elif lines[end].begins_paragraph and not _item_goes_on(lines, end, lines[begins[-1]].number):
+            break
+        end += 1
+    ends = [*begins[1:], end]
+    numbered = any(lines[begin].number for begin in begins)
+    return Structure("list", _lead_in(lines, first, free), end, tuple(zip(begins, ends, strict=True)), numbered)
+
+
+def _item_goes_on(lines: Sequence[TextLine], place: int, number: int | None) -> bool:
+    """Whether a new paragraph belongs to the item before it: it is indented, or the next number comes behind it."""
+    if lines[place].before.rpartition("\n")[2].startswith("  "):
+        return not lines[place].is_code or any(line.is_item for line in lines[place : place + 6])
+    return number is not None and any(line.number == number + 1 for line in lines[place : place + 6])
+
+
+def _lead_in(lines: Sequence[TextLine], first: int, free: int) -> int:
+    """Where the sentence begins that introduces what begins at ``first``; ``first`` if there is none behind ``free``."""
+    before = first - 1
+    if before < free or not (lines[before].introduces or not lines[first].begins_paragraph):
+        return first
+    return before
+
+
+def _table(lines: Sequence[TextLine], first: int) -> Structure:
+    end = first + next((n for n, line in enumerate(lines[first:]) if not line.is_row), len(lines) - first)
+    named = row_cells(lines[first].text, 0) or end == first + 1
+    rows = range(first, end) if named else range(first + 1, end)
+    return Structure("table", first, end, tuple((row, row + 1) for row in rows))
+
+
+def _code(lines: Sequence[TextLine], first: int, free: int) -> Structure:
+    end = first + next((n for n, line in enumerate(lines[first:]) if not line.is_code), len(lines) - first)
+    return Structure("code", _lead_in(lines, first, free), end, tuple((line, line + 1) for line in range(first, end)))
+
+
+def _is_term(lines: Sequence[TextLine], place: int) -> bool:
+    """Whether a paragraph begins with short lines that are no sentences, and goes on with sentences."""
+    behind = place + _terms(lines, place)
+    return lines[place].begins_paragraph and place < behind < _paragraph_end(lines, place) and lines[behind].is_sentence
+
+
+def _terms(lines: Sequence[TextLine], place: int) -> int:
+    """How many lines of a paragraph are terms."""
+    number = 0
+    for line, behind in zip(lines[place:], lines[place + 1 :], strict=False):
+        if len(line.text) > MAX_TERM or line.text.endswith((".", "!", ":", ";", ",")) or not behind.begins_line:
+            break
+        number += 1
+        if behind.begins_paragraph:
+            break
+    return number
+
+
+def _definition(lines: Sequence[TextLine], place: int) -> Structure:
+    first, end = place + _terms(lines, place), _paragraph_end(lines, place)
+    return Structure("definition", place, end, tuple((line, line + 1) for line in range(first, end)))
+
+
+def _paragraph_end(lines: Sequence[TextLine], place: int) -> int:
+    return next((n for n in range(place + 1, len(lines)) if lines[n].begins_paragraph), len(lines))
