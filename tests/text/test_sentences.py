@@ -64,9 +64,12 @@ def test_an_endless_sentence_is_cut_between_words() -> None:
 
 
 @pytest.mark.parametrize("space", ["\xa0", "\x85", "\u2003", "\u202f"])
-def test_white_space_of_several_bytes_before_a_full_stop(space: str) -> None:
+def test_white_space_of_several_bytes_before_a_full_stop(space: str, capfd: pytest.CaptureFixture[str]) -> None:
     text = f"Choose plan A{space}. Then the{space}second one follows."
     assert [text[a:b] for a, b in split_sentences(text)] == [f"Choose plan A{space}.", f"Then the{space}second one follows."]
+    for initial in ("I", "é", "z.B\n"):
+        assert split_sentences(f"Ask {initial}{space} . They know.")
+    assert capfd.readouterr().err == ""  # of a panic, too
 
 
 def test_section_numbers_belong_to_their_headings() -> None:

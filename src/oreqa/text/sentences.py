@@ -14,6 +14,9 @@ _NUMBER = re.compile(r"[ \t]*\d{1,3}(?:\.\d{1,3})*[.)]")
 _WORD = re.compile(r"\w")
 _BLOCK = 5000
 
+_INITIAL_GAP = re.compile(r"(?<=\b[^\W\d_])\s+(?=\.)")
+"""White space between an initial and its full stop: sentencex panics if it takes several bytes."""
+
 MIN_SENTENCE_WORDS = 5
 """A shorter sentence says too little to ask about."""
 
@@ -60,12 +63,9 @@ def _boundaries(text: str, begin: int, end: int, language: str) -> Iterator[tupl
 def _block_boundaries(block: str, language: str) -> list[tuple[int, int]]:
     import sentencex
 
-    try:
-        boundaries = sentencex.get_sentence_boundaries(language, block)
-    except BaseException as error:  # not an Exception: its code panics at "A" with a no-break space and a full stop
-        if type(error).__name__ != "PanicException":
-            raise
-        boundaries = sentencex.get_sentence_boundaries(language, re.sub(r"[^\S\x00-\x7f]", " ", block))
+    if not block.isascii():
+        block = _INITIAL_GAP.sub(lambda gap: re.sub(r"[^\x00-\x7f]", " ", gap[0]), block)
+    boundaries = sentencex.get_sentence_boundaries(language, block)
     return [(boundary["start_index"], boundary["end_index"]) for boundary in boundaries]
 
 
