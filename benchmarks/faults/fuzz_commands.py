@@ -8,15 +8,12 @@ lie in a temporary folder. What fails is printed with its seed, which makes it a
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import re
 import shutil
 import sys
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +26,7 @@ from oreqa.cli import app
 sys.path.append(str(Path(__file__).parents[1]))
 import common  # noqa: F401, its import finds the tests' support
 from forks import Ended, command, run, warm_up
+from support.fuzzing import Trial, fuzz
 from tiny_models import make_generator, make_head, make_model
 
 PATIENCE = 60.0
@@ -110,7 +108,7 @@ FITTING = {
     "--kept": ["0.1"],
     "--null": ["1"],
 }
-"""Values that can fit an option; files of ``prepare``."""
+"""Values that can fit an option; files of ``write_files``."""
 NEEDED = ("--index", "--data", "--out", "--recipe", "--model", "--predictions", "--gold", "--questions")
 WARM = (
     "ask heart --index kb --reader models/reader --reranker models/classifier",
@@ -143,7 +141,7 @@ def command_line(rng: random.Random, known: Commands) -> list[str]:
     return line
 
 
-def prepare() -> None:
+def write_files() -> None:
     """Files in the working folder."""
     for folder in ("docs", "models", "empty", "out", "beir"):
         Path(folder).mkdir()
@@ -189,11 +187,11 @@ def _article(number: int) -> dict[str, object]:
     return {"title": f"story_{number}", "paragraphs": [{"context": text, "qas": [question]}]}
 
 
-class Fuzz:
-    """A prepared working folder, the state of its index, and what has failed."""
+class Program:
+    """A working folder with files, and the state of its index."""
 
     def __init__(self) -> None:
-        prepare()
+        write_files()
         self.known = commands()
         warm_up(lambda: command("index", "docs", "--index", "kb", "--model", "models/encoder", "--passage-tokens", 40))
         for line in WARM:
@@ -201,19 +199,19 @@ class Fuzz:
         shutil.copytree("kb", "kept")
         self.found = run(self._search, PATIENCE).out
         self.names = {path.name for path in Path().iterdir()}
-        self.codes: Counter[int] = Counter()
 
     @staticmethod
     def _search() -> None:
         command("search", QUESTION, "--index", "kb", "--json")
 
-    def fault(self, line: list[str]) -> str:
-        """Run a command line: what is wrong with how it ended, or with what it left."""
+    def trial(self, rng: random.Random, counts: Counter[str]) -> tuple[str, str]:
+        """Run a drawn command line: what is wrong with how it ended, or with what it left."""
+        line = command_line(rng, self.known)
         ended = run(lambda: command(*line), PATIENCE)
-        self.codes[ended.code] += 1
+        counts[f"exit code {ended.code}"] += 1
         fault = _fault(ended, "--json" in line and "--help" not in line and "-h" not in line)
         changed = line[0] in ("index", "fit", "adapt")
-        if changed or self.codes.total() % 10 == 0:
+        if changed or rng.random() < 0.1:
             after = run(self._search, PATIENCE)
             if after.code or (not changed and after.out != self.found):
                 fault = fault or f"the index answers otherwise: {after.err}{after.out}"
@@ -227,7 +225,7 @@ class Fuzz:
         if changed:
             _remove(Path("kb"))
             shutil.copytree("kept", "kb")
-        return fault
+        return str(line), fault
 
 
 def _remove(path: Path) -> None:
@@ -252,31 +250,15 @@ def _fault(ended: Ended, as_json: bool) -> str:
     return ""
 
 
+def prepare(folder: Path) -> Trial:
+    os.chdir(folder)
+    os.environ |= {"OREQA_PRECISION": "f32", "HF_HUB_OFFLINE": "1"}
+    os.environ |= {"OREQA_CACHE": f"{folder}/cache", "HF_HOME": f"{folder}/hub"}
+    return Program().trial
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        os.environ |= {
-            "OREQA_CACHE": f"{folder}/cache",
-            "OREQA_PRECISION": "f32",
-            "HF_HUB_OFFLINE": "1",
-            "HF_HOME": f"{folder}/hub",
-        }
-        fuzz = Fuzz()
-        end = time.monotonic() + options.seconds
-        while time.monotonic() < end:
-            counts["commands"] += 1
-            line = command_line(random.Random(f"{options.seed} {counts['commands']}"), fuzz.known)
-            if fault := fuzz.fault(line):
-                counts["faults"] += 1
-                print(f"seed {options.seed}, command {counts['commands']}, {line}: {fault}", file=sys.stderr)
-        os.chdir("/")
-    print(f"seed {options.seed}: {dict(counts)}, by exit code {dict(fuzz.codes)}")
-    sys.exit(1 if counts["faults"] else 0)
+    fuzz(str(__doc__), prepare)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,8 @@ printed with its seed, which makes it again.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import tempfile
 import time
 import traceback
 from collections import Counter
@@ -22,6 +20,9 @@ from typing import Any
 from oreqa import Answerer, CrossEncoder, Document, Encoder, Index, Reader, Span, index_documents, index_files
 from oreqa.core import MODES
 from oreqa.errors import OreqaError
+
+sys.path.append(str(Path(__file__).parents[1]))
+from support.fuzzing import Trial, fuzz
 
 LIBRARY = Path(__file__).parents[2] / "demo" / "library"
 QUESTION = "How many hearts has an octopus?"
@@ -131,37 +132,27 @@ def requests(folder: Path) -> list[Request]:
     return [search, search, ask, read, rank, encode, add, ask_again]
 
 
+def prepare(folder: Path) -> Trial:
+    kinds = requests(folder)
+
+    def trial(rng: random.Random, counts: Counter[str]) -> tuple[str, str]:
+        request, begun, fault = rng.choice(kinds), time.monotonic(), ""
+        try:
+            request(rng)
+        except OreqaError as error:
+            counts["refused"] += 1
+            if "\n" in str(error) or len(str(error)) > 5000:
+                fault = f"no single line: {str(error)[:1000]!r}"
+        except Exception:
+            fault = traceback.format_exc()
+        took = time.monotonic() - begun
+        return request.__name__, f"it took {took:.0f} s" if took > SLOWEST else fault
+
+    return trial
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        kinds = requests(Path(folder))
-        end = time.monotonic() + options.seconds
-        while time.monotonic() < end:
-            counts["requests"] += 1
-            rng = random.Random(f"{options.seed} {counts['requests']}")
-            request, begun = rng.choice(kinds), time.monotonic()
-            try:
-                request(rng)
-            except OreqaError as error:
-                counts["refused"] += 1
-                fault = (
-                    "" if "\n" not in str(error) and len(str(error)) <= 5000 else f"no single line: {str(error)[:1000]!r}"
-                )
-            except Exception:
-                fault = traceback.format_exc()
-            else:
-                fault = ""
-            if (took := time.monotonic() - begun) > SLOWEST:
-                fault = f"it took {took:.0f} s"
-            if fault:
-                counts["faults"] += 1
-                print(f"seed {options.seed}, request {counts['requests']}, {request.__name__}: {fault}", file=sys.stderr)
-    print(f"seed {options.seed}: {dict(counts)}")
-    sys.exit(1 if counts["faults"] else 0)
+    fuzz(str(__doc__), prepare)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,15 @@
-"""Indexing runs on a disk that is too small, of any size from nothing to what they need.
-
-The disk is a tmpfs, so the process must be root in a mount namespace of its own: ``unshare --user --map-root-user --mount``.
-"""
+"""Indexing runs on a disk that is too small, of any size from nothing to what they need."""
 
 from __future__ import annotations
 
 import os
 import random
 import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from index_content import assert_same_content, content, old
+from small_disk import SmallDisk
 from tiny_models import make_model
 
 from oreqa.errors import OreqaError
@@ -25,8 +20,8 @@ from oreqa.index.store import Settings
 
 generations._KEPT_SECONDS = 0.0  # a replaced generation is removed at once
 
-_ROOM = 65_536
-"""Kilobytes that are always enough."""
+_ROOM = 2**26
+"""Bytes that are always enough."""
 
 WORDS = ["bee", "tent", "octopus", "lamp", "rope", "river", "stone", "cloud", "owl", "whale"]
 
@@ -44,11 +39,11 @@ class Disks:
     """Documents, and what their index must hold before and after an update of it."""
 
     def __init__(self, work: Path, factory: str) -> None:
-        self.docs, self.disk, self._kept = work / "docs", work / "disk", work / "kept"
+        self.docs, self._kept = work / "docs", work / "kept"
         self.docs.mkdir(parents=True)
-        self.disk.mkdir()
+        self._disk = SmallDisk(work / "disk")
         os.environ["OREQA_CACHE"] = str(work / "cache")
-        self.index, draw = self.disk / "kb", random.Random(0)
+        self.index, draw = self._disk.folder / "kb", random.Random(0)
         self._settings = Settings(model=str(make_model(work / "model")), passage_tokens=40, factory=factory)
         for number in range(30):
             (self.docs / f"{number}.txt").write_text(_text(draw, 40))
@@ -63,48 +58,33 @@ class Disks:
         index_files(work / "after", self.docs, prune=True)
         self._after = content(work / "after") if factory == "Flat" else []
 
-    @contextmanager
-    def _mounted(self) -> Iterator[None]:
-        _mount("-t", "tmpfs", "-o", f"size={_ROOM}k", "none", self.disk)
-        try:
-            yield
-        finally:
-            subprocess.run(["umount", "--lazy", self.disk], check=True)
-
-    def _used(self) -> int:
-        status = os.statvfs(self.disk)
-        return (status.f_blocks - status.f_bfree) * status.f_frsize // 1024
-
     def need(self, update: bool) -> int:
         """The room in kB that a run takes in the end; before it takes more."""
-        with self._mounted():
+        with self._disk.mounted(_ROOM):
             if update:
                 shutil.copytree(self._kept, self.index)
-            before = self._used()
+            before = self._disk.used()
             self._run()
-            return self._used() - before
+            return (self._disk.used() - before) // 1024
 
     def _run(self) -> None:
         index_files(self.index, self.docs, self._settings, prune=True)
 
     def run(self, update: bool, room: int) -> Small:
         """One run with so much room in kB, then the same with enough."""
-        with self._mounted():
+        with self._disk.mounted(_ROOM):
             if update:
                 shutil.copytree(self._kept, self.index)
-            self._resize(self._used() + room)
+            self._disk.resize(self._disk.used() + 1024 * room)
             try:
                 self._run()
                 error, wrong = "", self._problems(self._after)
             except OreqaError as raised:
                 error = str(raised)
                 wrong = self._left(update)
-            self._resize(_ROOM)
+            self._disk.resize(_ROOM)
             self._run()
             return Small(room, error, wrong + self._problems(self._after))
-
-    def _resize(self, size: int) -> None:
-        _mount("-o", f"remount,size={size}k", self.disk)
 
     def _left(self, update: bool) -> list[str]:
         """What a run that failed left behind, but must not."""
@@ -126,7 +106,3 @@ class Disks:
 
 def _text(draw: random.Random, words: int) -> str:
     return ". ".join(" ".join(draw.choices(WORDS, k=8)) for _ in range(words // 8)) + ".\n"
-
-
-def _mount(*arguments: object) -> None:
-    subprocess.run(["mount", *map(str, arguments)], check=True)

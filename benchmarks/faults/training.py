@@ -1,0 +1,170 @@
+"""Training, mining, generation, fitting and adaptation: killed at random moments, and on disks that are too small.
+
+Run:  unshare --user --map-root-user --mount python benchmarks/faults/training.py --work runs/training
+
+Each command first runs whole, with small random models. Then it is killed (kill -9) after a random share of the time that it
+took, up to three times, and run again to its end. On a disk (a tmpfs) of a random size, up to what it needs, it must
+end with an error of one line or succeed, leave no temporary file, and is run again with enough room. Whatever happened, what
+it writes must in the end be what a run left alone writes, but for the seconds it names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import report
+from forks import Ended, warm_up
+from small_disk import SmallDisk
+from support.small_jobs import PATIENCE, Job, prepare_jobs
+
+from oreqa.adaptation import adapt
+from oreqa.generation import candidates
+from oreqa.mining import silver
+
+ROOM = 2**28
+"""Bytes that are always enough."""
+PAGE = 4096
+
+
+class Trials:
+    """A command, what a run left alone writes, and how many trials ended how."""
+
+    def __init__(self, job: Job, work: Path) -> None:
+        self.job, self.work = job, work
+        work.mkdir()
+        seconds = []
+        for name in ("first", "whole"):  # the first compiles the models
+            job.prepare(work / name)
+            begun = time.monotonic()
+            ended = job.finish(work / name)
+            assert ended.code == 0, ended.err
+            seconds.append(time.monotonic() - begun)
+        self.seconds, self.expected = seconds[1], job.written(work / "whole")
+        assert self.expected == job.written(work / "first") != set()
+        self.problems: list[str] = []
+
+    def equal(self, folder: Path, ended: Ended, what: str) -> bool:
+        """Whether the last run ended well and wrote what it must."""
+        if ended.code:
+            self.problems.append(f"{what}: {ended.code} {ended.err.strip()[-300:]}")
+        elif different := {name for name, _ in self.expected ^ self.job.written(folder)}:
+            self.problems.append(f"{what}: differs in {sorted(different)[:4]}")
+        else:
+            return True
+        return False
+
+    def kills(self, count: int, rng: random.Random) -> dict[str, int]:
+        """Runs killed at random moments, then run to the end."""
+        counts: Counter[str] = Counter(runs=0, kills=0, equal=0)
+        while counts["runs"] < count:
+            folder, killed = self.work / f"killed {counts['runs']}", []
+            self.job.prepare(folder)
+            for _ in range(rng.choice((1, 1, 2, 3))):
+                moment = rng.uniform(0.02, 1) * self.seconds
+                child = self.job.begin(folder)
+                time.sleep(moment)
+                os.kill(child.process, signal.SIGKILL)
+                if not child.wait(PATIENCE).killed:  # it was done before
+                    break
+                killed.append(f"{moment:.2f}")
+            if killed and self.job.written(folder) != self.expected:
+                counts["runs"] += 1
+                counts["kills"] += len(killed)
+                counts["equal"] += self.equal(folder, self.job.finish(folder), f"killed after {killed}")
+            shutil.rmtree(folder)
+        return counts
+
+    def disks(self, count: int, rng: random.Random) -> dict[str, int]:
+        """Runs on disks of random sizes, then with room."""
+        counts: Counter[str] = Counter(disks=0, errors=0, equal=0)
+        disk = SmallDisk(self.work / "disk")
+        folder = disk.folder / "run"
+        before, need = self._need(disk)
+        while counts["disks"] < count:
+            size = rng.randint(before // PAGE, need // PAGE + 2) * PAGE
+            with disk.mounted(size):
+                try:
+                    self.job.prepare(folder)
+                except OSError:  # it has no room to begin
+                    continue
+                ended = self.job.finish(folder)
+                counts["disks"] += 1
+                counts["errors"] += ended.code != 0
+                wrong = _wrong(ended, folder)
+                disk.resize(ROOM)
+                ended = self.job.finish(folder) if ended.code else ended
+                what = f"{(size - before) // 1024} kB of {(need - before) // 1024}"
+                self.problems += [f"{what}: {line}" for line in wrong]
+                counts["equal"] += self.equal(folder, ended, what) and not wrong
+        return counts
+
+    def _need(self, disk: SmallDisk) -> tuple[int, int]:
+        """Bytes on the disk before a run, and at most while it runs."""
+        folder = disk.folder / "run"
+        with disk.mounted(ROOM):
+            self.job.prepare(folder)
+            before = peak = disk.used()
+            child = self.job.begin(folder)
+            while os.waitid(os.P_PID, child.process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                peak = max(peak, disk.used())
+                time.sleep(0.003)
+            assert child.wait().code == 0
+        return before, peak
+
+
+def _wrong(ended: Ended, folder: Path) -> list[str]:
+    """What is wrong with the end of a run on a small disk, and with what it left."""
+    wrong = [ended.failure] if ended.failure else []
+    if ended.code and not re.fullmatch(r"error: [^\n]+\n", ended.err):
+        wrong.append(f"no single line: {ended.err[-300:]}")
+    return wrong + [str(path) for path in folder.rglob(".*") if re.fullmatch(r"\..*\.\d+", path.name)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, default=Path("runs/training"))
+    parser.add_argument("--commands", nargs="*", default=[], help="all, unless some are named")
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--disks", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    work = options.work.absolute()
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    os.environ |= {
+        "OREQA_PRECISION": "f32",
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "OREQA_CACHE": str(work / "cache"),
+    }
+    # The tiny models read letters: what they are asked about is short, and their work is saved often.
+    candidates.MIN_WORDS, candidates.is_prose, adapt.FEWEST_QUESTIONS = 5, bool, 1  # type: ignore[assignment, attr-defined]
+    silver.SCORED_TOGETHER = 4
+    jobs, result = prepare_jobs(work), {}
+    for name in options.commands or jobs:
+        jobs[name].prepare(work / "warm")
+        warm_up(partial(jobs[name].run, work / "warm"))
+        shutil.rmtree(work / "warm")
+        trials, rng = Trials(jobs[name], work / name.replace(" ", "-")), random.Random(options.seed)
+        result[name] = {
+            "killed": trials.kills(options.kills, rng),
+            "small disks": trials.disks(options.disks, rng),
+            "problems": [line.replace(str(work), "...") for line in trials.problems],
+        }
+        print(name, f"{trials.seconds:.1f} s", result[name], flush=True)
+    report("faults/training", result)
+
+
+if __name__ == "__main__":
+    main()
