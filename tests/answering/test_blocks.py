@@ -7,7 +7,7 @@ import pytest
 from tiny_models import add_block_head
 
 from oreqa import Answerer
-from oreqa.answering.blocks import MAX_LIST, MAX_SENTENCES, SectionLines, find_block, stretch_of
+from oreqa.answering.blocks import MAX_ITEMS, MAX_SENTENCES, SectionLines, find_block, section_lines
 from oreqa.core import Answer, AnswerBlock, Passage, Sentence
 from oreqa.index.in_memory import index_documents
 from oreqa.index.store import Settings
@@ -37,7 +37,7 @@ def likely(passage: Passage, *texts: str) -> TokenOdds:
 def block_of(text: str, *texts: str) -> AnswerBlock:
     """The block of a document of one passage in which these texts are likely; the answer is in the first of them."""
     (passage,) = cut(text, 0)
-    return find_block(stretch_of([passage], {0: likely(passage, *texts)}), place_of(passage, texts[0]))
+    return find_block(section_lines([passage], {0: likely(passage, *texts)}), place_of(passage, texts[0]))
 
 
 def place_of(passage: Passage, text: str) -> int:
@@ -52,10 +52,13 @@ def test_sentences() -> None:
     block = block_of("Bees dance. They sting. They fly. They sleep.", "They sting.")
     assert (block.text, block.kind) == ("They sting.", "text")
     assert block.probability == pytest.approx(1 / (1 + np.exp(-2)))
-    block = block_of("Bees dance. They sting. They fly. They sleep.", "They sting.", "They sleep.")
+    assert block_of("Bees dance. They sting. They fly. They sleep.", "They sting.", "They sleep.").text == (
+        "They sting. They fly. They sleep."
+    )
+    block = block_of("They sting. They fly. They buzz. They sleep.", "They sting.", "They sleep.")
     assert [(piece.text, piece.start, piece.cut) for piece in block.pieces] == [
-        ("They sting.", 12, False),
-        ("They sleep.", 34, True),
+        ("They sting.", 0, False),
+        ("They sleep.", 33, True),
     ]
     assert block.text == "They sting.\n[...]\nThey sleep."
     many = [f"Bee {number} dances." for number in range(9)]
@@ -70,7 +73,7 @@ def test_steps_are_never_cut(step: str) -> None:
 
 def test_an_item_of_a_long_list_comes_with_its_lead_in() -> None:
     assert block_of(REASONS, "- It is slow.").text == "There are reasons:\n- It is old.\n- It is slow.\n- It is loud."
-    items = "".join(f"\n- It is number {number}." for number in range(MAX_LIST))
+    items = "".join(f"\n- It is number {number}." for number in range(MAX_ITEMS))
     text = f"There are reasons:{items}\n\nIt is free."
     assert block_of(text, "- It is number 4.").text == "There are reasons:\n[...]\n- It is number 4."
     assert block_of(text, "- It is number 4.", "- It is number 7.").text == text.partition("\n\n")[0]
@@ -91,21 +94,21 @@ def test_rows_with_their_header() -> None:
 def test_a_list_goes_on_in_the_next_passage() -> None:
     text = f"{STEPS[:-13]}\n4. Clean up.\n5. Go home.\n\nIt is free."
     first, second = cut(text, 0, text.index("3."))
-    stretch = stretch_of([first, second], {0: likely(first, "2. Start it.")})
-    block = find_block(stretch, place_of(first, "2. Start it."))
+    section = section_lines([first, second], {0: likely(first, "2. Start it.")})
+    block = find_block(section, place_of(first, "2. Start it."))
     assert [piece.text for piece in block.pieces] == [
         "To install it, do this:\n1. Unpack it.\n2. Start it.",
         "3. Wait.\n4. Clean up.\n5. Go home.",
     ]
     assert not any(piece.cut for piece in block.pieces)
     assert all(text[piece.start : piece.end] == piece.text for piece in block.pieces)
-    assert block.probability == pytest.approx(float(np.nanmean(stretch.probabilities[1:4])))
+    assert block.probability == pytest.approx(float(np.nanmean(section.probabilities[1:4])))
 
 
 def test_it_holds_the_sentence_of_the_answer_and_the_likeliest_one() -> None:
     (passage,) = cut("Bees dance. They sting. They fly.", 0)
-    stretch: SectionLines = stretch_of([passage], {0: likely(passage, "They fly.")})
-    assert find_block(stretch, 0).text == "Bees dance.\n[...]\nThey fly."
+    section: SectionLines = section_lines([passage], {0: likely(passage, "They fly.")})
+    assert find_block(section, 0).text == "Bees dance.\n[...]\nThey fly."
 
 
 def test_answers_have_blocks_if_the_reader_knows_them(fitted: Path, tiny_reader: Path, tmp_path: Path) -> None:
