@@ -7,8 +7,17 @@ import pytest
 from tiny_models import add_block_head
 
 from oreqa import Answerer
-from oreqa.answering.blocks import MAX_ITEMS, MAX_SENTENCES, SectionLines, find_block, section_lines
-from oreqa.core import Answer, AnswerBlock, Passage, Sentence
+from oreqa.answering.blocks import (
+    MAX_ITEMS,
+    MAX_SENTENCES,
+    SectionLines,
+    asks_for_block,
+    find_block,
+    scored_blocks,
+    section_lines,
+)
+from oreqa.answering.combining import Combination, ScoredSpan
+from oreqa.core import Answer, AnswerBlock, Hit, Passage, Sentence, Span
 from oreqa.index.in_memory import index_documents
 from oreqa.index.store import Settings
 from oreqa.models.reader.blocks import TokenOdds
@@ -111,16 +120,59 @@ def test_it_holds_the_sentence_of_the_answer_and_the_likeliest_one() -> None:
     assert find_block(section, 0).text == "Bees dance.\n[...]\nThey fly."
 
 
+@pytest.mark.parametrize(
+    ("question", "whole"),
+    [
+        ("How do I start it?", True),
+        ("The disk is full; how can I free some space?", True),
+        ("why is it slow", True),
+        ("What are the steps of the installation?", True),
+        ("Which two mailing lists are there?", True),
+        ("What is secure boot?", True),
+        ("In which cases does it wait?", True),
+        ("How many hearts does an octopus have?", False),
+        ("How urban is Ohio in percent?", False),
+        ("Who described how it was built?", False),
+        ("What is the default port?", False),
+        ("Which class is it?", False),
+        ("When was it built?", False),
+    ],
+)
+def test_questions_that_a_block_answers(question: str, whole: bool) -> None:
+    assert asks_for_block(question) is whole
+
+
+def test_blocks_compete_by_their_likeliest_sentence() -> None:
+    first, second = cut("Bees dance. They sting.", 0)[0], cut("Birds fly. They sing.", 0)[0]
+    hits = [Hit(0.2, passage, passage.sentences[0], number, number, {}) for number, passage in enumerate((first, second))]
+    odds = [likely(first), likely(second, "They sing.")]
+    spans = [
+        ScoredSpan(Span(text, 0, 3, number, 0.0, {}), 9.0, {"span": -0.1, "selection": -0.7, "retrieval": 0.2})
+        for number, text in ((0, "Bee"), (1, "Bir"), (1, "ird"))
+    ]
+    best, other = scored_blocks(spans, hits, odds, Combination(selection=1.0, retrieval=8.0))
+    assert (best.span.text, other.span.text) == ("Bir", "Bee")
+    assert best.score == pytest.approx(np.log(1 / (1 + np.exp(-2))) - 0.7 + 8 * 0.2, abs=1e-5)
+    assert best.scores["span"] == pytest.approx(np.log(1 / (1 + np.exp(-2))), abs=1e-5)
+    assert other.scores["span"] == pytest.approx(np.log(1 / (1 + np.exp(4))), abs=1e-5)
+
+
 def test_answers_have_blocks_if_the_reader_knows_them(fitted: Path, tiny_reader: Path, tmp_path: Path) -> None:
     reader = add_block_head(tiny_reader, tmp_path / "reader")
     index_documents(tmp_path / "kb", [STEPS, "An octopus has three hearts."], Settings(str(fitted)))
     with Answerer.load(tmp_path / "kb", reader=reader) as answerer:
-        answers: list[Answer] = answerer.ask("how is it done", k=3)
-        (listed,) = answerer.ask(["how is it done"], k=3)
+        answers: list[Answer] = answerer.ask("how do I install it", k=3)
+        (listed,) = answerer.ask(["how do I install it"], k=3)
+        facts = answerer.ask("who has hearts", k=3)
     assert answers == listed
-    for answer in answers:
+    assert {answer.form for answer in answers} == {"block"}
+    assert {answer.form for answer in facts} == {"text"}
+    assert len({answer.passage.document_key for answer in answers}) == 2
+    for answer in answers + facts:
         assert answer.block is not None
         assert any(piece.start <= answer.sentence.start < piece.end for piece in answer.block.pieces)
-        assert answer.block.text in answer.passage.text or "[...]" in answer.block.text
+        assert all(piece.text in answer.passage.text for piece in answer.block.pieces)
+    assert str(answers[0]).startswith(answers[0].block.text if answers[0].block else "no block")
     with Answerer.load(tmp_path / "kb", reader=tiny_reader) as answerer:
-        assert all(answer.block is None for answer in answerer.ask("how is it done"))
+        others = answerer.ask("how do I install it")
+    assert {(answer.block, answer.form) for answer in others} == {(None, "text")}

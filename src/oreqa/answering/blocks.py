@@ -8,11 +8,14 @@ its section.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
+from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.arrays import Reals
 from oreqa.core import Answer, AnswerBlock, Hit, Passage, Piece, Sentence
 from oreqa.index.snapshot import Snapshot
@@ -34,11 +37,57 @@ BEFORE, BEHIND = 3, 6
 """Passages of the same section that are looked at before and behind the one that was read."""
 
 
+_OPEN = re.compile(
+    r"(?:^|[,;:.?!] )(?:and |but |so )?"
+    r"(?:how (?:do|does|did|can|could|should|would|must|to|is|are|was|were)|why|in (?:which|what) (?:ways|cases))\b"
+    r"|^what (?:are|happens|goes|should|must|can)\b"
+    r"|^(?:which|what) (?:\w+ ){0,2}\w{2,}s (?:are|do|can|must|should|have|belong)\b"
+    r"|^what is (?!the\b|my\b|this\b)(?:an? )?[\w-]+(?: [\w-]+)?\W*$|\b(?:steps|reasons)\b",
+    re.IGNORECASE,
+)
+"""Questions that are answered by a block: how something is done, why, which things, what something is."""
+
+
+def asks_for_block(question: str) -> bool:
+    """Whether a question is one that steps, reasons, a list or a definition answer, and not a name or a number.
+
+    Examples:
+        >>> asks_for_block("How do I start it?"), asks_for_block("How many hearts has it?")
+        (True, False)
+    """
+    return bool(_OPEN.search(question.strip()))
+
+
+def scored_blocks(
+    spans: Sequence[ScoredSpan], hits: Sequence[Hit], odds: Sequence[TokenOdds], weights: Combination
+) -> list[ScoredSpan]:
+    """The best span of each passage with the score of the passage's block, best first.
+
+    The log-probability of the likeliest sentence stands for that of the span, so that blocks and spans are on one scale.
+    """
+    of_passage: dict[int, ScoredSpan] = {}
+    for scored in spans:
+        of_passage.setdefault(scored.span.passage_number, scored)
+    blocks = []
+    for number, scored in of_passage.items():
+        passage, scores = hits[number].passage, scored.scores
+        ranges = [(sentence.start - passage.start, sentence.end - passage.start) for sentence in passage.sentences]
+        likeliest = max(odds[number].mean_probability(*sentence) for sentence in ranges)
+        log_probability = float(np.log(max(likeliest, 1e-9)))
+        score = log_probability + weights.selection * scores["selection"] + weights.retrieval * scores["retrieval"]
+        blocks.append(replace(scored, score=score, scores={**scores, "span": log_probability}))
+    return sorted(blocks, key=lambda scored: -scored.score)
+
+
 def with_blocks(
-    answers: Sequence[Answer], hits: Sequence[Hit], odds: Sequence[TokenOdds], snapshot: Snapshot
+    answers: Sequence[Answer],
+    hits: Sequence[Hit],
+    odds: Sequence[TokenOdds],
+    snapshot: Snapshot,
+    form: Literal["text", "block"] = "text",
 ) -> list[Answer]:
-    """The answers, each with the block around its sentence. ``odds`` are the reader's, of each of the ``hits``; without any,
-    answers stay as they are."""
+    """The answers, each with the block around its sentence and in this ``form``. ``odds`` are the reader's, of each of the
+    ``hits``; without any, answers stay as they are."""
     if not odds:
         return list(answers)
     by_id = {hit.passage_id: of_hit for hit, of_hit in zip(hits, odds, strict=True)}
@@ -49,7 +98,7 @@ def with_blocks(
         read = {place: by_id[number] for place, number in enumerate(section) if number in by_id}
         stretch = section_lines(list(section.values()), read)
         blocks.append(find_block(stretch, stretch.sentences.index(answer.sentence)))
-    return [replace(answer, block=block) for answer, block in zip(answers, blocks, strict=True)]
+    return [replace(answer, block=block, form=form) for answer, block in zip(answers, blocks, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
