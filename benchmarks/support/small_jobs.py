@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -57,7 +58,8 @@ class Job:
 def _content(file: Path, folder: Path) -> bytes:
     content = file.read_bytes()
     if file.suffix == ".json":
-        content = json.dumps(_timeless(json.loads(content)), sort_keys=True).encode()
+        with suppress(ValueError):  # half written by a killed run
+            content = json.dumps(_timeless(json.loads(content)), sort_keys=True).encode()
     return content.replace(str(folder).encode(), b"{}")
 
 
@@ -80,17 +82,15 @@ def prepare_jobs(work: Path) -> dict[str, Job]:
     write_jsonl(docs, [_document(number) for number in range(40)])
     write_jsonl(questions, [question for number in range(40) for question in _questions(number)])
     write_jsonl(lives, [{"id": life.key, "title": life.title, "text": life.text} for life in LIVES])
-    asked, predicted = work / "asked.txt", work / "predictions.jsonl"
+    asked = work / "asked.txt"
     asked.write_text("".join(f"{question['question']}\n" for number in range(40) for question in _questions(number)))
     kb, lives_kb = work / "kb", work / "lives-kb"
-    predict = ("mine", "predictions", "--data", stories, "--reader", reader, "--passages", 2, "-k", 40)
     for words in (
         ("index", docs, "--index", kb, "--model", encoder),
         ("index", lives, "--index", lives_kb, "--model", fitted),
-        (*predict, "--out", predicted),
     ):
         assert (ended := run(partial(command, *words), PATIENCE)).code == 0, ended.err
-    recipes = _recipes(stories, encoder, generator, reader, predicted)
+    recipes = _recipes(stories, encoder)
     jobs = {}
     for kind, text in recipes.items():
         recipe = work / f"{kind}.toml"
@@ -98,41 +98,23 @@ def prepare_jobs(work: Path) -> dict[str, Job]:
         jobs[f"train {kind}"] = Job(("train", kind, "--recipe", recipe, "--out", "{}/model"), "model/**/*")
     out, scored = ("--out", "{}/out.jsonl"), ("--classifier", classifier, "--min-probability", 0)
     generate = ("generate", "--index", lives_kb, "--generator", generator, "--reader", reader, "--round-trip", 0.01)
+    adapt = ("adapt", "--index", "{}/kb", "--generator", generator, "--round-trip", 0, "--train-classifier", classifier)
     tuning = [word for setting in TUNING for word in ("--set", setting)]
     return jobs | {
         "mine negatives": Job(("mine", "negatives", "--data", stories, "--model", encoder, *out), "**/*"),
         "mine silver": Job(("mine", "silver", "--questions", asked, "--index", kb, *scored, *out), "**/*"),
-        "mine predictions": Job((*predict, *out), "**/*"),
         "generate": Job((*generate, *out), "**/*"),
         "fit": Job(("fit", "--index", "{}/kb", "--data", questions, "--reader", reader), "kb/*/fitted.json", kb),
-        "adapt": Job(
-            (
-                "adapt",
-                "--index",
-                "{}/kb",
-                "--generator",
-                generator,
-                "--round-trip",
-                0,
-                "--train-classifier",
-                classifier,
-                *tuning,
-            ),
-            "kb/adapted/**/*",
-            lives_kb,
-        ),
+        "adapt": Job((*adapt, *tuning), "kb/adapted/**/*", lives_kb),
     }
 
 
-def _recipes(stories: Path, encoder: Path, generator: Path, reader: Path, predicted: Path) -> dict[str, str]:
+def _recipes(stories: Path, encoder: Path) -> dict[str, str]:
     data = f'data=[{{file="{stories}", epochs=2}}]\n'
     return {
         "reader": f'backbone="{encoder}"\n{data}dev="{stories}"\n{WINDOWS}negatives=1.0\nunanswerable=0.5\n',
         "retriever": f'backbone="{encoder}"\ndata=["{stories}"]\nepochs=3\ndropout=0.1\nbatches="clusters"\nclusters=3\n'
         'max_tokens=48\ntowers="separate"\nprojection=8\n',
-        "reranker": f'reader="{reader}"\npredictions="{predicted}"\ncandidates=5\nmax_tokens=48\n',
-        "generator": f'backbone="{generator}"\ndata=[{{file="{stories}", style="textbook"}}]\n'
-        "max_tokens=40\nquestion_tokens=20\n",
     }
 
 

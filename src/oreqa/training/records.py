@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from oreqa.errors import InputError
-from oreqa.files import write_json
+from oreqa.files import remove, write_json
 from oreqa.models.names import read_json_file
 from oreqa.models.stored import find_by_name, pinned_name
 from oreqa.progress import Progress, no_progress
@@ -66,6 +66,8 @@ def _pinned(recipe: R, progress: Progress) -> R:
 def _kept_with_checkpoints(out: Path, started: dict[str, Any]) -> Iterator[None]:
     """Keep what a run was started with while it runs, and afterwards if it leaves checkpoints."""
     is_new = not out.exists()
+    if not (out / TRAINING_STARTED).is_file():
+        remove(out / TRAINING_STARTED)  # writing into a FIFO would wait for ever
     write_json(out / TRAINING_STARTED, started)
     try:
         yield
