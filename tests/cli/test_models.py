@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -126,3 +127,21 @@ def test_the_default_models_need_no_hub(tmp_path: Path, library: Path) -> None:
     command = [sys.executable, "-c", program]
     found = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": source}, capture_output=True, text=True)
     assert found.stdout == "[]\n", found.stderr
+
+
+def test_a_model_is_shown_with_or_without_a_card(tiny: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "m")
+    (folder / "README.md").unlink(missing_ok=True)
+    shown = run("models", folder).stdout
+    assert shown.startswith(f"{folder}: bert encoder, ")
+    assert "has no card" in " ".join(shown.split())
+    (folder / "README.md").write_text("---\nlicense: mit\ntags:\n- bees\n---\n\n# Bees\n\nIt dances.\n---\n")
+    shown = run("models", folder).stdout
+    assert "licence mit" in shown
+    assert "It dances." in shown
+    assert "tags" not in shown
+    described = json.loads(run("models", "show", folder, "--json").stdout)
+    assert (described["kind"], described["architecture"], described["problem"]) == ("encoder", "bert", "")
+    assert "license: mit" in described["card"]
+    (folder / "model.safetensors").unlink()
+    assert "it cannot be loaded: " in run("models", folder).stdout

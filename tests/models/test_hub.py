@@ -387,7 +387,7 @@ def test_modules_are_read_by_class_and_folder(tmp_path: Path) -> None:
         (BERT, [("Router", "")], ["query_0_Transformer/model.safetensors", "document_0_Transformer/pytorch_model.bin"],
          "it has no document_0_Transformer/model.safetensors"),
         (BERT, [], ["model.safetensors", "sentencepiece.bpe.model"], "it has no tokenizer.json; take a model that has it"),
-        (BERT, DENSE[:2], ["model.safetensors", "vocab.txt"], "it has no tokenizer.json; take a model that has it"),
+        (BERT, DENSE[:2], ["model.safetensors", "spiece.model"], "it has no tokenizer.json; take a model that has it"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused_by_name(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -77,21 +78,39 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The model.")],
     as_json: Option.as_json = False,
 ) -> None:
-    """Show a model's card.
+    """Show what a model is, and its card.
 
     [bold]oreqa models show minilm-reader[/bold]
     """
     from rich.markdown import Markdown
 
     from oreqa.cli.console import Console
+    from oreqa.models.listing import describe_model
     from oreqa.models.names import find_model
+    from oreqa.models.stored import name_of_snapshot
 
-    card = find_model(name, download=False) / "README.md"
+    folder = find_model(name, download=False)
+    card = folder / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else f"{name} has no card"
+    model = describe_model(name, "hub" if name_of_snapshot(folder) else "store", folder)
     if as_json:
-        print_json({"name": name, "folder": str(card.parent), "card": text})
+        print_json(asdict(model) | {"path": str(model.path), "folder": str(folder), "card": text})
         return
-    Console().print(Markdown(text, hyperlinks=False))
+    _say_model(model)
+    say("")
+    Console().print(Markdown(_FRONT_MATTER.sub("", text), hyperlinks=False))
+
+
+_FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
+"""What the Hub's cards begin with, for programs."""
+
+
+def _say_model(model: ModelInfo) -> None:
+    """One line about a model, and a second if it cannot be loaded."""
+    licence = f"licence {model.licence or 'unknown'}"
+    say(f"{model.name}: {_described(model)}, {_size(model.bytes)}, {licence}: {model.path}")
+    if model.problem:
+        say(f"  it cannot be loaded: {model.problem}", colour="yellow")
 
 
 @models.command(cls=Command)
@@ -116,10 +135,7 @@ def get(
     if as_json:
         print_json(asdict(model) | {"path": str(model.path)})
         return
-    licence = f"licence {model.licence or 'unknown'}"
-    say(f"{model.name}: {_described(model)}, {_size(model.bytes)}, {licence}: {model.path}")
-    if model.problem:
-        say(f"  it cannot be loaded: {model.problem}", colour="yellow")
+    _say_model(model)
 
 
 FEW_STEPS = 50

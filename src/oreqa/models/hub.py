@@ -21,7 +21,7 @@ from typing import Any
 from oreqa.defaults import LARGE_ENCODER
 from oreqa.errors import ModelError, describe
 from oreqa.files import read_object
-from oreqa.models.settings import GRAPHS, SHARDS, TOKENIZERS, is_built
+from oreqa.models.settings import GRAPHS, PICKLED, SHARDS, TOKENIZERS, is_built
 from oreqa.progress import Advance, Progress, no_progress, show
 
 REPOSITORIES = {LARGE_ENCODER: f"sentence-transformers/{LARGE_ENCODER}"}
@@ -37,7 +37,6 @@ _SETTINGS = re.compile(_PART + r"[\w.-]+\.(?:json|txt)|README\.md")
 _UNREAD = re.compile(r"data_config\.json|trainer_state\.json|\w+_results\.(?:json|txt)|requirements\.txt")
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _WITH_WEIGHTS = re.compile(r"\w*(?:Transformer|StaticEmbedding|Dense|AttentionPooling)")  # classes of modules
-_PICKLED = re.compile(r"[^/]*\.(?:bin|pt|pth|ckpt|pkl|cp|h5|msgpack)")
 
 
 class HubUnreachableError(ModelError):
@@ -108,14 +107,14 @@ def needed_files(
         )
     for folder in weights:
         if not weights[folder]:
-            inside = [file for file in names if file.startswith(folder) and _PICKLED.fullmatch(file.removeprefix(folder))]
+            inside = [file for file in names if file.startswith(folder) and PICKLED.fullmatch(file.removeprefix(folder))]
             reason = f"; {inside[0]} is pickled, which oreqa does not load, as it can run code" if inside else ""
             raise ModelError(
                 f"{name}: it has no {folder}model.safetensors{reason}; take a model that has it, "
                 "or load this one in transformers, save_pretrained() it and give the folder"
             )
-    ours, tokenizers = config.get("oreqa") or {}, TOKENIZERS[:1] if modules else TOKENIZERS
-    if not any(main + file in names for file in tokenizers) and not {"base", "difference_from"} & {*ours}:
+    ours = config.get("oreqa") or {}
+    if not any(main + file in names for file in TOKENIZERS) and not {"base", "difference_from"} & {*ours}:
         raise ModelError(
             f"{name}: it has no {main}tokenizer.json; take a model that has it, or load this one's fast tokenizer in "
             "transformers, save_pretrained() it beside the model and give the folder"

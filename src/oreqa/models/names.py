@@ -6,9 +6,10 @@ import hashlib
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +83,15 @@ def find_model(name: str | Path, *, download: bool = True) -> Path:
         if spec is None or not spec.submodule_search_locations:
             raise ModelError(f"the model {name} is not installed: {_INSTALL}")
         return Path(spec.submodule_search_locations[0]) / folder
-    names: Sequence[str] = list(_PACKAGED)
-    if isinstance(name, str) and not name.startswith((".", "/", "~")):
-        from oreqa.models import stored
+    from oreqa.models import stored
 
-        if place := (stored.find_by_name if download else stored.find_here)(name):
-            return place
-        names = stored.names_here()
-    raise ModelError(f"there is no model {str(name)!r}: give a folder, or one of {', '.join(names)}")
+    is_path = isinstance(name, Path) or name.startswith((".", "/", "~"))
+    if not is_path and (place := (stored.find_by_name if download else stored.find_here)(str(name))):
+        return place
+    names = stored.names_here()
+    likely = [] if is_path else get_close_matches(str(name).lower(), names, 1)
+    meant = f"did you mean {likely[0]}? G" if likely else "g"
+    raise ModelError(f"there is no model {str(name)!r}: {meant}ive a folder, or one of {', '.join(names)}")
 
 
 def shown_name(path: Path) -> str:
@@ -114,6 +116,16 @@ def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
             actual = f"a language model ({architectures}), which generates its answers"
         raise ModelError(f"{path}: it is {actual}, not {with_article(' or '.join(kinds))}")
     return str(kind)
+
+
+def check_no_head(path: Path, config: Mapping[str, Any]) -> None:
+    """Raise ModelError for a model of transformers that has learned something else on top of its encoder."""
+    for ending, kind, option in (
+        ("ForQuestionAnswering", "a reader", "--reader"),
+        ("ForSequenceClassification", "a cross-encoder", "--reranker or --classifier"),
+    ):
+        if any(str(name).endswith(ending) for name in config.get("architectures") or ()):
+            raise ModelError(f"{path}: it is {kind} ({config['architectures'][0]}), not an encoder; {option} takes it")
 
 
 def read_json_file(path: Path) -> Any:
@@ -230,6 +242,13 @@ def find_tokenizer(path: Path) -> Path:
     if base := (read_config(path).get("oreqa") or {}).get("base"):
         return find_tokenizer(find_model(str(base)))
     raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
+
+
+def tokenizer_limit(path: Path, default: int) -> int:
+    """The longest input by the tokenizer's settings, which sentence-transformers obeys; ``default`` if they set no limit."""
+    file = path / "tokenizer_config.json"
+    longest = read_json_file(file).get("model_max_length") if file.is_file() else None
+    return int(longest) if isinstance(longest, int | float) and longest >= MIN_TOKENS else default
 
 
 def difference_base(path: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,9 @@ SEQ2SEQ = ("BartForConditionalGeneration", "T5ForConditionalGeneration")
 _COMMON_NAMES = {"n_embd": "hidden_size", "d_model": "hidden_size", "n_positions": "max_position_embeddings"}
 """What other architectures call settings, read where BERT's name is missing."""
 
+PICKLED = re.compile(r"[^/]*\.(?:bin|pt|pth|ckpt|pkl|cp|h5|msgpack)")
+"""Names of files with pickled weights, or with those of other frameworks."""
+
 SHARDS = "model.safetensors.index.json"
 """The file that says which tensors lie in which file of a model whose weights are split over several."""
 
@@ -47,7 +51,7 @@ WORD_PIECES, MERGES = "vocab.txt", "merges.txt"
 """The vocabularies of BERT's and of RoBERTa's tokenizer, in folders without tokenizer.json."""
 
 TOKENIZERS = ("tokenizer.json", WORD_PIECES, MERGES)
-"""The tokenizer's file, the first of these that is there; with sentence-transformers' modules.json, tokenizer.json alone."""
+"""The tokenizer's file, the first of these that is there."""
 
 MIN_TOKENS = 8
 """Smallest plausible maximum length, in tokens; a folder with a smaller one is damaged."""
@@ -144,3 +148,14 @@ def graph_files(path: Path, config: Mapping[str, Any]) -> list[Path]:
 def is_foreign(path: Path, config: Mapping[str, Any]) -> bool:
     """Whether the model in ``path`` is run by a graph that oreqa does not build (``models.graph.foreign``)."""
     return not is_built(config) or bool(graph_files(path, config))
+
+
+def missing_file(folder: Path, name: str) -> str:
+    """What is wrong with a folder that lacks a file."""
+    pickles = sorted(file.name for file in folder.iterdir() if PICKLED.fullmatch(file.name)) if folder.is_dir() else []
+    if name == "model.safetensors" and pickles:
+        return (
+            f"{folder}: its weights are pickled ({pickles[0]}), which oreqa does not load, as that can run code; load the "
+            "model in transformers or sentence-transformers and save_pretrained() it, which writes model.safetensors"
+        )
+    return f"{folder}: {name} is missing; a model's folder holds config.json, tokenizer.json and model.safetensors"

@@ -19,7 +19,7 @@ from oreqa.errors import ModelError
 from oreqa.files import write_bytes
 from oreqa.models.differences import DIFFERENCE, unpack_difference
 from oreqa.models.names import FITTED, difference_base, find_model, load_tensors, read_config, read_json_file, sound_settings
-from oreqa.models.settings import SHARDS, encoder_prefix, has_weights, hidden_size
+from oreqa.models.settings import SHARDS, encoder_prefix, has_weights, hidden_size, missing_file
 
 Weights = dict[str, NDArray[np.float32]]
 Linear = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -60,10 +60,7 @@ def load_weights(path: Path) -> Weights:
         difference = {uniform_name(name, prefix): value for name, value in load_tensors(path / DIFFERENCE).items()}
         return unpack_difference(difference, load_weights(base))
     if not has_weights(path):
-        raise ModelError(
-            f"{path}: model.safetensors is missing; pickled weights (.bin, .cp, .pt) are not supported: "
-            "load the model in transformers and save_pretrained() it"
-        )
+        raise ModelError(missing_file(path, "model.safetensors"))
     prefix = encoder_prefix(read_config(path))
     return {uniform_name(name, prefix): np.asarray(value, np.float32) for name, value in _tensors(path).items()}
 

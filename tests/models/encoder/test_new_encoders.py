@@ -188,3 +188,36 @@ def test_torch_names_what_a_damaged_folder_lacks(gru: Path, tmp_path: Path, file
     ):
         with pytest.raises(ModelError, match=reason):
             load()
+
+
+def test_a_model_with_another_head_is_no_encoder(tiny: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "m")
+    (folder / "modules.json").unlink(missing_ok=True)
+    config = json.loads((folder / "config.json").read_text())
+    for name, reason in (
+        ("BertForQuestionAnswering", r"it is a reader \(BertForQuestionAnswering\), not an encoder; --reader takes it"),
+        (
+            "BertForSequenceClassification",
+            r"it is a cross-encoder \(.*\), not an encoder; --reranker or --classifier takes it",
+        ),
+    ):
+        (folder / "config.json").write_text(json.dumps({**config, "architectures": [name]}))
+        with pytest.raises(ModelError, match=reason):
+            Encoder(folder)
+
+
+def test_pickled_weights_are_named(tiny: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "m")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(ModelError, match=r"its weights are pickled \(pytorch_model.bin\), which oreqa does not load"):
+        Encoder(folder)
+
+
+def test_a_document_is_encoded_as_a_passage_of_an_index(tiny: Path) -> None:
+    encoder, texts = Encoder(tiny, precision="f32"), ["the fox jumps", "a dog and a bee"]
+    rows = encoder.encode_passages([("", text, []) for text in texts])
+    np.testing.assert_array_equal(encoder.encode_document(texts), [row[0] for row in rows])
+    np.testing.assert_allclose(encoder.encode_document(texts[1]), rows[1][0], atol=1e-6)
+    assert encoder.encode_document([]).shape == (0, encoder.dim)
+    with pytest.raises(InputError, match="texts are a string or a list of strings, not None"):
+        encoder.encode_document(None)  # type: ignore[arg-type]

@@ -101,6 +101,7 @@ def test_every_pooling_with_prompts(
         ({"prompts": {"query": "find: "}}, "query", None),
         ({"prompts": {"corpus": "text: ", "query": ""}}, None, "corpus"),
         ({"prompts": {"document": "x", "passage": "y", "query": None}}, None, "document"),
+        ({"prompts": {"document": "", "passage": "passage: ", "query": "query: "}}, "query", "passage"),
         ({"prompts": {"all": "text: "}, "default_prompt_name": "all"}, "all", "all"),
         ({"prompts": {"query": "find: "}, "default_prompt_name": "query"}, "query", None),
         ({"prompts": {"other": "find: "}}, None, None),

@@ -97,5 +97,10 @@ def test_models_are_listed_with_what_they_are_for() -> None:
 
 
 def test_an_unknown_model() -> None:
-    with pytest.raises(ModelError, match="one of all-minilm-l6-v2, minilm-retriever, minilm-reader"):
-        find_model("minilm")
+    for name in ("gpt", "./minilm-reader"):
+        with pytest.raises(
+            ModelError, match=r": give a folder, or one of all-minilm-l6-v2, minilm-retriever, minilm-reader"
+        ):
+            find_model(name)
+    with pytest.raises(ModelError, match=r": did you mean minilm-reader\? Give a folder, or one of all-minilm-l6-v2"):
+        find_model("Minilm-raeder")

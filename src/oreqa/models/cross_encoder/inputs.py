@@ -22,8 +22,8 @@ from oreqa.models.names import (
     folder_settings,
     read_json_file,
     sound_settings,
+    tokenizer_limit,
 )
-from oreqa.models.settings import MIN_TOKENS
 
 Marking = Literal["alone", "marked", "appended", "unmarked"]
 """How a candidate is shown. ``alone``: without its passage. ``marked``: in its passage, between two unused vocabulary
@@ -73,7 +73,7 @@ def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncod
         if marking not in MARKINGS:
             raise ModelError(f"{path}: its setting marking is {marking!r}; it must be one of {', '.join(MARKINGS)}")
         return CrossEncoderFolder(
-            **settings.folder(_longest_input(path)),
+            **settings.folder(tokenizer_limit(path, DEFAULT_TOKENS)),
             kind=settings.kind,
             marking=marking,
             titles=bool(settings.oreqa.get("titles", False)),
@@ -81,13 +81,6 @@ def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncod
             prompt=_prompt(path),
             fitted=read_fitted(path),
         )
-
-
-def _longest_input(path: Path) -> int:
-    """The longest input by the tokenizer's settings, which sentence-transformers obeys."""
-    file = path / "tokenizer_config.json"
-    length = read_json_file(file).get("model_max_length") if file.is_file() else None
-    return int(length) if isinstance(length, int | float) and length >= MIN_TOKENS else DEFAULT_TOKENS
 
 
 def _prompt(path: Path) -> str:

@@ -24,7 +24,7 @@ class Encoder(LoadedModel[EncoderFolder]):
     """A loaded encoder.
 
     ``dim`` is the width of its vectors, ``max_tokens`` its longest passage without special tokens and prompt. Threads may
-    share it. A folder of two encoders has one for questions (``encode``) and one for passages (``encode_passages``);
+    share it. A folder of two encoders has one for questions (``encode``) and one for passages (``encode_document``);
     ``max_tokens`` is then the passages'. Of a model trained for it, ``truncate_dim`` keeps the leading dimensions alone.
     ``prompts`` are what begins every question and every passage.
 
@@ -93,6 +93,22 @@ class Encoder(LoadedModel[EncoderFolder]):
                 advance(len(batch.numbers))
         check_finite(out, self.folder.path)
         return out[0] if isinstance(texts, str) else out
+
+    def encode_document(self, texts: str | Iterable[str], *, progress: Progress = no_progress) -> Floats:
+        """The vector of a passage, ``[dim]``, to compare with a question's; of a list of them, ``[texts, dim]``.
+
+        A text that is longer than the model takes is read in parts, whose mean is its vector. Raises InputError for
+        anything but a string or a list of strings.
+
+        Examples:
+            >>> encoder = Encoder("all-minilm-l6-v2")
+            >>> vectors = encoder.encode_document(["An octopus has three hearts.", "Bees dance."])
+            >>> int((vectors @ encoder.encode("How many hearts does an octopus have?")).argmax())
+            0
+        """
+        rows = self.encode_passages([("", text, []) for text in text_list(texts, "texts")], progress=progress)
+        vectors = np.array([row[0] for row in rows], np.float32).reshape(-1, self.dim)
+        return vectors[0] if isinstance(texts, str) else vectors
 
     def encode_passages(
         self,

@@ -20,7 +20,16 @@ from oreqa.models.encoder.pooling import Attention, Layer, load_dense, read_atte
 from oreqa.models.encoder.prompts import Prompts, read_prompts
 from oreqa.models.encoder.static import static_tokens, table_width
 from oreqa.models.graph.cache import cached_fingerprint
-from oreqa.models.names import ModelFolder, find_model, read_config, read_json_file, sound_settings
+from oreqa.models.names import (
+    ModelFolder,
+    check_no_head,
+    find_model,
+    find_tokenizer,
+    read_config,
+    read_json_file,
+    sound_settings,
+    tokenizer_limit,
+)
 from oreqa.models.settings import (
     MIN_TOKENS,
     MODEL2VEC,
@@ -29,6 +38,7 @@ from oreqa.models.settings import (
     has_weights,
     hidden_size,
     input_positions,
+    missing_file,
     whole_number,
 )
 from oreqa.models.weights import Weights, load_weights
@@ -58,6 +68,7 @@ _Module = tuple[str, Path]
 
 _TRANSFORMERS = ("Transformer", "QuestionTransformer", "RecurrentTransformer")
 _FIRST = (*_TRANSFORMERS, "StaticEmbedding")
+_LATER = "Pooling, AttentionPooling, Dense, Normalize"
 """Classes of the first module."""
 
 _LIMITS = [f"sentence_{kind}_config.json" for kind in ("bert", "roberta", "distilbert", "camembert", "xlm-roberta")]
@@ -180,8 +191,7 @@ def _two_encoders(path: Path) -> EncoderFolder:
     router = read_json_file(path / ROUTER)
     routes, types = router["structure"], router["types"]
     if set(routes) != {QUESTION_ROUTE, PASSAGE_ROUTE}:
-        supported = f"{QUESTION_ROUTE} and {PASSAGE_ROUTE}"
-        raise ModelError(f"{path}: its routes are {', '.join(sorted(routes))}; supported: {supported}")
+        raise ModelError(f"{path}: its routes are {', '.join(sorted(routes))}; supported: query and document")
     first, *shared = _modules(path)
     if _class_name(first) not in ("Router", "Asym") or first[1] != path:
         raise ModelError(f"{path}: with {ROUTER}, the first module in modules.json must be Router, in the folder itself")
@@ -213,12 +223,11 @@ def _encoder_folder(path: Path, modules: Sequence[_Module]) -> EncoderFolder:
     static = first == "StaticEmbedding" or config.get("model_type") == MODEL2VEC
     _check_family(path, config.get("oreqa") or {})
     whole = static or not (has_weights(transformer) or (config and graph_files(transformer, config)))
-    weights = ["model.safetensors"] if whole else []
-    for name in (*([] if static else ["config.json"]), "tokenizer.json", *weights):
+    for name in (*([] if static else ["config.json"]), *(["model.safetensors"] if whole else [])):
         if not (transformer / name).is_file():
-            raise ModelError(
-                f"{transformer}: {name} is missing; its folder must hold config.json, tokenizer.json and model.safetensors"
-            )
+            raise ModelError(missing_file(transformer, name))
+    if not modules:
+        check_no_head(path, config)
     if config.get("model_type") == RECURRENT and config.get("cell") not in get_args(Cell):
         raise ModelError(f"{path}: its cell {config.get('cell')!r} is not supported; supported: {', '.join(get_args(Cell))}")
     if not static and first not in _TRANSFORMERS:
@@ -235,7 +244,7 @@ def _encoder_folder(path: Path, modules: Sequence[_Module]) -> EncoderFolder:
         path=path,
         transformer=transformer,
         config=config,
-        tokenizer=transformer / "tokenizer.json",
+        tokenizer=find_tokenizer(transformer),
         context=_context(path, settings, later["pooling"]),
         query_token_type=whole_number(settings, "query_token_type", path, 0),
         max_tokens=static_tokens(config) if static else _max_tokens(transformer, config, limits),
@@ -264,10 +273,7 @@ def _later_modules(path: Path, modules: Sequence[_Module], config: Mapping[str, 
         elif kind == "Normalize":
             fields["normalise"] = True
         elif kind != "Dropout":
-            raise ModelError(
-                f"{path}: the module {module[0]} is not supported; supported behind the first: Pooling, AttentionPooling, "
-                "Dense, Normalize"
-            )
+            raise ModelError(f"{path}: the module {module[0]} is not supported; supported behind the first: {_LATER}")
     return fields
 
 
@@ -282,9 +288,7 @@ def _max_tokens(transformer: Path, config: Mapping[str, Any], limits: Mapping[st
     positions = input_positions(config, transformer)
     if limits.get("max_seq_length") is not None:
         return min(whole_number(limits, "max_seq_length", transformer, positions, MIN_TOKENS), positions)
-    file = transformer / "tokenizer_config.json"
-    longest = read_json_file(file).get("model_max_length") if file.is_file() else None
-    return min(int(longest), positions) if isinstance(longest, int | float) and longest >= MIN_TOKENS else positions
+    return min(tokenizer_limit(transformer, positions), positions)
 
 
 def _context(path: Path, settings: dict[str, Any], pooling: str) -> Context:

@@ -54,10 +54,10 @@ def read_prompts(path: Path, settings: Mapping[str, Any]) -> Prompts:
     """The prompts of the model in ``path``; ``settings`` is what config_sentence_transformers.json holds.
 
     They are chosen as ``encode_query`` and ``encode_document`` of sentence-transformers do: the question's is ``query``,
-    the passage's the first of ``document``, ``passage`` and ``corpus``. If there is none of these, both are the default
-    prompt, as ``encode`` has it. If the file has none, or only the empty ones that
-    sentence-transformers saves where nobody set any, they are those of PROMPTS_BY_NAME. Raises ModelError if the settings
-    are damaged.
+    the passage's the first of ``document``, ``passage`` and ``corpus`` that is not empty, as the ``document`` is that
+    sentence-transformers saves beside another. If there is none of these, both are the default prompt, as ``encode`` has
+    it. If the file has none, or only the empty ones that sentence-transformers saves where nobody set any, they are those of
+    PROMPTS_BY_NAME. Raises ModelError if the settings are damaged.
     """
     texts, default = settings.get("prompts") or {}, settings.get("default_prompt_name")
     if not isinstance(texts, dict) or not all(isinstance(text, str | None) for text in texts.values()):
@@ -69,8 +69,8 @@ def read_prompts(path: Path, settings: Mapping[str, Any]) -> Prompts:
     if by_name and not any(texts.values()):
         return by_name
     if named:
-        passage = next((name for name in named if name in _PASSAGES), "")
-        return Prompts(texts.get(_QUESTION) or "", texts.get(passage) or "")
+        passage = next((texts[name] for name in named if name in _PASSAGES and texts[name]), "")
+        return Prompts(texts.get(_QUESTION) or "", passage)
     if default is not None:
         return Prompts(texts[default] or "", texts[default] or "")
     return by_name
