@@ -27,7 +27,7 @@ SELECTION, RETRIEVAL = (0, 0.25, 0.5, 0.75, 1.0, 1.5), (0, 1, 2, 4, 8, 12)
 RERANKING, RERANKED_SPANS = (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0), (3, 5, 8)
 
 FEATURES = (
-    "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "span", "passage_logit", "margin",
+    "sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "passage_rank", "span", "passage_logit",
     "agreement",
 )  # fmt: skip
 RERANKER_FEATURES: Mapping[str | None, tuple[str, ...]] = {
@@ -88,8 +88,8 @@ def reconsidered(spans: Sequence[Span], retrieval: Sequence[float], also: Combin
     if not spans:
         return
     plain = merge_equal_spans(spans, retrieval, Combination())
-    places = {_key(span): place for place, span in enumerate(spans)}
-    groups = [[places[_key(span)] for span in (answer.span, *answer.others)] for answer in plain]
+    places = {id(span): place for place, span in enumerate(spans)}  # two spans may have become the same whole cell
+    groups = [[places[id(span)] for span in (answer.span, *answer.others)] for answer in plain]
     numbers = np.concatenate([sorted(group) for group in groups])
     starts = np.cumsum([0, *map(len, groups[:-1])])
     scores = _scores_of(spans, retrieval)[numbers]
@@ -171,7 +171,7 @@ def judged_answers(
         candidates = ranked_answers(row, weights, reranked)
         if candidates:
             hits = [Hit(score, None, None, 0, 0, parts) for score, parts in row["hits"]]  # type: ignore[arg-type]
-            features = span_features(candidates, 0, hits)
+            features = span_features(candidates[0], hits)
             x.append([features[name] for name in names])
             right.append(first_score(row, candidates, "f1") >= least_f1)
             answerable.append(row["answerable"])
