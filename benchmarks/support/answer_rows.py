@@ -1,15 +1,19 @@
-"""Questions about paragraphs, asked of an index as they are or without their own article."""
+"""Questions about paragraphs and about documents, asked of an index as they are or without what answers them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.answering.combining import fitted_combination
+from oreqa.answering.reading import holding_names
 from oreqa.core import Hit
 from oreqa.datasets.paragraphs import Paragraph, readable_title
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_READER
+from oreqa.evaluation.open_scores import has_answer, is_right
 from oreqa.fitting.rows import Row, reading_rows
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -39,3 +43,26 @@ def answer_all(
         others = [h for h in hits if h.passage.text != paragraph.text and not (article and h.passage.title == article)]
         read.append((others if apart else hits)[:PASSAGES_TOP_K])
     return reading_rows(reader, reranker, questions, read, COMBINATION)
+
+
+SEARCHED = 60
+"""Passages among which those without an answer are looked for."""
+
+
+def answer_documents(
+    index: Index, reader: Reader, reranker: CrossEncoder | None, questions: Sequence[OpenQuestion]
+) -> list[Row]:
+    """Ask questions about documents as ``oreqa ask`` does, and the answerable ones also without the passages that hold an
+    answer. An answer that ``is_right`` has an F1 of 1."""
+    found = index.search([question.text for question in questions], SEARCHED, mode="hybrid", unit="passage")
+    asked = [(question, holding_names(question.text, hits)) for question, hits in zip(questions, found, strict=True)]
+    for question, hits in zip(questions, found, strict=True):
+        if question.is_answerable:
+            without = [hit for hit in hits if not has_answer(hit.passage.text, question)]
+            asked.append((replace(question, answers=(), pattern=None), without))
+    read = [hits[:PASSAGES_TOP_K] for _, hits in asked]
+    rows = reading_rows(reader, reranker, [question for question, _ in asked], read, COMBINATION)
+    for (question, _), row in zip(asked, rows, strict=True):
+        right = [question.is_answerable and is_right(span[0], question) for span in row["spans"]]
+        row["f1"] = [max(f1, float(is_so)) for f1, is_so in zip(row["f1"], right, strict=True)]
+    return rows

@@ -2,9 +2,11 @@
 
 Run:  python recipes/fit/answers.py --data ../shared/data --work runs/answers      (keeps what it has read in --work)
 
-Every question of the held-out articles is asked twice: of a collection that holds its paragraph, and of the same without its
-article, which cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. The
-collections have 20 to 1,500 paragraphs. SQuAD dev and Reddit are only measured on.
+Every question of the held-out articles is asked twice: of a collection that holds its paragraph, and of the same without
+its article, which cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. The
+collections have 20 to 1,500 paragraphs. Questions about documents of Debian packages (benchmarks/quality/questions: both
+halves, and half of those about lists) are asked with and without the passages that answer them. SQuAD dev and Reddit are
+only measured on.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from oreqa.answering.combining import Combination
 from oreqa.core import LIKELY, SURE
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import split_articles, whole_passages
+from oreqa.datasets.questions import load_question_list
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.files import read_json, write_json
 from oreqa.fitting.calibrating import (
@@ -33,7 +36,9 @@ from oreqa.fitting.calibrating import (
     right_threshold,
 )
 from oreqa.fitting.rows import FEATURES, RERANKER_FEATURES, best_combination, judged_answers, mean_score
+from oreqa.index.ingest import index_files
 from oreqa.index.passages import index_passages
+from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, fitted_file, write_fitted
 from oreqa.models.names import find_model, model_fingerprint
@@ -41,13 +46,19 @@ from oreqa.models.reader.reader import Reader
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from common import ROOT, kept_folder, report
-from support.answer_rows import COMBINATION, answer_all
+from support.answer_rows import COMBINATION, answer_all, answer_documents
+from support.own_collections import COLLECTIONS, LISTS, lay_out
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
 TESTED = ("squad-v2.0-dev", "squadshifts-reddit")
 SIZES = (1500, 200, 50, 20)
 """Paragraphs of the collections that are asked."""
 
+QUESTIONS = ROOT / "benchmarks" / "quality" / "questions"
+ASKED = ("tuning", "reporting", "lists-tuning")
+"""Files of questions about documents."""
+
+READER_WEIGHTS = ("selection", "retrieval", "aggregate")
 MAX_DRAWS = 20
 ADVERSARIAL = "squad2-train-part"
 """The set with questions that were written so that their own paragraph seems to answer them."""
@@ -94,6 +105,25 @@ def collect(
             wanted, draws = wanted - len(chosen), draws + 1
     write_json(saved, rows)
     return rows
+
+
+def collect_documents(
+    options: argparse.Namespace, reader: Reader, reranker: CrossEncoder
+) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the questions about documents: a set for each collection, and one for all lists."""
+    saved = options.work / "documents.json"
+    if saved.is_file():
+        return dict(read_json(saved))
+    questions = [question for name in ASKED for question in load_question_list(QUESTIONS / f"{name}.jsonl")]
+    sets: dict[str, list[dict[str, Any]]] = {}
+    for name in (*COLLECTIONS, *LISTS):
+        place = options.work / "index" / name
+        index_files(place, [lay_out(name, options.documents)])
+        with Index.open(place, options.device) as index:
+            rows = answer_documents(index, reader, reranker, [q for q in questions if q.collection == name])
+        sets.setdefault(name if name in COLLECTIONS else "lists", []).extend(rows)
+    write_json(saved, sets)
+    return sets
 
 
 def curves(p: np.ndarray, right: np.ndarray, path: Path) -> dict[str, list[list[float]]]:
@@ -172,10 +202,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/answers"))
+    parser.add_argument("--documents", type=Path, default=Path("runs/own"), help="where packages of Debian are kept")
     parser.add_argument("--questions", type=int, default=200, help="questions of every set")
     parser.add_argument("--reader", default=DEFAULT_READER)
     parser.add_argument("--reranker", default=DEFAULT_CLASSIFIER)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--name", default="", help="results/confidence/spans-NAME.json in place of spans.json")
     parser.add_argument("--write", action="store_true", help="keep the calibrations with the models, in their fitted.json")
     options = parser.parse_args()
     reader = Reader(options.reader, device=options.device)
@@ -185,6 +217,7 @@ def main() -> None:
     for name in TUNED:
         sets[name] = collect(name, options.data / "extractive" / f"{name}.json.gz", options, reader, reranker)
         print(name, len(sets[name]), flush=True)
+    sets |= collect_documents(options, reader, reranker)
     for name, folder in zip(TESTED, ("squad", "shift"), strict=True):
         tests[name] = collect(name, options.data / folder / f"{name}.json.gz", options, reader, reranker)
         print(name, len(tests[name]), flush=True)
@@ -211,8 +244,9 @@ def main() -> None:
         calibration = {"weights": dict(shipped.weights), "bias": shipped.bias, "threshold": shipped.threshold}
         result["re-ranked" if kind else "not re-ranked"] = {"calibration": calibration, **worth}
         if options.write:
-            write_fitted(fitted_file(model), encoder=encoder, calibration=calibration)
-    report("confidence/spans", result)
+            weights = {} if kind else {"combination": {n: getattr(COMBINATION, n) for n in READER_WEIGHTS}}
+            write_fitted(fitted_file(model), encoder=encoder, **weights, calibration=calibration)
+    report(f"confidence/spans-{options.name}" if options.name else "confidence/spans", result)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 from tiny_models import make_head
 
 from oreqa import Answerer
-from oreqa.answering.combining import MAX_MARGIN, SCORE_MEANINGS, Combination, ScoredSpan, sentence_features, span_features
+from oreqa.answering.combining import MAX_LOG, SCORE_MEANINGS, Combination, ScoredSpan, sentence_features, span_features
 from oreqa.answering.reading import read_answers, span_answers
 from oreqa.answering.reranking import reranked_hits
 from oreqa.core import UNITS, Document, Span
@@ -165,25 +165,21 @@ def test_bad_questions(answerer: Answerer) -> None:
 def test_the_confidence_of_a_span_is_computed_from_every_stage(answerer: Answerer, fitted_reader: Path) -> None:
     hits = answerer.index.search(["leather boots"], 2, unit="passage")[0]
 
-    def candidate(score: float, passage: int, **scores: float) -> ScoredSpan:
+    def features(passage: int, **scores: float) -> dict[str, float]:
         whole = {"span": -1.0, "passage_logit": 2.0, "agreement": 0.5, "reranking": -0.7, **scores}
-        return ScoredSpan(Span("x", 0, 1, passage, 0.0, {}), score, whole)
+        return span_features(ScoredSpan(Span("x", 0, 1, passage, 0.0, {}), 3.0, whole), hits)
 
-    candidates = [
-        candidate(3.0, 1),
-        candidate(1.5, 0, span=-40.0),
-        candidate(-20.0, 0, reranking=-40.0, reranking_logit=40.0),
-    ]
-    first, second, third = (span_features(candidates, place, hits) for place in range(3))
+    first = features(1)
     of_search = sentence_features(hits[1], hits[1].score)
-    assert first == {**of_search, "span": -1.0, "passage_logit": 2.0, "margin": 1.5, "agreement": 0.5, "reranking": -0.7,
-                     "reranking_logit": 0.0}  # fmt: skip
-    assert (second["margin"], second["span"]) == (-1.5, -MAX_MARGIN)
-    assert (third["margin"], third["reranking"], third["reranking_logit"]) == (-MAX_MARGIN, -MAX_MARGIN, MAX_MARGIN)
-    assert span_features(candidates[:1], 0, hits)["margin"] == MAX_MARGIN
+    of_search.pop("margin")
+    assert first == {**of_search, "passage_rank": 1.0, "span": -1.0, "passage_logit": 2.0, "agreement": 0.5,
+                     "reranking": -0.7, "reranking_logit": 0.0}  # fmt: skip
+    second = features(0, span=-40.0, reranking=-40.0, reranking_logit=40.0)
+    assert (second["passage_rank"], second["span"]) == (0.0, -MAX_LOG)
+    assert (second["reranking"], second["reranking_logit"]) == (-MAX_LOG, MAX_LOG)
     spans = read_fitted(fitted_reader).calibration
     assert spans is not None
-    assert spans.probability(first) > spans.probability(first | {"margin": -1.5})
+    assert spans.probability(first) > spans.probability(first | {"passage_rank": 2.0})
 
 
 def test_spans_that_overlap_are_one_answer(answerer: Answerer) -> None:

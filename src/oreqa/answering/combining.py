@@ -15,8 +15,8 @@ from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER, RERANKER
 from oreqa.text.answers import normalize_answer
 
-MAX_MARGIN = 10.0
-"""Log-probabilities and margins count no further than this."""
+MAX_LOG = 10.0
+"""Log-probabilities and log-odds of a confidence count no further than this."""
 
 SCORE_MEANINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -28,7 +28,7 @@ SCORE_MEANINGS: Mapping[str, str] = MappingProxyType(
         "hit_probability": "classifier: probability that the sentence answers",
         "before_hit_reranker": "search: the score before the classifier",
         "retrieval": "search: the passage's score",
-        "span": "reader: log-probability of the span, or of its block's likeliest sentence",
+        "span": "reader: log-probability of the span",
         "selection": "reader: log-probability of the passage among those read",
         "passage_logit": "reader: log-odds that the passage answers",
         "agreement": "added by equal answers elsewhere",
@@ -143,12 +143,14 @@ def add_reranking(
 
 
 def sentence_features(hit: Hit, rival_score: float) -> dict[str, float]:
-    """The features of a retrieved sentence's confidence.
+    """The features of a retrieved sentence's confidence: those of the search, and the margin of the score over the best
+    other sentence's, ``rival_score`` (0 where there is none). Raises InputError as ``_search_features`` does."""
+    return {**_search_features(hit), "margin": hit.score - rival_score}
 
-    They are the cosines; the share of the question's words, weighted by their IDF, that BM25 finds in the sentence and in
-    its passage; and the margin of the score over the best other sentence's, ``rival_score`` (0 where there is none). Raises
-    InputError if a score is missing because the search gives it no weight.
-    """
+
+def _search_features(hit: Hit) -> dict[str, float]:
+    """The cosines, and the share of the question's words, weighted by their IDF, that BM25 finds in the sentence and in its
+    passage. Raises InputError if a score is missing because the search gives it no weight."""
     scores = hit.scores
     if missing := [name for name in _SCORES if name not in scores]:
         raise InputError(f"the confidence needs the retrieval score {missing[0]}: give it a weight, or use no calibration")
@@ -158,29 +160,25 @@ def sentence_features(hit: Hit, rival_score: float) -> dict[str, float]:
         "passage_cosine": scores["passage_cosine"],
         "sentence_coverage": scores["sentence_bm25"] / bound,
         "passage_coverage": scores["passage_bm25"] / bound,
-        "margin": hit.score - rival_score,
     }
 
 
-def span_features(answers: Sequence[ScoredSpan], place: int, hits: Sequence[Hit]) -> dict[str, float]:
-    """The features of the confidence of the answer at ``place``; ``hits`` are the passages that were read.
+def span_features(answer: ScoredSpan, hits: Sequence[Hit]) -> dict[str, float]:
+    """The features of the confidence of an answer that was read in ``hits``.
 
-    They are retrieval's features of its passage; the log-probability of its ends; its passage's logit, which is the log-odds
-    against there being no answer (the null score of SQuAD 2.0 with its sign turned); the margin over the best other
-    answer (at most ``MAX_MARGIN`` either way); what spans of the same text add; the re-ranker's or the classifier's
-    log-probability; and the classifier's log-odds, which tell apart what is nearly certain.
+    They are those of the search for its passage, and the number of passages that search put before it; the log-probability
+    of its ends; its passage's logit, which is the log-odds against there being no answer (the null score of SQuAD 2.0 with
+    its sign turned); what spans of the same text add; the re-ranker's or the classifier's log-probability; and the
+    classifier's log-odds, which tell apart what is nearly certain. Those of models count up to ``MAX_LOG``.
     """
-    answer = answers[place]
-    rival_score = answers[1 if place == 0 else 0].score if len(answers) > 1 else answer.score - MAX_MARGIN
-    hit = hits[answer.span.passage_number]
     return {
-        **sentence_features(hit, hit.score),
-        "span": max(answer.scores["span"], -MAX_MARGIN),
+        **_search_features(hits[answer.span.passage_number]),
+        "passage_rank": float(answer.span.passage_number),
+        "span": max(answer.scores["span"], -MAX_LOG),
         "passage_logit": answer.scores["passage_logit"],
-        "margin": min(max(answer.score - rival_score, -MAX_MARGIN), MAX_MARGIN),
         "agreement": answer.scores["agreement"],
-        "reranking": max(answer.scores.get("reranking", 0.0), -MAX_MARGIN),
-        "reranking_logit": min(max(answer.scores.get("reranking_logit", 0.0), -MAX_MARGIN), MAX_MARGIN),
+        "reranking": max(answer.scores.get("reranking", 0.0), -MAX_LOG),
+        "reranking_logit": min(max(answer.scores.get("reranking_logit", 0.0), -MAX_LOG), MAX_LOG),
     }
 
 

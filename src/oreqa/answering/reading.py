@@ -186,12 +186,12 @@ def sentence_answers(hits: Sequence[Hit], k: int, calibration: Calibration | Non
 def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:
     """The ``k`` best of the spans that were read in ``hits``; of spans that overlap only the best."""
     answers: list[Answer] = []
-    for place, scored in enumerate(spans):
+    for scored in spans:
         hit, span = hits[scored.span.passage_number], scored.span
         start, end = hit.passage.start + span.start, hit.passage.start + span.end
         if any(a.passage is hit.passage and a.start < end and start < a.end for a in answers):
             continue
-        confidence = calibration.probability(span_features(spans, place, hits)) if calibration else None
+        confidence = calibration.probability(span_features(scored, hits)) if calibration else None
         sentence = hit.passage.sentences[sentence_at(hit.passage, span.start)]
         scores = {**hit.scores, **scored.scores}
         answers.append(Answer(span.text, start, end, confidence, sentence, hit.passage, scored.score, scores))

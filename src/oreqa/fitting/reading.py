@@ -128,7 +128,7 @@ class Pipeline:
         for row in rows:
             ranked = ranked_answers(row, weights, self.reranker is not None)
             hits = [Hit(score, None, None, 0, 0, parts) for score, parts in row["hits"]]  # type: ignore[arg-type]
-            features = span_features(ranked, 0, hits) if ranked else None
+            features = span_features(ranked[0], hits) if ranked else None
             answers.append(FirstAnswer(row["answerable"], first_score(row, ranked, "f1") >= RIGHT, features))
         return answers
 
