@@ -92,7 +92,7 @@ class Trials:
         folder = disk.folder / "run"
         before, need = self._need(disk)
         while counts["disks"] < count:
-            size = rng.randint(before // PAGE, need // PAGE + 2) * PAGE
+            size = rng.randint(before // PAGE + 1, need // PAGE + 2) * PAGE  # a tmpfs of size 0 has no limit
             with disk.mounted(size):
                 try:
                     self.job.prepare(folder)

@@ -30,8 +30,8 @@ sys.path.append(str(Path(__file__).parents[1]))
 from support.own_collections import lay_out
 
 QUESTIONS = Path(__file__).parent / "questions"
-HALVES = (("tuning", "reporting"), ("lists-tuning", "lists-reporting"))
-WHOLE = ("fresh",)
+HALVES = (("tuning", "reporting"), ("lists-tuning", "lists-reporting"), ("howto-tuning", "howto-reporting"))
+WHOLE = ("fresh", "premises")
 SEED = 20
 WARNING = 700
 """Characters that may stand between two parts of a block: a warning, or the head of a page."""
@@ -46,7 +46,7 @@ def plain(text: str) -> str:
 
 @cache
 def extract(file: Path) -> str:
-    """A document's text, by w3m, pdftotext, without its tags, or as it stands."""
+    """A document's text, by w3m, pdftotext, without tags or marks of Markdown, or as it stands."""
     commands = {
         ".html": ["w3m", "-dump", "-cols", "10000", "-I", "UTF-8", "-O", "UTF-8", "-T", "text/html", str(file)],
         ".pdf": ["pdftotext", str(file), "-"],
@@ -55,6 +55,10 @@ def extract(file: Path) -> str:
         content = zipfile.ZipFile(file).read("content.xml").decode("utf-8")
         spaced = re.sub(r"<text:(?:tab|s|line-break)\b[^>]*/>|</text:[ph]>", " ", content)
         return plain(html.unescape(re.sub(r"<[^>]+>", "", spaced)))
+    if file.suffix == ".md":
+        return plain(
+            re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", file.read_text(encoding="utf-8")).replace("`", "").replace("**", "")
+        )
     if command := commands.get(file.suffix):
         return plain(subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", "replace"))
     return plain(file.read_text(encoding="utf-8"))

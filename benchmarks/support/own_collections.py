@@ -85,7 +85,21 @@ FRESH: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """The same for fresh.jsonl."""
 
-EVERY = COLLECTIONS | LISTS | FRESH
+_ICINGA = (
+    "02-installation", "03-monitoring-basics", "06-distributed-monitoring", "07-agent-based-monitoring",
+    "08-advanced-topics", "11-cli-commands", "12-icinga2-api", "14-features", "15-troubleshooting",
+)  # fmt: skip
+
+HOWTO: dict[str, dict[str, tuple[str, ...]]] = {
+    "capture": {"wireshark-doc": ("usr/share/doc/wireshark/wsug_html_chunked/*.html",)},
+    "installer": {"installation-guide-amd64": ("usr/share/doc/installation-guide-amd64/en/install.en.txt.gz",)},
+    "logs": {"rsyslog-doc": ("usr/share/doc/rsyslog-doc/html/t*/[!i]*.html",)},  # not the two index.html
+    "monitoring": {"icinga2-doc": tuple(f"usr/share/doc/icinga2/markdown/{name}.md.gz" for name in _ICINGA)},
+    "packages": {"aptitude-doc-en": ("usr/share/doc/aptitude/html/en/*.html",)},
+}
+"""The same for howto-tuning.jsonl and howto-reporting.jsonl."""
+
+EVERY = COLLECTIONS | LISTS | FRESH | HOWTO
 
 
 def lay_out(name: str, work: Path) -> Path:

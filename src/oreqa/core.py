@@ -222,10 +222,8 @@ class AnswerBlock:
         """The pieces, with [...] where text between them was left out.
 
         Examples:
-            >>> print(AnswerBlock((Piece("To stop:", 0, 8), Piece("2. Press Q.", 30, 41, cut=True)), "list", 0.6).text)
-            To stop:
-            [...]
-            2. Press Q.
+            >>> AnswerBlock((Piece("To stop:", 0, 8), Piece("2. Press Q.", 30, 41, cut=True)), "list", 0.6).text
+            'To stop:\\n[...]\\n2. Press Q.'
         """
         return "\n".join(f"[...]\n{piece.text}" if piece.cut else piece.text for piece in self.pieces)
 
@@ -241,7 +239,8 @@ class Answer:
 
     Offsets are characters of the document's text: ``document.text[start:end] == text``. ``scores`` holds those of the search
     and of the models, by names that ``SCORE_MEANINGS`` explains. ``block`` is what answers as a whole, sentence included;
-    None where the reader does not know blocks. Printed, an answer is the text, how sure it is, the sentence and the place.
+    None where the reader does not know blocks. The ``form`` says whether the text or the block answers. Printed, it is
+    text or block, how sure it is, the sentence and the place.
 
     Examples:
         >>> sentence = Sentence("An octopus has three hearts.", 0, 28)
@@ -261,8 +260,11 @@ class Answer:
     score: float
     scores: Mapping[str, float]
     block: AnswerBlock | None = None
+    form: Literal["text", "block"] = "text"
 
     def __str__(self) -> str:
+        if self.form == "block" and self.block:
+            return f"{self.block.text} ({self._sure()})\n  {self.passage.address(self.start)}"
         sentence = [] if self.text == self.sentence.text else [_shown(self.sentence.text)]
         lines = [f"{_shown(self.text)} ({self._sure()})", *sentence, self.passage.address(self.start)]
         return "\n  ".join(lines)

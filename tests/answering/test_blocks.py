@@ -7,8 +7,17 @@ import pytest
 from tiny_models import add_block_head
 
 from oreqa import Answerer
-from oreqa.answering.blocks import MAX_LIST, MAX_SENTENCES, SectionLines, find_block, stretch_of
-from oreqa.core import Answer, AnswerBlock, Passage, Sentence
+from oreqa.answering.blocks import (
+    MAX_ITEMS,
+    MAX_SENTENCES,
+    SectionLines,
+    asks_for_block,
+    find_block,
+    scored_blocks,
+    section_lines,
+)
+from oreqa.answering.combining import Combination, ScoredSpan
+from oreqa.core import Answer, AnswerBlock, Hit, Passage, Sentence, Span
 from oreqa.index.in_memory import index_documents
 from oreqa.index.store import Settings
 from oreqa.models.reader.blocks import TokenOdds
@@ -37,7 +46,7 @@ def likely(passage: Passage, *texts: str) -> TokenOdds:
 def block_of(text: str, *texts: str) -> AnswerBlock:
     """The block of a document of one passage in which these texts are likely; the answer is in the first of them."""
     (passage,) = cut(text, 0)
-    return find_block(stretch_of([passage], {0: likely(passage, *texts)}), place_of(passage, texts[0]))
+    return find_block(section_lines([passage], {0: likely(passage, *texts)}), place_of(passage, texts[0]))
 
 
 def place_of(passage: Passage, text: str) -> int:
@@ -52,10 +61,13 @@ def test_sentences() -> None:
     block = block_of("Bees dance. They sting. They fly. They sleep.", "They sting.")
     assert (block.text, block.kind) == ("They sting.", "text")
     assert block.probability == pytest.approx(1 / (1 + np.exp(-2)))
-    block = block_of("Bees dance. They sting. They fly. They sleep.", "They sting.", "They sleep.")
+    assert block_of("Bees dance. They sting. They fly. They sleep.", "They sting.", "They sleep.").text == (
+        "They sting. They fly. They sleep."
+    )
+    block = block_of("They sting. They fly. They buzz. They sleep.", "They sting.", "They sleep.")
     assert [(piece.text, piece.start, piece.cut) for piece in block.pieces] == [
-        ("They sting.", 12, False),
-        ("They sleep.", 34, True),
+        ("They sting.", 0, False),
+        ("They sleep.", 33, True),
     ]
     assert block.text == "They sting.\n[...]\nThey sleep."
     many = [f"Bee {number} dances." for number in range(9)]
@@ -70,7 +82,7 @@ def test_steps_are_never_cut(step: str) -> None:
 
 def test_an_item_of_a_long_list_comes_with_its_lead_in() -> None:
     assert block_of(REASONS, "- It is slow.").text == "There are reasons:\n- It is old.\n- It is slow.\n- It is loud."
-    items = "".join(f"\n- It is number {number}." for number in range(MAX_LIST))
+    items = "".join(f"\n- It is number {number}." for number in range(MAX_ITEMS))
     text = f"There are reasons:{items}\n\nIt is free."
     assert block_of(text, "- It is number 4.").text == "There are reasons:\n[...]\n- It is number 4."
     assert block_of(text, "- It is number 4.", "- It is number 7.").text == text.partition("\n\n")[0]
@@ -91,33 +103,76 @@ def test_rows_with_their_header() -> None:
 def test_a_list_goes_on_in_the_next_passage() -> None:
     text = f"{STEPS[:-13]}\n4. Clean up.\n5. Go home.\n\nIt is free."
     first, second = cut(text, 0, text.index("3."))
-    stretch = stretch_of([first, second], {0: likely(first, "2. Start it.")})
-    block = find_block(stretch, place_of(first, "2. Start it."))
+    section = section_lines([first, second], {0: likely(first, "2. Start it.")})
+    block = find_block(section, place_of(first, "2. Start it."))
     assert [piece.text for piece in block.pieces] == [
         "To install it, do this:\n1. Unpack it.\n2. Start it.",
         "3. Wait.\n4. Clean up.\n5. Go home.",
     ]
     assert not any(piece.cut for piece in block.pieces)
     assert all(text[piece.start : piece.end] == piece.text for piece in block.pieces)
-    assert block.probability == pytest.approx(float(np.nanmean(stretch.probabilities[1:4])))
+    assert block.probability == pytest.approx(float(np.nanmean(section.probabilities[1:4])))
 
 
 def test_it_holds_the_sentence_of_the_answer_and_the_likeliest_one() -> None:
     (passage,) = cut("Bees dance. They sting. They fly.", 0)
-    stretch: SectionLines = stretch_of([passage], {0: likely(passage, "They fly.")})
-    assert find_block(stretch, 0).text == "Bees dance.\n[...]\nThey fly."
+    section: SectionLines = section_lines([passage], {0: likely(passage, "They fly.")})
+    assert find_block(section, 0).text == "Bees dance.\n[...]\nThey fly."
+
+
+@pytest.mark.parametrize(
+    ("question", "whole"),
+    [
+        ("How do I start it?", True),
+        ("The disk is full; how can I free some space?", True),
+        ("why is it slow", True),
+        ("What are the steps of the installation?", True),
+        ("Which two mailing lists are there?", True),
+        ("What is secure boot?", True),
+        ("In which cases does it wait?", True),
+        ("How many hearts does an octopus have?", False),
+        ("How urban is Ohio in percent?", False),
+        ("Who described how it was built?", False),
+        ("What is the default port?", False),
+        ("Which class is it?", False),
+        ("When was it built?", False),
+    ],
+)
+def test_questions_that_a_block_answers(question: str, whole: bool) -> None:
+    assert asks_for_block(question) is whole
+
+
+def test_blocks_compete_by_their_likeliest_sentence() -> None:
+    first, second = cut("Bees dance. They sting.", 0)[0], cut("Birds fly. They sing.", 0)[0]
+    hits = [Hit(0.2, passage, passage.sentences[0], number, number, {}) for number, passage in enumerate((first, second))]
+    odds = [likely(first), likely(second, "They sing.")]
+    spans = [
+        ScoredSpan(Span(text, 0, 3, number, 0.0, {}), 9.0, {"span": -0.1, "selection": -0.7, "retrieval": 0.2})
+        for number, text in ((0, "Bee"), (1, "Bir"), (1, "ird"))
+    ]
+    best, other = scored_blocks(spans, hits, odds, Combination(selection=1.0, retrieval=8.0))
+    assert (best.span.text, other.span.text) == ("Bir", "Bee")
+    assert best.score == pytest.approx(np.log(1 / (1 + np.exp(-2))) - 0.7 + 8 * 0.2, abs=1e-5)
+    assert best.scores["span"] == pytest.approx(np.log(1 / (1 + np.exp(-2))), abs=1e-5)
+    assert other.scores["span"] == pytest.approx(np.log(1 / (1 + np.exp(4))), abs=1e-5)
 
 
 def test_answers_have_blocks_if_the_reader_knows_them(fitted: Path, tiny_reader: Path, tmp_path: Path) -> None:
     reader = add_block_head(tiny_reader, tmp_path / "reader")
     index_documents(tmp_path / "kb", [STEPS, "An octopus has three hearts."], Settings(str(fitted)))
     with Answerer.load(tmp_path / "kb", reader=reader) as answerer:
-        answers: list[Answer] = answerer.ask("how is it done", k=3)
-        (listed,) = answerer.ask(["how is it done"], k=3)
+        answers: list[Answer] = answerer.ask("how do I install it", k=3)
+        (listed,) = answerer.ask(["how do I install it"], k=3)
+        facts = answerer.ask("who has hearts", k=3)
     assert answers == listed
-    for answer in answers:
+    assert {answer.form for answer in answers} == {"block"}
+    assert {answer.form for answer in facts} == {"text"}
+    assert len({answer.passage.document_key for answer in answers}) == 2
+    for answer in answers + facts:
         assert answer.block is not None
         assert any(piece.start <= answer.sentence.start < piece.end for piece in answer.block.pieces)
-        assert answer.block.text in answer.passage.text or "[...]" in answer.block.text
+        assert all(piece.text in answer.passage.text for piece in answer.block.pieces)
+    assert str(answers[0]).startswith(answers[0].block.text if answers[0].block else "no block")
     with Answerer.load(tmp_path / "kb", reader=tiny_reader) as answerer:
-        assert all(answer.block is None for answer in answerer.ask("how is it done"))
+        others = answerer.ask("how do I install it")
+    assert {(answer.block, answer.form) for answer in others} == {(None, "text")}

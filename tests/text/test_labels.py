@@ -16,6 +16,7 @@ from oreqa.text.labels import labels, repeats_question, ruled_out, similar_lines
         ("Which state is MN?", {"mn"}),
         ("Which ellipsoid has the code HE?", {"he"}),
         ("Where does He live?", set()),
+        ("What does a large parcel to zone 3 cost in plan B?", set()),
         ("which day is it", set()),
         ("?", set()),
     ],

@@ -73,6 +73,7 @@ def test_prose_is_no_code() -> None:
 def test_rows_of_tables() -> None:
     assert shown("name | age\nAnn | 3\nBob | 4") == [("table", "name | age", ["Ann | 3", "Bob | 4"])]
     assert shown("Name: Ann; Age: 3") == [("table", "", ["Name: Ann; Age: 3"])]
+    assert shown("See it with this:\nls | wc -l") == [("code", "See it with this:", ["ls | wc -l"])]
     assert shown("$ cat x | wc -l") == [("code", "", ["$ cat x | wc -l"])]
 
 
@@ -91,6 +92,18 @@ def test_terms_with_their_definitions() -> None:
 def test_a_definition_may_hold_a_list() -> None:
     text = "It can do more.\n\nUndo a merge\n$ git pull\n$ git reset\n1. This merges what others did.\n2. This undoes it."
     assert [kind for kind, _, _ in shown(text)] == ["definition", "list"]
+
+
+def test_definitions_may_be_the_items_of_a_list() -> None:
+    terms = "\n\n".join(
+        f"{name}\nIt is a list for those who like to read about {name} at any time of the day.\nAsk to be let in, please."
+        for name in ("bees", "birds")
+    )
+    structures = shown(f"There are two of them:\n\n{terms}\n\nThat is all.")
+    assert [kind for kind, _, _ in structures] == ["definition", "definition", "list"]
+    assert structures[-1][1] == "There are two of them:"
+    assert [item.split(" / ")[0] for item in structures[-1][2]] == ["bees", "birds"]
+    assert [kind for kind, _, _ in shown(f"There are two of them.\n\n{terms}")] == ["definition", "definition"]
 
 
 def test_nothing() -> None:

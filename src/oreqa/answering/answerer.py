@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
-from oreqa.answering.blocks import with_blocks
+from oreqa.answering.blocks import asks_for_block, scored_blocks, with_blocks
 from oreqa.answering.choices import check_stages, checked_threshold, chosen_reader
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import (
@@ -273,7 +273,10 @@ class Answerer(OfOneProcess):
         readings = read_passages(self.reader, questions, passages)
         spans = [reading.spans for reading in readings]
         ranked = rank_answers(spans, self.span_reranker, questions, passages, retrieval, combination)
-        return [
-            with_blocks(span_answers(scored, ranking, k, calibration), ranking, reading.odds, snapshot)
-            for scored, ranking, reading in zip(ranked, hits, readings, strict=True)
-        ]
+        replies = []
+        for question, scored, ranking, reading in zip(questions, ranked, hits, readings, strict=True):
+            whole = bool(reading.odds) and asks_for_block(question)
+            best = scored_blocks(scored, ranking, reading.odds, combination) if whole else scored
+            answers = span_answers(best, ranking, k, calibration)
+            replies.append(with_blocks(answers, ranking, reading.odds, snapshot, "block" if whole else "text"))
+        return replies

@@ -8,11 +8,14 @@ its section.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
+from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.arrays import Reals
 from oreqa.core import Answer, AnswerBlock, Hit, Passage, Piece, Sentence
 from oreqa.index.snapshot import Snapshot
@@ -22,21 +25,69 @@ from oreqa.text.structures import Structure, TextLine, find_structures
 MAX_SENTENCES = 5
 """The most sentences of a block, without those that close a structure."""
 
-CHOSEN_SHARE = 0.4
-"""The least probability of a sentence that is chosen, as a share of the best one's."""
+NEAR_SHARE, APART_SHARE = 0.5, 0.7
+"""Shares of the best sentence's probability: sentences beside it are chosen as far as they have more than the first on
+average, others if they have the second."""
 
-MAX_LIST, MAX_DEFINITION = 20, 9
-"""Lines of the longest list that is shown whole for one of its items, and of the longest definition that is."""
+MAX_LIST, MAX_ITEMS, MAX_DEFINITION = 60, 20, 9
+"""Lines of the longest list without numbers that is shown whole for several of its items, and for one of them; and of the
+longest definition that is for any of its lines."""
 
 BEFORE, BEHIND = 3, 6
 """Passages of the same section that are looked at before and behind the one that was read."""
 
 
+_OPEN = re.compile(
+    r"(?:^|[,;:.?!] )(?:and |but |so )?"
+    r"(?:how (?:do|does|did|can|could|should|would|must|to|is|are|was|were)|why|in (?:which|what) (?:ways|cases))\b"
+    r"|^what (?:are|happens|goes|should|must|can)\b"
+    r"|^(?:which|what) (?:\w+ ){0,2}\w{2,}s (?:are|do|can|must|should|have|belong)\b"
+    r"|^what is (?!the\b|my\b|this\b)(?:an? )?[\w-]+(?: [\w-]+)?\W*$|\b(?:steps|reasons)\b",
+    re.IGNORECASE,
+)
+"""Questions that are answered by a block: how something is done, why, which things, what something is."""
+
+
+def asks_for_block(question: str) -> bool:
+    """Whether a question is one that steps, reasons, a list or a definition answer, and not a name or a number.
+
+    Examples:
+        >>> asks_for_block("How do I start it?"), asks_for_block("How many hearts has it?")
+        (True, False)
+    """
+    return bool(_OPEN.search(question.strip()))
+
+
+def scored_blocks(
+    spans: Sequence[ScoredSpan], hits: Sequence[Hit], odds: Sequence[TokenOdds], weights: Combination
+) -> list[ScoredSpan]:
+    """The best span of each passage with the score of the passage's block, best first.
+
+    The log-probability of the likeliest sentence stands for that of the span, so that blocks and spans are on one scale.
+    """
+    of_passage: dict[int, ScoredSpan] = {}
+    for scored in spans:
+        of_passage.setdefault(scored.span.passage_number, scored)
+    blocks = []
+    for number, scored in of_passage.items():
+        passage, scores = hits[number].passage, scored.scores
+        ranges = [(sentence.start - passage.start, sentence.end - passage.start) for sentence in passage.sentences]
+        likeliest = max(odds[number].mean_probability(*sentence) for sentence in ranges)
+        log_probability = float(np.log(max(likeliest, 1e-9)))
+        score = log_probability + weights.selection * scores["selection"] + weights.retrieval * scores["retrieval"]
+        blocks.append(replace(scored, score=score, scores={**scores, "span": log_probability}))
+    return sorted(blocks, key=lambda scored: -scored.score)
+
+
 def with_blocks(
-    answers: Sequence[Answer], hits: Sequence[Hit], odds: Sequence[TokenOdds], snapshot: Snapshot
+    answers: Sequence[Answer],
+    hits: Sequence[Hit],
+    odds: Sequence[TokenOdds],
+    snapshot: Snapshot,
+    form: Literal["text", "block"] = "text",
 ) -> list[Answer]:
-    """The answers, each with the block around its sentence. ``odds`` are the reader's, of each of the ``hits``; without any,
-    answers stay as they are."""
+    """The answers, each with the block around its sentence and in this ``form``. ``odds`` are the reader's, of each of the
+    ``hits``; without any, answers stay as they are."""
     if not odds:
         return list(answers)
     by_id = {hit.passage_id: of_hit for hit, of_hit in zip(hits, odds, strict=True)}
@@ -45,9 +96,9 @@ def with_blocks(
         passage_id = next(hit.passage_id for hit in hits if hit.passage is answer.passage)
         section = snapshot.section(passage_id, BEFORE, BEHIND)
         read = {place: by_id[number] for place, number in enumerate(section) if number in by_id}
-        stretch = stretch_of(list(section.values()), read)
+        stretch = section_lines(list(section.values()), read)
         blocks.append(find_block(stretch, stretch.sentences.index(answer.sentence)))
-    return [replace(answer, block=block) for answer, block in zip(answers, blocks, strict=True)]
+    return [replace(answer, block=block, form=form) for answer, block in zip(answers, blocks, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +111,7 @@ class SectionLines:
     probabilities: Reals
 
 
-def stretch_of(passages: Sequence[Passage], odds: Mapping[int, TokenOdds]) -> SectionLines:
+def section_lines(passages: Sequence[Passage], odds: Mapping[int, TokenOdds]) -> SectionLines:
     """Passages that follow each other in a section, with the reader's ``odds`` of those that it read, by their place."""
     lines, owners, probabilities = list[TextLine](), list[Passage](), list[float]()
     for place, passage in enumerate(passages):
@@ -81,25 +132,37 @@ def _gap(before: Passage | None, passage: Passage) -> str:
     return "\n\n" if before is None or passage.start - before.end > 1 else "\n"
 
 
-def find_block(stretch: SectionLines, place: int) -> AnswerBlock:
-    """The block that holds the sentence at ``place`` of a stretch, and the likeliest sentence of its passage."""
-    structures = find_structures(stretch.lines)
-    chosen = _closed({place, *_likely(stretch, place)}, stretch, structures)
+def find_block(section: SectionLines, place: int) -> AnswerBlock:
+    """The block that holds the sentence at ``place`` of a section, and the likeliest sentence of its passage."""
+    structures = find_structures(section.lines)
+    chosen = _closed({place, *_likely(section, place)}, section, structures)
     touched = {structure.kind for structure in structures if not chosen.isdisjoint(range(structure.start, structure.end))}
-    probabilities = stretch.probabilities[sorted(chosen)]
+    probabilities = section.probabilities[sorted(chosen)]
     kind = touched.pop() if len(touched) == 1 else "text"
-    return AnswerBlock(_pieces(stretch, sorted(chosen)), kind, float(np.nanmean(probabilities)))
+    return AnswerBlock(_pieces(section, sorted(chosen)), kind, float(np.nanmean(probabilities)))
 
 
-def _likely(stretch: SectionLines, place: int) -> list[int]:
+def _likely(section: SectionLines, place: int) -> list[int]:
     """The likeliest sentences of the passage that the sentence at ``place`` stands in, ``MAX_SENTENCES`` at most."""
-    inside = [number for number, passage in enumerate(stretch.passages) if passage is stretch.passages[place]]
-    ranked = sorted(inside, key=lambda number: -stretch.probabilities[number])[:MAX_SENTENCES]
-    floor = CHOSEN_SHARE * stretch.probabilities[ranked[0]]
-    return [number for number in ranked if stretch.probabilities[number] >= floor]
+    inside = [number for number, passage in enumerate(section.passages) if passage is section.passages[place]]
+    probabilities = section.probabilities[inside]
+    best = int(np.argmax(probabilities))
+    surplus = probabilities - NEAR_SHARE * probabilities[best]
+    first, last = best - _reach(surplus[:best][::-1]), best + _reach(surplus[best + 1 :])
+    near = range(first, last + 1)
+    ranked = sorted(range(len(inside)), key=lambda number: -probabilities[number])
+    apart = APART_SHARE * probabilities[best]
+    likely = [number for number in ranked if number in near or probabilities[number] >= apart]
+    return [inside[number] for number in likely[:MAX_SENTENCES]]
 
 
-def _closed(chosen: set[int], stretch: SectionLines, structures: Sequence[Structure]) -> set[int]:
+def _reach(surplus: Reals) -> int:
+    """How many of the first values have the greatest sum; 0 if no sum is above 0."""
+    sums = np.cumsum(surplus[: MAX_SENTENCES - 1])
+    return int(np.argmax(sums)) + 1 if sums.size and sums.max() > 0 else 0
+
+
+def _closed(chosen: set[int], section: SectionLines, structures: Sequence[Structure]) -> set[int]:
     """``chosen`` with what belongs to it of the structures that it touches."""
     closed = set(chosen)
     for number, structure in enumerate(structures):
@@ -109,7 +172,7 @@ def _closed(chosen: set[int], stretch: SectionLines, structures: Sequence[Struct
         parts = [part for part in structure.parts if not inside.isdisjoint(range(*part))]
         if _is_shown_whole(structure, len(parts)):
             closed |= set(range(structure.start, structure.end))
-            if number + 1 < len(structures) and _explains(structures[number + 1], structure, stretch):
+            if number + 1 < len(structures) and _explains(structures[number + 1], structure, section):
                 closed.add(structure.end)
         elif structure.kind == "list":
             closed |= {line for part in parts for line in range(*part)}
@@ -120,40 +183,40 @@ def _closed(chosen: set[int], stretch: SectionLines, structures: Sequence[Struct
 def _is_shown_whole(structure: Structure, parts: int) -> bool:
     """Whether a structure of which so many parts were chosen is never cut."""
     if structure.kind == "list":
-        return structure.ordered or parts != 1 or structure.end - structure.start <= MAX_LIST
+        return structure.ordered or structure.end - structure.start <= (MAX_ITEMS if parts == 1 else MAX_LIST)
     return structure.kind == "code" or (structure.kind == "definition" and structure.end - structure.start <= MAX_DEFINITION)
 
 
-def _explains(behind: Structure, code: Structure, stretch: SectionLines) -> bool:
+def _explains(behind: Structure, code: Structure, section: SectionLines) -> bool:
     """Whether code goes on as a list of remarks, without a blank line between them."""
     follows = (code.kind, behind.kind, behind.parts[0][0]) == ("code", "list", code.end)
-    return follows and not stretch.lines[code.end].begins_paragraph
+    return follows and not section.lines[code.end].begins_paragraph
 
 
-def _pieces(stretch: SectionLines, chosen: Sequence[int]) -> tuple[Piece, ...]:
+def _pieces(section: SectionLines, chosen: Sequence[int]) -> tuple[Piece, ...]:
     """The runs of lines in each passage, in order."""
     pieces: list[Piece] = []
     first = 0
     for number, place in enumerate(chosen):
         behind = chosen[number + 1] if number + 1 < len(chosen) else None
-        if behind == place + 1 and stretch.passages[behind] is stretch.passages[place]:
+        if behind == place + 1 and section.passages[behind] is section.passages[place]:
             continue
-        passage = stretch.passages[place]
-        start, end = _start(stretch, chosen[first]), _end(stretch, place)
+        passage = section.passages[place]
+        start, end = _start(section, chosen[first]), _end(section, place)
         cut = bool(pieces) and chosen[first - 1] + 1 != chosen[first]
         pieces.append(Piece(passage.text[start - passage.start : end - passage.start], start, end, cut))
         first = number + 1
     return tuple(pieces)
 
 
-def _start(stretch: SectionLines, place: int) -> int:
+def _start(section: SectionLines, place: int) -> int:
     """Where a line starts, with what is no sentence before it, as the mark of a command."""
-    return stretch.sentences[place].start - len(stretch.lines[place].before.rpartition("\n")[2].lstrip())
+    return section.sentences[place].start - len(section.lines[place].before.rpartition("\n")[2].lstrip())
 
 
-def _end(stretch: SectionLines, place: int) -> int:
+def _end(section: SectionLines, place: int) -> int:
     """Where a line ends, with lines of its paragraph behind it that are no sentences, as a closing brace."""
-    sentence, passage = stretch.sentences[place], stretch.passages[place]
-    is_last = place + 1 == len(stretch.lines) or stretch.passages[place + 1] is not passage
-    rest = passage.text[sentence.end - passage.start :] if is_last else stretch.lines[place + 1].before.rpartition("\n")[0]
+    sentence, passage = section.sentences[place], section.passages[place]
+    is_last = place + 1 == len(section.lines) or section.passages[place + 1] is not passage
+    rest = passage.text[sentence.end - passage.start :] if is_last else section.lines[place + 1].before.rpartition("\n")[0]
     return sentence.end + len(rest.partition("\n\n")[0].rstrip())

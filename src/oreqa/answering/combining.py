@@ -28,7 +28,7 @@ SCORE_MEANINGS: Mapping[str, str] = MappingProxyType(
         "hit_probability": "classifier: probability that the sentence answers",
         "before_hit_reranker": "search: the score before the classifier",
         "retrieval": "search: the passage's score",
-        "span": "reader: log-probability of the span",
+        "span": "reader: log-probability of the span, or of its block's likeliest sentence",
         "selection": "reader: log-probability of the passage among those read",
         "passage_logit": "reader: log-odds that the passage answers",
         "agreement": "added by equal answers elsewhere",

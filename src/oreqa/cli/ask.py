@@ -24,9 +24,10 @@ from oreqa.cli.progress import progress_bar
 from oreqa.defaults import DEFAULT_CLASSIFIER, LARGE_ENCODER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
+    from rich.text import Text
 
     from oreqa.answering.answerer import Answerer
     from oreqa.answering.reply import Reply
@@ -185,6 +186,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "place": place_json(passage, answer.start, answer.end),
         "sentence": {"text": answer.sentence.text, "start": answer.sentence.start, "end": answer.sentence.end},
         "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
+        "form": answer.form,
         "block": None if answer.block is None else block_json(answer.block),
         "fields": dict(passage.fields),
         "scores": {name: round(value, 4) for name, value in answer.scores.items()},
@@ -211,6 +213,9 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     sure = Text(answer.certainty, _STYLES[answer.certainty])
     if answer.percent:
         sure.append(f" {answer.percent}")
+    source = SourceLine(place_text(passage, answer.start), names_of(passage), 5)
+    if answer.form == "block":
+        return Group(sure, *(Indented(text, 5) for text in _block_texts(answer)), source, "")
     head = Table.grid(padding=(0, 1))
     head.add_row(sure, Text(one_line(answer.text), "bold"))
     parts: list[RenderableType] = [head]
@@ -223,8 +228,22 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
         text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
         text.stylize("not dim bold underline", answer.start - passage.start, answer.end - passage.start)
         parts.append(Indented(unwrapped(text), 5))
-    parts.append(SourceLine(place_text(passage, answer.start), names_of(passage), 5))
-    return Group(*parts, "")
+    return Group(*parts, source, "")
+
+
+def _block_texts(answer: Answer) -> Iterator[Text]:
+    """The pieces of an answer's block, in which its text is marked, and [...] for what was left out between them."""
+    from rich.text import Text
+
+    from oreqa.cli.console import unwrapped
+
+    for piece in answer.block.pieces if answer.block else ():
+        if piece.cut:
+            yield Text("[...]", "dim")
+        text = Text(visible(piece.text, lines=True))
+        if piece.start <= answer.start < piece.end:
+            text.stylize("bold underline", answer.start - piece.start, answer.end - piece.start)
+        yield unwrapped(text)
 
 
 def render_stages(answer: Answer) -> RenderableType:

@@ -22,11 +22,13 @@ _LABEL = re.compile(r"[^\W_]*[\dA-Z][^\W_]*")
 def labels(question: str, heads: Collection[str]) -> set[str]:
     """The words of a question that name one thing among others: with a digit or a capital, its first word aside.
 
-    Words of the ``heads`` of the passages that are read, their titles and headings, tell no line of them from another.
+    A single digit or letter counts things or names a column. Words of the ``heads`` of the passages that are read, their
+    titles and headings, tell no line of them from another.
     """
     first = _WORD.search(question)
     named = _LABEL.findall(question, first.end() if first else 0)
-    return {word.lower() for word in named if word.isupper() or word.lower() not in STOP_WORDS} - _words(" ".join(heads))
+    names = {word.lower() for word in named if len(word) > 1 and (word.isupper() or word.lower() not in STOP_WORDS)}
+    return names - _words(" ".join(heads))
 
 
 def similar_lines(text: str) -> list[Range]:

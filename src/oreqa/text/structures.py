@@ -61,7 +61,7 @@ class TextLine:
     @property
     def is_code(self) -> bool:
         """Whether it looks like a line of code or a command."""
-        if not self.begins_line or self.is_item or self.is_row or self.is_sentence:
+        if not self.begins_line or self.is_item or self.is_sentence or row_cells(self.text, 0):
             return False
         return bool(_COMMAND.match(self.text)) or len(_CODE.findall(self.text)) > _MAX_CODE * len(self.text)
 
@@ -92,7 +92,10 @@ class Structure:
 
 
 def find_structures(lines: Sequence[TextLine]) -> list[Structure]:
-    """The structures of a text, in order. Definitions may hold others; no other overlaps another."""
+    """The structures of a text, in order. Definitions may hold others; no other overlaps another.
+
+    Definitions that a sentence with a colon introduces are the items of a list.
+    """
     structures: list[Structure] = []
     taken = terms = 0
     for place, line in enumerate(lines):
@@ -103,14 +106,29 @@ def find_structures(lines: Sequence[TextLine]) -> list[Structure]:
             continue
         if line.is_item:
             structures.append(_list(lines, place, taken))
-        elif line.is_row:
+        elif _is_table(lines, place):
             structures.append(_table(lines, place))
         elif line.is_code and place >= terms:
             structures.append(_code(lines, place, taken))
         else:
             continue
         taken = structures[-1].end
-    return structures
+    return [*structures, *_lists_of_definitions(lines, structures)]
+
+
+def _lists_of_definitions(lines: Sequence[TextLine], structures: Sequence[Structure]) -> list[Structure]:
+    """The lists whose items are definitions that follow each other."""
+    definitions = [structure for structure in structures if structure.kind == "definition"]
+    ends = {structure.start: structure.end for structure in definitions}
+    lists = []
+    for first in ends:
+        if first and lines[first - 1].introduces:
+            parts = [(first, ends[first])]
+            while parts[-1][1] in ends:
+                parts.append((parts[-1][1], ends[parts[-1][1]]))
+            if len(parts) > 1:
+                lists.append(Structure("list", first - 1, parts[-1][1], tuple(parts)))
+    return lists
 
 
 def _list(lines: Sequence[TextLine], first: int, free: int) -> Structure:
@@ -139,6 +157,14 @@ def _lead_in(lines: Sequence[TextLine], first: int, free: int) -> int:
     if before < free or not (lines[before].introduces or not lines[first].begins_paragraph):
         return first
     return before
+
+
+def _is_table(lines: Sequence[TextLine], place: int) -> bool:
+    """Whether rows begin here: two, or one that names its columns. A single line may be commands with a pipe."""
+    if not lines[place].is_row:
+        return False
+    alone = place + 1 == len(lines) or not lines[place + 1].is_row
+    return not alone or bool(row_cells(lines[place].text, 0))
 
 
 def _table(lines: Sequence[TextLine], first: int) -> Structure:
