@@ -281,7 +281,7 @@ def test_what_was_fitted_for_an_index_wins_with_exactly_these_models(
     index_files(tmp_path / "kb", [library], Settings(str(fitted)))
     reader, reranker = Reader(fitted_reader), CrossEncoder(fitted_reranker)
     other = Reader(make_head(tmp_path / "other", "reader", seed=9))
-    calibration = Calibration({"margin": 0.5}, 0.25, 0.125)
+    calibration = Calibration({"span": 0.5}, 0.25, 0.125)
     pipelines = {(reader.fingerprint, ""): Fitted(combination={"retrieval": 2.5}, calibration=calibration)}
     encoder = model_fingerprint(fitted)
     with Index.open(tmp_path / "kb") as index:

@@ -18,7 +18,7 @@ def rules(*rooms: str) -> Iterator[str]:
         for file in sorted((ROOT / room).rglob("*.py")):
             for node in ast.walk(ast.parse(file.read_text())):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("oreqa.text."):
-                    yield from (alias.name for alias in node.names)
+                    yield from (alias.name for alias in node.names if alias.name[0].islower())
 
 
 def listed() -> set[str]:

@@ -83,13 +83,14 @@ def find_model(name: str | Path, *, download: bool = True) -> Path:
         if spec is None or not spec.submodule_search_locations:
             raise ModelError(f"the model {name} is not installed: {_INSTALL}")
         return Path(spec.submodule_search_locations[0]) / folder
-    from oreqa.models import stored
+    names, likely = list(_PACKAGED), list[str]()
+    if isinstance(name, str) and not name.startswith((".", "/", "~")):
+        from oreqa.models import stored
 
-    is_path = isinstance(name, Path) or name.startswith((".", "/", "~"))
-    if not is_path and (place := (stored.find_by_name if download else stored.find_here)(str(name))):
-        return place
-    names = stored.names_here()
-    likely = [] if is_path else get_close_matches(str(name).lower(), names, 1)
+        if place := (stored.find_by_name if download else stored.find_here)(name):
+            return place
+        names = stored.names_here()
+        likely = get_close_matches(name.lower(), names, 1)
     meant = f"did you mean {likely[0]}? G" if likely else "g"
     raise ModelError(f"there is no model {str(name)!r}: {meant}ive a folder, or one of {', '.join(names)}")
 
