@@ -291,6 +291,14 @@ def files(axes: Axes) -> None:
     axes.set(xlabel="words of the other program that oreqa reads (%)", xlim=(95, 101))
 
 
+def blocks(axes: Axes) -> None:
+    readers = read("blocks/howto-reporting.json")["readers"]
+    shown = {"sentence": "the answer's sentence", "passage": "its passage", "block": "the block around it"}
+    series = {name: [readers[name][key]["f1"] for key in shown] for name in ("minilm-reader", "mpnet-reader")}
+    paired_bars(axes, list(shown.values()), series, "{:.0f}")
+    axes.set(xlabel="F1 of sentences (%), 50 how-to, why and list questions", xlim=(0, 50))
+
+
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
@@ -301,6 +309,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "adapt": (adaptation, 2.6),
     "retriever": (retriever, 3.3),
     "documents": (documents, 3.6),
+    "blocks": (blocks, 3.0),
     "files": (files, 4.4),
     "speed": (speed, 4.4),
     "models": (architectures, 4.4),

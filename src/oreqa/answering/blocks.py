@@ -39,9 +39,10 @@ BEFORE, BEHIND = 3, 6
 
 _OPEN = re.compile(
     r"(?:^|[,;:.?!] )(?:and |but |so )?"
-    r"(?:how (?:do|does|did|can|could|should|would|must|to|is|are|was|were)|why|in (?:which|what) (?:ways|cases))\b"
-    r"|^what (?:are|happens|goes|should|must|can)\b"
-    r"|^(?:which|what) (?:\w+ ){0,2}\w{2,}s (?:are|do|can|must|should|have|belong)\b"
+    r"(?:how (?:do|does|did|can|could|should|would|must|to|is|are|was|were)|why|in (?:which|what) (?:ways|cases)"
+    r"|when (?:do|would|should|must) (?:i|we|you))\b"
+    r"|^what (?:are|happens|goes|should|must|can|is to be done)\b|^what (?:is|does) .+ (?:mean|for)\W*$"
+    r"|^(?:which|what) (?:\w+ ){0,2}\w{2,}s (?:are|do|does|can|could|must|should|may|have|belong|exist)\b"
     r"|^what is (?!the\b|my\b|this\b)(?:an? )?[\w-]+(?: [\w-]+)?\W*$|\b(?:steps|reasons)\b",
     re.IGNORECASE,
 )
