@@ -26,8 +26,8 @@ from oreqa.text.stop_words import STOP_WORDS
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
+from support.asking import judged
 from support.own_collections import COLLECTIONS, LISTS, lay_out
-from text_rules import judged
 
 QUESTIONS = Path(__file__).parent / "questions"
 _WORD = re.compile(r"(?<![\w.@/-])[a-z]{5,}(?![\w@/-])")

@@ -25,13 +25,12 @@ from oreqa import Answerer, Index, index_documents, index_files
 from oreqa.corpus.formats.html.page import read_html
 from oreqa.datasets.paragraphs import whole_passages
 from oreqa.datasets.questions import OpenQuestion, load_question_list
-from oreqa.evaluation.answers import exact_match
-from oreqa.evaluation.open_scores import is_right
 from oreqa.index.passages import index_passages
 from oreqa.models.graph.openvino import OpenVinoSession
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report, squad
+from support.asking import judged
 from support.debian import fetch
 from support.own_collections import COLLECTIONS, LISTS, lay_out
 
@@ -78,16 +77,6 @@ def answers(place: Path, questions: Sequence[OpenQuestion], off: Mapping[str, tu
                 replies = answerer.reply([question.text for question in questions], k=1)
             given[rule] = [reply.answers[0].text if reply.answers else "" for reply in replies]
     return given
-
-
-def judged(question: OpenQuestion, answer: str) -> str:
-    """SQuAD's answers as its script does, those made by rule to the character, people's as own_documents.py does."""
-    if not answer:
-        return "refused"
-    if question.collection is None:
-        return "right" if exact_match(answer, question.answers) else "wrong"
-    right = answer in question.answers if question.kind in ("option", "cell") else is_right(answer, question)
-    return "right" if right else "wrong"
 
 
 def compared(questions: Sequence[OpenQuestion], given: Mapping[str, Sequence[str]]) -> dict[str, Any]:

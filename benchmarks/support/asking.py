@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.evaluation.open_scores import JUDGED_PASSAGES, Prediction
+from oreqa.evaluation.answers import exact_match
+from oreqa.evaluation.open_scores import JUDGED_PASSAGES, Prediction, is_right
 
 OURS = Path(__file__).parents[2] / "src"
 SHOWN = ("answerable_right", "answerable_em", "acc@5", "refused_answerable", "refused_unanswerable", "precision")
@@ -58,6 +59,16 @@ def ask(source: Path, place: Path, questions: list[OpenQuestion]) -> list[Predic
         Prediction([(text, score) for text, score in row["answers"]], "", [tuple(passage) for passage in row["passages"]])
         for row in json.loads(done.stdout)
     ]
+
+
+def judged(question: OpenQuestion, answer: str) -> str:
+    """SQuAD's answers as its script does, those made by rule to the character, people's as own_documents.py does."""
+    if not answer:
+        return "refused"
+    if question.collection is None:
+        return "right" if exact_match(answer, question.answers) else "wrong"
+    right = answer in question.answers if question.kind in ("option", "cell") else is_right(answer, question)
+    return "right" if right else "wrong"
 
 
 def show(metrics: dict[str, dict[str, float]]) -> None:
