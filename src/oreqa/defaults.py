@@ -18,6 +18,9 @@ DEFAULT_READER = "minilm-reader"
 DEFAULT_CLASSIFIER = "minilm-classifier"
 DEFAULT_GENERATOR = "minilm-generator"
 
+RERANKED_HITS = 20
+"""How many of the best hits a classifier re-ranks that is named without their number."""
+
 BEST_READER = "mpnet-reader"
 """Stored as a difference from the large encoder, which it needs."""
 

@@ -122,14 +122,9 @@ def test_a_model_that_cannot_be_loaded_leaves_no_index_open(answerer: Answerer, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"reader": None, "hit_reranker": "c"}, "name both it and their number"),
         ({"reader": None, "span_reranker": "other"}, "a re-ranker needs a reader"),
-        ({"rerank_hits": 5}, "name both it and their number"),
-        ({"hit_reranker": "minilm-classifier"}, "name both it and their number"),
-        (
-            {"hit_reranker": "minilm-classifier", "rerank_hits": -1},
-            "hits to re-rank is -1; it must be a whole number from 1",
-        ),
+        ({"hit_reranker": "minilm-classifier", "rerank_hits": 0}, "minilm-classifier would re-rank no hits"),
+        ({"hit_reranker": "minilm-classifier", "rerank_hits": -1}, "rerank_hits is -1; it must be a whole number from 0"),
         ({"device": "gpu"}, "there is no device 'gpu': choose cpu, cuda"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from oreqa import Answerer
-from oreqa.answering.choices import best_is_here, chosen_reader
+from oreqa.answering.choices import best_is_here, chosen_reader, chosen_reranking
 from oreqa.cli import app
 from oreqa.defaults import QUALITY_READERS
 from oreqa.errors import InputError, ModelError
@@ -94,3 +94,16 @@ def test_people_are_told_of_best_once(kb: Path, tiny: Path, monkeypatch: pytest.
     _mention_best()
     _mention_best()
     assert told == ["a larger model finds more answers: oreqa models get all-mpnet-base-v2, then ask with --quality best"]
+
+
+def test_a_classifier_or_a_number_asks_for_re_ranking() -> None:
+    assert chosen_reranking(None, None) == chosen_reranking(None, 0) == (None, 0)
+    assert chosen_reranking("mine", None) == ("mine", 20)
+    assert chosen_reranking("mine", 3) == ("mine", 3)
+    assert chosen_reranking(None, 3) == ("minilm-classifier", 3)
+    with pytest.raises(
+        InputError, match=r"^the classifier mine would re-rank no hits: leave it out, or their number, which"
+    ):
+        chosen_reranking("mine", 0)
+    with pytest.raises(InputError, match=r"rerank_hits is 1.5; it must be a whole number from 0"):
+        chosen_reranking(None, 1.5)  # type: ignore[arg-type]

@@ -132,8 +132,9 @@ def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:
     ("arguments", "reason"),
     [
         (["ask", "x", "--index", "nowhere"], "there is no index here; create one with"),
-        (["ask", "x", "--index", "KB", "--classifier", "mine"], "name both it and their number"),
-        (["search", "x", "--index", "KB", "--classifier", "mine"], "would not be used: set rerank_hits"),
+        (["ask", "x", "--index", "KB", "--classifier", "mine"], "there is no model 'mine'"),
+        (["ask", "x", "--index", "KB", "--classifier", "mine", "--rerank", "0"], "mine would re-rank no hits: leave it"),
+        (["search", "x", "--index", "KB", "--classifier", "minilm-classifier", "--rerank", "0"], "would re-rank no hits"),
         (["ask", " ", "--index", "KB"], "the question is empty"),
         (["search", "", "--index", "KB"], "the question is empty"),
         (["ask", "x" * 10_001, "--index", "KB"], "the question has 10,001 characters, more than 10,000: shorten it"),
@@ -287,9 +288,12 @@ def test_mining_judging_and_re_ranking(
     shown = [float(p) for p in re.findall(r"^ *([01]\.\d\d) ", found.stdout, re.MULTILINE)]
     assert 0 < len(shown) == sum(score >= 0.5 for score in scores) < len(scores)
     assert "give either data, or questions and index together" in run("mine", "silver", "--out", tmp_path / "s.jsonl").stderr
-    for command in ("search", "ask"):
-        found = run(command, "hearts", "--index", kb, "--rerank", 4, "--classifier", tiny_classifier, "--json")
+    for command, rows in (("search", "hits"), ("ask", "answers")):
+        chosen = ("--classifier", tiny_classifier, *(("--threshold", 0) if command == "ask" else ()))
+        found = run(command, "hearts", "--index", kb, *chosen, "--json")
         assert found.exit_code == 0, found.output
+        assert found.stdout == run(command, "hearts", "--index", kb, "--rerank", 20, *chosen, "--json").stdout
+        assert all("hit_probability" in row["scores"] for row in json.loads(found.stdout)[rows])
     reranked = ("ask", "hearts", "--index", kb, "--rerank", 4, "--classifier", tiny_classifier, "--threshold", 0)
     answers = json.loads(run(*reranked, "--json").stdout)["answers"]
     assert [answer["confidence"] for answer in answers] == [None] * 3

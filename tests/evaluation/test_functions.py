@@ -216,8 +216,8 @@ def test_wrong_numbers_and_modes_are_refused_before_anything_is_read(tmp_path: P
 def test_arguments_that_would_be_ignored_are_refused(
     squad_file: Path, library: Path, tiny: Path, tiny_reader: Path, tiny_classifier: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match="would not be used: set rerank_hits"):
-        evaluate_reqa(squad_file, tmp_path / "o", model=tiny, hit_reranker=tiny_classifier)
+    with pytest.raises(InputError, match="would re-rank no hits"):
+        evaluate_reqa(squad_file, tmp_path / "o", model=tiny, hit_reranker=tiny_classifier, rerank_hits=0)
     arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None}
     for more, message in (
         ({"index": tmp_path / "kb"}, "leave index and rerank_hits out"),

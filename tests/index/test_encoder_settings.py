@@ -76,6 +76,6 @@ def test_dimensions_are_kept_with_the_index(tiny: Path, e5: Path, tmp_path: Path
     index_documents(tmp_path / "whole", TEXTS, Settings(model=str(tiny)))
     with pytest.raises(IndexStateError, match="it was built without --truncate-dim; omit the option"):
         index_documents(tmp_path / "whole", TEXTS, Settings(model=str(tiny), truncate_dim=8))
-    with pytest.raises(InputError, match="truncate_dim is a number from 1 to the model's 32 dimensions, not 99"):
+    with pytest.raises(InputError, match="of the model's 32 dimensions, 1 to 32 can be kept, not 99"):
         index_documents(tmp_path / "wide", TEXTS, Settings(model=str(tiny), truncate_dim=99))
     assert not (tmp_path / "wide").exists()

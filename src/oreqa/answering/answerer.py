@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import overload
 
 from oreqa.answering.blocks import asks_for_block, scored_blocks, with_blocks
-from oreqa.answering.choices import check_stages, checked_threshold, chosen_reader
+from oreqa.answering.choices import check_stages, checked_threshold, chosen_reader, chosen_reranking
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import (
     fitted_pipeline,
@@ -21,7 +21,7 @@ from oreqa.answering.reading import (
     span_answers,
 )
 from oreqa.answering.reply import Reply
-from oreqa.answering.reranking import reranked_hits
+from oreqa.answering.reranking import load_hit_reranker, reranked_hits
 from oreqa.arguments import Where, count, kind_of, question_list
 from oreqa.core import Answer, Hit, Unit
 from oreqa.defaults import Quality
@@ -59,7 +59,7 @@ class Answerer(OfOneProcess):
         span_reranker: CrossEncoder | None = None,
         *,
         hit_reranker: CrossEncoder | None = None,
-        rerank_hits: int = 0,
+        rerank_hits: int | None = None,
         combination: Combination | None = None,
         calibration: Calibration | None = None,
         passages: int | None = None,
@@ -68,11 +68,12 @@ class Answerer(OfOneProcess):
             raise InputError(
                 f"Answerer takes an opened Index, not {kind_of(index)}: open a folder with Answerer.load(folder)"
             )
-        check_stages(reader, span_reranker, hit_reranker, rerank_hits)
+        check_stages(reader, span_reranker)
         if reader is None and (combination is not None or passages is not None):
             raise InputError("combination and passages are used by a reader alone: without one, answers are sentences")
         self.index = index
-        self.hit_reranker, self.rerank_hits = hit_reranker, rerank_hits
+        chosen, self.rerank_hits = chosen_reranking(hit_reranker, rerank_hits)
+        self.hit_reranker = CrossEncoder(chosen, kind=CLASSIFIER) if isinstance(chosen, str) else chosen
         self.reader, self.span_reranker = reader, span_reranker
         self._combination = combination
         self.passages = PASSAGES_TOP_K if passages is None else count(passages, "the number of passages to read")
@@ -118,7 +119,7 @@ class Answerer(OfOneProcess):
         reader: str | Path | None = "auto",
         span_reranker: str | Path | None = None,
         hit_reranker: str | Path | None = None,
-        rerank_hits: int = 0,
+        rerank_hits: int | None = None,
     ) -> Answerer:
         """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
 
@@ -127,8 +128,9 @@ class Answerer(OfOneProcess):
         that is named takes its place.
 
         The ``span_reranker`` reconsiders the reader's best spans: a span re-ranker, or a classifier of their sentences. A
-        ``hit_reranker`` re-ranks the ``rerank_hits`` best hits of questions that have an answer without it, and they are
-        read again. These answers have no confidence.
+        ``hit_reranker``, a classifier, re-ranks the ``rerank_hits`` best hits of questions that have an answer without it,
+        and they are read again. These answers have no confidence. Naming either is enough: the default is the packaged
+        classifier, and 20 hits.
 
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
         model, a quality or a number that no stage would use.
@@ -137,14 +139,15 @@ class Answerer(OfOneProcess):
             reader = chosen_reader(quality)
         elif quality is not None:
             raise InputError(f"the quality {quality} chooses a reader: leave it or the reader {reader} out")
-        check_stages(reader, span_reranker, hit_reranker, rerank_hits)
+        check_stages(reader, span_reranker)
+        hit_reranker, rerank_hits = chosen_reranking(hit_reranker, rerank_hits)
         index = Index.open(folder, device)
         try:
             # The models are compiled side by side: a question asked alone waits for little else.
             with ThreadPoolExecutor(max_workers=2) as pool:
                 loading = None if reader is None else pool.submit(Reader, reader, device=device)
                 comparing = None if span_reranker is None else pool.submit(CrossEncoder, span_reranker, device=device)
-                scorer = None if hit_reranker is None else CrossEncoder(hit_reranker, device=device, kind=CLASSIFIER)
+                scorer = load_hit_reranker(hit_reranker, device)
                 _ = index.encoder
             answerer = cls(
                 index,

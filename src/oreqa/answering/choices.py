@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import TypeVar
 
 from oreqa.arguments import count, share
-from oreqa.defaults import LARGE_ENCODER, QUALITIES, QUALITY_READERS
+from oreqa.defaults import DEFAULT_CLASSIFIER, LARGE_ENCODER, QUALITIES, QUALITY_READERS, RERANKED_HITS
 from oreqa.errors import InputError, ModelError
 from oreqa.models.fitted import Calibration
 from oreqa.models.names import find_model
 
 QUALITY_VARIABLE = "OREQA_QUALITY"
+
+Classifier = TypeVar("Classifier")
 
 
 def chosen_reader(quality: str | None = None) -> str:
@@ -54,11 +57,18 @@ def checked_threshold(threshold: float | None, calibration: Calibration | None) 
     return threshold
 
 
-def check_stages(reader: object, span_reranker: object, hit_reranker: object, rerank_hits: int) -> None:
-    """Raise InputError for a model or a number that no stage would use."""
+def check_stages(reader: object, span_reranker: object) -> None:
+    """Raise InputError for a re-ranker of spans without a reader."""
     if span_reranker is not None and reader is None:
         raise InputError("a re-ranker needs a reader whose spans it reconsiders")
-    if (hit_reranker is None) != (rerank_hits == 0):
-        raise InputError("a classifier re-ranks the first hits of the search: name both it and their number (rerank_hits)")
-    if rerank_hits:
-        count(rerank_hits, "the number of hits to re-rank")
+
+
+def chosen_reranking(hit_reranker: Classifier | None, rerank_hits: int | None) -> tuple[Classifier | str | None, int]:
+    """The classifier that re-ranks the best hits, and how many: either of the two asks for it. Without both, None and 0.
+
+    Raises InputError for a number below 0, and for a classifier that is to re-rank none.
+    """
+    depth = (0 if hit_reranker is None else RERANKED_HITS) if rerank_hits is None else count(rerank_hits, "rerank_hits", 0)
+    if not depth and hit_reranker is not None:
+        raise InputError(f"the classifier {hit_reranker} would re-rank no hits: leave it out, or their number, which is 0")
+    return (hit_reranker or DEFAULT_CLASSIFIER, depth) if depth else (None, 0)

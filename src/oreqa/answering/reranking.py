@@ -11,22 +11,13 @@ import numpy as np
 from oreqa.arrays import Floats, Reals, Rows
 from oreqa.core import Hit
 from oreqa.datasets.pairs import Candidate, sentence_candidate
-from oreqa.defaults import DEFAULT_CLASSIFIER
-from oreqa.errors import InputError
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.names import CLASSIFIER
 
 
-def load_hit_reranker(name: str | Path, rerank_hits: int, device: str = "cpu") -> CrossEncoder | None:
-    """Load the classifier that re-ranks the best ``rerank_hits`` hits; None if that is 0.
-
-    Raises InputError if ``rerank_hits`` is 0 but a classifier other than the default is named, which would be ignored.
-    """
-    if not rerank_hits and str(name) != DEFAULT_CLASSIFIER:
-        raise InputError(
-            f"the classifier {name} would not be used: set rerank_hits (--rerank) to the number of hits to re-rank"
-        )
-    return CrossEncoder(name, device=device, kind=CLASSIFIER) if rerank_hits else None
+def load_hit_reranker(name: str | Path | None, device: str = "cpu") -> CrossEncoder | None:
+    """Load the classifier that re-ranks hits; None without a name."""
+    return None if name is None else CrossEncoder(name, device=device, kind=CLASSIFIER)
 
 
 def reranked_hits(

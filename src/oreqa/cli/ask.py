@@ -21,7 +21,7 @@ from oreqa.cli.output import (
     visible,
 )
 from oreqa.cli.progress import progress_bar
-from oreqa.defaults import DEFAULT_CLASSIFIER, LARGE_ENCODER
+from oreqa.defaults import LARGE_ENCODER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,8 +52,8 @@ def ask(
         model_option(help="Reader: a name, a folder, none to answer with sentences, or auto for that of --quality."),
     ] = "auto",
     span_reranker: Option.span_reranker = None,
-    rerank_hits: Option.rerank_hits = 0,
-    hit_reranker: Option.hit_reranker = DEFAULT_CLASSIFIER,
+    rerank_hits: Option.rerank_hits = None,
+    hit_reranker: Option.hit_reranker = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show each stage's score.")] = False,
     device: Option.device = "cpu",
     precision: Option.precision = None,
@@ -72,14 +72,13 @@ def ask(
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
-    scorer = hit_reranker if rerank_hits or hit_reranker != DEFAULT_CLASSIFIER else None
     answerer = Answerer.load(
         index,
         device,
         quality=quality,
         reader=model_or_none(reader),
         span_reranker=span_reranker,
-        hit_reranker=scorer,
+        hit_reranker=hit_reranker,
         rerank_hits=rerank_hits,
     )
     replies = _replies(answerer, texts, k, conditions, threshold)

@@ -15,7 +15,7 @@ import typer
 from oreqa.arguments import question_list
 from oreqa.cli.output import model_or_none, read_lines
 from oreqa.core import Mode, Unit
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, LARGE_ENCODER, Quality
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, LARGE_ENCODER, RERANKED_HITS, Quality
 from oreqa.errors import InputError
 
 
@@ -115,15 +115,25 @@ class Option:
         ),
     ]
     rerank_hits = Annotated[
-        int,
+        int | None,
         models_option(
-            "--rerank", metavar="N", min=0, max=1000, help="How many of the best hits the classifier re-ranks; 0 for none."
+            "--rerank",
+            metavar="N",
+            min=0,
+            max=1000,
+            help="How many of the best hits the classifier re-ranks.",
+            show_default=f"{RERANKED_HITS} with --classifier, else none",
         ),
     ]
     hit_reranker = Annotated[
-        str, model_option("--classifier", help="Classifier: a name or a folder.", show_default=DEFAULT_CLASSIFIER)
+        str | None,
+        model_option(
+            "--classifier",
+            help="Classifier that re-ranks the best hits: a name or a folder.",
+            show_default=f"{DEFAULT_CLASSIFIER} with --rerank, else none",
+        ),
     ]
-    classifier = hit_reranker
+    classifier = Annotated[str, model_option(help="Classifier: a name or a folder.", show_default=DEFAULT_CLASSIFIER)]
     generator = Annotated[str, model_option(help="Question generator: a name or a folder.")]
     extractor = Annotated[str | None, model_option(help="Answer extractor: a name or a folder.", show_default="rules alone")]
     style = Annotated[

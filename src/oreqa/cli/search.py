@@ -10,7 +10,6 @@ from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.hits import hit_json, print_question, render_hit
 from oreqa.cli.options import Option
 from oreqa.cli.output import parse_conditions, print_json, questions_of, say
-from oreqa.defaults import DEFAULT_CLASSIFIER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +27,8 @@ def search(
     mode: Option.mode = "hybrid",
     unit: Option.unit = "sentence",
     where: Option.where = None,
-    rerank_hits: Option.rerank_hits = 0,
-    hit_reranker: Option.hit_reranker = DEFAULT_CLASSIFIER,
+    rerank_hits: Option.rerank_hits = None,
+    hit_reranker: Option.hit_reranker = None,
     device: Option.device = "cpu",
     precision: Option.precision = None,
     as_json: Option.as_json = False,
@@ -40,14 +39,16 @@ def search(
 
     [bold]oreqa search --questions questions.txt --index kb --json[/bold]
     """
+    from oreqa.answering.choices import chosen_reranking
     from oreqa.answering.reranking import load_hit_reranker, reranked_hits
     from oreqa.index.search import Index
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
-    rankings = Index.open(index, device).search(texts, max(k, rerank_hits), mode=mode, unit=unit, where=conditions)
-    if (scorer := load_hit_reranker(hit_reranker, rerank_hits, device)) is not None:
-        rankings = reranked_hits(scorer, texts, rankings, rerank_hits)
+    classifier, depth = chosen_reranking(hit_reranker, rerank_hits)
+    rankings = Index.open(index, device).search(texts, max(k, depth), mode=mode, unit=unit, where=conditions)
+    if (scorer := load_hit_reranker(classifier, device)) is not None:
+        rankings = reranked_hits(scorer, texts, rankings, depth)
     rankings = [hits[:k] for hits in rankings]
     if where and not any(rankings):
         say(f"no document matches --where {' --where '.join(where)}", err=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.answering.answerer import PASSAGES_TOP_K, Answerer
+from oreqa.answering.choices import chosen_reranking
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import combination_of
 from oreqa.answering.reranking import load_hit_reranker
@@ -17,7 +18,7 @@ from oreqa.core import Passage
 from oreqa.datasets.load import QuestionFile, load_question_file
 from oreqa.datasets.paragraphs import whole_passages
 from oreqa.datasets.questions import OpenQuestion
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER
+from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.evaluation.frame import Evaluation
 from oreqa.evaluation.open_answers import answer_from_passages, ask_questions, search_passages
@@ -45,8 +46,8 @@ def evaluate_openqa(
     passages: int = PASSAGES_TOP_K,
     reader: str | Path = DEFAULT_READER,
     span_reranker: str | Path | None = None,
-    rerank_hits: int = 0,
-    hit_reranker: str | Path = DEFAULT_CLASSIFIER,
+    rerank_hits: int | None = None,
+    hit_reranker: str | Path | None = None,
     null: float | None = None,
     combine: Mapping[str, float] | Iterable[tuple[str, float]] | None = None,
     model: str | Path = DEFAULT_ENCODER,
@@ -73,7 +74,7 @@ def evaluate_openqa(
     cannot be read, arguments that do not fit together, and an ``out`` that holds a finished run, a model or an index,
     ModelError for a model that cannot be loaded.
     """
-    passages, rerank_hits = count(passages, "passages"), count(rerank_hits, "rerank_hits", 0)
+    passages, (hit_reranker, rerank_hits) = count(passages, "passages"), chosen_reranking(hit_reranker, rerank_hits)
     data, draw = Path(data), None if draw is None else count(draw, "draw")
     run = Evaluation("openqa", [data], out)
     null, changes = _threshold(null, gold_passages), weight_changes({} if combine is None else combine)
@@ -85,7 +86,7 @@ def evaluate_openqa(
     of_data = whole_passages(source.paragraphs, settings.language)
     models = Reader(reader, device=device), None if span_reranker is None else CrossEncoder(span_reranker, device=device)
     weights = replace(combination_of(*models), **changes)
-    loaded_hit_reranker = load_hit_reranker(hit_reranker, rerank_hits, device)
+    loaded_hit_reranker = load_hit_reranker(hit_reranker, device)
     run.start()
     answerer = None
     if not gold_passages:
@@ -99,7 +100,7 @@ def evaluate_openqa(
             combination=weights,
             passages=passages,
         )
-    families = {"encoder": answerer, "reader": reader, "reranker": span_reranker, "classifier": rerank_hits or None}
+    families = {"encoder": answerer, "reader": reader, "reranker": span_reranker, "classifier": hit_reranker}
     of_run = {
         "data": data.name,
         "reader": str(reader),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from oreqa.answering.choices import chosen_reranking
 from oreqa.answering.reranking import load_hit_reranker
 from oreqa.arguments import choice, count, question_list
 from oreqa.core import MODES, UNITS, Mode
@@ -16,7 +17,7 @@ from oreqa.datasets.beir import load_beir
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import split_articles
 from oreqa.datasets.reqa import build_reqa, draw_questions, load_boundaries, need_questions, often_asked
-from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
+from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.errors import InputError
 from oreqa.evaluation.frame import Evaluation
 from oreqa.evaluation.ranking import rank_documents, rank_sentences
@@ -35,8 +36,8 @@ def evaluate_reqa(
     mode: Mode = "hybrid",
     model: str | Path = DEFAULT_ENCODER,
     index: str | Path | None = None,
-    rerank_hits: int = 0,
-    hit_reranker: str | Path = DEFAULT_CLASSIFIER,
+    rerank_hits: int | None = None,
+    hit_reranker: str | Path | None = None,
     held_out: bool = False,
     min_questions: int = 1,
     draw: int | None = None,
@@ -56,11 +57,11 @@ def evaluate_reqa(
     or number, and an ``out`` that holds a run, a model or an index, ModelError for a model that cannot be loaded.
     """
     choice(mode, MODES, "mode")
-    rerank_hits, min_questions = count(rerank_hits, "rerank_hits", 0), count(min_questions, "min_questions")
-    draw = None if draw is None else count(draw, "draw")
+    hit_reranker, rerank_hits = chosen_reranking(hit_reranker, rerank_hits)
+    min_questions, draw = count(min_questions, "min_questions"), None if draw is None else count(draw, "draw")
     data = Path(data)
     run = Evaluation("reqa", [data, Path(sentences)] if sentences else [data], out)
-    settings, scorer = Settings(model=str(model)), load_hit_reranker(hit_reranker, rerank_hits, device)
+    settings, scorer = Settings(model=str(model)), load_hit_reranker(hit_reranker, device)
     boundaries = load_boundaries(Path(sentences)) if sentences else None
     paragraphs, where = load_paragraphs(data), str(data)
     if held_out:
@@ -90,8 +91,8 @@ def evaluate_beir(
     mode: Mode = "hybrid",
     model: str | Path = DEFAULT_ENCODER,
     index: str | Path | None = None,
-    rerank_hits: int = 0,
-    hit_reranker: str | Path = DEFAULT_CLASSIFIER,
+    rerank_hits: int | None = None,
+    hit_reranker: str | Path | None = None,
     seed: int = 0,
     device: str = "cpu",
     progress: Progress = no_progress,
@@ -103,9 +104,9 @@ def evaluate_beir(
     that cannot be loaded.
     """
     choice(mode, MODES, "mode")
-    data, rerank_hits = Path(data), count(rerank_hits, "rerank_hits", 0)
+    data, (hit_reranker, rerank_hits) = Path(data), chosen_reranking(hit_reranker, rerank_hits)
     run = Evaluation("beir", [data], out)
-    settings, scorer = Settings(model=str(model)), load_hit_reranker(hit_reranker, rerank_hits, device)
+    settings, scorer = Settings(model=str(model)), load_hit_reranker(hit_reranker, device)
     task = load_beir(data, split)
     run.start()
     opened = index_corpus(Path(index) if index else run.out / "index", task.corpus, settings, device, progress)
@@ -117,14 +118,14 @@ def evaluate_beir(
 
 
 def _settings(
-    settings: Settings, of_task: Mapping[str, Any], hit_reranker: str | Path, rerank_hits: int, device: str
+    settings: Settings, of_task: Mapping[str, Any], hit_reranker: str | Path | None, rerank_hits: int, device: str
 ) -> dict[str, Any]:
     """All that decided the numbers of a run."""
     precision = used_precision(device, "encoder", *(["classifier"] if rerank_hits else []))
     return {**asdict(settings), **of_task, **reranking_settings(hit_reranker, rerank_hits), "precision": precision}
 
 
-def reranking_settings(hit_reranker: str | Path, rerank_hits: int) -> dict[str, Any]:
+def reranking_settings(hit_reranker: str | Path | None, rerank_hits: int) -> dict[str, Any]:
     """The settings of re-ranking hits in metrics.json; none without re-ranking."""
     return {"classifier": str(hit_reranker), "rerank": rerank_hits} if rerank_hits else {}
 

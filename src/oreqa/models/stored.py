@@ -20,7 +20,7 @@ from oreqa.models.hub import (
     parse_hub_name,
     read_modules,
 )
-from oreqa.models.settings import TOKENIZERS
+from oreqa.models.settings import SHARDS
 from oreqa.progress import Progress
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -149,12 +149,22 @@ def _is_complete(snapshot: Path) -> bool:
     """
     config = read_object(snapshot / "config.json")
     listing = read_object(snapshot.parent.parent / "trees" / f"{snapshot.name}.json").get("files")
-    if isinstance(listing, dict):
-        try:
-            needed = needed_files(snapshot.name, listing, config, read_modules(snapshot))
-        except ModelError:
-            return False
-        return all((snapshot / name).is_file() for name in needed)
-    has_head = any("For" in str(name) and "MaskedLM" not in str(name) for name in config.get("architectures") or ())
-    needed = ["config.json", "model.safetensors", *([] if has_head else ["modules.json"])]
-    return all((snapshot / name).is_file() for name in needed) and any((snapshot / name).is_file() for name in TOKENIZERS)
+    names = listing if isinstance(listing, dict) else [f.relative_to(snapshot).as_posix() for f in snapshot.rglob("*")]
+    try:
+        needed = needed_files(snapshot.name, names, config, read_modules(snapshot))
+    except ModelError:
+        return False
+    if names is not listing:
+        has_head = any("For" in str(name) and "MaskedLM" not in str(name) for name in config.get("architectures") or ())
+        needed += ["config.json", *([] if has_head else ["modules.json"])]
+        needed += [shard for name in needed if name.endswith(SHARDS) for shard in _shards(snapshot, name)]
+    return all((snapshot / name).is_file() for name in needed)
+
+
+def _shards(snapshot: Path, index: str) -> list[str]:
+    """The files that an index of shards names, unless the weights lie there as a whole."""
+    folder = index.removesuffix(SHARDS)
+    if (snapshot / folder / "model.safetensors").is_file():
+        return []
+    files = read_object(snapshot / index).get("weight_map")
+    return [folder + str(file) for file in set(files.values())] if isinstance(files, dict) else []

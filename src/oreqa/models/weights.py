@@ -143,11 +143,11 @@ def mix_weights(trained: Path, before: str | Path, share: float, out: Path, keep
     base, mixed, prefix = load_weights(find_model(before)), {}, encoder_prefix(read_config(trained))
     if others := sorted(file.parent.name for file in trained.glob("*/*.safetensors")):
         raise ModelError(f"{trained}: it has new layers ({', '.join(others)}), which no other model has to mix them with")
-    for name, value in load_tensors(trained / "model.safetensors").items():
+    for name, value in _tensors(trained).items():
         start = base.get(uniform_name(name, prefix))
         if start is None or start.shape != value.shape:
             raise ModelError(f"{trained}: its {name} does not stand in {before}: only what was trained from it can be mixed")
         mixed[name] = np.asarray(start + share * (value.astype(np.float32) - start), np.float32)
-    left_out = ["*.safetensors", "checkpoints", *([] if keep_fitted else [FITTED])]
+    left_out = ["*.safetensors", SHARDS, "checkpoints", *([] if keep_fitted else [FITTED])]
     shutil.copytree(trained, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*left_out))
     write_bytes(out / "model.safetensors", save(mixed))

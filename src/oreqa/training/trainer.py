@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from transformers import PreTrainedModel, TrainingArguments
 from transformers.trainer_utils import TrainOutput
 
@@ -174,20 +173,6 @@ def epoch_batches(examples: Sequence[Any] | Rounds, epochs: int, batch: int) -> 
     """Batches of an epoch in each process, of the ``examples`` that ``fit`` takes."""
     count = examples.batches if not isinstance(examples, Sequence) else len(examples) / epochs / batch
     return count / int(os.environ.get("WORLD_SIZE", "1"))
-
-
-@contextmanager
-def silence_transformers() -> Iterator[None]:
-    """Keep transformers' messages and loading bars, which do not concern the user, from being printed."""
-    verbosity, bars = transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        transformers.logging.set_verbosity(verbosity)
-        if bars:
-            transformers.logging.enable_progress_bar()
 
 
 def uses_bf16(precision: str) -> bool:

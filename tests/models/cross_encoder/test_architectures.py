@@ -91,6 +91,8 @@ def test_the_longest_input_is_the_tokenizers(tmp_path: Path) -> None:
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "model_max_length": int(1e30)}))
     assert read_cross_encoder_folder(folder).max_tokens == TOKENS
+    (folder / "config.json").write_text(json.dumps(read_config(folder) | {"max_position_embeddings": 1026}))
+    assert read_cross_encoder_folder(folder).max_tokens == 1024
 
 
 def test_what_is_no_cross_encoder_is_refused_by_name(tmp_path: Path) -> None:

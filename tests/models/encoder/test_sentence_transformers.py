@@ -164,7 +164,7 @@ def test_leading_dimensions(tiny: Path, tmp_path: Path, dim: int) -> None:
 
 @pytest.mark.parametrize("dim", [0, -1, 33, True, 2.0])
 def test_dimensions_that_there_are_not(tiny: Path, dim: Any) -> None:
-    with pytest.raises(InputError, match=f"truncate_dim is a number from 1 to the model's 32 dimensions, not {dim!r}"):
+    with pytest.raises(InputError, match=f"of the model's 32 dimensions, 1 to 32 can be kept, not {dim!r}"):
         Encoder(tiny, truncate_dim=dim)
 
 

@@ -119,8 +119,10 @@ def test_other_precisions_are_near(tmp_path: Path, precision: str, bound: float)
 
 
 @pytest.mark.parametrize("head", ["", "SequenceClassification"])
-def test_decoders_are_converted(tmp_path: Path, head: str) -> None:
-    """Their cache of keys and values is not traced."""
+def test_decoders_are_converted(
+    tmp_path: Path, head: str, capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    """Their cache of keys and values is not traced, and nothing is printed."""
     import transformers
 
     config = transformers.Qwen3Config(
@@ -132,7 +134,10 @@ def test_decoders_are_converted(tmp_path: Path, head: str) -> None:
     model.save_pretrained(tmp_path)
     inputs = inputs_of(model)
     expected = expected_outputs(model, inputs)
+    capfd.readouterr()
+    recwarn.clear()
     actual = outputs(tmp_path, inputs, head)
+    assert (capfd.readouterr(), recwarn.list) == (("", ""), [])
     wanted = expected[OUTPUTS[head][0]]
     rows = inputs[1].astype(bool) if not head else np.ones(len(wanted), bool)
     np.testing.assert_allclose(actual.reshape(wanted.shape)[rows], wanted[rows], atol=1e-4)

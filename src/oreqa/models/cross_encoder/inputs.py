@@ -34,9 +34,6 @@ MARKINGS: tuple[Marking, ...] = get_args(Marking)
 MARKS = (("[unused0]", "[unused1]"), ("madeupword0000", "madeupword0001"), ("<mask>", "<mask>"))
 """The vocabulary entries before and after a marked candidate: BERT's, RoBERTa's, and XLM-R's, which has no unused ones."""
 
-DEFAULT_TOKENS = 384
-"""The longest input of a cross-encoder whose folder does not say."""
-
 _YES = ("yes", "true", "relevant", "entailment")
 """Names of the class that says yes."""
 
@@ -73,7 +70,7 @@ def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncod
         if marking not in MARKINGS:
             raise ModelError(f"{path}: its setting marking is {marking!r}; it must be one of {', '.join(MARKINGS)}")
         return CrossEncoderFolder(
-            **settings.folder(tokenizer_limit(path, DEFAULT_TOKENS)),
+            **settings.folder(tokenizer_limit(path, settings.positions())),
             kind=settings.kind,
             marking=marking,
             titles=bool(settings.oreqa.get("titles", False)),

@@ -68,8 +68,10 @@ _Module = tuple[str, Path]
 
 _TRANSFORMERS = ("Transformer", "QuestionTransformer", "RecurrentTransformer")
 _FIRST = (*_TRANSFORMERS, "StaticEmbedding")
-_LATER = "Pooling, AttentionPooling, Dense, Normalize"
 """Classes of the first module."""
+
+_LATER = "Pooling, AttentionPooling, Dense, Normalize"
+"""Classes of the later modules."""
 
 _LIMITS = [f"sentence_{kind}_config.json" for kind in ("bert", "roberta", "distilbert", "camembert", "xlm-roberta")]
 """Names that sentence-transformers has given to the settings of a Transformer module."""
@@ -147,7 +149,7 @@ class EncoderFolder(ModelFolder):
         if dim is None or (dim == self.dim and type(dim) is int):
             return self
         if type(dim) is not int or not 0 < dim <= self.width:
-            raise InputError(f"truncate_dim is a number from 1 to the model's {self.width} dimensions, not {dim!r}")
+            raise InputError(f"of the model's {self.width} dimensions, 1 to {self.width} can be kept, not {dim!r}")
         return replace(self, asked_dim=dim)
 
 

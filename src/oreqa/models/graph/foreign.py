@@ -6,6 +6,7 @@ cache keeps the graph.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -106,10 +107,12 @@ def _convert(folder: Path, config: Mapping[str, Any], head: str) -> ov.Model:
         )
     kind = config.get("model_type")
     try:
-        from oreqa.models.graph.torch import load_to_convert
+        from oreqa.models.graph.torch import load_to_convert, silence_transformers
 
-        module, tokens, lacking = load_to_convert(folder, head)
-        model = None if lacking else ov.convert_model(module, example_input=tokens)
+        with silence_transformers(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of tracing a module are about its code
+            module, tokens, lacking = load_to_convert(folder, head)
+            model = None if lacking else ov.convert_model(module, example_input=tokens)
     except ImportError:
         raise ModelError(
             f"{folder}: oreqa does not build the model type {kind!r}; {graphs}, or install what converts it: {INSTALL_TRAIN}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,22 @@ def load_module(kind: Any, folder: Any, weights: dict[str, Any], device: str, pr
     if missing := [name for name, parameter in parameters if id(parameter) not in loaded]:
         raise ModelError(f"{folder.path}: its weights lack {missing[0]}: they belong to another kind of model")
     return module.to(device, torch_precision(device, precision)).eval()
+
+
+@contextmanager
+def silence_transformers() -> Iterator[None]:
+    """Keep transformers' messages and loading bars, which do not concern the user, from being printed."""
+    import transformers
+
+    verbosity, bars = transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers.logging.set_verbosity(verbosity)
+        if bars:
+            transformers.logging.enable_progress_bar()
 
 
 def load_to_convert(folder: Path, head: str) -> tuple[Any, dict[str, Any], list[str]]:

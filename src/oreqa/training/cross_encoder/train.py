@@ -26,6 +26,7 @@ from oreqa.losses.reranking import CrossEncoderScores
 from oreqa.mining.predictions import load_predictions
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs, read_cross_encoder_folder
 from oreqa.models.cross_encoder.module import new_cross_encoder
+from oreqa.models.graph.torch import silence_transformers
 from oreqa.models.names import CLASSIFIER, RERANKER, find_model, find_tokenizer, read_config
 from oreqa.models.reader.inputs import read_reader_folder
 from oreqa.progress import Advance, Progress, no_progress, show
@@ -45,7 +46,7 @@ from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe
 from oreqa.training.loop import EarlyStopping, TensorBatch
 from oreqa.training.lora import save_difference
 from oreqa.training.losses import CROSS_ENCODER_LOSSES
-from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit, silence_transformers
+from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit
 
 DEV_SPANS = 5
 """Predictions of a question that dev has re-ranked, as the paper does in its tests."""

@@ -12,6 +12,7 @@ from torch import Tensor
 from oreqa.errors import InputError
 from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.extractor.module import ExtractorModel, banded
+from oreqa.models.graph.torch import silence_transformers
 from oreqa.models.names import EXTRACTOR, find_model, find_tokenizer
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import start_headed
@@ -19,7 +20,7 @@ from oreqa.training.extractor.examples import collate_windows, dev_windows, extr
 from oreqa.training.extractor.recipe import ExtractorRecipe
 from oreqa.training.loop import EarlyStopping, TensorBatch
 from oreqa.training.losses import EXTRACTOR_LOSSES
-from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit, silence_transformers
+from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit
 
 
 @silence_transformers()

@@ -21,6 +21,7 @@ from oreqa.models.generator.module import (
     start_head,
 )
 from oreqa.models.generator.seq2seq import Seq2SeqInputs, read_seq2seq_folder
+from oreqa.models.graph.torch import silence_transformers
 from oreqa.models.names import find_model, find_tokenizer, read_config
 from oreqa.models.settings import is_seq2seq
 from oreqa.models.weights import load_weights
@@ -29,7 +30,7 @@ from oreqa.training.backbone import check_positions, start_headed
 from oreqa.training.generator.examples import GeneratorExample, Inputs, collate_questions, dev_questions, generator_examples
 from oreqa.training.generator.recipe import GeneratorRecipe
 from oreqa.training.loop import BatchLoss, EarlyStopping, TensorBatch
-from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit, silence_transformers
+from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit
 
 
 @silence_transformers()

@@ -21,7 +21,7 @@ from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.module import DualEncoder
 from oreqa.models.fitted import write_fitted
-from oreqa.models.graph.torch import TorchSession
+from oreqa.models.graph.torch import TorchSession, silence_transformers
 from oreqa.models.names import FITTED, READER, find_model, find_tokenizer, model_fingerprint, read_config
 from oreqa.models.reader.inputs import ReaderInputs, read_reader_folder
 from oreqa.models.reader.module import ReaderModel
@@ -44,7 +44,7 @@ from oreqa.training.openqa.loss import OpenQALossOfBatch, OpenQAModel, QuestionC
 from oreqa.training.openqa.recipe import OpenQARecipe
 from oreqa.training.retriever.dev import current_encoder
 from oreqa.training.retriever.save import save_encoder
-from oreqa.training.trainer import copy_tokenizer, dev_folder, evaluated, fit, silence_transformers
+from oreqa.training.trainer import copy_tokenizer, dev_folder, evaluated, fit
 
 LAMBDAS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 """The weights of the passage's score that are tried: inner products can be of any size."""

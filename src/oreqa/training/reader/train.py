@@ -14,7 +14,7 @@ from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import Paragraph, Question, readable_title, split_articles
 from oreqa.errors import InputError
 from oreqa.losses.reading import ReaderLogits
-from oreqa.models.graph.torch import TorchSession
+from oreqa.models.graph.torch import TorchSession, silence_transformers
 from oreqa.models.names import READER, find_model, find_tokenizer
 from oreqa.models.reader.inputs import ReaderInputs, read_reader_folder
 from oreqa.models.reader.module import ReaderModel, read_groups
@@ -28,7 +28,7 @@ from oreqa.training.lora import save_difference
 from oreqa.training.losses import READER_LOSSES
 from oreqa.training.reader.examples import Drawing, collate_groups, reader_groups
 from oreqa.training.reader.recipe import ReaderRecipe
-from oreqa.training.trainer import copy_tokenizer, dev_folder, evaluated, fit, silence_transformers
+from oreqa.training.trainer import copy_tokenizer, dev_folder, evaluated, fit
 
 
 @silence_transformers()

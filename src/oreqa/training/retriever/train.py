@@ -16,6 +16,7 @@ from oreqa.datasets.pairs import passage_pairs
 from oreqa.errors import InputError
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.module import QUERY_TOKEN_TYPE, DualEncoder
+from oreqa.models.graph.torch import silence_transformers
 from oreqa.models.names import find_model
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import check_positions, layers_of, start_encoder, trainable_encoder
@@ -32,7 +33,7 @@ from oreqa.training.retriever.model import RetrieverModel, save_cross, start_mod
 from oreqa.training.retriever.recipe import RetrieverRecipe
 from oreqa.training.retriever.rounds import PassageClusters, RetrieverRounds
 from oreqa.training.retriever.save import keep_fusion, save_encoder
-from oreqa.training.trainer import epoch_batches, fit, silence_transformers, uses_bf16
+from oreqa.training.trainer import epoch_batches, fit, uses_bf16
 
 CLUSTER_BATCHES = 8
 """Batches of questions for each cluster, if a recipe names no number of clusters; there are two at least."""
