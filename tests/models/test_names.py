@@ -99,7 +99,7 @@ def test_the_default_encoder_has_the_hubs_name_too() -> None:
 
 
 def test_a_reader_is_no_encoder(tiny_reader: Path) -> None:
-    with pytest.raises(ModelError, match="it is a reader, not an encoder"):
+    with pytest.raises(ModelError, match="it is a reader, not an encoder; --reader takes it"):
         read_encoder_folder(tiny_reader)
 
 

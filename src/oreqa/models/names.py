@@ -50,6 +50,16 @@ _ARCHITECTURES = {
 }
 """The kind of a folder without ``kind``, by how the class in its ``architectures`` ends: the first that fits."""
 
+_OPTIONS = {
+    ENCODER: "--model",
+    READER: "--reader",
+    CLASSIFIER: "--classifier or --reranker",
+    RERANKER: "--reranker",
+    GENERATOR: "--generator",
+    EXTRACTOR: "--extractor",
+}
+"""The options of the command line that take each kind."""
+
 CROSS = "cross"
 """The folder, in an encoder's, of the cross-encoder that taught it. It does not affect the model's output either."""
 
@@ -103,30 +113,35 @@ def shown_name(path: Path) -> str:
     return next(names, None) or (name_of_snapshot(path) or path.name).partition("@")[0]
 
 
-def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
-    """Return the kind of model in a folder. Raises ModelError if it is none of ``kinds``."""
+def kind_of_model(config: Mapping[str, Any]) -> str | None:
+    """The kind that a folder's settings say, or the class of transformers in them; None if neither does."""
     architectures = ", ".join(config.get("architectures") or ())
-    kind = (config.get("oreqa") or {}).get("kind") or next(
-        (kind for ending, kind in _ARCHITECTURES.items() if architectures.endswith(ending)), None
-    )
+    by_class = (kind for ending, kind in _ARCHITECTURES.items() if architectures.endswith(ending))
+    return (config.get("oreqa") or {}).get("kind") or next(by_class, None)
+
+
+def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
+    """Return the kind of model in a folder. Raises ModelError, which says what it is, if it is none of ``kinds``."""
+    kind, architectures = kind_of_model(config), ", ".join(config.get("architectures") or ())
     if kind not in kinds:
         actual = with_article(str(kind)) if kind else f"a model of class {architectures or '(none)'}"
-        if kind == ENCODER and architectures:
-            actual += f" without a head ({architectures})"
+        if kind and architectures and "kind" not in (config.get("oreqa") or {}):
+            actual += f"{' without a head' if kind == ENCODER else ''} ({architectures})"
         elif architectures.endswith("ForCausalLM"):
             actual = f"a language model ({architectures}), which generates its answers"
-        raise ModelError(f"{path}: it is {actual}, not {with_article(' or '.join(kinds))}")
+        takes = f"; {_OPTIONS[kind]} takes it" if kind in _OPTIONS else ""
+        raise ModelError(f"{path}: it is {actual}, not {with_article(' or '.join(kinds))}{takes}")
     return str(kind)
 
 
-def check_no_head(path: Path, config: Mapping[str, Any]) -> None:
-    """Raise ModelError for a model of transformers that has learned something else on top of its encoder."""
-    for ending, kind, option in (
-        ("ForQuestionAnswering", "a reader", "--reader"),
-        ("ForSequenceClassification", "a cross-encoder", "--reranker or --classifier"),
-    ):
-        if any(str(name).endswith(ending) for name in config.get("architectures") or ()):
-            raise ModelError(f"{path}: it is {kind} ({config['architectures'][0]}), not an encoder; {option} takes it")
+def check_encoder(path: Path, config: Mapping[str, Any], has_modules: bool) -> None:
+    """Raise ModelError, which says what it is, for a folder with another kind of model.
+
+    One that ``has_modules`` of sentence-transformers is an encoder, whichever class of transformers saved its weights.
+    """
+    says_so = "kind" in (config.get("oreqa") or {})
+    if kind_of_model(config) is not None and (says_so or not has_modules):
+        check_kind(path, config, ENCODER)
 
 
 def read_json_file(path: Path) -> Any:

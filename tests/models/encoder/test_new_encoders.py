@@ -198,12 +198,17 @@ def test_a_model_with_another_head_is_no_encoder(tiny: Path, tmp_path: Path) -> 
         ("BertForQuestionAnswering", r"it is a reader \(BertForQuestionAnswering\), not an encoder; --reader takes it"),
         (
             "BertForSequenceClassification",
-            r"it is a cross-encoder \(.*\), not an encoder; --reranker or --classifier takes it",
+            r"it is a classifier \(.*\), not an encoder; --classifier or --reranker takes it",
         ),
     ):
         (folder / "config.json").write_text(json.dumps({**config, "architectures": [name]}))
         with pytest.raises(ModelError, match=reason):
             Encoder(folder)
+    shutil.copy(tiny / "modules.json", folder)
+    assert Encoder(folder).dim == Encoder(tiny).dim
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"model_type": "CrossEncoder"}))
+    with pytest.raises(ModelError, match=reason):
+        Encoder(folder)
 
 
 def test_pickled_weights_are_named(tiny: Path, tmp_path: Path) -> None:

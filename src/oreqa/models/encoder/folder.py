@@ -22,7 +22,7 @@ from oreqa.models.encoder.static import static_tokens, table_width
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.names import (
     ModelFolder,
-    check_no_head,
+    check_encoder,
     find_model,
     find_tokenizer,
     read_config,
@@ -178,15 +178,10 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
 def _difference(path: Path) -> EncoderFolder:
     config = read_config(path)
     settings = config["oreqa"]
-    _check_family(path, settings)
+    check_encoder(path, config, has_modules=False)
     base = read_encoder_folder(find_model(str(settings["difference_from"])))
     max_tokens = min(base.max_tokens, whole_number(settings, "max_tokens", path, base.max_tokens, MIN_TOKENS))
     return replace(base, path=path, config=config, context=_context(path, settings, base.pooling), max_tokens=max_tokens)
-
-
-def _check_family(path: Path, settings: Mapping[str, Any]) -> None:
-    if (family := settings.get("kind", "encoder")) != "encoder":
-        raise ModelError(f"{path}: it is a {family}, not an encoder")
 
 
 def _two_encoders(path: Path) -> EncoderFolder:
@@ -223,19 +218,17 @@ def _encoder_folder(path: Path, modules: Sequence[_Module]) -> EncoderFolder:
     first, transformer = (_class_name(modules[0]), modules[0][1]) if modules else ("Transformer", path)
     config = read_config(transformer) if (transformer / "config.json").is_file() else {}
     static = first == "StaticEmbedding" or config.get("model_type") == MODEL2VEC
-    _check_family(path, config.get("oreqa") or {})
+    beside = read_json_file(path / SENTENCE_SETTINGS) if (path / SENTENCE_SETTINGS).is_file() else {}
+    check_encoder(path, config, has_modules=bool(modules) and beside.get("model_type") != "CrossEncoder")
     whole = static or not (has_weights(transformer) or (config and graph_files(transformer, config)))
     for name in (*([] if static else ["config.json"]), *(["model.safetensors"] if whole else [])):
         if not (transformer / name).is_file():
             raise ModelError(missing_file(transformer, name))
-    if not modules:
-        check_no_head(path, config)
     if config.get("model_type") == RECURRENT and config.get("cell") not in get_args(Cell):
         raise ModelError(f"{path}: its cell {config.get('cell')!r} is not supported; supported: {', '.join(get_args(Cell))}")
     if not static and first not in _TRANSFORMERS:
         raise ModelError(f"{path}: the module {modules[0][0]} is not supported; supported as the first: {', '.join(_FIRST)}")
     settings, limits = config.get("oreqa") or {}, {} if static else _limits(transformer)
-    beside = read_json_file(path / SENTENCE_SETTINGS) if (path / SENTENCE_SETTINGS).is_file() else {}
     later = _later_modules(path, modules[1:], config, transformer)
     if static and (later["dense"] or later["attention"]):
         raise ModelError(f"{path}: a static encoder with layers on top is not supported, only with Normalize")
