@@ -69,7 +69,7 @@ def test_each_value_stands_where_its_place_says() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"a": 1,\n}', "line 2 is not JSON"),
+        ('{"a": 1,\n"b" 2}', "line 2 is not JSON"),
         ("nothing", "line 1 is not JSON"),
         ("1" * 5000, "it is not JSON"),
         ("[" * 200 + "]" * 200, "nested more than 100 levels"),
