@@ -88,9 +88,8 @@ def test_what_is_skipped_is_named_by_its_shortest_path(kb: Path, library: Path, 
 def test_ask(kb: Path, fitted_reader: Path, fitted_reranker: Path) -> None:
     models = ("--reader", fitted_reader, "--reranker", fitted_reranker)
     asked = ("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, *models)
-    found = run(*asked, "--explain")
+    found = run(*asked)
     assert found.exit_code == 0
-    assert "reader: log-probability of the span" in found.stdout
     assert "/library/" in found.stdout
     report = json.loads(run(*asked, "-k", 1, "--json").stdout)
     assert report["found"] is True

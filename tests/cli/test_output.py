@@ -131,7 +131,8 @@ def test_no_command_lets_a_text_command_the_terminal(
     evaluated = ("--data", data, "--model", fitted)
     commands: list[tuple[object, ...]] = [
         ("index", hostile, "--index", kb, "--model", fitted, "--include", "*.md", "--include", "*.jsonl", "--include", "*.pdf"),
-        ("ask", f"tent {SHORT}", "--index", kb, "--threshold", 0, "--explain", *models),
+        ("ask", f"tent {SHORT}", "--index", kb, "--threshold", 0, *models),
+        ("explain", f"tent {SHORT}", "--index", kb, "--expected", f"tent{SHORT}", *models),
         ("ask", f"tent {SHORT}", "--index", kb, "--threshold", 0, "--reader", "none"),
         ("search", f"queen {SHORT}", "--index", kb),
         ("search", "tent", "--index", kb, "--unit", "passage"),

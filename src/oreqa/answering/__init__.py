@@ -1,6 +1,7 @@
 """Questions to answers: the one place that composes search, reader, re-ranker and confidence."""
 
 from oreqa.answering.answerer import Answerer
+from oreqa.answering.explanation import Explanation
 from oreqa.answering.reply import Reply
 
-__all__ = ["Answerer", "Reply"]
+__all__ = ["Answerer", "Explanation", "Reply"]

@@ -8,18 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
-from oreqa.answering.blocks import asks_for_block, scored_blocks, with_blocks
 from oreqa.answering.choices import check_stages, checked_threshold, chosen_reader, chosen_reranking
 from oreqa.answering.combining import Combination
-from oreqa.answering.reading import (
-    fitted_pipeline,
-    holding_names,
-    rank_answers,
-    read_passages,
-    searched_hits,
-    sentence_answers,
-    span_answers,
-)
+from oreqa.answering.explanation import EXPLAINED_ANSWERS, EXPLAINED_HITS, Explanation, explained
+from oreqa.answering.reading import best_answers, fitted_pipeline, holding_names, searched_hits
 from oreqa.answering.reply import Reply
 from oreqa.answering.reranking import load_hit_reranker, reranked_hits
 from oreqa.arguments import Where, count, kind_of, question_list
@@ -226,6 +218,30 @@ class Answerer(OfOneProcess):
         replies = [replace(reply, respelt=words) for reply, words in zip(replies, respelt, strict=True)]
         return replies[0] if isinstance(questions, str) else replies
 
+    def explain(
+        self, question: str, expected: str | None = None, *, where: Where = (), threshold: float | None = None
+    ) -> Explanation:
+        """Which stage decided about the answers to a question: what search ranked, what was read, how likely each answer is.
+
+        An ``expected`` answer, as the documents write it, is followed to the stage that lost it. Raises InputError as
+        ``ask`` does, and for an answerer that re-ranks hits.
+
+        Examples:
+            >>> Answerer.load("kb").explain("How many hearts has an octopus?", expected="nine").stage
+            'search'
+        """
+        if self.hit_reranker is not None:
+            raise InputError("what a classifier re-ranked is not explained: load the answerer without hit_reranker")
+        snapshot = self.index.snapshot()
+        calibration = self._fitted_of(snapshot)[1]
+        threshold = checked_threshold(threshold, calibration)
+        reply = self.reply(question, EXPLAINED_ANSWERS, where=where, threshold=0)
+        unit: Unit = "sentence" if self.reader is None else "passage"
+        asked = with_words(question, reply.respelt)
+        hits = self.index.search(asked, EXPLAINED_HITS, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
+        depth = None if self.reader is None else self.passages
+        return explained(question, reply, hits, snapshot, calibration, depth=depth, threshold=threshold, expected=expected)
+
     def _replies(
         self,
         questions: Sequence[str],
@@ -240,9 +256,12 @@ class Answerer(OfOneProcess):
 
         Only hits that hold the identifiers that a question names can answer it.
         """
+        models = self.reader, self.span_reranker
         read = [holding_names(text, ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
         replies = []
-        for ranking, chosen, answers in zip(hits, read, self._answers(questions, read, k, snapshot, *fitted), strict=True):
+        for ranking, chosen, answers in zip(
+            hits, read, best_answers(*models, questions, read, k, snapshot, *fitted), strict=True
+        ):
             likely = tuple(answer for answer in answers if (answer.confidence or 0.0) >= threshold)
             best = answers[0] if answers else None
             replies.append(Reply(likely, tuple(chosen or ranking[:depth]), fitted[1] is not None, best))
@@ -254,32 +273,7 @@ class Answerer(OfOneProcess):
         rankings = reranked_hits(self.hit_reranker, texts, [hits[place] for place in answered], self.rerank_hits)
         read = [holding_names(text, ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
         for place, ranking, answers in zip(
-            answered, read, self._answers(texts, read, k, snapshot, fitted[0], None), strict=True
+            answered, read, best_answers(*models, texts, read, k, snapshot, fitted[0], None), strict=True
         ):
             replies[place] = replace(replies[place], answers=tuple(answers), hits=tuple(ranking))
-        return replies
-
-    def _answers(
-        self,
-        questions: Sequence[str],
-        hits: Sequence[Sequence[Hit]],
-        k: int,
-        snapshot: Snapshot,
-        combination: Combination,
-        calibration: Calibration | None,
-    ) -> list[list[Answer]]:
-        """The ``k`` best answers to each question from its hits, which were found in a ``snapshot``."""
-        if self.reader is None:
-            return [sentence_answers(ranking, k, calibration) for ranking in hits]
-        passages = [[hit.passage for hit in ranking] for ranking in hits]
-        retrieval = [[hit.score for hit in ranking] for ranking in hits]
-        readings = read_passages(self.reader, questions, passages)
-        spans = [reading.spans for reading in readings]
-        ranked = rank_answers(spans, self.span_reranker, questions, passages, retrieval, combination)
-        replies = []
-        for question, scored, ranking, reading in zip(questions, ranked, hits, readings, strict=True):
-            whole = bool(reading.odds) and asks_for_block(question)
-            best = scored_blocks(scored, ranking, reading.odds, combination) if whole else scored
-            answers = span_answers(best, ranking, k, calibration)
-            replies.append(with_blocks(answers, ranking, reading.odds, snapshot, "block" if whole else "text"))
         return replies

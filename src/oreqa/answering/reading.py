@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from oreqa.answering.blocks import asks_for_block, scored_blocks, with_blocks
 from oreqa.answering.combining import (
     Combination,
     ScoredSpan,
@@ -22,6 +23,7 @@ from oreqa.core import Answer, Hit, Passage, Range, Span
 from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.index.fitted import IndexFitted
+from oreqa.index.snapshot import Snapshot
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
@@ -168,6 +170,34 @@ def _span_in(passage: Passage, span: Span) -> Candidate:
 
 def _sentence_of(passage: Passage, span: Span) -> Candidate:
     return sentence_candidate(passage, passage.sentences[sentence_at(passage, span.start)])
+
+
+def best_answers(
+    reader: Reader | None,
+    span_reranker: CrossEncoder | None,
+    questions: Sequence[str],
+    hits: Sequence[Sequence[Hit]],
+    k: int,
+    snapshot: Snapshot,
+    combination: Combination,
+    calibration: Calibration | None,
+) -> list[list[Answer]]:
+    """The ``k`` best answers to each question from its hits, which were found in a ``snapshot``."""
+    if reader is None:
+        return [sentence_answers(ranking, k, calibration) for ranking in hits]
+    passages = [[hit.passage for hit in ranking] for ranking in hits]
+    retrieval = [[hit.score for hit in ranking] for ranking in hits]
+    readings = read_passages(reader, questions, passages)
+    ranked = rank_answers(
+        [reading.spans for reading in readings], span_reranker, questions, passages, retrieval, combination
+    )
+    replies = []
+    for question, scored, ranking, reading in zip(questions, ranked, hits, readings, strict=True):
+        whole = bool(reading.odds) and asks_for_block(question)
+        best = scored_blocks(scored, ranking, reading.odds, combination) if whole else scored
+        answers = span_answers(best, ranking, k, calibration)
+        replies.append(with_blocks(answers, ranking, reading.odds, snapshot, "block" if whole else "text"))
+    return replies
 
 
 def sentence_answers(hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:

@@ -54,7 +54,6 @@ def ask(
     span_reranker: Option.span_reranker = None,
     rerank_hits: Option.rerank_hits = None,
     hit_reranker: Option.hit_reranker = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show each stage's score.")] = False,
     device: Option.device = "cpu",
     precision: Option.precision = None,
     as_json: Option.as_json = False,
@@ -92,7 +91,7 @@ def ask(
     for text, reply in zip(texts, replies, strict=True):
         if questions is not None:
             print_question(text)
-        _print_reply(reply, explain)
+        _print_reply(reply)
     if reader == "auto" and quality is None and not all(reply.answers for reply in replies):
         _mention_best()
     if any(reply.answers and not reply.calibrated for reply in replies):
@@ -132,7 +131,7 @@ def _mention_best() -> None:
         say(f"a larger model finds more answers: oreqa models get {LARGE_ENCODER}, then ask with --quality best", err=True)
 
 
-def _print_reply(reply: Reply, explain: bool) -> None:
+def _print_reply(reply: Reply) -> None:
     from oreqa.cli.console import Console
 
     console = Console()
@@ -151,8 +150,6 @@ def _print_reply(reply: Reply, explain: bool) -> None:
         console.print(render_near(hit), crop=False)
     for number, answer in enumerate(reply.answers):
         console.print(render_answer(answer, whole=number == 0), crop=False)
-        if explain:
-            console.print(render_stages(answer))
 
 
 def reply_json(question: str, reply: Reply) -> dict[str, Any]:
@@ -243,23 +240,6 @@ def _block_texts(answer: Answer) -> Iterator[Text]:
         if piece.start <= answer.start < piece.end:
             text.stylize("bold underline", answer.start - piece.start, answer.end - piece.start)
         yield unwrapped(text)
-
-
-def render_stages(answer: Answer) -> RenderableType:
-    """A table of the scores that search, reader and re-ranker gave the answer."""
-    from rich.padding import Padding
-    from rich.table import Table
-
-    from oreqa.answering.combining import SCORE_MEANINGS
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("stage", "score", "meaning"):
-        table.add_column(column, style="dim", justify="right" if column == "score" else "left", overflow="fold")
-    for name, meaning in SCORE_MEANINGS.items():
-        if name in answer.scores:
-            table.add_row(name, f"{answer.scores[name]:.3f}", meaning)
-    table.add_row("score", f"{answer.score:.3f}", "the answers' order")
-    return Padding(table, (0, 0, 1, 5))
 
 
 _STYLES = {"sure": "bold green", "likely": "bold yellow", "weak": "bold red", "not calibrated": "dim"}

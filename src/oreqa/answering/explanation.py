@@ -1,0 +1,232 @@
+"""How a reply came about: what search ranked, what was read, which answers there were, and which stage decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import regex
+
+from oreqa.answering.combining import ScoredSpan, sentence_features, span_features
+from oreqa.answering.reading import holding_names, searched_hits
+from oreqa.answering.reply import Reply
+from oreqa.core import Answer, Hit, Span
+from oreqa.corpus.splitter import passage_head
+from oreqa.index.lexical import words
+from oreqa.index.snapshot import Snapshot
+from oreqa.index.spelling import with_words
+from oreqa.models.fitted import Calibration
+from oreqa.text.answers import f1_score, occurrences
+from oreqa.text.names import identifiers
+from oreqa.text.stop_words import STOP_WORDS
+
+EXPLAINED_HITS, EXPLAINED_ANSWERS = 100, 10
+"""Hits among which an expected answer is looked for, and answers that are compared."""
+
+RANKED_BY = ("sentence_cosine", "passage_cosine", "sentence_bm25", "passage_bm25")
+"""The retrieval scores by which hits are ranked apart."""
+
+Stage = Literal["documents", "search", "names", "reader", "order", "probability", "answered"]
+"""What decided: no document was searched; no passage with the answer was read, or only ones without an identifier of the
+question; the reader does not see it there; another answer came before it; it was too unlikely; or it was given."""
+
+_WORD = regex.compile(r"[\p{L}\p{N}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedHit:
+    """A hit of the search with its ``rank``, from 1, and its ``ranks`` by each retrieval score among the same hits.
+
+    ``was_read`` says that the answers come from the best hits, of which it is one; ``lacks_names`` that it cannot be one,
+    because it does not hold an identifier that the question names; ``holds_expected`` that the expected answer stands in it.
+    ``answer`` is the best that was found in it.
+    """
+
+    hit: Hit
+    rank: int
+    ranks: Mapping[str, int]
+    was_read: bool
+    lacks_names: bool
+    holds_expected: bool
+    answer: Answer | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Which ``stage`` decided about a question's answers, the ``reason`` in a sentence, and what the stages gave.
+
+    ``hits`` are the best of the search, ``answers`` the best that were found, those included that are less likely than the
+    ``threshold``, which is None without a calibration. ``log_odds`` holds what each feature adds to the log-odds of the
+    first answer; ``absent_words`` those words of the question that no document holds, ``unread_words`` those of the others
+    that no passage holds that was read. ``respelt`` maps words of the question to those that were asked for in their place.
+    """
+
+    question: str
+    stage: Stage
+    reason: str
+    hits: tuple[RankedHit, ...]
+    answers: tuple[Answer, ...]
+    threshold: float | None
+    log_odds: Mapping[str, float]
+    absent_words: tuple[str, ...]
+    unread_words: tuple[str, ...]
+    respelt: Mapping[str, str]
+
+
+def explained(
+    question: str,
+    reply: Reply,
+    hits: Sequence[Hit],
+    snapshot: Snapshot,
+    calibration: Calibration | None,
+    *,
+    depth: int | None,
+    threshold: float,
+    expected: str | None,
+) -> Explanation:
+    """The explanation of a ``reply`` that refuses nothing, and of the best ``hits`` of the same search.
+
+    ``depth`` is the number of passages that were read; None where the answers are sentences.
+    """
+    asked = with_words(question, reply.respelt)
+    searched = EXPLAINED_ANSWERS if depth is None else searched_hits([asked], depth)
+    ranked = _ranked_hits(asked, hits, searched, depth, reply.answers, expected)
+    read = [hit.hit for hit in ranked if hit.was_read]
+    stage, reason = _decided(question, expected, ranked, reply.answers, threshold)
+    log_odds: dict[str, float] = {}
+    if calibration and reply.answers and read:
+        features = _first_features(reply.answers[0], read, depth is not None)
+        log_odds = {name: weight * features[name] for name, weight in calibration.weights.items()}
+        log_odds["constant"] = calibration.bias
+    absent, unread = _unheld_words(question, read, snapshot)
+    return Explanation(
+        question,
+        stage,
+        reason,
+        ranked,
+        reply.answers,
+        threshold if calibration else None,
+        log_odds,
+        absent,
+        unread,
+        reply.respelt,
+    )
+
+
+def _unheld_words(question: str, read: Sequence[Hit], snapshot: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of a question, but for stop words, that no document holds; and those that only what was not read holds."""
+    language = snapshot.settings.language
+    stems = {
+        word: words(word, language) for word in dict.fromkeys(_WORD.findall(question)) if word.lower() not in STOP_WORDS
+    }
+    in_read = {stem for hit in read for stem in words(_text(hit), language)}
+    in_index = {} if snapshot.empty else snapshot.word_numbers({stem for of_word in stems.values() for stem in of_word})
+    unread = [word for word, of_word in stems.items() if not in_read.issuperset(of_word)]
+    absent = [word for word in unread if any(in_index.get(stem) is None for stem in stems[word])]
+    return tuple(absent), tuple(word for word in unread if read and word not in absent)
+
+
+def _ranked_hits(
+    question: str, hits: Sequence[Hit], searched: int, depth: int | None, answers: Sequence[Answer], expected: str | None
+) -> tuple[RankedHit, ...]:
+    """The ``hits`` of the search; of the first ``searched``, the ``depth`` best that hold the question's identifiers were
+    read, or all if the answers are sentences."""
+    holding = {hit.sentence_id for hit in holding_names(question, hits)}
+    read = [hit.sentence_id for hit in hits[:searched] if hit.sentence_id in holding][:depth]
+    by_score = {
+        name: sorted({hit.scores[name] for hit in hits}, reverse=True)
+        for name in RANKED_BY
+        if all(name in hit.scores for hit in hits)
+    }
+    return tuple(
+        RankedHit(
+            hit,
+            rank,
+            {name: values.index(hit.scores[name]) + 1 for name, values in by_score.items()},
+            hit.sentence_id in read,
+            hit.sentence_id not in holding,
+            expected is not None and bool(occurrences(_text(hit), expected)),
+            next((a for a in answers if _is_in(a, hit) and (depth or a.start == hit.sentence.start)), None),
+        )
+        for rank, hit in enumerate(hits, 1)
+    )
+
+
+def _decided(
+    question: str, expected: str | None, hits: Sequence[RankedHit], answers: Sequence[Answer], threshold: float
+) -> tuple[Stage, str]:
+    read = [hit for hit in hits if hit.was_read]
+    if not hits:
+        return "documents", "No document was searched: the index is empty, or no document meets the conditions."
+    if expected is not None:
+        return _decided_about(expected, hits, read, answers, threshold)
+    if not read:
+        first = next((hit.rank for hit in hits if not hit.lacks_names), None)
+        where = f"None of the first {len(hits)} passages" if first is None else f"No passage before {first}"
+        return "names", f"{where} holds what the question names: {_named(question)}."
+    if not answers:
+        return "reader", f"There is no answer in the {len(read)} passages that were read."
+    return _given(answers[0], threshold)
+
+
+def _decided_about(
+    expected: str, hits: Sequence[RankedHit], read: Sequence[RankedHit], answers: Sequence[Answer], threshold: float
+) -> tuple[Stage, str]:
+    """Which stage lost an ``expected`` answer, the first that did."""
+    holding = [hit for hit in hits if hit.holds_expected]
+    right = [place for place, answer in enumerate(answers) if _says(answer, expected)]
+    if not right and not holding:
+        return "search", f"None of the first {len(hits)} passages of the search holds “{expected}”."
+    if not right and not any(hit.was_read for hit in holding):
+        first = holding[0]
+        if first.lacks_names:
+            return "names", f"Passage {first.rank} holds “{expected}”, but not all that the question names."
+        return "search", f"“{expected}” first stands in passage {first.rank} of the search; {len(read)} were read."
+    if not right:
+        place = next(hit.rank for hit in holding if hit.was_read)
+        return (
+            "reader",
+            f"Passage {place} was read and holds “{expected}”, but it is none of the {len(answers)} best answers.",
+        )
+    if right[0]:
+        return "order", f"“{expected}” is answer {right[0] + 1}; “{answers[0].text}” comes first."
+    return _given(answers[0], threshold)
+
+
+def _given(answer: Answer, threshold: float) -> tuple[Stage, str]:
+    """Whether the first answer was likely enough."""
+    if answer.confidence is None:
+        return "answered", f"“{answer.text}” comes first. These models give no probability, and so refuse nothing."
+    likely, needed = f"“{answer.text}” comes first, with {answer.percent}", f"{100 * threshold:.0f}%"
+    if answer.confidence < threshold:
+        return "probability", f"{likely}, and an answer needs {needed}."
+    return "answered", f"{likely}; an answer needs {needed}."
+
+
+def _first_features(answer: Answer, read: Sequence[Hit], has_reader: bool) -> Mapping[str, float]:
+    """The features of the first answer's confidence."""
+    if not has_reader:
+        return sentence_features(read[0], read[min(1, len(read) - 1)].score)
+    number = next(place for place, hit in enumerate(read) if _is_in(answer, hit))
+    return span_features(ScoredSpan(Span(answer.text, 0, 0, number, answer.score, {}), answer.score, answer.scores), read)
+
+
+def _is_in(answer: Answer, hit: Hit) -> bool:
+    passage = hit.passage
+    return (passage.document_key, passage.start) == (answer.passage.document_key, answer.passage.start)
+
+
+def _says(answer: Answer, expected: str) -> bool:
+    """Whether an answer holds the expected one, or shares half of its words with it (F1)."""
+    texts = [answer.text, *([answer.block.text] if answer.block and answer.form == "block" else [])]
+    return any(occurrences(text, expected) or f1_score(text, expected) >= 0.5 for text in texts)
+
+
+def _text(hit: Hit) -> str:
+    return f"{passage_head(hit.passage.title, hit.passage.heading)}\n{hit.passage.text}"
+
+
+def _named(question: str) -> str:
+    tokens = question.split()
+    return ", ".join(token.strip("?.,;:!") for token in tokens if identifiers(token)) or question

@@ -1,0 +1,176 @@
+"""``oreqa explain``: which stage decided about an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.ask import answer_json
+from oreqa.cli.hits import hit_json, place_text
+from oreqa.cli.options import Option, model_option
+from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.table import Table
+
+    from oreqa.answering.explanation import Explanation, RankedHit
+
+SHOWN_HITS, SHOWN_ANSWERS, SHOWN_TEXT = 8, 5, 40
+"""Passages and answers that are shown of those compared, and characters of an answer."""
+
+_RANKS = {"similar": ("sentence_cosine", "passage_cosine"), "words": ("sentence_bm25", "passage_bm25")}
+_SCORES = {
+    "span": "span",
+    "selection": "passage",
+    "retrieval": "search",
+    "agreement": "equal",
+    "reranking": "re-ranker",
+    "score": "score",
+}
+"""Scores of answers, and the columns of their table."""
+
+
+@app.command(cls=Command, rich_help_panel=Panel.ASK, context_settings={"allow_extra_args": True})
+def explain(
+    context: typer.Context,
+    index: Option.index,
+    question: Option.question = None,
+    expected: Annotated[
+        str | None,
+        typer.Option(metavar="ANSWER", help="The right answer, as the documents write it, to find the stage that lost it."),
+    ] = None,
+    where: Option.where = None,
+    quality: Option.quality = None,
+    reader: Annotated[
+        str,
+        model_option(help="Reader: a name, a folder, none to answer with sentences, or auto for that of --quality."),
+    ] = "auto",
+    span_reranker: Option.span_reranker = None,
+    device: Option.device = "cpu",
+    precision: Option.precision = None,
+    as_json: Option.as_json = False,
+) -> None:
+    """Show how the answers to a question came about, stage by stage: when one is wrong, or missing.
+
+    [bold]oreqa explain "How tall is the tower?" --index kb[/bold]
+
+    [bold]oreqa explain "How tall is the tower?" --index kb --expected "330 metres"[/bold]
+    """
+    from oreqa.answering import Answerer
+
+    (text,) = questions_of(question, None, context.args)
+    answerer = Answerer.load(index, device, quality=quality, reader=model_or_none(reader), span_reranker=span_reranker)
+    explanation = answerer.explain(text, expected, where=parse_conditions(where or ()))
+    if as_json:
+        print_json(explanation_json(explanation))
+    else:
+        _print(explanation)
+
+
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """An explanation as the JSON of the command line."""
+    return {
+        "question": explanation.question,
+        "stage": explanation.stage,
+        "reason": explanation.reason,
+        "respelt": dict(explanation.respelt),
+        "absent_words": list(explanation.absent_words),
+        "unread_words": list(explanation.unread_words),
+        "threshold": explanation.threshold,
+        "log_odds": {name: round(value, 4) for name, value in explanation.log_odds.items()},
+        "answers": [answer_json(answer) for answer in explanation.answers],
+        "hits": [
+            {
+                **hit_json(hit.rank, hit.hit),
+                "ranks": dict(hit.ranks),
+                "was_read": hit.was_read,
+                "lacks_names": hit.lacks_names,
+                "holds_expected": hit.holds_expected,
+                "answer": hit.answer and hit.answer.text,
+            }
+            for hit in explanation.hits
+        ],
+    }
+
+
+def _print(explanation: Explanation) -> None:
+    from rich.text import Text
+
+    from oreqa.cli.console import Console
+
+    console = Console()
+    console.print(Text(one_line(explanation.reason), "bold"))
+    for word, written in explanation.respelt.items():
+        console.print(f"“{word}” is in no document; asked for “{written}”.")
+    absent = [word for word in explanation.absent_words if word not in explanation.respelt]
+    for words, what in ((absent, "no document"), (explanation.unread_words, "none of the passages that were read")):
+        if words:
+            console.print(f"In {what}: {', '.join(words)}.")
+    if explanation.hits:
+        console.print("\nSearch: ranks of sentence / passage, by similarity and by words", style="bold cyan")
+        console.print(_hits_table(_shown_hits(explanation.hits)))
+    if explanation.answers:
+        console.print("\nAnswers, best first, and what their scores are made of", style="bold cyan")
+        console.print(_answers_table(explanation))
+    if explanation.log_odds:
+        console.print("\nProbability of the first answer, as log-odds", style="bold cyan")
+        console.print(_log_odds_table(explanation))
+
+
+def _shown_hits(hits: Iterable[RankedHit]) -> list[RankedHit]:
+    """The first hits, all that were read, and the best one that holds the expected answer."""
+    hits = list(hits)
+    expected = next((hit for hit in hits if hit.holds_expected), None)
+    return [hit for hit in hits if hit.rank <= SHOWN_HITS or hit.was_read or hit is expected]
+
+
+def _hits_table(hits: list[RankedHit]) -> Table:
+    columns = {name: scores for name, scores in _RANKS.items() if all(score in hits[0].ranks for score in scores)}
+    answered = ["best answer in it"] if any(hit.answer for hit in hits) else []
+    table = _table("#", *columns, "read", *answered, "place")
+    for hit in hits:
+        read = "yes" if hit.was_read else "lacks a name" if hit.lacks_names else ""
+        mark = " *" if hit.holds_expected else ""
+        answer = [_short(hit.answer.text) if hit.answer else ""] if answered else []
+        place = place_text(hit.hit.passage, hit.hit.sentence.start)
+        ranks = (" / ".join(str(hit.ranks[score]) for score in scores) for scores in columns.values())
+        table.add_row(f"{hit.rank}{mark}", *ranks, read, *answer, place)
+    if any(hit.holds_expected for hit in hits):
+        table.caption = "* holds the expected answer"
+    return table
+
+
+def _answers_table(explanation: Explanation) -> Table:
+    answers = explanation.answers[:SHOWN_ANSWERS]
+    columns = {name: column for name, column in _SCORES.items() if name == "score" or name in answers[0].scores}
+    table = _table("#", "answer", "sure", *columns.values())
+    for number, answer in enumerate(answers, 1):
+        scores = [answer.score if name == "score" else answer.scores[name] for name in columns]
+        table.add_row(str(number), _short(answer.text), answer.percent, *(f"{score:.2f}" for score in scores))
+    return table
+
+
+def _log_odds_table(explanation: Explanation) -> Table:
+    table = _table("feature", "adds")
+    for name, value in sorted(explanation.log_odds.items(), key=lambda item: item[1]):
+        table.add_row(name, f"{value:+.2f}")
+    table.add_row("sum", f"{sum(explanation.log_odds.values()):+.2f}")
+    return table
+
+
+def _table(*columns: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), caption_justify="left")
+    for column in columns:
+        is_text = column in ("answer", "best answer in it", "place", "read", "feature")
+        table.add_column(column, header_style="dim", justify="left" if is_text else "right", overflow="fold")
+    return table
+
+
+def _short(text: str) -> str:
+    return one_line(text, SHOWN_TEXT)

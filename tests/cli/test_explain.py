@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oreqa.cli import app
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
+    assert run("index", library, "--index", tmp_path / "kb", "--model", fitted).exit_code == 0
+    return tmp_path / "kb"
+
+
+def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    asked = ("explain", "Where do bees dance with narwhals?", "--index", kb, "--reader", fitted_reader)
+    report = json.loads(run(*asked, "--expected", "leather", "--json").stdout)
+    holding = [hit for hit in report["hits"] if hit["holds_expected"]]
+    assert [hit["passage"]["text"] for hit in holding] == ["The boots are made of leather."]
+    assert report["absent_words"] == ["narwhals"]
+    assert len(report["answers"]) == 10
+    first = report["answers"][0]
+    shown = run(*asked, "--expected", "leather")
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    assert lines[:2] == [report["reason"], "In no document: narwhals."]
+    heading = next(line for line in lines if line.startswith("#  answer"))
+    assert heading.split() == ["#", "answer", "sure", "span", "passage", "search", "equal", "score"]
+    row = lines[lines.index(heading) + 1].split()
+    assert row[0] == "1"
+    assert row[-1] == f"{first['score']:.2f}"
+    assert f"{sum(report['log_odds'].values()):+.2f}" in next(line for line in lines if line.startswith("sum")).split()
+    assert any(line.lstrip().startswith(f"{holding[0]['rank']} *") for line in lines)
+
+
+def test_without_an_answer_there_is_no_column_for_it(kb: Path, fitted_reader: Path) -> None:
+    shown = run("explain", "What is max_connections of bees?", "--index", kb, "--reader", fitted_reader).stdout
+    assert "lacks a name" in shown
+    assert "best answer in it" not in shown
+    nothing = run("explain", "bees", "--index", kb, "--reader", "none", "--where", "title=none")
+    assert nothing.exit_code == 0
+    reason = "No document was searched: the index is empty, or no document meets the conditions."
+    assert nothing.stdout.replace("\n", " ").strip() == reason
+
+
+def test_one_question_and_no_file(kb: Path) -> None:
+    assert run("explain", "bees", "dance", "--index", kb).exit_code == 2
+    assert run("explain", "--index", kb).exit_code == 2
