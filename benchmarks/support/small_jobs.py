@@ -85,12 +85,22 @@ def prepare_jobs(work: Path) -> dict[str, Job]:
     asked = work / "asked.txt"
     asked.write_text("".join(f"{question['question']}\n" for number in range(40) for question in _questions(number)))
     kb, lives_kb = work / "kb", work / "lives-kb"
+    predictions, pairs = work / "predictions.jsonl", work / "pairs.jsonl"
+    mine = ("mine", "predictions", "--data", stories, "--reader", reader, "--passages", 3, "-k", 40)
     for words in (
         ("index", docs, "--index", kb, "--model", encoder),
         ("index", lives, "--index", lives_kb, "--model", fitted),
+        (*mine, "--out", predictions),
+        ("mine", "negatives", "--data", stories, "--model", encoder, "--out", pairs),
     ):
         assert (ended := run(partial(command, *words), PATIENCE)).code == 0, ended.err
-    recipes = _recipes(stories, encoder)
+    recipes = _recipes(stories, encoder) | {
+        "reranker": f'reader="{reader}"\npredictions="{predictions}"\ncandidates=4\nfrozen_layers=0\nmax_tokens=48\n',
+        "classifier": f'backbone="{encoder}"\ndata=["{pairs}"]\nmarking="marked"\nmax_tokens=48\n',
+        "extractor": f'backbone="{encoder}"\ndata=[{{file="{stories}"}}]\n{WINDOWS}',
+        "generator": f'backbone="{generator}"\ndata=[{{file="{stories}", style="textbook"}}]\n'
+        "max_tokens=40\nquestion_tokens=20\n",
+    }
     jobs = {}
     for kind, text in recipes.items():
         recipe = work / f"{kind}.toml"
@@ -102,6 +112,7 @@ def prepare_jobs(work: Path) -> dict[str, Job]:
     tuning = [word for setting in TUNING for word in ("--set", setting)]
     return jobs | {
         "mine negatives": Job(("mine", "negatives", "--data", stories, "--model", encoder, *out), "**/*"),
+        "mine predictions": Job((*mine, *out), "**/*"),
         "mine silver": Job(("mine", "silver", "--questions", asked, "--index", kb, *scored, *out), "**/*"),
         "generate": Job((*generate, *out), "**/*"),
         "fit": Job(("fit", "--index", "{}/kb", "--data", questions, "--reader", reader), "kb/*/fitted.json", kb),
