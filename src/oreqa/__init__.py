@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from oreqa import training as training
     from oreqa.answering import Answerer as Answerer
     from oreqa.answering import Explanation as Explanation
+    from oreqa.answering import Guarantee as Guarantee
     from oreqa.answering import Reply as Reply
     from oreqa.answering.combining import Combination as Combination
     from oreqa.core import Answer as Answer

@@ -58,9 +58,28 @@ def test_a_fit_is_reported_and_used(kb: Path, questions: Path) -> None:
     again = json.loads(run("fit", "--index", kb, "--data", questions, "--reader", "none", "--json").stdout)
     assert (again["fitted"], again["reader"], again["index"]) == ([], None, str(kb))
     assert again["before"]["brier"] is not None
-    last = run("fit", "--index", kb, "--data", questions, "--reader", "none").stdout.splitlines()[-2:]
+    last = run("fit", "--index", kb, "--data", questions, "--reader", "none").stdout.splitlines()[-3:]
     assert last[0].startswith("the calibration stays: ")
-    assert last[1] == f"{kb} is unchanged"
+    assert last[1] == f"{again['kept_answers']} held-out answers were kept, for: oreqa ask --at-least SHARE"
+    assert last[2] == f"{kb} keeps its weights"
+
+
+def test_answers_of_which_a_share_is_right(kb: Path, questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("ask", "who eats hay 3", "--index", kb, "--reader", "none", "--at-least")
+    refused = run(*asked, 0.2)
+    assert refused.exit_code == 2
+    assert "a promise needs 100 questions" in refused.stderr
+    assert run("fit", "--index", kb, "--data", questions, "--reader", "none").exit_code == 0
+    monkeypatch.setattr("oreqa.answering.guarantee.FEWEST_HELD_OUT", 30)
+    answered = run(*asked, 0.2)
+    assert answered.exit_code == 0, answered.stderr
+    answers = json.loads(run(*asked, 0.2, "--json").stdout)["answers"]
+    assert len(answers) <= 1
+    assert " at least 20% of them are right, with 95% certainty (of " in answered.stderr
+    for wrong in (("--threshold", 0.3), ("-k", 2)):
+        both = run(*asked, 0.2, *wrong)
+        assert (both.exit_code, both.stderr.count("\n")) == (2, 1)
+        assert "leave --threshold and -k out" in both.stderr
 
 
 def test_too_few_questions(kb: Path, questions: Path) -> None:

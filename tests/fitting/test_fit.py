@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,27 @@ def test_answers_get_probabilities_with_exactly_the_models_that_were_fitted(
         assert Answerer(index).calibration is None
         assert ("search" in report.fitted) == bool(index.fitted.fusion)
     assert not (kb / "fitting").exists()
+
+
+@pytest.mark.slow
+def test_answers_to_peoples_questions_are_kept_and_those_to_generated_ones_are_not(
+    kb: Path, data: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = fit_index(kb, data=data, reader=tiny_reader)
+    (pipeline,) = content(kb)["pipelines"]
+    held_out = pipeline["calibration"]["held_out"]
+    assert report.kept_answers == len(held_out) == report.measured_on
+    errors = [(p - right) ** 2 for p, right in held_out]
+    assert report.after.brier == pytest.approx(100 * sum(errors) / len(errors), abs=0.01)
+    again = fit_index(kb, data=data, reader=tiny_reader)  # no better than before
+    assert (again.fitted, again.kept_answers) == ((), report.measured_on)
+    assert content(kb)["pipelines"] == [pipeline]
+    monkeypatch.setattr(oreqa.fitting.fit, "_generated", lambda *_: data)
+    monkeypatch.setattr(oreqa.fitting.fit, "_need_passages", lambda _: None)
+    other = make_head(tmp_path / "other", "reader", seed=8)
+    generated = fit_index(kb, reader=other)
+    assert generated.kept_answers == 0
+    assert content(kb)["pipelines"][0] == pipeline
 
 
 @pytest.mark.slow
@@ -365,7 +386,9 @@ def test_a_calibration_takes_the_place_of_another_only_by_a_certain_gain(
     monkeypatch.setattr("oreqa.fitting.fit.paired_difference", lambda *_: Difference(0.1, -0.1, 0.3, 0.2))
     assert fit_index(kb, data=data, reader=None).fitted == ("search",)
     with Index.open(kb) as index:
-        assert Answerer(index).calibration == stored
+        counts = Answerer(index).calibration
+        assert counts is not None
+        assert replace(counts, held_out=()) == stored
     monkeypatch.setattr("oreqa.fitting.fit.paired_difference", lambda *_: Difference(0.1, 0.05, 0.3, 0.01))
     assert fit_index(kb, data=data, reader=None).fitted == ("calibration",)
     with Index.open(kb) as index:

@@ -2,6 +2,7 @@
 
 from oreqa.answering.answerer import Answerer
 from oreqa.answering.explanation import Explanation
+from oreqa.answering.guarantee import Guarantee
 from oreqa.answering.reply import Reply
 
-__all__ = ["Answerer", "Explanation", "Reply"]
+__all__ = ["Answerer", "Explanation", "Guarantee", "Reply"]

@@ -11,6 +11,7 @@ from typing import overload
 from oreqa.answering.choices import check_stages, checked_threshold, chosen_reader, chosen_reranking
 from oreqa.answering.combining import Combination
 from oreqa.answering.explanation import EXPLAINED_ANSWERS, EXPLAINED_HITS, Explanation, explained
+from oreqa.answering.guarantee import Guarantee, guarantee
 from oreqa.answering.reading import best_answers, fitted_pipeline, holding_names, searched_hits
 from oreqa.answering.reply import Reply
 from oreqa.answering.reranking import load_hit_reranker, reranked_hits
@@ -217,6 +218,15 @@ class Answerer(OfOneProcess):
         replies = self._replies(texts, hits, k, depth, snapshot, fitted, threshold)
         replies = [replace(reply, respelt=words) for reply, words in zip(replies, respelt, strict=True)]
         return replies[0] if isinstance(questions, str) else replies
+
+    def guarantee(self, share: float) -> Guarantee:
+        """The lowest threshold with which at least a ``share`` of first answers is right, with 95% certainty.
+
+        It is found on the questions that ``oreqa fit --index DIR --data FILE`` held out, and holds for questions like these.
+        Raises InputError for fewer than 100 of them, and for a share that no threshold promises.
+        """
+        calibration = self.calibration
+        return guarantee(share, calibration.held_out if calibration else ())
 
     def explain(
         self, question: str, expected: str | None = None, *, where: Where = (), threshold: float | None = None

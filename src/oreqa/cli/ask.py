@@ -22,6 +22,7 @@ from oreqa.cli.output import (
 )
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import LARGE_ENCODER
+from oreqa.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from oreqa.answering.answerer import Answerer
+    from oreqa.answering.guarantee import Guarantee
     from oreqa.answering.reply import Reply
     from oreqa.core import Answer, AnswerBlock
 
@@ -40,11 +42,17 @@ def ask(
     index: Option.index,
     question: Option.question = None,
     questions: Option.questions = None,
-    k: Annotated[int, number_option("-k", max=100, help="How many answers at most.")] = 3,
+    k: Annotated[
+        int | None, number_option("-k", max=100, help="How many answers at most.", show_default="3, or 1 with --at-least")
+    ] = None,
     where: Option.where = None,
     threshold: Annotated[
         float | None,
         share_option(help="The lowest confidence of an answer that is shown.", show_default="calibrated"),
+    ] = None,
+    at_least: Annotated[
+        float | None,
+        share_option(help="Answer only where this share of answers is right, by the questions that oreqa fit held out."),
     ] = None,
     quality: Option.quality = None,
     reader: Annotated[
@@ -65,6 +73,8 @@ def ask(
     [bold]oreqa ask "How tall is the tower?" --index kb[/bold]
 
     [bold]oreqa ask --questions questions.txt --index kb --json[/bold]
+
+    [bold]oreqa ask --questions questions.txt --index kb --at-least 0.9[/bold]
     """
     from oreqa.answering import Answerer
     from oreqa.answering.choices import chosen_reader
@@ -80,7 +90,13 @@ def ask(
         hit_reranker=hit_reranker,
         rerank_hits=rerank_hits,
     )
-    replies = _replies(answerer, texts, k, conditions, threshold)
+    if at_least is not None:
+        if threshold is not None or k is not None:
+            raise InputError("--at-least finds the threshold, and is about the first answers: leave --threshold and -k out")
+        promise = answerer.guarantee(at_least)
+        k, threshold = 1, promise.threshold
+        say(promise_text(promise), err=True)
+    replies = _replies(answerer, texts, 3 if k is None else k, conditions, threshold)
     if not any(reply.hits for reply in replies):
         empty = f"{index} holds no documents; add some with: oreqa index PATH --index {index}"
         say(f"no document matches --where {' --where '.join(where)}" if where else empty, err=True)
@@ -100,6 +116,14 @@ def ask(
             f" {option} {name}" for option, name in (("--reader", name), ("--reranker", span_reranker)) if name is not None
         )
         say(f"these models give no probability here; fit one on questions: oreqa fit --index {index}{models}", err=True)
+
+
+def promise_text(promise: Guarantee) -> str:
+    """What was promised, and on which questions."""
+    return (
+        f"answers from {100 * promise.threshold:.1f}%: at least {100 * promise.share:g}% of them are right, with 95% "
+        f"certainty (of {promise.questions} held-out questions {promise.answered} are answered, {promise.right} right)"
+    )
 
 
 def _replies(

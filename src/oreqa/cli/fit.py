@@ -83,10 +83,12 @@ def fit(report: FitReport, index: Path, as_json: bool) -> None:
         say('answers stay "not calibrated": the fitted confidence is no better than one probability for all answers')
     else:
         say("the calibration stays: the fitted one is not better by more than chance would explain (p < 0.05)")
+    if report.kept_answers:
+        say(f"{report.kept_answers:,} held-out answers were kept, for: oreqa ask --at-least SHARE")
     if report.fitted:
         say(f"{index} now uses the fitted {_listed([PARTS[name] for name in report.fitted])} with {_models(report)}")
     else:
-        say(f"{index} is unchanged")
+        say(f"{index} keeps its weights")
 
 
 def _number(value: float | None) -> str:

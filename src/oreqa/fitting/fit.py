@@ -55,7 +55,8 @@ class FitReport:
     used, since the index does not hold their answer. ``held_out`` says what was held out to measure by, and ``left_out``
     whether the first were also asked without the documents, or passages, that answer them. ``fit_on`` and ``measured_on``
     count questions as often as they were asked. ``fitted`` names what is better than before, and took its place: search,
-    combination, calibration. ``after`` is by the fitted calibration even if it did not.
+    combination, calibration. ``after`` is by the fitted calibration even if it did not. ``kept_answers`` counts
+    the held-out answers to labelled questions that were kept for ``Answerer.guarantee``.
     """
 
     encoder: str
@@ -72,6 +73,7 @@ class FitReport:
     before: Measures
     after: Measures
     fitted: Sequence[str]
+    kept_answers: int
 
 
 def fit_index(
@@ -125,9 +127,9 @@ def fit_index(
                 drawn = draw_examples(opened, path, GENERATED, questions, seed)
             split, missing = drawn
             fit = _Fit(opened, Pipeline(*models, device), split, work, seed, progress)
-            outcome = fit.run()
-            encoder, model = opened.fingerprint, opened.settings.model
-        if outcome.fitted:
+            outcome = fit.run(labelled=data is not None)
+            encoder, model, before = opened.fingerprint, opened.settings.model, opened.snapshot().index_fitted
+        if outcome.fitted or (outcome.kept_answers and outcome.replacing(before, encoder) != before):
             publish_fitted(folder, lambda before: outcome.replacing(before, encoder))
     examples = (*split.fit, *split.measured)
     return FitReport(
@@ -144,6 +146,7 @@ def fit_index(
         outcome.before,
         outcome.after,
         outcome.fitted,
+        outcome.kept_answers,
     )
 
 
@@ -204,6 +207,10 @@ class _Outcome:
     after: Measures
     fitted: tuple[str, ...]
 
+    @property
+    def kept_answers(self) -> int:
+        return len(self.calibration.held_out) if self.calibration else 0
+
     def replacing(self, before: IndexFitted, encoder: str) -> IndexFitted:
         """What was fitted for the index, with this in its place: what was fitted with other weights of the search goes."""
         if before.encoder != encoder:
@@ -226,7 +233,7 @@ class _Fit:
         self.asked = [asked_questions(part, self.apart) for part in (split.fit, split.measured)]
         self.sizes = len(self.asked[0]), len(self.asked[1])
 
-    def run(self) -> _Outcome:
+    def run(self, labelled: bool) -> _Outcome:
         """Fit and measure. Raises InputError if nearly all answers are right, or wrong."""
         start, calibration = self.pipeline.fitted(self.index)
         search = fit_search(self.index, self.split, self.seed, self.progress)
@@ -247,12 +254,15 @@ class _Fit:
             "combination": combination != start,
             "calibration": is_better(paired_difference(*errors, self.seed), calibration is not None),
         }
+        counts = fitted if better["calibration"] else calibration
+        if counts and labelled:  # by people
+            counts = replace(counts, held_out=tuple((round(a.probability(counts), 6), a.right) for a in after))
         unit = self.pipeline.unit
         return _Outcome(
             self.pipeline.fingerprints,
             search.fusion if search.is_better else None,
             combination,
-            fitted if better["calibration"] else calibration,
+            counts,
             measure_answers(before, search.before[unit], calibration),
             measure_answers(after, (search.after if search.is_better else search.before)[unit], fitted),
             tuple(name for name, is_taken in better.items() if is_taken),

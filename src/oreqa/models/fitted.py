@@ -29,7 +29,8 @@ COMBINED = ("selection", "retrieval", "reranking", "rerank_spans", "aggregate")
 class Calibration:
     """Logistic regression from scores to the probability that an answer is right.
 
-    ``weights`` go with the features; an answer below ``threshold`` is not given.
+    ``weights`` go with the features; an answer below ``threshold`` is not given. ``held_out`` are the probabilities of first
+    answers to labelled questions that it was not fitted on, and whether each is right.
 
     Examples:
         >>> Calibration({"margin": 2.0}, bias=-1.0, threshold=0.3).probability({"margin": 0.5})
@@ -39,6 +40,7 @@ class Calibration:
     weights: Mapping[str, float]
     bias: float
     threshold: float
+    held_out: tuple[tuple[float, bool], ...] = ()
 
     def probability(self, features: Mapping[str, float]) -> float:
         total = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
@@ -133,7 +135,10 @@ def parse_fitted(settings: Any, path: Path) -> Fitted:
             calibration=None
             if calibration is None
             else Calibration(
-                _numbers(calibration["weights"]), _number(calibration["bias"]), _number(calibration["threshold"])
+                _numbers(calibration["weights"]),
+                _number(calibration["bias"]),
+                _number(calibration["threshold"]),
+                tuple((float(_number(p)), bool(_number(right))) for p, right in calibration.get("held_out", ())),
             ),
             rerank_weight=None if weight is None else _number(weight),
             replaced=None
