@@ -6,22 +6,20 @@ import io
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pypdfium2
 import pytest
+from drawn_pdf import pdf, read
 from growth import growth
-from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from oreqa.core import Document
 from oreqa.corpus.formats.pdf.boxes import find_boxes
 from oreqa.corpus.formats.pdf.document import read_pdf
 from oreqa.corpus.formats.pdf.furniture import find_contents, find_heads
 from oreqa.corpus.formats.pdf.headings import Bookmark, numbered_headings, outline_headings
-from oreqa.corpus.formats.pdf.lines import Line, clean_character
+from oreqa.corpus.formats.pdf.lines import Line
 from oreqa.corpus.formats.pdf.paragraphs import join, measure, split_blocks, words_of
 from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
@@ -34,27 +32,6 @@ PROSE = (
     "that it finds among the stones of the ground; it can change its colour and its shape within a second,",
     "has three hearts and blue blood, and is thought to be the cleverest of all the animals without bones.",
 )
-
-
-def pdf(pages: list[str], password: str = "", title: str = "", draw: Callable[[Canvas, int], None] | None = None) -> bytes:
-    """A page for each text, its lines 14 points apart from the top down."""
-    buffer = io.BytesIO()
-    canvas = Canvas(buffer, encrypt=StandardEncryption(password, canPrint=0) if password else None)
-    canvas.setTitle(title)
-    for number, page in enumerate(pages):
-        if draw:
-            canvas.saveState()
-            draw(canvas, number)
-            canvas.restoreState()
-        for line, content in enumerate(page.split("\n")):
-            canvas.drawString(72, 720 - 14 * line, content)
-        canvas.showPage()
-    canvas.save()
-    return buffer.getvalue()
-
-
-def read(pages: list[str], title: str = "", draw: Callable[[Canvas, int], None] | None = None) -> Document:
-    return read_pdf(pdf(pages, title=title, draw=draw), Path("folder/some_file.pdf"))
 
 
 def line(text: str, number: int = 0, page: int = 0, left: float = 72, base: float | None = None, **others: bool) -> Line:
@@ -138,6 +115,39 @@ def test_running_heads_are_left_out_and_counted() -> None:
     assert document.text.split("\n\n")[1] == "Page two is about two."
     assert [dict(page.left_out) for page in document.pages[:2]] == [{"running heads": 4}, {"running heads": 7}]
     assert all(page.read == 5 for page in document.pages)
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["Page {} of 2", "{}/2", "- {} -", "{}", "page {}", "Seite {} von 2", "{} | P a g e", "[{} of 2]", "Page 1{} of 40"],
+)
+@pytest.mark.parametrize("height", [30, 800])
+def test_the_page_numbers_of_short_files_are_no_text(number: str, height: int) -> None:
+    def draw(canvas: Canvas, page: int) -> None:
+        canvas.drawCentredString(300, height, number.format(page + 1))
+
+    document = read(["The octopus is a mollusc.", "It has three hearts."], draw=draw)
+    assert document.text == "The octopus is a mollusc.\n\nIt has three hearts."
+    assert all(page.left_out["running heads"] for page in document.pages)
+
+
+def test_a_running_head_of_two_pages_with_their_numbers() -> None:
+    def draw(canvas: Canvas, page: int) -> None:
+        canvas.drawString(60, 30, "Fish Ltd. Page 1 of 2" if page == 0 else "Fish Ltd. Page 2 of 2")
+
+    document = read(["The octopus is a mollusc.", "It has three hearts."], draw=draw)
+    assert document.text == "The octopus is a mollusc.\n\nIt has three hearts."
+
+
+@pytest.mark.parametrize("text", ["7", "5/2", "1/3", "page 1 of the log", "12 of 40", "Figure 1", "2024", "1,500"])
+def test_numbers_that_are_not_the_pages_stay(text: str) -> None:
+    assert (
+        text
+        in read(
+            ["The octopus.", "It has three hearts."], draw=lambda canvas, page: page or canvas.drawString(60, 30, text)
+        ).text
+        or text == "1/2"
+    )
 
 
 def test_headings_at_the_same_height_are_no_running_heads() -> None:
@@ -251,24 +261,6 @@ def test_it_is_read_within_the_limits_of_the_child(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf(["Text."] * 50))
     (document,) = read_documents(tmp_path / "a.pdf")
     assert document.text.split("\n\n") == ["Text."] * 50
-
-
-@pytest.mark.parametrize(
-    ("char", "clean"),
-    [
-        ("ﬃ", "ffi"),
-        ("ﬁ", "fi"),
-        ("²", "²"),
-        ("\xad", ""),
-        ("\0", ""),
-        ("\ud800", ""),
-        ("\uf0b7", "•"),
-        ("\xa0", " "),
-        ("\u200b", ""),
-    ],
-)
-def test_characters_come_out_clean(char: str, clean: str) -> None:
-    assert clean_character(ord(char)) == clean
 
 
 @pytest.mark.parametrize("rotation", [90, 180, 270])

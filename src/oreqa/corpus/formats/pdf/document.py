@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import pypdfium2.raw as pdfium_c
 from oreqa.core import Document, PageWords, Place
 from oreqa.corpus import limits
 from oreqa.corpus.builder import TextBuilder, count_words, real_title
+from oreqa.corpus.formats.pdf.characters import ACCENTS
 from oreqa.corpus.formats.pdf.furniture import RUNNING_HEADS, find_contents, find_heads
 from oreqa.corpus.formats.pdf.headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
 from oreqa.corpus.formats.pdf.lines import Line, page_lines
@@ -22,6 +24,7 @@ from oreqa.errors import DocumentError
 
 _UNREADABLE = "it is not a readable PDF; it is damaged, or of another type: save it again in its own program"
 _PICTURES = (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_FORM)
+_DRAWN_APART = re.compile(rf"(?<=\w)[{ACCENTS}](?=\w)")
 _OBJECTS = 1000
 """Most objects of a page that are examined for pictures."""
 
@@ -115,8 +118,8 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
             text = page.get_textpage()
             height = page.get_height()
             lines = [line for line, _ in page_lines(page, text, number)]
-            # PDFium's own text of the page; its character for a hyphen at a line's end is not a word boundary
-            words = count_words(text.get_text_bounded().replace("\x02", ""))
+            # PDFium's own text of the page; neither its hyphens at ends of lines nor accents part words
+            words = count_words(_DRAWN_APART.sub("", text.get_text_bounded().replace("\x02", "")))
             pictures = bool(words) or _shows_pictures(page)
             text.close()
             page.close()

@@ -19,6 +19,9 @@ LineKey = tuple[int, int]
 _RowKey = tuple[str, int]
 """A row's text and its height on the page, rounded."""
 
+_AROUND = " -–—[]()|"
+"""What stands around page numbers."""
+_LONGEST_NUMBER = 30
 _DEPTH = 8
 """Most rows at each end of a page that can be running heads."""
 _ZONE = 0.2
@@ -32,6 +35,11 @@ _NEAR = 2
 _LARGER = 1.15
 """Lines larger than the text by this factor must repeat with their numbers: "Example 2" and "Example 3" are headings."""
 _ROMAN = re.compile(r"[ivxlc]+", re.I)
+_WORD = r"(?:p ?a ?g ?e|pg\.?|p\.|seite|blatt|p[áa]gina|p[áa]g\.|side|sida|strona|strana)"
+_OF = r"(?: ?(?:/|\||of|von|de|sur|di|van|av|af|z|ze) ?(?P<last>\d{1,4}))?"
+_PAGE_NUMBER = re.compile(rf"(?P<word>{_WORD}[ :|]{{0,3}})?(?P<number>\d{{1,4}}){_OF}(?P<after> ?\| ?{_WORD})?", re.I)
+_WITH_NUMBER = re.compile(rf"\b{_WORD}[ :|]{{0,3}}\d{{1,4}}\b", re.I)
+"""A page's number in a running head."""
 _ENTRY = re.compile(r"(?:^|[\s.…,])(\d{1,4}|[ivxlc]{1,7})[.,;]?$")
 _SLACK = 50
 """Page numbers allowed beyond twice the number of pages: a chapter of a book keeps the book's numbers."""
@@ -75,16 +83,29 @@ class _Repeats:
         page, text, pattern = row[0].page, _text(row), self.pattern(row)
         if any(self.shifts[shift] >= max(_REPEATS, self.pages // 5) for shift in _shifts(row)):
             return True
-        bare = text.strip(" -–—")
-        if not pattern and bare == str(page + 1):
+        if is_page_number(text, page, self.pages):
             return True
+        bare = text.strip(_AROUND)
         if not pattern and not bare.isdigit() and not _ROMAN.fullmatch(bare):
             return False
         needed = 2 if self.pages < _FEW else _REPEATS
+        numbered = needed if _WITH_NUMBER.search(text) else _REPEATS
         return any(
-            _is_repeated(page, self.rows[pattern, height], _REPEATS) or _is_repeated(page, self.texts[text, height], needed)
+            _is_repeated(page, self.rows[pattern, height], numbered) or _is_repeated(page, self.texts[text, height], needed)
             for height in _heights(row)
         )
+
+
+def is_page_number(text: str, page: int, pages: int) -> bool:
+    """Return whether a line is the number of the page at the index ``page``: "3", "- 3 -", "3/12", "Page 3", "Page 3 of 12".
+
+    With a word such as "Page", the number may be another, as in a part of a longer document.
+    """
+    match = _PAGE_NUMBER.fullmatch(text.strip(_AROUND)) if len(text) <= _LONGEST_NUMBER else None
+    if match is None:
+        return False
+    named = match["word"] is not None or match["after"] is not None
+    return named or (int(match["number"]) == page + 1 and match["last"] in (None, str(pages)))
 
 
 def find_heads(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> set[LineKey]:
@@ -104,7 +125,8 @@ def find_heads(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> set
             keys.update((line.page, line.number) for row in heads for line in row)
     for lines in pages:
         if all((line.page, line.number) in keys for line in lines):
-            keys -= {(line.page, line.number) for line in lines if not line.text.strip(" -–—").isdigit()}
+            numbers = [line for line in lines if is_page_number(line.text, line.page, len(pages)) or line.text.isdigit()]
+            keys -= {(line.page, line.number) for line in lines if line not in numbers}
     return keys
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
-import math
 import operator
 import re
 import unicodedata
@@ -13,15 +11,8 @@ from dataclasses import dataclass, replace
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
-Box = tuple[float, float, float, float]
-"""Left, bottom, right and top, in points from the lower left corner of the page."""
+from oreqa.corpus.formats.pdf.characters import HYPHEN, Box, clean_character, font_size, read_characters
 
-_HYPHEN = 0x02
-"""PDFium's code for a hyphen at the end of a line that breaks a word."""
-
-_LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
-_BULLETS = {0xF0B7, 0xF0A7, 0xF0A8, 0xF076, 0xF0D8, 0xF0FC}
-_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _LEADERS = re.compile(r"(?:(?:\. ?){4}(?:\. ?)*|…[ .…]{3,})")
 _BOLD = re.compile(rb"bold|black|heavy|-bd|cmbx|cmssbx|cmcsb|sfbx|sfsx", re.I)
 _MONO = re.compile(rb"mono|courier|cmtt|sltt|sftt|typewriter|consol|fixed", re.I)
@@ -70,27 +61,11 @@ class Line:
     """The distance between baselines in its column."""
 
 
-@functools.cache
-def clean_character(code: int) -> str:
-    """Return a character as text: "" if it is invisible, " " for any white space."""
-    if code in _LIGATURES:
-        return _LIGATURES[code]
-    if code in _BULLETS:
-        return "•"
-    char = chr(code)
-    if char.isspace():
-        return " "
-    return "" if unicodedata.category(char) in _INVISIBLE else char
-
-
 def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> list[tuple[Line, list[int]]]:
     """Return the lines of page ``number``, from 0, in file order, each with PDFium's index of every character."""
-    codes, boxes = _characters(text)
-    rotation = page.get_rotation()
+    codes, boxes = read_characters(page, text)
     width, height = page.get_size()
-    left, bottom, *_ = page.get_bbox()
-    if rotation or left or bottom:
-        boxes = [_turn((a - left, b - bottom, c - left, d - bottom), rotation, width, height) for a, b, c, d in boxes]
+    rotated, bottom = page.get_rotation() != 0, page.get_bbox()[1]
     rows: list[list[int]] = [[]]
     for i, code in enumerate(codes):
         if code in (0x0A, 0x0D):
@@ -98,11 +73,11 @@ def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> l
                 rows.append([])
         else:
             rows[-1].append(i)
-            if code == _HYPHEN:
+            if code == HYPHEN:
                 rows.append([])
     lines: list[tuple[Line, list[int]]] = []
     for row in rows:
-        line = _line(text, codes, boxes, row, number, None if rotation else bottom)
+        line = _line(text, codes, boxes, row, number, None if rotated else bottom)
         if line is None or line[0].right < 0 or line[0].top < 0 or line[0].left > width or line[0].bottom > height:
             continue
         if lines and _same_row(lines[-1][0], line[0]):
@@ -112,36 +87,6 @@ def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> l
     for place, (line_of_page, _) in enumerate(lines):
         line_of_page.number = place
     return lines
-
-
-def _characters(text: pdfium.PdfTextPage) -> tuple[list[int], list[Box]]:
-    """Return the code points and boxes of the page's characters, by PDFium's index."""
-    raw, count = text.raw, text.count_chars()
-    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-    unicode, box = pdfium_c.FPDFText_GetUnicode, pdfium_c.FPDFText_GetCharBox
-    codes, boxes = [], []
-    for i in range(count):
-        codes.append(unicode(raw, i))
-        box(raw, i, left, right, bottom, top)
-        boxes.append((left.value, bottom.value, right.value, top.value))
-        if codes[-1] == _HYPHEN and pdfium_c.FPDFText_IsHyphen(raw, i) != 1:
-            codes[-1] = 0  # a glyph of a font that maps its codes to no characters
-    for i in range(count - 1):  # join surrogate pairs
-        if 0xD800 <= codes[i] < 0xDC00 and 0xDC00 <= codes[i + 1] < 0xE000:
-            codes[i] = 0x10000 + (codes[i] - 0xD800 << 10) + codes[i + 1] - 0xDC00
-    return codes, boxes
-
-
-def _turn(box: Box, rotation: int, width: float, height: float) -> Box:
-    """Rotate a box to where it is on the displayed page, whose size is ``width`` by ``height``."""
-    left, bottom, right, top = box
-    if rotation == 0:
-        return box
-    if rotation == 90:
-        return bottom, height - right, top, height - left
-    if rotation == 180:
-        return width - right, height - top, width - left, height - bottom
-    return width - top, left, width - bottom, right
 
 
 def _line(
@@ -192,8 +137,8 @@ def _visible(codes: list[int], row: list[int]) -> tuple[list[str], list[int], bo
             places.append(i)
             hyphen = False
             continue
-        clean = "-" if code == _HYPHEN else clean_character(code)
-        if code in (_HYPHEN, 0xAD):
+        clean = "-" if code == HYPHEN else clean_character(code)
+        if code in (HYPHEN, 0xAD):
             hyphen = True
         elif clean == " ":
             if not chars or chars[-1] == " ":
@@ -235,7 +180,7 @@ def _measure(
     text: pdfium.PdfTextPage, places: list[int], origin: float | None, height: float, bottom: float
 ) -> tuple[float, float]:
     """Return a line's font size, the median of three characters, and the height of its baseline."""
-    size = sorted(_size(text, places[at]) for at in (0, len(places) // 2, -1))[1]
+    size = sorted(font_size(text, places[at]) for at in (0, len(places) // 2, -1))[1]
     if not 0 < size < 1000:
         size = max(height, 1.0)
     if origin is None:
@@ -243,13 +188,6 @@ def _measure(
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium_c.FPDFText_GetCharOrigin(text.raw, places[0], x, y)
     return size, y.value - origin
-
-
-def _size(text: pdfium.PdfTextPage, char: int) -> float:
-    """Return a character's font size in points."""
-    matrix = pdfium_c.FS_MATRIX()
-    pdfium_c.FPDFText_GetMatrix(text.raw, char, matrix)
-    return float(pdfium_c.FPDFText_GetFontSize(text.raw, char)) * math.hypot(matrix.c, matrix.d)
 
 
 def _font(text: pdfium.PdfTextPage, places: list[int]) -> tuple[bool, bool]:
@@ -279,7 +217,7 @@ def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, l
     size = max(first.size, second.size)
     longer = first if len(first.text) >= len(second.text) else second
     near = abs(second.left - first.right) < _NO_GAP * size and _SYMBOL.search(first.text) is not None
-    gap = "" if near and _size(text, second_places[0]) < _SCRIPT * _size(text, places[-1]) else " "
+    gap = "" if near and font_size(text, second_places[0]) < _SCRIPT * font_size(text, places[-1]) else " "
     line = replace(
         longer,
         text=f"{first.text}{gap}{second.text}",
