@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from oreqa.corpus.builder import TextBuilder
 from oreqa.corpus.formats.html import rules
 from oreqa.corpus.formats.html.lines import Lines, List, Table, number_of
+from oreqa.corpus.formats.raised import raised
 from oreqa.corpus.formats.table_rows import TableRows
 
 _LONG_CELL = 1000
@@ -185,7 +186,7 @@ class Blocks:
     def text(self, text: str) -> None:
         """Add text; a power outside of links is told from its base: ``2⁶⁴``, not 264."""
         if "sup" in (nearest := self._open[-3:]) and "a" not in nearest:
-            text = rules.raised(text, self._lines.tail, self._notes)
+            text = raised(text, self._lines.tail, self._notes)
         elif "sup" in nearest and text.strip().isdigit() and self._lines.tail.rstrip()[-1:].isdigit():
             self.leave_out("footnote marks", text)
             return

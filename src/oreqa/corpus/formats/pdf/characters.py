@@ -60,9 +60,10 @@ def read_characters(page: pdfium.PdfPage, text: pdfium.PdfTextPage) -> tuple[lis
     if rotation or left or bottom:
         width, height = page.get_size()
         boxes = [_turn((a - left, b - bottom, c - left, d - bottom), rotation, width, height) for a, b, c, d in boxes]
-    for at, code in enumerate(codes):
-        if code in _COMBINING:
-            _compose(text, codes, boxes, at)
+    if not _COMBINING.keys().isdisjoint(codes):
+        for at, code in enumerate(codes):
+            if code in _COMBINING:
+                _compose(text, codes, boxes, at)
     return codes, boxes
 
 

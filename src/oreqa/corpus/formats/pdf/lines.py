@@ -12,6 +12,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from oreqa.corpus.formats.pdf.characters import HYPHEN, Box, clean_character, font_size, read_characters
+from oreqa.corpus.formats.pdf.scripts import HIGHER, SMALLER, find_raised, raise_digits, raised_notes, without_marks
 
 _LEADERS = re.compile(r"(?:(?:\. ?){4}(?:\. ?)*|…[ .…]{3,})")
 _BOLD = re.compile(rb"bold|black|heavy|-bd|cmbx|cmssbx|cmcsb|sfbx|sfsx", re.I)
@@ -22,8 +23,6 @@ _SYMBOL = re.compile(r"(?:^|\W)\w{1,3}\Z")
 """A symbol at the end of a line, which can have an index; after a longer word, small letters are a footnote's mark."""
 _NO_GAP = 0.2
 """Widest gap between a symbol and its index, as a share of the font size."""
-_SCRIPT = 0.9
-"""Letters smaller than this share of the font size, that close, are an index or exponent."""
 _WIDE_GAP = 1.5
 """A gap wider than this multiple of the font size separates table cells or columns."""
 
@@ -84,9 +83,16 @@ def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> l
             lines[-1] = _merge(text, lines[-1], line)
         else:
             lines.append(line)
+    if notes := raised_notes([line.text for line, _ in lines]):
+        lines = [_without_marks(line, places, notes) for line, places in lines]
     for place, (line_of_page, _) in enumerate(lines):
         line_of_page.number = place
     return lines
+
+
+def _without_marks(line: Line, places: list[int], notes: frozenset[str]) -> tuple[Line, list[int]]:
+    line.text, places = without_marks(line.text, places, notes)
+    return line, places
 
 
 def _line(
@@ -104,6 +110,7 @@ def _line(
     lefts, bottoms, rights, tops = zip(*(boxes[i] for i in letters), strict=True)
     bottom, top = min(bottoms), max(tops)
     size, base = _measure(text, letters, origin, top - bottom, bottom)
+    clean_text, places = find_raised(text, boxes, clean_text, places, size, base)
     bold, mono = _font(text, letters)
     gap = max(map(operator.sub, lefts[1:], rights), default=0.0)
     line = Line(
@@ -216,11 +223,17 @@ def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, l
     (first, places), (second, second_places) = a, b
     size = max(first.size, second.size)
     longer = first if len(first.text) >= len(second.text) else second
-    near = abs(second.left - first.right) < _NO_GAP * size and _SYMBOL.search(first.text) is not None
-    gap = "" if near and font_size(text, second_places[0]) < _SCRIPT * font_size(text, places[-1]) else " "
+    before, following = first.text, second.text
+    near = abs(second.left - first.right) < _NO_GAP * size
+    near = near and font_size(text, second_places[0]) < SMALLER * font_size(text, places[-1])
+    if near and following.isdecimal() and _is_raised(second, first):
+        following = raise_digits(following)
+    elif before.isdecimal() and len(before) <= 2 and _is_raised(first, second):
+        before = raise_digits(before)
+    gap = "" if near and (_SYMBOL.search(first.text) or following != second.text) else " "
     line = replace(
         longer,
-        text=f"{first.text}{gap}{second.text}",
+        text=f"{before}{gap}{following}",
         left=min(first.left, second.left),
         bottom=min(first.bottom, second.bottom),
         right=max(first.right, second.right),
@@ -231,3 +244,8 @@ def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, l
         mono=first.mono and second.mono,
     )
     return line, [*places, *([places[-1]] if gap else []), *second_places]
+
+
+def _is_raised(a: Line, b: Line) -> bool:
+    """Return whether the line ``a`` is an exponent or a footnote's mark beside the line ``b``."""
+    return a.size < SMALLER * b.size and a.base > b.base + HIGHER * b.size
