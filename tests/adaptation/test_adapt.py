@@ -171,7 +171,7 @@ def test_a_resumed_adaptation_trains_a_classifier_once_and_another_anew(
     shutil.copy(make_head(tmp_path / "third", "classifier", seed=4, marking="marked") / "model.safetensors", other)
     broken_off(monkeypatch, adapt, "keep_calibration", kb, **options)  # the same name, other weights
     assert model_fingerprint(trained) not in {state[0] for state in states}
-    with pytest.raises(ModelError, match="it is an encoder without a head"):
+    with pytest.raises(ModelError, match="it is an encoder, not a classifier"):
         adapt_index(kb, generator=tiny_generator, classifier=kb / "adapted" / "1" / "retriever")
 
 
