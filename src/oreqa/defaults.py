@@ -27,6 +27,9 @@ BEST_READER = "mpnet-reader"
 SHIPPED = (DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, BEST_READER)
 """The models that come with oreqa, as differences from the base encoder, which is a package of its own, or the large one."""
 
+ENGLISH = (BASE_ENCODER, LARGE_ENCODER, *SHIPPED)
+"""Models that were trained on English texts."""
+
 Quality = Literal["fast", "best"]
 QUALITIES: tuple[Quality, ...] = get_args(Quality)
 QUALITY_READERS: Mapping[str, str] = {"fast": DEFAULT_READER, "best": BEST_READER}

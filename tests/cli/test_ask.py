@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 from pathlib import Path
 
@@ -147,3 +148,28 @@ def test_a_block_with_what_it_leaves_out() -> None:
             {"text": "2. Press Q.", "start": 21, "end": 32, "cut": True},
         ],
     }
+
+
+def test_other_languages_than_the_models_are_said_once(tmp_path: Path, library: Path) -> None:
+    (library / "zelte.txt").write_text(
+        "Das Zelt ist wasserdicht und wird für zwei Wochen verliehen. Die Schuhe sind aus Leder und stehen im Keller hinter "
+        "der Tür."
+    )
+    for file in library.iterdir():
+        os.utime(file, (10**9, 10**9))  # what was written just now is read once more
+    kb = tmp_path / "kb"
+    indexed = run("index", library, "--index", kb)
+    assert indexed.exit_code == 0, indexed.stderr
+    assert "1 document in German: minilm-retriever has learned English; " in " ".join(indexed.stdout.split())
+    again = run("index", library, "--index", kb, "--json")
+    assert json.loads(again.stdout)["languages"] == {}
+    (tmp_path / "asked.txt").write_text("Wie tief tauchen Wale im Winter?\nWelche Farbe haben Wolken?\n")
+    for asked, said in (
+        (["Wie tief tauchen Wale im Winter?"], "the question seems to be in German"),
+        (["--questions", tmp_path / "asked.txt"], "questions seem to be in German"),
+    ):
+        replied = run("ask", *asked, "--index", kb, "--threshold", 1)
+        assert replied.stderr.splitlines()[:1] == [
+            f"{said}, and minilm-reader has learned English: see --reader and oreqa index --model"
+        ]
+    assert "English" not in run("ask", "How deep do whales dive?", "--index", kb, "--threshold", 1).stderr

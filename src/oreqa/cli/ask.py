@@ -21,7 +21,7 @@ from oreqa.cli.output import (
     visible,
 )
 from oreqa.cli.progress import progress_bar
-from oreqa.defaults import LARGE_ENCODER
+from oreqa.defaults import ENGLISH, LARGE_ENCODER
 from oreqa.errors import InputError
 
 if TYPE_CHECKING:
@@ -108,13 +108,14 @@ def ask(
         if questions is not None:
             print_question(text)
         _print_reply(reply)
+    used = chosen_reader(quality) if reader == "auto" else reader
+    if used in ENGLISH and (unanswered := [text for text, reply in zip(texts, replies, strict=True) if not reply.answers]):
+        _mention_language(unanswered, used)
     if reader == "auto" and quality is None and not all(reply.answers for reply in replies):
         _mention_best()
     if any(reply.answers and not reply.calibrated for reply in replies):
-        name = chosen_reader(quality) if reader == "auto" else reader
-        models = "".join(
-            f" {option} {name}" for option, name in (("--reader", name), ("--reranker", span_reranker)) if name is not None
-        )
+        options = (("--reader", used), ("--reranker", span_reranker))
+        models = "".join(f" {option} {name}" for option, name in options if name is not None)
         say(f"these models give no probability here; fit one on questions: oreqa fit --index {index}{models}", err=True)
 
 
@@ -139,6 +140,19 @@ def _replies(
             replies += answerer.reply(batch, k, where=where, threshold=threshold)
             advance(len(batch))
     return replies
+
+
+def _mention_language(questions: Sequence[str], reader: str) -> None:
+    """Say, once, that a question without an answer is in another language than the reader's."""
+    from oreqa.text.languages import LANGUAGES, foreign_language
+
+    code = next(filter(None, map(foreign_language, questions)), None)
+    if code is not None:
+        them = "the question seems" if len(questions) == 1 else "questions seem"
+        say(
+            f"{them} to be in {LANGUAGES[code]}, and {reader} has learned English: see --reader and oreqa index --model",
+            err=True,
+        )
 
 
 def _mention_best() -> None:

@@ -13,7 +13,7 @@ from oreqa.cli.hits import shown_path
 from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
-from oreqa.defaults import FACTORY, LANGUAGE, PASSAGE_TOKENS
+from oreqa.defaults import ENGLISH, FACTORY, LANGUAGE, PASSAGE_TOKENS
 
 if TYPE_CHECKING:
     from oreqa.index.coverage import Report
@@ -120,7 +120,7 @@ def index_command(
         shown = {"prompts": {"question": prompts.question, "passage": prompts.passage}} if prompts else {}
         print_json({"index": str(index), **asdict(result), **shown})
     else:
-        for line in (*_summary(index, result), *([f"prompts: {prompts}"] if prompts else [])):
+        for line in (*_summary(index, result, settings.model), *([f"prompts: {prompts}"] if prompts else [])):
             say(line)
     if result.problems:
         raise typer.Exit(1)
@@ -132,7 +132,7 @@ def _with_shown_path(line: str) -> str:
     return shown_path(path) + colon + reason
 
 
-def _summary(index: Path, report: Report) -> list[str]:
+def _summary(index: Path, report: Report, model: str) -> list[str]:
     counts = [
         f"{number} {name}"
         for number, name in (
@@ -151,6 +151,11 @@ def _summary(index: Path, report: Report) -> list[str]:
         reasons = sorted(words.left_out.items(), key=lambda pair: -pair[1])
         left = "".join(f", {count:,} {reason}" for reason, count in reasons[:6] if count)
         lines.append(f"{words.read:,} of {words.source:,} words read{'; left out' + left[1:] if left else ''}")
+    if report.languages and model in ENGLISH:
+        languages = sorted(report.languages.items(), key=lambda pair: -pair[1])
+        named = ", ".join(f"{counted(number, 'document')} in {language}" for language, number in languages[:3])
+        named += ", ..." if len(languages) > 3 else ""
+        lines.append(f"{named}: {model} has learned English; choose a multilingual model with --model for a new index")
     if report.mended:
         lines.append(f"{counted(len(report.mended), 'damaged file')} rebuilt: {', '.join(report.mended)}")
     if report.gone:

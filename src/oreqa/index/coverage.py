@@ -14,9 +14,13 @@ from oreqa.errors import InputError
 from oreqa.files import need_writable, write_text
 from oreqa.index.generations import with_newest
 from oreqa.index.store import open_documents
+from oreqa.text.languages import LANGUAGES, foreign_language
 
 ENOUGH = 0.8
 """The share of a page's words that must be extracted to give no warning."""
+
+FEWEST_WORDS = 20
+"""The fewest words by which the language of a document is told."""
 
 _MIN_WORDS = 20
 """Pages with fewer words give no warning."""
@@ -64,6 +68,8 @@ class Report:
     """Passages that the model encoded; the others came from the memo."""
     unknown: dict[str, int] = field(default_factory=dict)
     """Files that no reader supports, counted by file extension."""
+    languages: dict[str, int] = field(default_factory=dict)
+    """Documents read by this update that are not in English, counted by language."""
     words: Words = field(default_factory=Words)
     """Words of the files read by this update: in the source, extracted, and left out by reason."""
     problems: list[str] = field(default_factory=list)
@@ -72,6 +78,12 @@ class Report:
     """One line per problem with a file from which too little text was extracted."""
     mended: list[str] = field(default_factory=list)
     """Names of the files that were damaged and have been rebuilt: search files, and encodings.db."""
+
+    def read(self, document: Document) -> None:
+        """Count a document's words, and its language, which a title or a row of a table does not tell."""
+        self.words.add(document.pages)
+        if code := foreign_language(document.text, FEWEST_WORDS):
+            self.languages[LANGUAGES[code]] = self.languages.get(LANGUAGES[code], 0) + 1
 
     def __repr__(self) -> str:
         names = ("added", "changed", "unchanged", "removed", "gone", "passages", "encoded", "problems", "warnings")

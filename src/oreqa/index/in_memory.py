@@ -117,6 +117,7 @@ def _add_all(writer: IndexWriter, sources: Iterable[AnyDocument], advance: Advan
             keys_made.add(document.key)
         if writer.current.is_taken(document.key, IN_MEMORY):
             raise DocumentError(f"document {number}: {document.key} is a file's document: give it another key")
+        writer.report.read(document)
         writer.add(document, document.key, advance=advance)
         writer.finish_source(document.key, IN_MEMORY)
 

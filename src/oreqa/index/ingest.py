@@ -174,7 +174,7 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, war
     begun, number = time.time_ns(), 0
     for document in read_documents(file, fields):
         number += 1
-        writer.report.words.add(document.pages)
+        writer.report.read(document)
         for line in coverage_warnings(document):
             warn(f"{file}: {line}")
         writer.add(document, source, advance=advance)
