@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,11 @@ def test_a_damaged_index_is_named(kb: Path) -> None:
     found = run("show", "octopus.md", "--index", kb)
     assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
     assert "documents.db" in found.stderr
+
+
+def test_a_file_in_an_archive_by_its_name(kb: Path, library: Path) -> None:
+    with zipfile.ZipFile(library / "old.zip", "w") as archive:
+        archive.writestr("notes/wasps.txt", "Wasps build with paper.")
+    assert run("index", library, "--index", kb).exit_code == 0
+    for name in ("old.zip#notes/wasps.txt", "notes/wasps.txt", "wasps.txt", "old.zip"):
+        assert shown(kb, name)["document"] == f"{library}/old.zip#notes/wasps.txt"

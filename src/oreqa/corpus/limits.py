@@ -11,6 +11,15 @@ PARSED_FILE_BYTES = 64 << 20
 UNPACKED_BYTES = 256 << 20
 """Most bytes that the archive of an Office, OpenDocument or EPUB file may unpack to."""
 
+ARCHIVE_BYTES = 1 << 30
+"""Most bytes that a zip archive of documents may unpack to; each member counts as a file."""
+
+MEMBERS = 10_000
+"""Most members of a zip archive."""
+
+NESTED = 3
+"""How deep files may lie in others: a document attached to a mail in a mailbox in an archive."""
+
 TEXT_CHARACTERS = 16 << 20
 """Longest text of one document."""
 

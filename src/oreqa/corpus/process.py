@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import base64
 import contextlib
 import json
 import os
@@ -27,8 +28,11 @@ _CLOCK_FACTOR = 5
 """Wall-clock limit as a multiple of the CPU limit, so that files do not time out on a busy machine."""
 
 
-def parse(path: Path, data: bytes) -> Document:
-    """Parse ``data`` in the child process. Raises DocumentError for any failure there, crashes included."""
+def parse(path: Path, data: bytes) -> tuple[Document, list[tuple[str, bytes]]]:
+    """Parse ``data`` in the child process: the document, and the files attached to it with their names.
+
+    Raises DocumentError for any failure there, crashes included.
+    """
     return _parser.parse(path, data)
 
 
@@ -44,7 +48,7 @@ class _Parser:
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
 
-    def parse(self, path: Path, data: bytes) -> Document:
+    def parse(self, path: Path, data: bytes) -> tuple[Document, list[tuple[str, bytes]]]:
         with self._lock:
             reply = json.loads(self._request(path, data))
             if reply["last"]:
@@ -53,7 +57,7 @@ class _Parser:
             raise DocumentError(reply["error"])
         if "memory" in reply:
             raise DocumentError(f"parsing it takes more than {limits.PARSE_BYTES >> 20} MB of memory: split it")
-        return _document(reply["document"])
+        return _document(reply["document"]), [(name, base64.b64decode(content)) for name, content in reply["attached"]]
 
     def end(self) -> None:
         with self._lock:

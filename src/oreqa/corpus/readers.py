@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
 
 from oreqa.core import Document, Section
-from oreqa.corpus import limits, process, worker
+from oreqa.corpus import containers, limits, process, worker
 from oreqa.corpus.decode import read_text
 from oreqa.corpus.formats import tables
 from oreqa.corpus.formats.manual import manual_sections
@@ -36,10 +37,16 @@ class Fields:
 
 _TEXTS = (".txt", ".text")
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson")
+_CONTAINERS = {".zip": containers.zip_members, ".mbox": containers.mailbox_messages}
 _MAY_BE_GZIPPED = (*_TEXTS, *worker.TEXT_SUFFIXES, *_ROWS)
 
-SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS, *(f"{suffix}.gz" for suffix in _MAY_BE_GZIPPED))
+SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS, *_CONTAINERS, *(f"{suffix}.gz" for suffix in _MAY_BE_GZIPPED))
 """Extensions of the supported formats, in lower case."""
+
+_ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".pst")
+
+_SHOWN_UNREAD = 3
+"""Members that are named of those that were not read."""
 
 _NO_PROSE = (b"{\\rtf", b"%PDF-", b"%!PS")
 """How files of other types begin that may look like text."""
@@ -76,16 +83,21 @@ def has_text(text: str) -> bool:
     return bool(_WORD.search(text)) or any(c.isprintable() and not c.isspace() for c in text)
 
 
-def read_documents(path: Path, fields: Fields | None = None) -> Iterator[Document]:
-    """Read one file's documents: one per row for tables, one per file for other formats.
+def read_documents(
+    path: Path, fields: Fields | None = None, on_unread: Callable[[str], None] = lambda line: None
+) -> Iterator[Document]:
+    """Read one file's documents: one per row for tables, those of every member for archives, mailboxes and mails with
+    attachments, and one per file for other formats.
+
+    A member's key is that of its file, "#" and its name. ``on_unread`` gets a line about the members that cannot be read.
 
     Every string of a document can be encoded as UTF-8. Raises only DocumentError, with a one-line reason, whatever the file
     holds; for tables possibly after some rows were yielded. A file without text is an error. One without the extension of a
     supported format, as README, is read as plain text if it is text.
     """
-    empty = True
+    empty, unread = True, list[str]()
     try:
-        for document in _documents(path, fields or Fields()):
+        for document in _documents(path, fields or Fields(), unread):
             if has_text(document.text):
                 empty = False
                 yield clean_document(document)
@@ -97,34 +109,97 @@ def read_documents(path: Path, fields: Fields | None = None) -> Iterator[Documen
         raise DocumentError(f"it cannot be read: {error.strerror or describe(error)}") from error
     except Exception as error:  # whatever a library raises on a damaged file
         raise DocumentError(f"it is damaged ({describe(error)})") from error
+    shown = f"{', '.join(unread[:_SHOWN_UNREAD])}{', ...' if len(unread) > _SHOWN_UNREAD else ''}"
     if empty:
-        raise DocumentError(
-            "it holds no text" + (" (a scanned PDF needs OCR first)" if path.suffix.lower() == ".pdf" else "")
-        )
+        scan = " (a scanned PDF needs OCR first)" if path.suffix.lower() == ".pdf" else ""
+        raise DocumentError(f"it holds no text{f' that can be read: {shown}' if unread else scan}")
+    if unread:
+        on_unread(f"{len(unread):,} file{'s' if len(unread) > 1 else ''} in it not read: {shown}")
 
 
-def _documents(path: Path, fields: Fields) -> Iterator[Document]:
+def _documents(path: Path, fields: Fields, unread: list[str]) -> Iterator[Document]:
     if _SURROGATE.search(str(path)):
         raise DocumentError("its name is not UTF-8: rename it")
     inner = _unpacked(path)
-    gzipped = inner is not path
     suffix = inner.suffix.lower()
     if not is_supported(path):
         yield _read_unknown(path)
-        return
-    if suffix in _ROWS:
+    elif suffix in (*_ROWS, *_CONTAINERS):
         with open_file(path) as file:
-            yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
-        return
-    if suffix in _TEXTS:
-        document = read_text(_read(path, limits.TEXT_FILE_BYTES, gzipped), inner)
-        document = replace(document, sections=manual_sections(document.text))
+            if suffix in _ROWS:
+                yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
+            else:
+                yield from _members(str(path), _CONTAINERS[suffix](file), fields, unread)
     else:
-        document = process.parse(inner, _read(path, limits.PARSED_FILE_BYTES, gzipped))
-    yield replace(document, key=str(path))
+        data = _read(path, _most_bytes(suffix), gzipped=inner is not path)
+        yield from _of_bytes(str(path), inner, data, fields, unread)
+
+
+def _most_bytes(suffix: str) -> int:
+    return limits.TEXT_FILE_BYTES if suffix in _TEXTS else limits.PARSED_FILE_BYTES
+
+
+def _of_bytes(key: str, name: Path, data: bytes, fields: Fields, unread: list[str], depth: int = 0) -> Iterator[Document]:
+    """The document of a file that is no table and no container, and those that are attached to it."""
+    if name.suffix.lower() in _TEXTS:
+        document = read_text(data, name)
+        yield replace(document, key=key, sections=manual_sections(document.text))
+        return
+    document, attached = process.parse(name, data)
+    yield replace(document, key=key)
+    members = (containers.Member(*file) for file in attached)
+    for of_attached in _members(key, members, fields, unread, depth):
+        yield replace(of_attached, fields={**document.fields, **of_attached.fields})
+
+
+def _members(
+    key: str, members: Iterable[containers.Member], fields: Fields, unread: list[str], depth: int = 0
+) -> Iterator[Document]:
+    """The documents of the members of a file with this ``key``; what cannot be read is added to ``unread``."""
+    seen: set[str] = set()
+    for member in members:
+        try:
+            if member.data is None or depth == limits.NESTED or member.name in seen:
+                reason = "it lies too deep in other files" if depth == limits.NESTED else "another file has its name"
+                raise DocumentError(member.problem or reason)
+            seen.add(member.name)
+            empty, before = True, len(unread)
+            name = Path(member.name + member.suffix)
+            for document in _of_member(f"{key}#{member.name}", name, member.data, fields, unread, depth + 1):
+                if has_text(document.text):
+                    empty = False
+                    yield document
+            if empty and len(unread) == before:
+                raise DocumentError("it holds no text")
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever a library raises on a damaged file
+            reason = str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"
+            unread.append(f"{member.name} ({reason})")
+
+
+def _of_member(key: str, name: Path, data: bytes, fields: Fields, unread: list[str], depth: int) -> Iterator[Document]:
+    inner = _unpacked(name)
+    suffix = inner.suffix.lower()
+    if suffix in _ROWS:
+        yield from tables.read_rows(io.BytesIO(data), Path(key), fields.text, fields.title, fields.id)
+        return
+    if inner is not name:
+        data = _unzipped(io.BytesIO(data), _most_bytes(suffix))
+    if suffix in _CONTAINERS:
+        yield from _members(key, _CONTAINERS[suffix](io.BytesIO(data)), fields, unread, depth)
+    elif inner.name.lower().endswith(SUFFIXES) or (
+        worker.may_be_recognized(inner) and worker.is_recognized(inner, data[: worker.HEAD_BYTES])
+    ):
+        _check_size(len(data), _most_bytes(suffix), inner, "is larger")
+        yield from _of_bytes(key, inner, data, fields, unread, depth)
+    else:
+        raise DocumentError("its file type is not supported")
 
 
 def _read_unknown(path: Path) -> Document:
+    if path.suffix.lower() in _ARCHIVES:
+        raise DocumentError("it is an archive of a kind that is not read: unpack it, and index the folder")
     data = _read(path, limits.TEXT_FILE_BYTES, gzipped=False)
     try:
         if data.startswith(_NO_PROSE):
@@ -149,16 +224,23 @@ def open_file(path: Path) -> IO[bytes]:
 def _read(path: Path, limit: int, gzipped: bool) -> bytes:
     """Read a file, unpacked if it is ``gzipped``. Raises DocumentError if that gives more than ``limit`` bytes."""
     with open_file(path) as file:
-        try:
-            data = cast(IO[bytes], gzip.open(file)).read(limit + 1) if gzipped else file.read(limit + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DocumentError(f"it is a damaged gzip file ({error})") from error
-    if len(data) > limit:
-        raise DocumentError(
-            f"it {'unpacks to more' if gzipped else 'is larger'} than {limit >> 20} MB, "
-            f"the limit for {path.suffix.lower() or 'such'} files: split it"
-        )
+        data = _unzipped(file, limit) if gzipped else file.read(limit + 1)
+    _check_size(len(data), limit, path, "unpacks to more" if gzipped else "is larger")
     return data
+
+
+def _unzipped(file: IO[bytes], limit: int) -> bytes:
+    """What a gzip file unpacks to, up to a byte more than the ``limit``."""
+    try:
+        return cast(IO[bytes], gzip.open(file)).read(limit + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DocumentError(f"it is a damaged gzip file ({error})") from error
+
+
+def _check_size(size: int, limit: int, path: Path, what: str) -> None:
+    if size > limit:
+        kind = path.suffix.lower() or "such"
+        raise DocumentError(f"it {what} than {limit >> 20} MB, the limit for {kind} files: split it")
 
 
 def clean_document(document: Document) -> Document:

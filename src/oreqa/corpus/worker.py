@@ -1,11 +1,13 @@
 """The child process that parses the formats whose libraries can hang, crash or exhaust memory.
 
 A message is an eight-byte big-endian length followed by that many bytes. The parent sends three messages per file: its path,
-its limit in seconds, and its bytes. The child replies with one, a JSON object that holds the document or the error.
+its limit in seconds, and its bytes. The child replies with one, a JSON object that holds the document, with what is
+attached to it, or the error.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -177,7 +179,11 @@ def serve(parent: int, memory: int) -> None:
 def _parse(path: Path, data: bytes, memory: int) -> dict[str, Any]:
     try:
         document = parser_of(path)(data, path)
-        return {"document": asdict(document)}
+        attached = mail.read_attachments(data) if path.suffix.lower() == ".eml" else []
+        return {
+            "document": asdict(document),
+            "attached": [(name, base64.b64encode(content).decode()) for name, content in attached],
+        }
     except MemoryError:
         return {"memory": True}
     except Exception as error:  # parsers raise whatever they like, and not always MemoryError when memory runs out

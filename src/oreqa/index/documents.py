@@ -214,6 +214,7 @@ def _find(database: sqlite3.Connection, name: str) -> int:
             ("source = ?", _absolute(candidate)),
             ("substr('/' || key, -length(?1)) = ?1", f"/{candidate}"),
             ("substr('/' || source, -length(?1)) = ?1", f"/{candidate}"),
+            ("substr('#' || key, -length(?1)) = ?1", f"#{candidate}"),  # in an archive
         ):
             rows = database.execute(f"{_SELECT} WHERE {condition} {_IN_ORDER}", (value,)).fetchall()
             if len(rows) == 1:

@@ -172,7 +172,7 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, war
     if writer.fresh(source, revision):
         return 0
     begun, number = time.time_ns(), 0
-    for document in read_documents(file, fields):
+    for document in read_documents(file, fields, lambda line: warn(f"{file}: {line}")):
         number += 1
         writer.report.read(document)
         for line in coverage_warnings(document):

@@ -36,15 +36,15 @@ class _Text:
 
 @dataclass(slots=True)
 class _Parts:
-    """A message's parts: texts to read, alternative forms of those, and the names of attachments."""
+    """A message's parts: texts to read, alternative forms of those, and attachments with their names."""
 
     texts: list[_Text] = field(default_factory=list)
     other_forms: list[_Text] = field(default_factory=list)
-    attachments: list[str] = field(default_factory=list)
+    attachments: list[tuple[str, EmailMessage]] = field(default_factory=list)
 
 
 def read_mail(data: bytes, path: Path) -> Document:
-    """Read a message. Its title is the subject; attachments are listed by name but not read.
+    """Read a message. Its title is the subject; attachments are listed by name, and read by ``read_attachments``.
 
     Of alternative plain text and HTML, the plain text is read unless the HTML has clearly more words. Raises DocumentError
     if there is no header, or if there are too many parts.
@@ -62,12 +62,24 @@ def read_mail(data: bytes, path: Path) -> Document:
         else:
             _add_plain(builder, text.text)
     if parts.attachments:
-        builder.add_block("Attachments: " + ", ".join(parts.attachments), words=0)
+        builder.add_block("Attachments: " + ", ".join(name for name, _ in parts.attachments), words=0)
     document = builder.document(_header(message, "Subject"))
     fields = {name: value for header, name in _FIELDS.items() if (value := _header(message, header))}
     (page,) = document.pages
     left_out = {**page.left_out, "other form of the message": unread} if unread else page.left_out
     return replace(document, fields=fields, pages=(replace(page, left_out=left_out),))
+
+
+def read_attachments(data: bytes) -> list[tuple[str, bytes]]:
+    """The files that are attached to a message that ``read_mail`` reads, by their names: messages among them end in .eml."""
+    files = []
+    for name, part in _parts(BytesParser(policy=policy.default).parsebytes(data)).attachments:
+        if part.get_content_type() == "message/rfc822":
+            children = [child for child in part.iter_parts() if isinstance(child, EmailMessage)]
+            files += [(f"{name}.eml", bytes(child)) for child in children]
+        elif isinstance(content := part.get_payload(decode=True), bytes):
+            files.append((name, content))
+    return files
 
 
 def _parts(message: EmailMessage) -> _Parts:
@@ -86,7 +98,8 @@ def _parts(message: EmailMessage) -> _Parts:
             pending.insert(0, preferred)
             parts.other_forms += others
         elif kind == "message/rfc822" and part is not message:
-            parts.attachments.append((_header(children[0], "Subject") if children else "") or "a message")
+            name = (_header(children[0], "Subject") if children else "") or "a message"
+            parts.attachments.append((name, part))
         elif children:
             pending[:0] = children
         elif kind in _TEXTS and not part.is_attachment():
@@ -94,7 +107,7 @@ def _parts(message: EmailMessage) -> _Parts:
         elif kind.startswith("multipart/"):  # damaged: its parts cannot be separated
             parts.texts.append(_Text(_text(part), is_page=False))
         else:
-            parts.attachments.append(_file_name(part) or kind)
+            parts.attachments.append((_file_name(part) or kind, part))
     return parts
 
 

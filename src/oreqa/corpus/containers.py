@@ -1,0 +1,103 @@
+"""Files that hold files: zip archives, and mailboxes (mbox). Their members are read one at a time."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import IO
+
+from oreqa.corpus import limits
+from oreqa.errors import DocumentError, describe
+
+_SKIPPED_FOLDERS = frozenset({"__MACOSX", "__pycache__", "node_modules"})
+
+_END = struct.Struct("<4s4H2LH")
+"""A zip archive's end: mark, disks, counts of members, size and place of their list, length of a remark."""
+
+_ENCRYPTED = 0x1
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file in another, whose name may lack its ``suffix``; ``data`` is None where ``problem`` says why it is not read."""
+
+    name: str
+    data: bytes | None
+    problem: str = ""
+    suffix: str = ""
+
+
+def zip_members(file: IO[bytes]) -> Iterator[Member]:
+    """The files of a zip archive, without hidden ones.
+
+    Raises DocumentError if it is damaged, or has more members or unpacks to more than the limits.
+    """
+    try:
+        _check_end(file)
+        with zipfile.ZipFile(file) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir() and not _is_hidden(entry.filename)]
+            if sum(entry.file_size for entry in entries) > limits.ARCHIVE_BYTES:
+                raise DocumentError(f"it unpacks to more than {limits.ARCHIVE_BYTES >> 20} MB: split it")
+            yield from (_unpacked(archive, entry) for entry in entries)
+    except (zipfile.BadZipFile, struct.error, EOFError, ValueError, NotImplementedError) as error:
+        raise DocumentError(f"it is a damaged zip archive ({describe(error)})") from error
+
+
+def _check_end(file: IO[bytes]) -> None:
+    """Raise DocumentError for an archive whose list of members would take much memory."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _END.size - 0xFFFF))
+    tail = file.read()
+    place = tail.rfind(b"PK\5\6")
+    if place < 0:
+        raise DocumentError("it is not a zip archive, or its end is missing")
+    _, _, _, _, members, length, _, _ = _END.unpack_from(tail, place)
+    if members > limits.MEMBERS or length > limits.MEMBERS * 400:
+        raise DocumentError(f"it has more than {limits.MEMBERS:,} members: split it, or unpack it and index the folder")
+
+
+def _is_hidden(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return any(part.startswith(".") or part in _SKIPPED_FOLDERS for part in parts)
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
+    if entry.flag_bits & _ENCRYPTED:
+        return Member(entry.filename, None, "it is encrypted")
+    if entry.file_size > limits.PARSED_FILE_BYTES:
+        return Member(entry.filename, None, f"it is larger than {limits.PARSED_FILE_BYTES >> 20} MB")
+    try:
+        return Member(entry.filename, archive.read(entry))  # never more than the size that it states
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
+        return Member(entry.filename, None, f"it is damaged ({describe(error)})")
+
+
+def mailbox_messages(file: IO[bytes]) -> Iterator[Member]:
+    """The messages of a mailbox, named by their numbers, from 1: each begins with a line "From ...", after a blank one."""
+    lines: list[bytes] = []
+    number, size, after_blank = 0, 0, True
+    for line in file:
+        if after_blank and line.startswith(b"From "):
+            if number:
+                yield _message(number, lines, size)
+            number, size, lines = number + 1, 0, []
+        elif number:
+            size += len(line)
+            if size <= limits.PARSED_FILE_BYTES:
+                is_quoted = line.startswith(b">") and line.lstrip(b">").startswith(b"From ")
+                lines.append(line[1:] if is_quoted else line)
+        elif line.strip():
+            raise DocumentError('it is not a mailbox: its first line does not begin with "From "')
+        after_blank = not line.strip()
+    if number:
+        yield _message(number, lines, size)
+
+
+def _message(number: int, lines: Iterable[bytes], size: int) -> Member:
+    if size > limits.PARSED_FILE_BYTES:
+        return Member(str(number), None, f"it is larger than {limits.PARSED_FILE_BYTES >> 20} MB")
+    return Member(str(number), b"".join(lines), suffix=".eml")

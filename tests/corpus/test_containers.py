@@ -1,0 +1,207 @@
+"""Archives, mailboxes and attachments: every member is a document, or is named among those that were not read."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import random
+import struct
+import zipfile
+from collections.abc import Mapping
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oreqa.core import Document
+from oreqa.corpus import limits
+from oreqa.corpus.containers import mailbox_messages, zip_members
+from oreqa.corpus.readers import read_documents
+from oreqa.errors import DocumentError
+
+
+def packed(files: Mapping[str, bytes | str], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", method) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
+def mail(subject: str, text: str, **files: bytes) -> EmailMessage:
+    message = EmailMessage()
+    message["Subject"], message["From"] = subject, "anna@example.org"
+    message.set_content(text)
+    for name, data in files.items():
+        message.add_attachment(data, maintype="application", subtype="x", filename=name.replace("_", "."))
+    return message
+
+
+def read(path: Path) -> tuple[list[Document], list[str]]:
+    lines: list[str] = []
+    documents = list(read_documents(path, on_unread=lines.append))
+    return documents, [line.replace(str(path.parent), "") for line in lines]
+
+
+def texts(path: Path) -> dict[str, str]:
+    return {document.key.partition(path.name)[2]: document.text for document in read(path)[0]}
+
+
+def test_the_members_of_an_archive(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    files = {
+        "docs/notes.md": "# Deep\n\nPlankton.",
+        "rows.csv": "id,name\n7,tent\n9,boots\n",
+        "more.txt.gz": gzip.compress(b"Packed twice."),
+        "inner.zip": packed({"x.txt": "Inside."}),
+        ".hidden/x.txt": "no",
+        "__MACOSX/x.txt": "no",
+        "folder/": "",
+        "list.mbox": b"From a\n" + bytes(mail("Plan", "See it.")),
+    }
+    path.write_bytes(packed(files))
+    assert texts(path) == {
+        "#docs/notes.md": "Plankton.",
+        "#rows.csv#7": "id: 7; name: tent",
+        "#rows.csv#9": "id: 9; name: boots",
+        "#more.txt.gz": "Packed twice.",
+        "#inner.zip#x.txt": "Inside.",
+        "#list.mbox#1": "See it.",
+    }
+    assert read(path)[1] == []
+
+
+def test_members_that_cannot_be_read_are_named_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    files = {"good.txt": "Good.", "logo.png": b"x", "bad.pdf": b"x", "empty.txt": "", "README": "x", "big.txt": b"x" * 100}
+    path.write_bytes(packed(files))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "TEXT_FILE_BYTES", 99)
+        documents, (line,) = read(path)
+    assert [document.text for document in documents] == ["Good."]
+    assert line.startswith(
+        "5 files in it not read: logo.png (its file type is not supported), bad.pdf (it is not a readable"
+    )
+    assert line.endswith("), empty.txt (it holds no text), ...")
+    path.write_bytes(packed({"logo.png": b"x"}))
+    with pytest.raises(DocumentError, match=r"^it holds no text that can be read: logo\.png \(its file type is not"):
+        read(path)
+
+
+def test_members_with_one_name_and_members_that_lie_deep(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    nested = packed({"deepest.txt": "No."})
+    for level in range(limits.NESTED - 1, 0, -1):
+        nested = packed({f"{level}.zip": nested, f"{level}.txt": "Yes."})
+    path.write_bytes(packed({"a.txt": "One.", "b.txt": "Two.", "0.zip": nested}).replace(b"b.txt", b"a.txt"))
+    documents, (line,) = read(path)
+    assert [document.text for document in documents] == ["One.", *["Yes."] * (limits.NESTED - 1)]
+    assert line == "2 files in it not read: a.txt (another file has its name), deepest.txt (it lies too deep in other files)"
+
+
+def test_what_is_encrypted_damaged_or_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.zip"
+    data = bytearray(packed({"a.txt": "A secret of many words.", "b.txt": "Good."}, zipfile.ZIP_STORED))
+    for mark, place in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        data[data.index(mark) + place] |= 1
+    path.write_bytes(data)
+    assert read(path)[1] == ["1 file in it not read: a.txt (it is encrypted)"]
+    data = bytearray(packed({"a.txt": "A text of many words.", "b.txt": "Good."}, zipfile.ZIP_STORED))
+    data[data.index(b"many")] ^= 1
+    path.write_bytes(data)
+    assert read(path)[1] == ["1 file in it not read: a.txt (it is damaged (BadZipFile: Bad CRC-32 for file 'a.txt'))"]
+    monkeypatch.setattr(limits, "PARSED_FILE_BYTES", 10)
+    assert "a.txt (it is larger than" in read(path)[1][0]
+    monkeypatch.setattr(limits, "ARCHIVE_BYTES", 20)
+    with pytest.raises(DocumentError, match="it unpacks to more than"):
+        read(path)
+    monkeypatch.setattr(limits, "MEMBERS", 1)
+    with pytest.raises(DocumentError, match="it has more than 1 members: split it, or unpack it"):
+        read(path)
+
+
+def test_a_long_list_of_members_is_not_read(tmp_path: Path) -> None:
+    """The count of members may lie; the length of their list is what costs memory."""
+    data = bytearray(packed({f"{number}.txt": "x" for number in range(50)}))
+    end = data.rindex(b"PK\5\6")
+    data[end + 8 : end + 16] = struct.pack("<2HL", 1, 1, limits.MEMBERS * 400 + 1)
+    (tmp_path / "a.zip").write_bytes(data)
+    with pytest.raises(DocumentError, match="it has more than 10,000 members"):
+        read(tmp_path / "a.zip")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [(b"", "it is not a zip archive"), (b"PK\5\6", "it is a damaged zip archive"), (b"x" * 99, "not a zip")],
+)
+def test_what_is_no_archive(tmp_path: Path, data: bytes, reason: str) -> None:
+    (tmp_path / "a.zip").write_bytes(data)
+    with pytest.raises(DocumentError, match=reason):
+        read(tmp_path / "a.zip")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_a_damaged_archive_gives_members_or_a_document_error(draw: random.Random) -> None:
+    data = bytearray(packed({f"{number}.txt": "some words " * number for number in range(1, 6)}))
+    for _ in range(draw.randint(1, 4)):
+        data[draw.randrange(len(data))] = draw.randrange(256)
+    with contextlib.suppress(DocumentError):
+        for member in zip_members(io.BytesIO(data)):
+            assert member.data is None or len(member.data) <= limits.PARSED_FILE_BYTES
+
+
+def test_the_messages_of_a_mailbox(tmp_path: Path) -> None:
+    first, second = (
+        mail("Boots", "From now on:\n\n>From the shop, 40 euros."),
+        mail("Plan", "See it.", plan_md=b"# Plan\n\nMay."),
+    )
+    path = tmp_path / "list.mbox"
+    quoted = bytes(first).replace(b"\nFrom now", b"\n>From now").replace(b"\n>From the", b"\n>>From the")
+    path.write_bytes(b"\n\nFrom a@example.org Mon\n" + quoted + b"\nFrom b@example.org Tue\n" + bytes(second) + b"\n")
+    documents, lines = read(path)
+    assert lines == []
+    assert [document.key.partition("list.mbox")[2] for document in documents] == ["#1", "#2", "#2#plan.md"]
+    assert [document.title for document in documents] == ["Boots", "Plan", "Plan"]
+    assert documents[0].text == "From now on:\n\n>From the shop, 40 euros."
+    assert documents[2].fields == {"from": "anna@example.org"}
+
+
+def test_what_is_no_mailbox_and_a_message_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DocumentError, match='its first line does not begin with "From "'):
+        list(mailbox_messages(io.BytesIO(b"Subject: x\n")))
+    assert list(mailbox_messages(io.BytesIO(b"\n\n"))) == []
+    monkeypatch.setattr(limits, "PARSED_FILE_BYTES", 200)
+    box = b"From a\n" + bytes(mail("Long", "word " * 60)) + b"\nFrom b\n" + bytes(mail("Short", "Good."))
+    (tmp_path / "a.mbox").write_bytes(box)
+    documents, lines = read(tmp_path / "a.mbox")
+    assert [document.text for document in documents] == ["Good."]
+    assert lines == ["1 file in it not read: 1 (it is larger than 0 MB)"]
+
+
+def test_attachments_of_a_mail(tmp_path: Path) -> None:
+    path = tmp_path / "one.eml"
+    message = mail(
+        "Minutes", "Attached.", minutes_txt=b"Osaka was chosen.", logo_png=b"x", a_zip=packed({"x.txt": "Inside."})
+    )
+    forwarded = mail("Before", "The earlier one.", old_txt=b"Kyoto.")
+    message.add_attachment(forwarded)
+    path.write_bytes(bytes(message))
+    assert texts(path) == {
+        "": "Attached.\n\nAttachments: minutes.txt, logo.png, a.zip, Before",
+        "#minutes.txt": "Osaka was chosen.",
+        "#a.zip#x.txt": "Inside.",
+        "#Before.eml": "The earlier one.\n\nAttachments: old.txt",
+        "#Before.eml#old.txt": "Kyoto.",
+    }
+    assert read(path)[1] == ["1 file in it not read: logo.png (its file type is not supported)"]
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.7z", "a.rar"])
+def test_other_archives_are_to_be_unpacked(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(DocumentError, match="unpack it, and index the folder"):
+        read(tmp_path / name)
