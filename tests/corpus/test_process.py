@@ -86,6 +86,26 @@ def test_a_file_that_waits_is_given_up(
     assert good(tmp_path) == "Just this."
 
 
+@pytest.mark.slow
+def test_a_scanned_page_gives_more_time(
+    tmp_path: Path, pdf_does: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parent waits anew for each page, and the child may take more memory."""
+    imports = "import mmap, time; from oreqa.corpus.formats.pdf import ocr"
+    page = "ocr.before_page(); x = mmap.mmap(-1, 2 << 30); time.sleep(2)"
+    for code, reason in (
+        (f"{imports}; {page}; {page}; raise ValueError('it was read')", "it was read"),
+        (f"{imports}; {page}; time.sleep(100)", "takes more than 60 seconds"),
+    ):
+        process.end_parser()
+        file = pdf_does(code)
+        assert good(tmp_path) == "Just this."  # the child has started
+        monkeypatch.setattr(process, "_CLOCK_FACTOR", 1 / 20)  # three seconds for the file, six for a page
+        with pytest.raises(DocumentError, match=reason):
+            list(read_documents(file))
+        monkeypatch.setattr(process, "_CLOCK_FACTOR", 5)
+
+
 def test_larger_files_may_take_longer() -> None:
     assert limits.parse_seconds(0) == limits.PARSE_SECONDS
     assert limits.parse_seconds(6 << 20) == limits.PARSE_SECONDS + 6 * limits.PARSE_SECONDS_PER_MB

@@ -27,7 +27,7 @@ def test_share_of_a_page() -> None:
     assert share_read(PageWords("", 0, 0)) == 1.0
 
 
-def test_warnings() -> None:
+def test_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines() == []
     assert lines(PageWords("", 100, 80), PageWords("", 19, 0)) == []
     assert lines(PageWords("", 100, 45)) == ["only 45% of the words came through (45 of 100)"]
@@ -37,8 +37,10 @@ def test_warnings() -> None:
     low = [PageWords(f"page {number}", 50, 10) for number in (2, 3, 4, 9)]
     assert lines(good, *low) == ["pages 2 to 4, 9: only 20% of the words came through (40 of 200)"]
     empty = [PageWords(f"page {number}", 0, 0) for number in (3, 4)]
+    monkeypatch.setattr("oreqa.index.coverage.is_installed", lambda: True)
     assert lines(good, *empty) == ["pages 3 to 4: no text: scans?"]
-    assert lines(good, empty[1]) == ["page 4: no text: a scan?"]
+    monkeypatch.setattr("oreqa.index.coverage.is_installed", lambda: False)
+    assert lines(good, empty[1]) == ["page 4: no text: a scan? (scans need the ocr extra: pip install 'oreqa[ocr]')"]
     assert lines(PageWords("slide 1", 0, 0)) == []
     sheets = [PageWords(f"sheet {name}", 50, 0) for name in "ABCDEF"]
     assert lines(*sheets)[0].startswith("sheet A, sheet B, sheet C, sheet D, sheet E, ...: only 0%")
@@ -76,7 +78,7 @@ def test_an_index_keeps_the_words_of_its_pages(tmp_path: Path, library: Path, ti
 def test_files_of_which_too_little_comes_through_are_named(
     tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(path: Path, fields: object) -> list[Document]:
+    def read(path: Path, fields: object, on_unread: object) -> list[Document]:
         return [Document(str(path), "t", "Some text.", pages=(PageWords("", 200, 10),))]
 
     monkeypatch.setattr(ingest, "read_documents", read)

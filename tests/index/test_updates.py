@@ -242,8 +242,8 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
     old(library)
     read = ingest.read_documents
 
-    def read_and_change(path: Path, fields: object) -> object:
-        yield from read(path, fields)  # type: ignore[arg-type]
+    def read_and_change(path: Path, *more: object) -> object:
+        yield from read(path, *more)  # type: ignore[arg-type]
         if path.name == "bees.txt":
             path.write_text("Wasps.")
             os.utime(path, (time.time() - 50, time.time() - 50))

@@ -50,6 +50,12 @@ PARSE_SECONDS_PER_MB = 20
 PARSE_BYTES = 1 << 30
 """Address space of the parser process."""
 
+OCR_SECONDS, OCR_BYTES = 120, 6 << 30
+"""CPU seconds for recognizing a scanned page, and the address space of the process then."""
+
+PICTURE_FRAMES = 200
+"""Most pages of a picture (TIFF)."""
+
 IGNORE_FILE_BYTES = 64 << 10
 """Largest ignore file."""
 

@@ -11,12 +11,13 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from oreqa.core import Document, PageWords, Place, Section
 from oreqa.corpus import limits
-from oreqa.corpus.worker import receive, send
+from oreqa.corpus.worker import MORE, receive, send
 from oreqa.errors import DocumentError
 
 # Not "python -m": that looks for modules in the current folder first, and untrusted documents may lie there.
@@ -75,15 +76,15 @@ class _Parser:
             child.kill()
 
         seconds = limits.parse_seconds(len(data))
-        timer = threading.Timer(_CLOCK_FACTOR * seconds, expire)
-        timer.daemon = True
-        timer.start()
+        timer = _started_timer(seconds, expire)
         reply = None
         try:
             with contextlib.suppress(OSError):  # a broken pipe: the child is gone
                 for message in (str(path).encode(), str(seconds).encode(), data):
                     send(child.stdin, message)
-                reply = receive(child.stdout)
+                while (reply := receive(child.stdout)) == MORE:
+                    timer.cancel()
+                    timer = _started_timer(limits.OCR_SECONDS, expire)
         except BaseException:
             self._stop()  # a late reply to this file would be taken for the next one's
             raise
@@ -110,6 +111,13 @@ class _Parser:
             if pipe:
                 pipe.close()
         return code
+
+
+def _started_timer(seconds: int, expire: Callable[[], None]) -> threading.Timer:
+    timer = threading.Timer(_CLOCK_FACTOR * seconds, expire)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _document(row: dict[str, Any]) -> Document:

@@ -18,6 +18,7 @@ from oreqa.corpus import containers, limits, process, worker
 from oreqa.corpus.decode import read_text
 from oreqa.corpus.formats import tables
 from oreqa.corpus.formats.manual import manual_sections
+from oreqa.corpus.formats.pdf.ocr import INSTALL, is_installed
 from oreqa.errors import DocumentError, describe
 
 
@@ -111,7 +112,7 @@ def read_documents(
         raise DocumentError(f"it is damaged ({describe(error)})") from error
     shown = f"{', '.join(unread[:_SHOWN_UNREAD])}{', ...' if len(unread) > _SHOWN_UNREAD else ''}"
     if empty:
-        scan = " (a scanned PDF needs OCR first)" if path.suffix.lower() == ".pdf" else ""
+        scan = f" ({INSTALL})" if path.suffix.lower() == ".pdf" and not is_installed() else ""
         raise DocumentError(f"it holds no text{f' that can be read: {shown}' if unread else scan}")
     if unread:
         on_unread(f"{len(unread):,} file{'s' if len(unread) > 1 else ''} in it not read: {shown}")
@@ -122,7 +123,9 @@ def _documents(path: Path, fields: Fields, unread: list[str]) -> Iterator[Docume
         raise DocumentError("its name is not UTF-8: rename it")
     inner = _unpacked(path)
     suffix = inner.suffix.lower()
-    if not is_supported(path):
+    if suffix in worker.NAMED_ALONE:
+        yield from _of_bytes(str(path), path, _read(path, limits.PARSED_FILE_BYTES, gzipped=False), fields, unread)
+    elif not is_supported(path):
         yield _read_unknown(path)
     elif suffix in (*_ROWS, *_CONTAINERS):
         with open_file(path) as file:

@@ -2,7 +2,7 @@
 
 A message is an eight-byte big-endian length followed by that many bytes. The parent sends three messages per file: its path,
 its limit in seconds, and its bytes. The child replies with one, a JSON object that holds the document, with what is
-attached to it, or the error.
+attached to it, or the error; before it with one for each scanned page.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from oreqa.core import Document
+from oreqa.corpus import limits
 from oreqa.corpus.formats import (
     asciidoc,
     docbook,
@@ -42,6 +44,7 @@ from oreqa.corpus.formats import (
 from oreqa.corpus.formats.html.page import read_html
 from oreqa.corpus.formats.man.pages import is_man_page, read_man
 from oreqa.corpus.formats.office import docx, odf, pptx, xlsx
+from oreqa.corpus.formats.pdf import ocr
 from oreqa.corpus.formats.pdf.document import read_pdf
 from oreqa.errors import DocumentError, describe
 
@@ -76,6 +79,11 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".ods": odf.read_odf,
     ".odp": odf.read_odf,
 }
+
+NAMED_ALONE: dict[str, Callable[[bytes, Path], Document]] = {
+    suffix: partial(ocr.read_picture, read_pdf=read_pdf) for suffix in ocr.PICTURES
+}
+"""Those of pictures, which are read only where they are named."""
 
 TEXT_SUFFIXES = (
     *(
@@ -121,10 +129,14 @@ def parser_of(path: Path) -> Callable[[bytes, Path], Document]:
     """The parser of a file, by its name."""
     if _INFO_PART.fullmatch(path.suffix):
         return info.read_info
-    return PARSERS.get(path.suffix.lower()) or (docbook.read_docbook if path.suffix.lower() == ".xml" else read_man)
+    parsers = {**PARSERS, **NAMED_ALONE}
+    return parsers.get(path.suffix.lower()) or (docbook.read_docbook if path.suffix.lower() == ".xml" else read_man)
 
 
 _LENGTH = struct.Struct(">Q")
+
+MORE = b"more"
+"""The message that a scanned page is being recognized, which may take ``limits.OCR_SECONDS``."""
 
 
 def send(stream: IO[bytes], message: bytes) -> None:
@@ -164,6 +176,7 @@ def serve(parent: int, memory: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     _limit_memory(memory)
+    ocr.before_page = lambda: _allow_page(replies)
     last = False
     while not last:
         path, seconds, data = receive(requests), receive(requests), receive(requests)
@@ -174,6 +187,13 @@ def serve(parent: int, memory: int) -> None:
         # The memory a file took may not all be freed: after a large file, a new process takes the next one.
         last = "memory" in reply or _peak_memory() > memory // 4
         send(replies, json.dumps({**reply, "last": last}).encode())
+
+
+def _allow_page(replies: IO[bytes]) -> None:
+    """Let the parent, and this process, wait for a page to be recognized."""
+    send(replies, MORE)
+    _limit_time(limits.OCR_SECONDS)
+    _limit_memory(limits.OCR_BYTES)
 
 
 def _parse(path: Path, data: bytes, memory: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oreqa.core import MISSING, Document, PageWords
+from oreqa.corpus.formats.pdf.ocr import INSTALL, is_installed
 from oreqa.errors import InputError
 from oreqa.files import need_writable, write_text
 from oreqa.index.generations import with_newest
@@ -109,7 +110,8 @@ def coverage_warnings(document: Document) -> list[str]:
         lines.append(f"{_pages(low)}only {100 * read / wanted:.0f}% of the words came through ({read:,} of {wanted:,})")
     scans = [page for page in document.pages if page.page.startswith("page ") and not page.source]
     if scans:
-        lines.append(f"{_pages(scans)}no text: {'scans' if len(scans) > 1 else 'a scan'}?")
+        hint = "" if is_installed() else f" ({INSTALL})"
+        lines.append(f"{_pages(scans)}no text: {'scans' if len(scans) > 1 else 'a scan'}?{hint}")
     missing = [page for page in document.pages if MISSING in page.left_out]
     if missing:
         lines.append(f"{_pages(missing)}cannot be read, or only in part")

@@ -19,6 +19,7 @@ from oreqa.corpus.formats.pdf.characters import ACCENTS
 from oreqa.corpus.formats.pdf.furniture import RUNNING_HEADS, find_contents, find_heads
 from oreqa.corpus.formats.pdf.headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
 from oreqa.corpus.formats.pdf.lines import Line, page_lines
+from oreqa.corpus.formats.pdf.ocr import is_installed, recognize_lines
 from oreqa.corpus.formats.pdf.paragraphs import join, measure, split_blocks, words_of
 from oreqa.errors import DocumentError
 
@@ -121,6 +122,9 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
             # PDFium's own text of the page; neither its hyphens at ends of lines nor accents part words
             words = count_words(_DRAWN_APART.sub("", text.get_text_bounded().replace("\x02", "")))
             pictures = bool(words) or _shows_pictures(page)
+            if pictures and not words and is_installed():
+                lines = recognize_lines(page, number)
+                words = count_words(" ".join(line.text for line in lines))
             text.close()
             page.close()
         characters += sum(len(line.text) for line in lines)

@@ -1,0 +1,93 @@
+"""Scanned pages and pictures: their lines, recognized by RapidOCR (PP-OCR's models), which the ``ocr`` extra brings."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pypdfium2 as pdfium
+
+from oreqa.core import Document
+from oreqa.corpus import limits
+from oreqa.corpus.formats.pdf.lines import Line
+from oreqa.errors import DocumentError
+
+PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp")
+"""Pictures that can be read. They are only where they are named themselves: a folder's are seldom texts."""
+
+INSTALL = "scans need the ocr extra: pip install 'oreqa[ocr]'"
+
+_DPI, _POINTS = 200, 72
+_LETTERS = 0.8
+"""The size of the letters by the height of a line's box."""
+_LIKE = 0.25
+"""How far, as a share, the height of a line may be from that of most lines and yet be of their size."""
+_CERTAIN = 0.5
+"""The lowest score of a line that is read."""
+
+before_page: Callable[[], None] = lambda: None  # noqa: E731
+"""Called before a page is recognized, which takes seconds and gigabytes."""
+
+
+def is_installed() -> bool:
+    """Whether scans can be read."""
+    return find_spec("rapidocr") is not None
+
+
+def recognize_lines(page: pdfium.PdfPage, number: int) -> list[Line]:
+    """The lines of the picture of page ``number``, from 0, from top to bottom."""
+    before_page()
+    scale, height = _DPI / _POINTS, page.get_height()
+    recognized = _engine()(page.render(scale=scale).to_numpy()[:, :, :3])
+    lines: list[Line] = []
+    for box, text, score in (
+        zip(recognized.boxes, recognized.txts, recognized.scores, strict=True) if recognized.txts else ()
+    ):
+        if score < _CERTAIN or not text.strip():
+            continue
+        (left, right), (top, bottom) = ((min(side), max(side)) for side in (box[:, 0] / scale, box[:, 1] / scale))
+        size = _LETTERS * float(bottom - top)
+        ends = (float(left), height - float(bottom), float(right), height - float(top))
+        lines.append(Line(number, len(lines), text.strip(), *ends, ends[1] + (1 - _LETTERS) * size, size))
+    usual = median(line.size for line in lines) if lines else 0.0
+    for line in lines:
+        if abs(line.size - usual) <= _LIKE * usual:
+            line.size = usual
+    return lines
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Any:
+    from rapidocr import EngineType, RapidOCR
+
+    parts = ("Det", "Cls", "Rec")
+    return RapidOCR(
+        params={"Global.log_level": "critical", **{f"{part}.engine_type": EngineType.OPENVINO for part in parts}}
+    )
+
+
+def read_picture(data: bytes, path: Path, read_pdf: Callable[[bytes, Path], Document]) -> Document:
+    """Read a picture as ``read_pdf`` reads a PDF of it; each of its frames is a page. Raises DocumentError if it is damaged,
+    or too large."""
+    from PIL import Image, ImageOps, ImageSequence
+
+    if not is_installed():
+        raise DocumentError(INSTALL)
+    before_page()
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            frames = islice(ImageSequence.Iterator(picture), limits.PICTURE_FRAMES)
+            pages = [ImageOps.exif_transpose(frame).convert("RGB") for frame in frames]
+    except Image.DecompressionBombError as error:
+        raise DocumentError("it has too many pixels: make it smaller") from error
+    except (OSError, ValueError, SyntaxError) as error:
+        raise DocumentError("it is not a readable picture; it is damaged, or of another type") from error
+    packed = io.BytesIO()
+    pages[0].save(packed, "PDF", save_all=True, append_images=pages[1:], resolution=_DPI, quality=95)
+    return read_pdf(packed.getvalue(), path)
