@@ -41,7 +41,7 @@ _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _CONTAINERS = {".zip": containers.zip_members, ".mbox": containers.mailbox_messages}
 _MAY_BE_GZIPPED = (*_TEXTS, *worker.TEXT_SUFFIXES, *_ROWS)
 
-SUFFIXES = (*_TEXTS, *worker.PARSERS, *_ROWS, *_CONTAINERS, *(f"{suffix}.gz" for suffix in _MAY_BE_GZIPPED))
+SUFFIXES = (*_TEXTS, *worker.PARSERS, *worker.MAILS, *_ROWS, *_CONTAINERS, *(f"{suffix}.gz" for suffix in _MAY_BE_GZIPPED))
 """Extensions of the supported formats, in lower case."""
 
 _ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".pst")

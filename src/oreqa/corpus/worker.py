@@ -34,6 +34,7 @@ from oreqa.corpus.formats import (
     latex,
     mail,
     markdown,
+    msg,
     notebook,
     org,
     rst,
@@ -55,7 +56,6 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".htm": read_html,
     ".xhtml": read_html,
     ".epub": epub.read_epub,
-    ".eml": mail.read_mail,
     ".json": json_file.read_json_document,
     ".rtf": rtf.read_rtf,
     ".rst": rst.read_rst,
@@ -79,6 +79,9 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
     ".ods": odf.read_odf,
     ".odp": odf.read_odf,
 }
+
+MAILS = {".eml": mail.read_mail, ".msg": msg.read_msg}
+"""Those that other files may be attached to, and which are read with these."""
 
 NAMED_ALONE: dict[str, Callable[[bytes, Path], Document]] = {
     suffix: partial(ocr.read_picture, read_pdf=read_pdf) for suffix in ocr.PICTURES
@@ -198,8 +201,8 @@ def _allow_page(replies: IO[bytes]) -> None:
 
 def _parse(path: Path, data: bytes, memory: int) -> dict[str, Any]:
     try:
-        document = parser_of(path)(data, path)
-        attached = mail.read_attachments(data) if path.suffix.lower() == ".eml" else []
+        read = MAILS.get(path.suffix.lower())
+        document, attached = read(data, path) if read else (parser_of(path)(data, path), [])
         return {
             "document": asdict(document),
             "attached": [(name, base64.b64encode(content).decode()) for name, content in attached],

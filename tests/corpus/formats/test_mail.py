@@ -16,7 +16,7 @@ from oreqa.errors import DocumentError
 
 
 def read(message: EmailMessage | bytes) -> Document:
-    return read_mail(bytes(message), Path("some_mail.eml"))
+    return read_mail(bytes(message), Path("some_mail.eml"))[0]
 
 
 def mail(text: str = "Hello.\n\nSee the\nplan.\n-- \nAnna Smith") -> EmailMessage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from email import policy
 from email.message import EmailMessage
@@ -43,11 +44,12 @@ class _Parts:
     attachments: list[tuple[str, EmailMessage]] = field(default_factory=list)
 
 
-def read_mail(data: bytes, path: Path) -> Document:
-    """Read a message. Its title is the subject; attachments are listed by name, and read by ``read_attachments``.
+def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]]]:
+    """Read a message, and the files attached to it, by their names: messages among them end in .eml.
 
-    Of alternative plain text and HTML, the plain text is read unless the HTML has clearly more words. Raises DocumentError
-    if there is no header, or if there are too many parts.
+    Its title is the subject; its text ends with the names of what is attached. Of alternative plain text and HTML, the plain
+    text is read unless the HTML has clearly more words. Raises DocumentError if there is no header, or if there are too many
+    parts.
     """
     message = BytesParser(policy=policy.default).parsebytes(data)
     if not message.keys():
@@ -67,13 +69,13 @@ def read_mail(data: bytes, path: Path) -> Document:
     fields = {name: value for header, name in _FIELDS.items() if (value := _header(message, header))}
     (page,) = document.pages
     left_out = {**page.left_out, "other form of the message": unread} if unread else page.left_out
-    return replace(document, fields=fields, pages=(replace(page, left_out=left_out),))
+    document = replace(document, fields=fields, pages=(replace(page, left_out=left_out),))
+    return document, _files(parts.attachments)
 
 
-def read_attachments(data: bytes) -> list[tuple[str, bytes]]:
-    """The files that are attached to a message that ``read_mail`` reads, by their names: messages among them end in .eml."""
+def _files(attachments: Iterable[tuple[str, EmailMessage]]) -> list[tuple[str, bytes]]:
     files = []
-    for name, part in _parts(BytesParser(policy=policy.default).parsebytes(data)).attachments:
+    for name, part in attachments:
         if part.get_content_type() == "message/rfc822":
             children = [child for child in part.iter_parts() if isinstance(child, EmailMessage)]
             files += [(f"{name}.eml", bytes(child)) for child in children]
