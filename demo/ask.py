@@ -16,7 +16,7 @@ import rich.console
 from rich.text import Text
 
 from oreqa import Answerer
-from oreqa.cli.ask import render_answer
+from oreqa.cli.answers import render_answer
 from oreqa.cli.console import Console, SourceLine
 from oreqa.cli.hits import names_of, place_text
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from oreqa.answer import Answer
 from oreqa.answering.combining import SCORE_MEANINGS
-from oreqa.core import Answer, Document, Hit, Passage, Place, Sentence, Span
+from oreqa.core import Document, Hit, Passage, Place, Sentence, Span
 
 SENTENCE = Sentence("An octopus has three hearts.", 40, 68)
 PASSAGE = Passage("octopus.md", "Octopus", "", SENTENCE.text * 50, 40, 40 + 28 * 50, (SENTENCE,), {}, (Place(40, line=3),))

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from oreqa.answer import Answer
 from oreqa.answering import Answerer
-from oreqa.core import Answer
 from oreqa.files import read_jsonl
 from oreqa.provenance import data_hash
 from oreqa.text.sentences import split_sentences

@@ -99,7 +99,24 @@ HOWTO: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """The same for howto-tuning.jsonl and howto-reporting.jsonl."""
 
-EVERY = COLLECTIONS | LISTS | FRESH | HOWTO
+_VEGA = "usr/lib/python3/dist-packages/vega_datasets/_data"
+_READR, _READXL = (f"usr/lib/R/site-library/{name}/extdata" for name in ("readr", "readxl"))
+
+COMPUTED: dict[str, dict[str, tuple[str, ...]]] = {
+    "client": {"node-undici": ("usr/share/doc/node-undici/README.md.gz",)},
+    "sheets": {
+        "python3-vega-datasets": tuple(
+            f"{_VEGA}/{name}.csv" for name in ("iowa-electricity", "seattle-weather", "us-employment")
+        ),
+        "r-cran-readr": tuple(f"{_READR}/{name}.csv" for name in ("chickens", "mini-gapminder-*", "mtcars")),
+        "r-cran-readxl": tuple(f"{_READXL}/{name}.xlsx" for name in ("datasets", "deaths")),
+        "sqlite3-doc": tuple(f"usr/share/doc/sqlite3/{name}.html" for name in ("chronology", "cves")),
+        "zstd": ("usr/share/doc/zstd/README.md.gz",),
+    },
+}
+"""The same for computed-tuning.jsonl and computed-reporting.jsonl, which ask about the collection ``tables``, too."""
+
+EVERY = COLLECTIONS | LISTS | FRESH | HOWTO | COMPUTED
 
 
 def lay_out(name: str, work: Path) -> Path:

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from oreqa.answer import LIKELY, SURE
 from oreqa.answering.combining import Combination
-from oreqa.core import LIKELY, SURE
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import split_articles, whole_passages
 from oreqa.datasets.questions import load_question_list

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from oreqa import generation as generation
     from oreqa import mining as mining
     from oreqa import training as training
+    from oreqa.answer import Answer as Answer
     from oreqa.answering import Answerer as Answerer
     from oreqa.answering import Explanation as Explanation
     from oreqa.answering import Guarantee as Guarantee
     from oreqa.answering import Reply as Reply
     from oreqa.answering.combining import Combination as Combination
-    from oreqa.core import Answer as Answer
     from oreqa.core import Document as Document
     from oreqa.core import Hit as Hit
     from oreqa.core import Passage as Passage

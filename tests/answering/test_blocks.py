@@ -7,6 +7,7 @@ import pytest
 from tiny_models import add_block_head
 
 from oreqa import Answerer
+from oreqa.answer import Answer, AnswerBlock
 from oreqa.answering.blocks import (
     MAX_ITEMS,
     MAX_SENTENCES,
@@ -17,7 +18,7 @@ from oreqa.answering.blocks import (
     section_lines,
 )
 from oreqa.answering.combining import Combination, ScoredSpan
-from oreqa.core import Answer, AnswerBlock, Hit, Passage, Sentence, Span
+from oreqa.core import Hit, Passage, Sentence, Span
 from oreqa.index.in_memory import index_documents
 from oreqa.index.store import Settings
 from oreqa.models.reader.blocks import TokenOdds

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-import io
 import json
 import os
-import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
-from oreqa.cli.ask import answer_json, render_answer
-from oreqa.core import Answer, AnswerBlock, Passage, Piece, Sentence
 from oreqa.index.in_memory import index_documents
 
 
@@ -121,33 +116,6 @@ def test_an_empty_index_is_named(tmp_path: Path) -> None:
     assert (
         nothing.stderr == f"{tmp_path}/empty holds no documents; add some with: oreqa index PATH --index {tmp_path}/empty\n"
     )
-
-
-def test_a_block_with_what_it_leaves_out() -> None:
-    text = "To stop it:\n1. Save.\n2. Press Q."
-    sentences = (Sentence("To stop it:", 0, 11), Sentence("1. Save.", 12, 20), Sentence("2. Press Q.", 21, 32))
-    passage = Passage("a.md", "", "", text, 0, 32, sentences)
-    pieces = (Piece("To stop it:", 0, 11), Piece("2. Press Q.", 21, 32, cut=True))
-    block = AnswerBlock(pieces, "list", 0.61234)
-    answer = Answer("Press Q", 24, 31, 0.5, sentences[2], passage, 1.0, {}, block, "block")
-    file = io.StringIO()
-    console = Console(file=file, force_terminal=True, color_system="standard", width=60)
-    console.print(render_answer(answer), crop=False)
-    shown = file.getvalue()
-    assert re.sub(r"\x1b\[[\d;]*m", "", shown) == (
-        "likely 50%\n     To stop it:\n     [...]\n     2. Press Q.\n     a.md\n\n"
-    )
-    assert re.search(r"2\. \x1b\[1;4mPress Q\x1b\[0m", shown)
-    report = answer_json(answer)
-    assert report["form"] == "block"
-    assert report["block"] == {
-        "kind": "list",
-        "probability": 0.6123,
-        "pieces": [
-            {"text": "To stop it:", "start": 0, "end": 11, "cut": False},
-            {"text": "2. Press Q.", "start": 21, "end": 32, "cut": True},
-        ],
-    }
 
 
 def test_other_languages_than_the_models_are_said_once(tmp_path: Path, library: Path) -> None:

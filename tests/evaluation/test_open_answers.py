@@ -13,10 +13,11 @@ import pytest
 from tiny_models import make_head
 from typer.testing import CliRunner, Result
 
+from oreqa.answer import Answer
 from oreqa.answering import Answerer
 from oreqa.answering.reply import Reply
 from oreqa.cli import app
-from oreqa.core import Answer, Hit, Passage, Sentence
+from oreqa.core import Hit, Passage, Sentence
 from oreqa.datasets.load import load_task
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.defaults import DEFAULT_ENCODER

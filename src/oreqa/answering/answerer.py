@@ -8,15 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
+from oreqa.answer import Answer
 from oreqa.answering.choices import check_stages, checked_threshold, chosen_reader, chosen_reranking
 from oreqa.answering.combining import Combination
+from oreqa.answering.computing import computed_answers
 from oreqa.answering.explanation import EXPLAINED_ANSWERS, EXPLAINED_HITS, Explanation, explained
 from oreqa.answering.guarantee import Guarantee, guarantee
 from oreqa.answering.reading import best_answers, fitted_pipeline, holding_names, searched_hits
 from oreqa.answering.reply import Reply
 from oreqa.answering.reranking import load_hit_reranker, reranked_hits
-from oreqa.arguments import Where, count, kind_of, question_list
-from oreqa.core import Answer, Hit, Unit
+from oreqa.arguments import Where, conditions, count, kind_of, question_list
+from oreqa.core import Hit, Unit
 from oreqa.defaults import Quality
 from oreqa.errors import InputError
 from oreqa.index.search import Index
@@ -216,7 +218,11 @@ class Answerer(OfOneProcess):
         searched = max(searched_hits(texts, depth), self.rerank_hits)
         hits = self.index.search(texts, searched, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
         replies = self._replies(texts, hits, k, depth, snapshot, fitted, threshold)
-        replies = [replace(reply, respelt=words) for reply, words in zip(replies, respelt, strict=True)]
+        matching, encoder = conditions(where), self.index.encoder
+        for place, (text, reply) in enumerate(zip(texts, replies, strict=True)):
+            computed = computed_answers(text, reply.hits, snapshot, matching, encoder)
+            answers = (*computed, *reply.answers)[:k]
+            replies[place] = replace(reply, answers=answers, respelt=respelt[place])
         return replies[0] if isinstance(questions, str) else replies
 
     def guarantee(self, share: float) -> Guarantee:

@@ -15,9 +15,10 @@ from typing import Literal
 
 import numpy as np
 
+from oreqa.answer import Answer, AnswerBlock, Piece
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.arrays import Reals
-from oreqa.core import Answer, AnswerBlock, Hit, Passage, Piece, Sentence
+from oreqa.core import Hit, Passage, Sentence
 from oreqa.index.snapshot import Snapshot
 from oreqa.models.reader.blocks import TokenOdds
 from oreqa.text.structures import Structure, TextLine, find_structures

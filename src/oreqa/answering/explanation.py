@@ -8,10 +8,11 @@ from typing import Literal
 
 import regex
 
+from oreqa.answer import Answer
 from oreqa.answering.combining import ScoredSpan, sentence_features, span_features
 from oreqa.answering.reading import holding_names, searched_hits
 from oreqa.answering.reply import Reply
-from oreqa.core import Answer, Hit, Span
+from oreqa.core import Hit, Span
 from oreqa.corpus.splitter import passage_head
 from oreqa.index.lexical import words
 from oreqa.index.snapshot import Snapshot
@@ -95,7 +96,7 @@ def explained(
     read = [hit.hit for hit in ranked if hit.was_read]
     stage, reason = _decided(question, expected, ranked, reply.answers, threshold)
     log_odds: dict[str, float] = {}
-    if calibration and reply.answers and read:
+    if calibration and reply.answers and read and not reply.answers[0].computation:
         features = _first_features(reply.answers[0], read, depth is not None)
         log_odds = {name: weight * features[name] for name, weight in calibration.weights.items()}
         log_odds["constant"] = calibration.bias
@@ -196,6 +197,8 @@ def _decided_about(
 
 def _given(answer: Answer, threshold: float) -> tuple[Stage, str]:
     """Whether the first answer was likely enough."""
+    if answer.computation:
+        return "answered", f"“{answer.text}” was computed from {answer.computation.looked_at} rows of a table."
     if answer.confidence is None:
         return "answered", f"“{answer.text}” comes first. These models give no probability, and so refuse nothing."
     likely, needed = f"“{answer.text}” comes first, with {answer.percent}", f"{100 * threshold:.0f}%"

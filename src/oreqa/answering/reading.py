@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from oreqa.answer import Answer
 from oreqa.answering.blocks import asks_for_block, scored_blocks, with_blocks
 from oreqa.answering.combining import (
     Combination,
@@ -19,7 +20,7 @@ from oreqa.answering.combining import (
     span_features,
 )
 from oreqa.arrays import Floats
-from oreqa.core import Answer, Hit, Passage, Range, Span
+from oreqa.core import Hit, Passage, Range, Span
 from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.index.fitted import IndexFitted

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from oreqa.core import Answer, Hit
+from oreqa.answer import Answer
+from oreqa.core import Hit
 
 NEAREST_TOP_K = 3
 """Passages that are shown in place of an answer."""

@@ -8,32 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from oreqa.cli.answers import answer_json, render_answer
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import hit_json, names_of, place_json, place_text, print_question, render_near
+from oreqa.cli.hits import hit_json, print_question, render_near
 from oreqa.cli.options import Option, model_option, number_option, share_option
 from oreqa.cli.output import (
     model_or_none,
-    one_line,
     parse_conditions,
     print_json,
     questions_of,
     say,
-    visible,
 )
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import ENGLISH, LARGE_ENCODER
 from oreqa.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import RenderableType
-    from rich.text import Text
+    from collections.abc import Sequence
 
     from oreqa.answering.answerer import Answerer
     from oreqa.answering.guarantee import Guarantee
     from oreqa.answering.reply import Reply
-    from oreqa.core import Answer, AnswerBlock
 
 
 @app.command(cls=Command, rich_help_panel=Panel.ASK, context_settings={"allow_extra_args": True})
@@ -202,82 +197,3 @@ def reply_json(question: str, reply: Reply) -> dict[str, Any]:
     if reply.guess is not None:
         row["guess"] = answer_json(reply.guess)
     return row if reply.answers else {**row, "nearest": [hit_json(rank, hit) for rank, hit in enumerate(reply.nearest, 1)]}
-
-
-def answer_json(answer: Answer) -> dict[str, Any]:
-    """An answer as the JSON of the command line: offsets are characters of the document's text."""
-    passage = answer.passage
-    return {
-        "text": answer.text,
-        "start": answer.start,
-        "end": answer.end,
-        "confidence": None if answer.confidence is None else round(answer.confidence, 4),
-        "certainty": answer.certainty,
-        "score": round(answer.score, 4),
-        "document": passage.document_key,
-        "title": passage.title,
-        "heading": passage.heading,
-        "place": place_json(passage, answer.start, answer.end),
-        "sentence": {"text": answer.sentence.text, "start": answer.sentence.start, "end": answer.sentence.end},
-        "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
-        "form": answer.form,
-        "block": None if answer.block is None else block_json(answer.block),
-        "fields": dict(passage.fields),
-        "scores": {name: round(value, 4) for name, value in answer.scores.items()},
-    }
-
-
-def block_json(block: AnswerBlock) -> dict[str, Any]:
-    """What answers as a whole as JSON; ``cut`` says that text was left out before a piece."""
-    pieces = [{"text": piece.text, "start": piece.start, "end": piece.end, "cut": piece.cut} for piece in block.pieces]
-    return {"kind": block.kind, "probability": round(block.probability, 4), "pieces": pieces}
-
-
-def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
-    """An answer for a terminal, with its sentence or its ``whole`` passage.
-
-    Print it with ``crop=False``: the place is never cut."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    from oreqa.cli.console import Indented, SourceLine, unwrapped
-
-    passage, sentence = answer.passage, answer.sentence
-    sure = Text(answer.certainty, _STYLES[answer.certainty])
-    if answer.percent:
-        sure.append(f" {answer.percent}")
-    source = SourceLine(place_text(passage, answer.start), names_of(passage), 5)
-    if answer.form == "block":
-        return Group(sure, *(Indented(text, 5) for text in _block_texts(answer)), source, "")
-    head = Table.grid(padding=(0, 1))
-    head.add_row(sure, Text(one_line(answer.text), "bold"))
-    parts: list[RenderableType] = [head]
-    if not whole and answer.text != sentence.text:
-        text = Text(visible(passage.text, lines=True))
-        text.stylize("bold underline", answer.start - passage.start, answer.end - passage.start)
-        parts.append(Indented(unwrapped(text, sentence.start - passage.start, sentence.end - passage.start), 5))
-    if whole and (len(passage.sentences) > 1 or answer.text != sentence.text):
-        text = Text(visible(passage.text, lines=True), style="dim")
-        text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
-        text.stylize("not dim bold underline", answer.start - passage.start, answer.end - passage.start)
-        parts.append(Indented(unwrapped(text), 5))
-    return Group(*parts, source, "")
-
-
-def _block_texts(answer: Answer) -> Iterator[Text]:
-    """The pieces of an answer's block, in which its text is marked, and [...] for what was left out between them."""
-    from rich.text import Text
-
-    from oreqa.cli.console import unwrapped
-
-    for piece in answer.block.pieces if answer.block else ():
-        if piece.cut:
-            yield Text("[...]", "dim")
-        text = Text(visible(piece.text, lines=True))
-        if piece.start <= answer.start < piece.end:
-            text.stylize("bold underline", answer.start - piece.start, answer.end - piece.start)
-        yield unwrapped(text)
-
-
-_STYLES = {"sure": "bold green", "likely": "bold yellow", "weak": "bold red", "not calibrated": "dim"}

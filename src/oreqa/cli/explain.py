@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from oreqa.cli.answers import answer_json
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.ask import answer_json
 from oreqa.cli.hits import hit_json, place_text
 from oreqa.cli.options import Option, model_option
 from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of

@@ -215,6 +215,25 @@ class Snapshot:
         front = list(takewhile(same, reversed(ids[:place])))[::-1]
         return {number: stored[number][0] for number in [*front, *takewhile(same, ids[place:])]}
 
+    def source_of(self, passage_id: int) -> tuple[str, str, int]:
+        """The source, the key and the id of the document that a passage belongs to."""
+        query = "SELECT source, key, d.id FROM passages JOIN documents AS d ON d.id = document WHERE passages.id = ?"
+        with self._one_query:
+            source, key, document = self.documents.execute(query, (passage_id,)).fetchone()
+            return source, key, document
+
+    def passages_of(self, documents: str | int, where: Conditions, most: int) -> list[Passage]:
+        """All passages, in order, of a document by its id, or of a source's documents that are still there and fulfil
+        ``where``; none if they are more than ``most``."""
+        condition, values = ("document = ?", [documents]) if isinstance(documents, int) else field_filter(where)
+        if isinstance(documents, str):
+            condition, values = f"source = ? AND NOT gone AND {condition}", [documents, *values]
+        query = f"SELECT passages.id FROM passages JOIN documents ON documents.id = document WHERE {condition} LIMIT ?"
+        with self._one_query:
+            ids = [row[0] for row in self.documents.execute(query, (*values, most + 1))]
+            stored = stored_passages(self.documents, ids) if len(ids) <= most else {}
+        return [stored[number][0] for number in sorted(stored)]
+
     def passages(self, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
         """Passages by their ids, each with its sentences by theirs."""
         with self._one_query:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oreqa.core import BlockKind
+from oreqa.answer import BlockKind
 from oreqa.text.rows import row_cells
 from oreqa.text.sentences import is_prose
 

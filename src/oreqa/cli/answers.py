@@ -1,0 +1,140 @@
+"""Answers with their evidence, for terminals and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from oreqa.cli.hits import names_of, place_json, place_text
+from oreqa.cli.output import one_line, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from oreqa.answer import Answer, AnswerBlock, Computation
+
+ROWS_SHOWN = 3
+"""Rows of a table that are shown to prove a computed answer; JSON has all."""
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """An answer as the JSON of the command line: offsets are characters of the document's text."""
+    passage = answer.passage
+    return {
+        "text": answer.text,
+        "start": answer.start,
+        "end": answer.end,
+        "confidence": None if answer.confidence is None else round(answer.confidence, 4),
+        "certainty": answer.certainty,
+        "score": round(answer.score, 4),
+        "document": passage.document_key,
+        "title": passage.title,
+        "heading": passage.heading,
+        "place": place_json(passage, answer.start, answer.end),
+        "sentence": {"text": answer.sentence.text, "start": answer.sentence.start, "end": answer.sentence.end},
+        "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
+        "form": answer.form,
+        "block": None if answer.block is None else block_json(answer.block),
+        "computation": None if answer.computation is None else computation_json(answer.computation),
+        "fields": dict(passage.fields),
+        "scores": {name: round(value, 4) for name, value in answer.scores.items()},
+    }
+
+
+def block_json(block: AnswerBlock) -> dict[str, Any]:
+    """What answers as a whole as JSON; ``cut`` says that text was left out before a piece."""
+    pieces = [{"text": piece.text, "start": piece.start, "end": piece.end, "cut": piece.cut} for piece in block.pieces]
+    return {"kind": block.kind, "probability": round(block.probability, 4), "pieces": pieces}
+
+
+def computation_json(computation: Computation) -> dict[str, Any]:
+    """How an answer was computed as JSON, with the rows that prove it."""
+    rows = [
+        {"text": row.text, "start": row.start, "end": row.end, "document": passage.document_key}
+        for passage, row in computation.rows
+    ]
+    return {
+        "operation": computation.operation,
+        "column": computation.column or None,
+        "rows": rows,
+        "looked_at": computation.looked_at,
+    }
+
+
+def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
+    """An answer for a terminal, with its sentence or its ``whole`` passage.
+
+    Print it with ``crop=False``: the place is never cut."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from oreqa.cli.console import Indented, SourceLine, unwrapped
+
+    passage, sentence = answer.passage, answer.sentence
+    sure = Text(answer.certainty, _STYLES[answer.certainty])
+    if answer.percent:
+        sure.append(f" {answer.percent}")
+    source = SourceLine(place_text(passage, answer.start), names_of(passage), 5)
+    if answer.form == "block":
+        return Group(sure, *(Indented(text, 5) for text in _block_texts(answer)), source, "")
+    head = Table.grid(padding=(0, 1))
+    head.add_row(sure, Text(one_line(answer.text), "bold"))
+    if answer.computation:
+        return Group(head, *_computation_parts(answer.computation), "")
+    parts: list[RenderableType] = [head]
+    if not whole and answer.text != sentence.text:
+        text = Text(visible(passage.text, lines=True))
+        text.stylize("bold underline", answer.start - passage.start, answer.end - passage.start)
+        parts.append(Indented(unwrapped(text, sentence.start - passage.start, sentence.end - passage.start), 5))
+    if whole and (len(passage.sentences) > 1 or answer.text != sentence.text):
+        text = Text(visible(passage.text, lines=True), style="dim")
+        text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
+        text.stylize("not dim bold underline", answer.start - passage.start, answer.end - passage.start)
+        parts.append(Indented(unwrapped(text), 5))
+    return Group(*parts, source, "")
+
+
+def _computation_parts(computation: Computation) -> Iterator[RenderableType]:
+    """What was computed, the first ``ROWS_SHOWN`` rows that prove it, and where they stand."""
+    from rich.text import Text
+
+    from oreqa.cli.console import Indented, SourceLine
+
+    number, rows = len(computation.rows), f"{computation.looked_at} rows"
+    if computation.operation == "count":
+        said = f"{number} different values of {computation.column}" if computation.column else f"{number}"
+        yield Indented(Text(f"counted: {said} of {rows}", "dim"), 5)
+    else:
+        yield Indented(Text(f"the {computation.operation} {one_line(computation.column)} of {rows}", "dim"), 5)
+    for passage, row in computation.rows[:ROWS_SHOWN]:
+        yield Indented(Text(one_line(row.text)), 5)
+        yield SourceLine(place_text(passage, row.start), names_of(passage), 5)
+    if number > ROWS_SHOWN:
+        yield Indented(Text(f"... and {number - ROWS_SHOWN} more", "dim"), 5)
+
+
+def _block_texts(answer: Answer) -> Iterator[Text]:
+    """The pieces of an answer's block, in which its text is marked, and [...] for what was left out between them."""
+    from rich.text import Text
+
+    from oreqa.cli.console import unwrapped
+
+    for piece in answer.block.pieces if answer.block else ():
+        if piece.cut:
+            yield Text("[...]", "dim")
+        text = Text(visible(piece.text, lines=True))
+        if piece.start <= answer.start < piece.end:
+            text.stylize("bold underline", answer.start - piece.start, answer.end - piece.start)
+        yield unwrapped(text)
+
+
+_STYLES = {
+    "sure": "bold green",
+    "likely": "bold yellow",
+    "weak": "bold red",
+    "not calibrated": "dim",
+    "computed": "bold green",
+}

@@ -1,0 +1,69 @@
+"""Words that ask how many there are, or which has the highest or lowest value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+_AGE, _PRICE, _WEIGHT, _HEIGHT = ("age",), ("price", "cost", "fee"), ("weight", "mass"), ("height", "elevation")
+_LENGTH, _SPEED = ("length", "duration", "distance"), ("speed", "velocity")
+_DATE = ("date", "year", "born", "birth", "birthday", "founded", "built", "opened", "established", "released")
+
+Columns = tuple[tuple[str, ...], tuple[str, ...]]
+"""Names of columns of which the highest value is meant, and of those of which the lowest."""
+
+HIGHEST: dict[str, Columns] = {
+    **dict.fromkeys(("highest", "largest", "biggest", "greatest", "most", "maximum", "maximal", "max"), ((), ())),
+    "latest": (_DATE, ()), "newest": (_DATE, _AGE), "youngest": (_DATE, _AGE), "oldest": (_AGE, _DATE),
+    "longest": (_LENGTH, ()), "tallest": (_HEIGHT, ()), "heaviest": (_WEIGHT, ()), "fastest": (_SPEED, ()),
+}  # fmt: skip
+"""Words that ask for the highest value of the column that a question names, and the columns they mean without a name."""
+
+LOWEST: dict[str, Columns] = {
+    **dict.fromkeys(("lowest", "smallest", "least", "fewest", "minimum", "minimal", "min"), ((), ())),
+    "earliest": ((), _DATE), "shortest": ((), (*_LENGTH, *_HEIGHT)), "lightest": ((), _WEIGHT), "cheapest": ((), _PRICE),
+    "slowest": ((), _SPEED),
+}  # fmt: skip
+"""The same for the lowest value."""
+
+TWO_WORDS: dict[tuple[str, str], Columns] = {
+    ("most", "expensive"): (_PRICE, ()),
+    ("least", "expensive"): ((), _PRICE),
+    ("most", "recent"): (_DATE, ()),
+}
+
+_FREE_LIST = """\
+work works live lives lie lies locate located situated belong belongs come comes exist exists cost costs weigh weighs list
+lists listed table tables file column columns data dataset rate recorded value values total altogether give given show shown
+contain contains include included name named tell"""
+
+_RESTRICTING_LIST = """\
+first last not no never without except than more less over under above below before after between second third neither only
+other others another both each every top average mean median sum difference ratio until since during like almost up"""
+
+ROW_WORDS = frozenset({"row", "rows", "entry", "entries", "record", "records", "line", "lines"})
+
+FREE = ROW_WORDS | frozenset(_FREE_LIST.split())
+"""Words that set no condition, as stop words."""
+
+RESTRICTING = frozenset(_RESTRICTING_LIST.split())
+"""Words that set a condition which is not understood, or ask for something else."""
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def asks_to_compute(question: str) -> bool:
+    """Whether a question asks how many there are, or which is the highest or lowest."""
+    asked = [word.lower() for word in _WORD.findall(question)]
+    return (count_at(asked) is not None) + len(extremes_at(asked)) == 1
+
+
+def count_at(asked: Sequence[str]) -> int | None:
+    """Where what is counted may begin, behind "how many", in words in lower case; None where nothing is counted."""
+    return next((n for n, pair in enumerate(pairwise(asked), 2) if pair == ("how", "many")), None)
+
+
+def extremes_at(asked: Sequence[str]) -> list[int]:
+    """The places of the words that ask for the highest or lowest."""
+    return [place for place, word in enumerate(asked) if word in HIGHEST or word in LOWEST]

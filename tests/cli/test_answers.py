@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import io
+import re
+
+from rich.console import Console
+
+from oreqa.answer import Answer, AnswerBlock, Computation, Piece
+from oreqa.cli.answers import ROWS_SHOWN, answer_json, render_answer
+from oreqa.core import Passage, Sentence
+
+
+def test_a_block_with_what_it_leaves_out() -> None:
+    text = "To stop it:\n1. Save.\n2. Press Q."
+    sentences = (Sentence("To stop it:", 0, 11), Sentence("1. Save.", 12, 20), Sentence("2. Press Q.", 21, 32))
+    passage = Passage("a.md", "", "", text, 0, 32, sentences)
+    pieces = (Piece("To stop it:", 0, 11), Piece("2. Press Q.", 21, 32, cut=True))
+    block = AnswerBlock(pieces, "list", 0.61234)
+    answer = Answer("Press Q", 24, 31, 0.5, sentences[2], passage, 1.0, {}, block, "block")
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, color_system="standard", width=60)
+    console.print(render_answer(answer), crop=False)
+    shown = file.getvalue()
+    assert re.sub(r"\x1b\[[\d;]*m", "", shown) == (
+        "likely 50%\n     To stop it:\n     [...]\n     2. Press Q.\n     a.md\n\n"
+    )
+    assert re.search(r"2\. \x1b\[1;4mPress Q\x1b\[0m", shown)
+    report = answer_json(answer)
+    assert report["form"] == "block"
+    assert report["block"] == {
+        "kind": "list",
+        "probability": 0.6123,
+        "pieces": [
+            {"text": "To stop it:", "start": 0, "end": 11, "cut": False},
+            {"text": "2. Press Q.", "start": 21, "end": 32, "cut": True},
+        ],
+    }
+
+
+def test_a_computed_answer_with_the_first_rows_that_prove_it() -> None:
+    texts = [f"name: {name}; city: Ulm" for name in ("Anna", "Ben", "Carl", "Dora")]
+    rows = tuple(
+        (Passage(f"staff.csv#{number}", name, "", text, 0, len(text), ()), Sentence(text, 0, len(text)))
+        for number, (text, name) in enumerate(zip(texts, ("Anna", "Ben", "Carl", "Dora"), strict=True), 1)
+    )
+    passage, first = rows[0]
+    computation = Computation("count", "", rows, 9)
+    answer = Answer("4", 0, 25, None, first, passage, 0.0, {}, form="computed", computation=computation)
+    file = io.StringIO()
+    Console(file=file, width=60).print(render_answer(answer), crop=False)
+    assert ROWS_SHOWN == 3
+    assert [line.rstrip() for line in file.getvalue().splitlines()] == [
+        "computed 4",
+        "     counted: 4 of 9 rows",
+        *(line for number, text in enumerate(texts[:3], 1) for line in (
+            f"     {text}", f"     staff.csv#{number}  {('Anna', 'Ben', 'Carl')[number - 1]}")),
+        "     ... and 1 more",
+        "",
+    ]  # fmt: skip
+    report = answer_json(answer)
+    assert (report["form"], report["certainty"], report["confidence"]) == ("computed", "computed", None)
+    assert {**report["computation"], "rows": report["computation"]["rows"][:1]} == {
+        "operation": "count",
+        "column": None,
+        "rows": [{"text": texts[0], "start": 0, "end": len(texts[0]), "document": "staff.csv#1"}],
+        "looked_at": 9,
+    }
+    assert len(report["computation"]["rows"]) == 4
+
+
+def test_a_computed_answer_says_what_was_compared() -> None:
+    text = "name: Carl; age: 52"
+    row = (Passage("staff.csv#3", "Carl", "", text, 0, len(text), ()), Sentence(text, 0, len(text)))
+    computation = Computation("highest", "age", (row,), 6)
+    answer = Answer("Carl", 6, 10, None, row[1], row[0], 0.0, {}, form="computed", computation=computation)
+    file = io.StringIO()
+    Console(file=file, width=60).print(render_answer(answer), crop=False)
+    assert "the highest age of 6 rows" in file.getvalue()
