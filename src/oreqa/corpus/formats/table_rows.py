@@ -87,19 +87,23 @@ def are_names(cells: Sequence[str]) -> bool:
 
 
 def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row of a table of three columns or more names them: distinct short texts without figures, which
-    stand in a row below.
+    """Whether the first row of a table of three columns or more names them: distinct short texts, without figures, which
+    stand in a row below, or with letters, which no row below has but in its first column.
 
     Of two columns, the left one may as well name what stands at its right.
     """
     first, below = (rows[0], rows[1:]) if rows else ((), ())
-    return (
-        len(first) > 2
-        and are_names(first)
-        and all(0 < len(name) <= MAX_NAME and not _has_figure(name) for name in first)
-        and any(_has_figure(cell) for row in below for cell in row)
-    )
+    if len(first) < 3 or not are_names(first) or not all(0 < len(name) <= MAX_NAME for name in first):
+        return False
+    if not any(map(_has_figure, first)):
+        return any(_has_figure(cell) for row in below for cell in row)
+    values = [cell for row in below for cell in row[1:] if cell]
+    return all(map(_has_letter, first)) and bool(values) and not any(map(_has_letter, values))
 
 
 def _has_figure(text: str) -> bool:
     return any(map(str.isdigit, text))
+
+
+def _has_letter(text: str) -> bool:
+    return any(map(str.isalpha, text))

@@ -36,7 +36,7 @@ def find_boxes(path: Path, start: int, end: int) -> list[TextBox]:
             break
         a, b = max(start - stretch.start, 0), min(end - stretch.start, stretch.length)
         if a < b:
-            wanted.append((stretch.page, stretch.line, a, b))
+            wanted.append((stretch.page, stretch.line, stretch.first + a, stretch.first + b))
     boxes = []
     pdf = open_pdf(data)
     try:

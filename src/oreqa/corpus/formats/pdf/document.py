@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import pypdfium2 as pdfium
@@ -16,11 +16,14 @@ from oreqa.core import Document, PageWords, Place
 from oreqa.corpus import limits
 from oreqa.corpus.builder import TextBuilder, count_words, real_title
 from oreqa.corpus.formats.pdf.characters import ACCENTS
-from oreqa.corpus.formats.pdf.furniture import RUNNING_HEADS, find_contents, find_heads
+from oreqa.corpus.formats.pdf.furniture import RUNNING_HEADS, LineKey, find_contents, find_heads
 from oreqa.corpus.formats.pdf.headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
 from oreqa.corpus.formats.pdf.lines import Line, page_lines
 from oreqa.corpus.formats.pdf.ocr import is_installed, recognize_lines
 from oreqa.corpus.formats.pdf.paragraphs import join, measure, split_blocks, words_of
+from oreqa.corpus.formats.pdf.rulings import Rule, read_rules
+from oreqa.corpus.formats.pdf.stretches import Stretch, add_table, stretches_of
+from oreqa.corpus.formats.pdf.tables import PageTable, find_tables, may_have_tables
 from oreqa.errors import DocumentError
 
 _UNREADABLE = "it is not a readable PDF; it is damaged, or of another type: save it again in its own program"
@@ -30,24 +33,15 @@ _OBJECTS = 1000
 """Most objects of a page that are examined for pictures."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """The part of a document's text, from ``start`` on, that is the first ``length`` characters of a page's line."""
-
-    start: int
-    page: int
-    line: int
-    length: int
-
-
 @dataclass(slots=True)
 class _Pages:
-    """A PDF's content, by page: lines, word counts, whether there are pictures, and heights in points."""
+    """A PDF's content, by page: lines, word counts, if there are pictures, heights, and rules if tables may be there."""
 
     lines: list[list[Line]] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
     pictures: list[bool] = field(default_factory=list)
     heights: list[float] = field(default_factory=list)
+    rules: list[Sequence[Rule]] = field(default_factory=list)
 
 
 def read_pdf(data: bytes, path: Path) -> Document:
@@ -76,8 +70,14 @@ def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
         measure(page)
     _clear_mono(lines)
     headings = outline_headings(outline, lines) if outline else numbered_headings(lines)
+    tables: dict[LineKey, PageTable] = {}
+    for _, section in _sections(lines, headings):
+        for number, group in groupby(section, key=lambda line: line.page):
+            part = list(group)
+            for table in find_tables(part, pages.rules[number]):
+                tables.update(((line.page, line.number), table) for line in part[table.first : table.end])
     builder = TextBuilder(path)
-    read, stretches = _build(builder, lines, headings)
+    read, stretches = _build(builder, lines, headings, tables)
     for number, page in enumerate(pages.lines):
         if not pages.words[number] and not pages.pictures[number]:
             continue
@@ -111,6 +111,7 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
     for number in range(len(pdf)):
         lines: list[Line] = []
         words, pictures, height = 0, True, 0.0
+        rules: Sequence[Rule] = ()
         try:
             page = pdf[number]
         except pdfium.PdfiumError:
@@ -119,6 +120,8 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
             text = page.get_textpage()
             height = page.get_height()
             lines = [line for line, _ in page_lines(page, text, number)]
+            if may_have_tables(lines):
+                rules = read_rules(page)
             # PDFium's own text of the page; neither its hyphens at ends of lines nor accents part words
             words = count_words(_DRAWN_APART.sub("", text.get_text_bounded().replace("\x02", "")))
             pictures = bool(words) or _shows_pictures(page)
@@ -134,6 +137,7 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
         pages.words.append(words)
         pages.pictures.append(pictures)
         pages.heights.append(height)
+        pages.rules.append(rules)
     if failed == len(pdf):
         raise DocumentError("it is not a readable PDF (none of its pages can be read)")
     return pages
@@ -164,9 +168,12 @@ def _clear_mono(pages: Sequence[Sequence[Line]]) -> None:
 
 
 def _build(
-    builder: TextBuilder, pages: Sequence[Sequence[Line]], headings: Sequence[Heading]
+    builder: TextBuilder,
+    pages: Sequence[Sequence[Line]],
+    headings: Sequence[Heading],
+    tables: Mapping[LineKey, PageTable],
 ) -> tuple[list[int], list[Stretch]]:
-    """Add headings and paragraphs. Returns the number of words read from each page, and the lines of the text."""
+    """Add headings, paragraphs and tables. Returns the number of words read from each page, and the lines of the text."""
     words = words_of(line for page in pages for line in page)
     read = [0] * len(pages)
     stretches: list[Stretch] = []
@@ -175,16 +182,26 @@ def _build(
             builder.add_heading(heading.level, heading.text, _name(heading.page))
             if heading.lines:
                 read[heading.page] += count_words(heading.text)
-        for block in split_blocks(lines):
-            text, starts = join(block.lines, words)
-            firsts = [starts[0], *(b for a, b in pairwise(starts) if b[1].page != a[1].page)]
-            ends = [*(start for start, _, _ in firsts[1:]), len(text)]
-            for (start, line, _), end in zip(firsts, ends, strict=True):
-                read[line.page] += count_words(text[start:end])
-            builder.add_block(text, [Place(start, _name(line.page)) for start, line, _ in firsts], joined=block.joined)
-            begin = builder.length - len(text)
-            stretches += [Stretch(begin + start, line.page, line.number, length) for start, line, length in starts]
+        for table, group in _by_table(lines, tables):
+            if table is not None:
+                read[group[0].page] += add_table(builder, table, _name(group[0].page), words, stretches)
+                continue
+            for block in split_blocks(group):
+                text, starts = join(block.lines, words)
+                firsts = [starts[0], *(b for a, b in pairwise(starts) if b[1].page != a[1].page)]
+                ends = [*(start for start, _, _ in firsts[1:]), len(text)]
+                for (start, line, _), end in zip(firsts, ends, strict=True):
+                    read[line.page] += count_words(text[start:end])
+                builder.add_block(text, [Place(start, _name(line.page)) for start, line, _ in firsts], joined=block.joined)
+                stretches += stretches_of(starts, builder.length - len(text))
     return read, stretches
+
+
+def _by_table(lines: Sequence[Line], tables: Mapping[LineKey, PageTable]) -> Iterator[tuple[PageTable | None, list[Line]]]:
+    """Yield the lines of each table, and those between tables. A table that a heading parts comes once."""
+    for _, group in groupby(lines, key=lambda line: id(tables.get((line.page, line.number)))):
+        members = list(group)
+        yield tables.get((members[0].page, members[0].number)), members
 
 
 def _sections(pages: Sequence[Sequence[Line]], headings: Sequence[Heading]) -> Iterator[tuple[Heading | None, list[Line]]]:

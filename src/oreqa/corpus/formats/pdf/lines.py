@@ -7,24 +7,38 @@ import operator
 import re
 import unicodedata
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
-from oreqa.corpus.formats.pdf.characters import HYPHEN, Box, clean_character, font_size, read_characters
+from oreqa.corpus.formats.pdf.characters import HYPHEN, Box, Shown, clean_character, font_size, read_characters
 from oreqa.corpus.formats.pdf.scripts import HIGHER, SMALLER, find_raised, raise_digits, raised_notes, without_marks
 
 _LEADERS = re.compile(r"(?:(?:\. ?){4}(?:\. ?)*|…[ .…]{3,})")
 _BOLD = re.compile(rb"bold|black|heavy|-bd|cmbx|cmssbx|cmcsb|sfbx|sfsx", re.I)
-_MONO = re.compile(rb"mono|courier|cmtt|sltt|sftt|typewriter|consol|fixed", re.I)
+_MONO = re.compile(rb"mono|nimbusmon|courier|cmtt|sltt|sftt|typewriter|consol|fixed", re.I)
 _FIXED_PITCH, _FORCE_BOLD = 1, 1 << 18
 """Font flags (ISO 32000, table 121)."""
 _SYMBOL = re.compile(r"(?:^|\W)\w{1,3}\Z")
 """A symbol at the end of a line, which can have an index; after a longer word, small letters are a footnote's mark."""
 _NO_GAP = 0.2
 """Widest gap between a symbol and its index, as a share of the font size."""
+_BREAKS = {0x0A, 0x0D, HYPHEN}
 _WIDE_GAP = 1.5
-"""A gap wider than this multiple of the font size separates table cells or columns."""
+"""A gap wider than this multiple of the font size separates columns."""
+_CELL_GAP = 0.7
+"""A gap wider than this multiple of the font size may separate cells of a table, if it is there in other lines too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a line between wide gaps: its characters ``start`` to ``end``, and its edges."""
+
+    start: int
+    end: int
+    left: float
+    right: float
 
 
 @dataclass(slots=True)
@@ -43,8 +57,10 @@ class Line:
     top: float
     base: float
     size: float
-    gapped: bool = False
-    """Whether it has a gap as wide as between table cells."""
+    gap: float = 0.0
+    """The widest gap between its characters, as a multiple of the font size."""
+    parts: tuple[Part, ...] = ()
+    """Its parts between gaps that can separate cells; none if there is no such gap."""
     hyphen: bool = False
     """Whether it ends in a hyphen that breaks a word."""
     leaders: bool = False
@@ -58,26 +74,25 @@ class Line:
     """The left edge of most lines of its column."""
     pitch: float = 0.0
     """The distance between baselines in its column."""
+    start: int = 0
+    """The place of its first character in its line of the page, of which it may be a cell."""
+
+    @property
+    def gapped(self) -> bool:
+        """Whether it has a gap as wide as between columns of text."""
+        return self.gap > _WIDE_GAP
 
 
 def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> list[tuple[Line, list[int]]]:
     """Return the lines of page ``number``, from 0, in file order, each with PDFium's index of every character."""
-    codes, boxes = read_characters(page, text)
-    width, height = page.get_size()
-    rotated, bottom = page.get_rotation() != 0, page.get_bbox()[1]
-    rows: list[list[int]] = [[]]
-    for i, code in enumerate(codes):
-        if code in (0x0A, 0x0D):
-            if rows[-1]:
-                rows.append([])
-        else:
-            rows[-1].append(i)
-            if code == HYPHEN:
-                rows.append([])
+    shown = Shown.of(page)
+    codes, boxes = read_characters(shown, text)
     lines: list[tuple[Line, list[int]]] = []
-    for row in rows:
-        line = _line(text, codes, boxes, row, number, None if rotated else bottom)
-        if line is None or line[0].right < 0 or line[0].top < 0 or line[0].left > width or line[0].bottom > height:
+    breaks = [i for i, code in enumerate(codes) if code in _BREAKS]
+    for start, end in pairwise([-1, *breaks, len(codes)]):
+        row = range(start + 1, end + (end < len(codes) and codes[end] == HYPHEN))
+        line = _line(text, codes, boxes, row, number, None if shown.rotation else shown.bottom)
+        if line is None or not shown.holds(line[0].left, line[0].bottom, line[0].right, line[0].top):
             continue
         if lines and _same_row(lines[-1][0], line[0]):
             lines[-1] = _merge(text, lines[-1], line)
@@ -85,9 +100,19 @@ def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> l
             lines.append(line)
     if notes := raised_notes([line.text for line, _ in lines]):
         lines = [_without_marks(line, places, notes) for line, places in lines]
-    for place, (line_of_page, _) in enumerate(lines):
+    for place, (line_of_page, places) in enumerate(lines):
         line_of_page.number = place
+        if line_of_page.gap > _CELL_GAP:
+            line_of_page.parts = _parts(line_of_page, places, boxes)
     return lines
+
+
+def _parts(line: Line, places: list[int], boxes: list[Box]) -> tuple[Part, ...]:
+    letters = [(at, boxes[place]) for at, (char, place) in enumerate(zip(line.text, places, strict=True)) if char != " "]
+    gap = _CELL_GAP * line.size
+    cuts = [at for at, ((_, a), (_, b)) in enumerate(pairwise(letters), 1) if b[0] - a[2] > gap]
+    groups = [letters[start:end] for start, end in pairwise([0, *cuts, len(letters)])]
+    return tuple(Part(group[0][0], group[-1][0] + 1, group[0][1][0], group[-1][1][2]) for group in groups)
 
 
 def _without_marks(line: Line, places: list[int], notes: frozenset[str]) -> tuple[Line, list[int]]:
@@ -96,7 +121,7 @@ def _without_marks(line: Line, places: list[int], notes: frozenset[str]) -> tupl
 
 
 def _line(
-    text: pdfium.PdfTextPage, codes: list[int], boxes: list[Box], row: list[int], number: int, origin: float | None
+    text: pdfium.PdfTextPage, codes: list[int], boxes: list[Box], row: range, number: int, origin: float | None
 ) -> tuple[Line, list[int]] | None:
     """Return a row of characters as a line, None if none is visible.
 
@@ -123,7 +148,7 @@ def _line(
         top=top,
         base=base,
         size=size,
-        gapped=gap > _WIDE_GAP * size,
+        gap=gap / size,
         hyphen=hyphen,
         leaders=leaders,
         bold=bold,
@@ -132,8 +157,13 @@ def _line(
     return line, places
 
 
-def _visible(codes: list[int], row: list[int]) -> tuple[list[str], list[int], bool]:
+def _visible(codes: list[int], row: range) -> tuple[list[str], list[int], bool]:
     """Return a row's characters as text, PDFium's index of each, and whether it ends in a hyphen that breaks a word."""
+    plain = codes[row.start : row.stop]
+    if plain and plain[0] > 0x20 and plain[-1] > 0x20 and min(plain) >= 0x20 and max(plain) < 0x7F:
+        text = "".join(map(chr, plain))
+        if "  " not in text:
+            return list(text), list(row), False
     chars: list[str] = []
     places: list[int] = []
     hyphen = False
@@ -238,7 +268,7 @@ def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, l
         bottom=min(first.bottom, second.bottom),
         right=max(first.right, second.right),
         top=max(first.top, second.top),
-        gapped=first.gapped or second.gapped or second.left - first.right > _WIDE_GAP * size,
+        gap=max(first.gap, second.gap, (second.left - first.right) / size),
         hyphen=second.hyphen,
         leaders=first.leaders or second.leaders,
         mono=first.mono and second.mono,

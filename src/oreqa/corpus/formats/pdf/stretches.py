@@ -1,0 +1,76 @@
+"""Where the text of a PDF's document stands on its pages; and the text of its tables, whose cells stand apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from oreqa.corpus.builder import TextBuilder
+from oreqa.corpus.formats.pdf.lines import Line
+from oreqa.corpus.formats.pdf.paragraphs import join
+from oreqa.corpus.formats.pdf.tables import PageTable
+from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
+from oreqa.text.rows import row_cells
+
+_SEPARATOR = " | "
+
+Starts = list[tuple[int, Line, int]]
+"""The lines of a text, each with its offset there and its number of characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The part of a document's text, from ``start`` on, that is ``length`` characters of a page's line from ``first`` on."""
+
+    start: int
+    page: int
+    line: int
+    first: int
+    length: int
+
+
+def stretches_of(starts: Iterable[tuple[int, Line, int]], begin: int) -> list[Stretch]:
+    """Return where lines are that a text at the offset ``begin`` of the document is made of."""
+    return [Stretch(begin + start, line.page, line.number, line.start, length) for start, line, length in starts]
+
+
+def add_table(builder: TextBuilder, table: PageTable, page: str, words: Counter[str], stretches: list[Stretch]) -> int:
+    """Add a table's rows on a page, and to ``stretches`` where their cells stand. Returns the number of their words."""
+    rows = [[join(cell, words) if cell else ("", []) for cell in row.cells] for row in table.rows]
+    texts = [[text for text, _ in row] for row in rows]
+    read = 0
+
+    def emit(text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None:
+        """``place`` is the number of the row; all rows are on one page."""
+        nonlocal read
+        read += words
+        builder.add_row(text, page, is_first=is_first, apart=apart, words=words)
+        begin = builder.length - len(text)
+        for at, (_, starts) in zip(_cells_of(text, texts[int(place)]), filter(_filled, rows[int(place)]), strict=True):
+            stretches.extend(stretches_of(starts, begin + at))
+
+    emitter = TableRows(emit, _SEPARATOR)
+    header = table.has_header or looks_like_header(texts)
+    for number, (row, cells) in enumerate(zip(table.rows, texts, strict=True)):
+        is_header = header and not row.spans
+        emitter.add(cells, str(number), is_header=is_header)
+        header = header and not is_header
+    emitter.end()
+    return read
+
+
+def _filled(cell: tuple[str, Starts]) -> bool:
+    return bool(cell[0])
+
+
+def _cells_of(text: str, cells: list[str]) -> list[int]:
+    """Return where the filled cells of a row start in its text, which may name their columns."""
+    filled = [cell for cell in cells if cell]
+    if text != _SEPARATOR.join(filled):
+        return [start for _, (start, _) in row_cells(text, 0)]
+    starts, at = [], 0
+    for cell in filled:
+        starts.append(at)
+        at += len(cell) + len(_SEPARATOR)
+    return starts
