@@ -78,7 +78,8 @@ class Answer:
     and of the models, by names that ``SCORE_MEANINGS`` explains. ``block`` is what answers as a whole, sentence included;
     None where the reader does not know blocks. The ``form`` says whether the text or the block answers, or that the text was
     computed: ``computation`` says how, the sentence is a row that proves it, and of a count ``start`` and ``end`` are those
-    of the first row. Printed, it is text or block, how sure it is, the sentence and the place.
+    of the first row. ``newer`` is the key of a newer version of the document that says otherwise, ``contradicted_by`` that
+    of another document that does; empty without. Printed, it is text or block, how sure it is, the sentence and the place.
 
     Examples:
         >>> sentence = Sentence("An octopus has three hearts.", 0, 28)
@@ -100,6 +101,8 @@ class Answer:
     block: AnswerBlock | None = None
     form: Literal["text", "block", "computed"] = "text"
     computation: Computation | None = None
+    newer: str = ""
+    contradicted_by: str = ""
 
     def __str__(self) -> str:
         if self.form == "block" and self.block:

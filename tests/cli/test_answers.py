@@ -76,3 +76,17 @@ def test_a_computed_answer_says_what_was_compared() -> None:
     file = io.StringIO()
     Console(file=file, width=60).print(render_answer(answer), crop=False)
     assert "the highest age of 6 rows" in file.getvalue()
+
+
+def test_an_older_and_a_contradicted_answer_are_marked() -> None:
+    text = "It closes at 8."
+    sentence = Sentence(text, 0, len(text))
+    passage = Passage("a.txt", "", "", text, 0, len(text), (sentence,))
+    answer = Answer("8", 13, 14, 0.8, sentence, passage, 0.0, {}, newer="b.txt", contradicted_by="c.txt")
+    file = io.StringIO()
+    Console(file=file, width=60).print(render_answer(answer), crop=False)
+    assert file.getvalue().endswith("     a.txt\n     older: b.txt says otherwise\n     contradicted by c.txt\n\n")
+    report = answer_json(answer)
+    assert (report["newer"], report["contradicted_by"]) == ("b.txt", "c.txt")
+    unmarked = answer_json(Answer("8", 13, 14, 0.8, sentence, passage, 0.0, {}))
+    assert (unmarked["newer"], unmarked["contradicted_by"]) == (None, None)

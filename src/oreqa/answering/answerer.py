@@ -17,6 +17,7 @@ from oreqa.answering.guarantee import Guarantee, guarantee
 from oreqa.answering.reading import best_answers, fitted_pipeline, holding_names, searched_hits
 from oreqa.answering.reply import Reply
 from oreqa.answering.reranking import load_hit_reranker, reranked_hits
+from oreqa.answering.versions import likely_answers
 from oreqa.arguments import Where, conditions, count, kind_of, question_list
 from oreqa.core import Hit, Unit
 from oreqa.defaults import Quality
@@ -278,7 +279,7 @@ class Answerer(OfOneProcess):
         for ranking, chosen, answers in zip(
             hits, read, best_answers(*models, questions, read, k, snapshot, *fitted), strict=True
         ):
-            likely = tuple(answer for answer in answers if (answer.confidence or 0.0) >= threshold)
+            likely = likely_answers(answers, threshold)
             best = answers[0] if answers else None
             replies.append(Reply(likely, tuple(chosen or ranking[:depth]), fitted[1] is not None, best))
         if self.hit_reranker is None or not self.rerank_hits:

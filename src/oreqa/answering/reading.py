@@ -19,6 +19,7 @@ from oreqa.answering.combining import (
     sentence_features,
     span_features,
 )
+from oreqa.answering.versions import COMPARED_ANSWERS, current_first
 from oreqa.arrays import Floats
 from oreqa.core import Hit, Passage, Range, Span
 from oreqa.corpus.splitter import passage_head, sentence_at
@@ -196,7 +197,8 @@ def best_answers(
     for question, scored, ranking, reading in zip(questions, ranked, hits, readings, strict=True):
         whole = bool(reading.odds) and asks_for_block(question)
         best = scored_blocks(scored, ranking, reading.odds, combination) if whole else scored
-        answers = span_answers(best, ranking, k, calibration)
+        compared = span_answers(best, ranking, max(k, COMPARED_ANSWERS), calibration)
+        answers = current_first(question, compared)[:k]
         replies.append(with_blocks(answers, ranking, reading.odds, snapshot, "block" if whole else "text"))
     return replies
 

@@ -38,6 +38,8 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "form": answer.form,
         "block": None if answer.block is None else block_json(answer.block),
         "computation": None if answer.computation is None else computation_json(answer.computation),
+        "newer": answer.newer or None,
+        "contradicted_by": answer.contradicted_by or None,
         "fields": dict(passage.fields),
         "scores": {name: round(value, 4) for name, value in answer.scores.items()},
     }
@@ -78,8 +80,9 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     if answer.percent:
         sure.append(f" {answer.percent}")
     source = SourceLine(place_text(passage, answer.start), names_of(passage), 5)
+    marks = [Indented(Text(mark, "yellow"), 5) for mark in _marks(answer)]
     if answer.form == "block":
-        return Group(sure, *(Indented(text, 5) for text in _block_texts(answer)), source, "")
+        return Group(sure, *(Indented(text, 5) for text in _block_texts(answer)), source, *marks, "")
     head = Table.grid(padding=(0, 1))
     head.add_row(sure, Text(one_line(answer.text), "bold"))
     if answer.computation:
@@ -94,7 +97,15 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
         text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
         text.stylize("not dim bold underline", answer.start - passage.start, answer.end - passage.start)
         parts.append(Indented(unwrapped(text), 5))
-    return Group(*parts, source, "")
+    return Group(*parts, source, *marks, "")
+
+
+def _marks(answer: Answer) -> Iterator[str]:
+    """That a newer version of the document, or another document, says otherwise."""
+    if answer.newer:
+        yield f"older: {visible(answer.newer)} says otherwise"
+    if answer.contradicted_by:
+        yield f"contradicted by {visible(answer.contradicted_by)}"
 
 
 def _computation_parts(computation: Computation) -> Iterator[RenderableType]:

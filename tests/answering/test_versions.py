@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from oreqa.answer import Answer
+from oreqa.answering.versions import current_first, likely_answers
+from oreqa.core import Document
+from oreqa.corpus.splitter import paragraph_passage
+
+QUESTION = "How many days of leave do employees have?"
+
+
+def answer(
+    text: str, value: str, key: str, *, title: str = "", fields: Mapping[str, str] | None = None, confidence: float = 0.5
+) -> Answer:
+    """An answer in the last sentence of a document that is one passage."""
+    passage = replace(paragraph_passage(Document(key, title, text)), fields=fields or {})
+    sentence = passage.sentences[-1]
+    start = sentence.start + sentence.text.index(value)
+    return Answer(value, start, start + len(value), confidence, sentence, passage, 0.0, {})
+
+
+def leave(days: str, key: str, head: str = "", **more: str | float | Mapping[str, str]) -> Answer:
+    return answer(f"{head}Employees have {days} days of leave a year.", days, key, **more)  # type: ignore[arg-type]
+
+
+def said(question: str, *answers: Answer) -> list[tuple[str, str, str]]:
+    return [(a.text, a.newer, a.contradicted_by) for a in current_first(question, answers)]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (leave("26", "leave-2019.txt"), leave("30", "leave-2025.txt")),
+        (leave("26", "v9/leave.txt"), leave("30", "v10/leave.txt")),
+        (leave("26", "2024-05/leave.txt"), leave("30", "2024-11/leave.txt")),
+        (leave("26", "leave 31-12-2019.txt"), leave("30", "leave 01-05-2020.txt")),
+        (leave("26", "a.md", title="Leave 2019"), leave("30", "b.md", title="Leave 2025")),
+        (
+            leave("26", "a.md", title="Leave", fields={"date": "2019-05-01"}),
+            leave("30", "b.md", title="Leave", fields={"date": "2019-11-01"}),
+        ),
+        (
+            leave("26", "a.txt", title="Leave", head="As of 2019. "),
+            leave("30", "b.txt", title="Leave", head="From May 2025. "),
+        ),
+        (leave("26", "a.txt"), leave("30", "b.txt", head="This replaces the former policy. ")),
+        (leave("26", "a.txt", head="Superseded by another policy. "), leave("30", "b.txt")),
+    ],
+)
+def test_the_newer_version_comes_first_and_the_older_is_marked(older: Answer, newer: Answer) -> None:
+    marked = [("30", "", ""), ("26", newer.passage.document_key, "")]
+    assert said(QUESTION, older, newer) == marked
+    assert said(QUESTION, newer, older) == marked
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How many days of leave did employees have in 2019?", "How many days of leave did employees have previously?"],
+)
+def test_a_question_about_the_past_keeps_the_order(question: str) -> None:
+    older, newer = leave("26", "leave-2019.txt"), leave("30", "leave-2025.txt")
+    assert said(question, older, newer) == [("26", "leave-2025.txt", ""), ("30", "", "")]
+
+
+def test_a_question_about_now_prefers_the_newer_version() -> None:
+    older, newer = leave("26", "leave-2019.txt"), leave("30", "leave-2025.txt")
+    other = answer("The office closes at noon.", "noon", "hours.txt")
+    assert [text for text, *_ in said(f"{QUESTION} now", other, older, newer)] == ["noon", "30", "26"]
+
+
+def test_answers_that_contradict_each_other_are_side_by_side() -> None:
+    other = answer("The office closes at noon.", "noon", "hours.txt")
+    assert said(QUESTION, leave("26", "a.txt"), other, leave("30", "b.txt")) == [
+        ("26", "", "b.txt"),
+        ("30", "", "a.txt"),
+        ("noon", "", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        leave("26", "a.txt"),  # the same answer
+        answer("Managers have 30 days of leave a year.", "30", "b.txt"),
+        answer("Employees in Ulm have 30 days of leave a year.", "30", "b.txt"),  # of another thing
+        answer("Employees take 30 long days in which they travel a lot.", "30", "b.txt"),
+        leave("30", "leave.csv#2"),  # a row of the same table
+        answer("Employees have 30 days of leave a year.", "a year", "b.txt"),
+    ],
+)
+def test_other_answers_are_left_alone(other: Answer) -> None:
+    first = leave("26", "leave.csv#1")
+    assert current_first(QUESTION, [first, other]) == [first, other]
+
+
+def test_an_unlikely_answer_is_shown_beside_the_likely_one_that_it_replaces() -> None:
+    older, newer = leave("26", "leave-2019.txt", confidence=0.6), leave("30", "leave-2025.txt", confidence=0.1)
+    other = answer("The office closes at noon.", "noon", "hours.txt", confidence=0.1)
+    ordered = current_first(QUESTION, [older, newer, other])
+    assert [a.text for a in likely_answers(ordered, 0.5)] == ["30", "26"]
+    assert likely_answers(ordered, 0.7) == ()
+    assert len(likely_answers(ordered, 0.0)) == 3
+
+
+def test_an_older_answer_is_not_shown_for_the_newer_ones_sake() -> None:
+    older, newer = leave("26", "leave-2019.txt", confidence=0.1), leave("30", "leave-2025.txt", confidence=0.6)
+    assert [a.text for a in likely_answers(current_first(QUESTION, [older, newer]), 0.5)] == ["30"]
