@@ -116,7 +116,22 @@ COMPUTED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """The same for computed-tuning.jsonl and computed-reporting.jsonl, which ask about the collection ``tables``, too."""
 
-EVERY = COLLECTIONS | LISTS | FRESH | HOWTO | COMPUTED
+_LLVM = (
+    "BuildingADistribution", "CMake", "CodingStandards", "CommandGuide/FileCheck", "CommandGuide/lit", "CommandGuide/llc",
+    "CommandGuide/llvm-ar", "CommandGuide/opt", "CoverageMappingFormat", "DeveloperPolicy", "GettingStarted",
+    "GettingStartedVS", "HowToCrossCompileLLVM", "HowToReleaseLLVM", "LibFuzzer", "Passes", "Phabricator",
+    "ProgrammersManual", "SupportPolicy", "TestingGuide",
+)  # fmt: skip
+
+VERSIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    "versions": {
+        package: tuple(f"usr/share/doc/{package}/html/{name}.html" for name in _LLVM)
+        for package in ("llvm-14-doc", "llvm-16-doc")
+    },
+}
+"""The same for versions.jsonl, with a folder a package."""
+
+EVERY = COLLECTIONS | LISTS | FRESH | HOWTO | COMPUTED | VERSIONS
 
 
 def lay_out(name: str, work: Path) -> Path:
@@ -128,13 +143,14 @@ def lay_out(name: str, work: Path) -> Path:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     for package, patterns in EVERY[name].items():
-        unpacked = fetch(package, work)
+        unpacked, place = fetch(package, work), draft / package if name in VERSIONS else draft
+        place.mkdir(exist_ok=True)
         for pattern in patterns:
             files = sorted(unpacked.glob(pattern))
             if not files:
                 raise FileNotFoundError(f"{package} holds no {pattern}: another version of it wants other questions")
             for file in files:
-                _copy(file, draft)
+                _copy(file, place)
     draft.rename(folder)
     return folder
 
