@@ -14,7 +14,9 @@ from oreqa.index.lexical import STEMMERS, Vocabulary, bm25_bound, bm25_scores, b
 def test_words() -> None:
     assert words("The dogs were Running, 3.5 times!", "en") == ["the", "dog", "were", "run", "3", "5", "time"]
     assert words("Beyoncé’s café_bar ﬁne", "en") == words("beyonces cafe bar fine".replace("beyonces", "beyonce s"), "en")
-    assert words("日本語 text", "xx") == ["日", "本", "語", "text"]
+    assert words("日本語 text", "xx") == ["日", "本", "語", "日本", "本語", "text"]
+    assert words("3 猫 Kaffee", "xx") == ["3", "猫", "kaffee"]
+    assert words("การเดินทาง", "th")[-2:] == ["ทา", "าง"]
     assert words("2⁶⁴ of 10⁶ m²", "en") == words("2^64 of 10^6 m2", "en")
     assert words("", "en") == []
     assert words("häuser", "de") == ["haus"]

@@ -7,6 +7,7 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,11 @@ from oreqa.errors import InputError
 if TYPE_CHECKING:
     from bm25s import BM25
 
-# Each Chinese character or kana is a word; everything else is cut at what is not a letter or a digit.
-_LONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-_WORD = re.compile(rf"[{_LONE}]|[^\W_{_LONE}]+")
+# Characters of writing without blanks: Chinese, kana; Thai, Lao, Burmese, Khmer with their vowel signs. In a run of them
+# each is a word, and so is each pair; everything else is cut at what is not a letter or a digit.
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e01-\u0e4f\u0e81-\u0ecf\u1000-\u1049\u1780-\u17d3"
+_RUN = re.compile(rf"[{_UNSPACED}]+")
+_WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
 
 # Between a number and its power, which would become one number: 2⁶⁴ is not 264.
 _POWER = re.compile(r"(?<=[0-9])(?=[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽])")
@@ -44,13 +47,23 @@ _LANGUAGE = re.compile(
 
 
 def words(text: str, language: str) -> list[str]:
-    """The stemmed words of a text, in order: lower case, accents and punctuation left out."""
+    """The stemmed words of a text, in order: lower case, accents and punctuation left out.
+
+    Of Chinese, Japanese, Thai and other writing without blanks they are the characters and pairs of neighbours.
+    """
     if not text.isascii():
         text = _POWER.sub(" ", text)
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     unstemmed = _WORD.findall(text.lower())
+    if not text.isascii():
+        unstemmed = [part for word in unstemmed for part in (_characters(word) if _RUN.match(word) else (word,))]
     stemmer = _stemmer(language, threading.get_ident())
     return stemmer.stemWords(unstemmed) if stemmer else unstemmed
+
+
+def _characters(run: str) -> list[str]:
+    """The characters of a run, and its pairs of neighbours."""
+    return [*run, *map("".join, pairwise(run))]
 
 
 @lru_cache(maxsize=64)
