@@ -266,3 +266,10 @@ def test_long_fields_leave_csvs_own_limit_alone(tmp_path: Path) -> None:
     assert all(length > limit for length in lengths)
     assert len(lengths) == 2
     assert limits_seen == {csv.field_size_limit()} == {limit}
+
+
+def test_line_breaks_in_short_values_leave_a_row_on_one_line(tmp_path: Path) -> None:
+    rows = read(tmp_path / "a.csv", 'code,remedy\nE1,"Switch it off.\nHold the button."\nE2,"' + "x" * 99 + '\n\ny"\n')
+    assert rows[0].text == "code: E1; remedy: Switch it off. Hold the button."
+    assert rows[0].fields["remedy"] == "Switch it off.\nHold the button."
+    assert rows[1].text == "code: E2\nremedy: " + "x" * 99 + "\n\ny"

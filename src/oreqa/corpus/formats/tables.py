@@ -105,11 +105,12 @@ def field_text(value: Any) -> str:
 
 
 def _named_columns(row: Mapping[str, Any]) -> str:
-    """Return a row's columns with their names, without empty ones."""
+    """Return a row's columns with their names, without empty ones; values stand on one line where all are short."""
     values = [(name.strip(), _value(value)) for name, value in row.items()]
     filled = [(name, value) for name, value in values if value]
-    gap = "\n" if any(len(value) > _LONG_VALUE or "\n" in value for _, value in filled) else "; "
-    return row_text(filled, gap)
+    if any(len(value) > _LONG_VALUE for _, value in filled):
+        return row_text(filled, "\n")
+    return row_text((name, " ".join(value.splitlines())) for name, value in filled)
 
 
 def _value(value: Any) -> str:
