@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from oreqa import Answerer
-from oreqa.answering.explanation import EXPLAINED_ANSWERS, Explanation
+from oreqa.answer import Answer
+from oreqa.answering.explanation import EXPLAINED_ANSWERS, Explanation, _given
 from oreqa.core import Document
+from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
@@ -157,3 +160,16 @@ def test_what_cannot_be_explained(index: Index, tiny_reader: Path, tiny_classifi
     for question in ("", "  "):
         with pytest.raises(InputError):
             spans.explain(question)
+
+
+def test_an_unlikely_answer_that_says_otherwise_than_a_likely_one_is_given() -> None:
+    answers = []
+    for value, year, confidence in (("30", 2025, 0.1), ("26", 2019, 0.6)):
+        passage = paragraph_passage(Document(f"leave-{year}.txt", "", f"There are {value} days of leave."))
+        sentence = passage.sentences[0]
+        answers.append(Answer(value, 10, 12, confidence, sentence, passage, 0.0, {}))
+    assert _given(answers, 0.3) == ("probability", "“30” comes first, with 10%, and an answer needs 30%.")
+    answers[1] = replace(answers[1], newer="leave-2025.txt")
+    said = "“30” comes first, with 10%, and says otherwise than an answer with 30% or more of another document."
+    assert _given(answers, 0.3) == ("answered", said)
+    assert _given(answers, 0.7)[0] == "probability"

@@ -12,6 +12,7 @@ from oreqa.answer import Answer
 from oreqa.answering.combining import ScoredSpan, sentence_features, span_features
 from oreqa.answering.reading import holding_names, searched_hits
 from oreqa.answering.reply import Reply
+from oreqa.answering.versions import likely_answers
 from oreqa.core import Hit, Span
 from oreqa.corpus.splitter import passage_head
 from oreqa.index.lexical import words
@@ -168,7 +169,7 @@ def _decided(
         return "names", f"{where} holds what the question names: {_named(question)}."
     if not answers:
         return "reader", f"There is no answer in the {len(read)} passages that were read."
-    return _given(answers[0], threshold)
+    return _given(answers, threshold)
 
 
 def _decided_about(
@@ -192,19 +193,22 @@ def _decided_about(
         )
     if right[0]:
         return "order", f"“{expected}” is answer {right[0] + 1}; “{answers[0].text}” comes first."
-    return _given(answers[0], threshold)
+    return _given(answers, threshold)
 
 
-def _given(answer: Answer, threshold: float) -> tuple[Stage, str]:
-    """Whether the first answer was likely enough."""
+def _given(answers: Sequence[Answer], threshold: float) -> tuple[Stage, str]:
+    """Whether the first answer is given: it is likely enough, or says otherwise than one that is."""
+    answer = answers[0]
     if answer.computation:
         return "answered", f"“{answer.text}” was computed from {answer.computation.looked_at} rows of a table."
     if answer.confidence is None:
         return "answered", f"“{answer.text}” comes first. These models give no probability, and so refuse nothing."
     likely, needed = f"“{answer.text}” comes first, with {answer.percent}", f"{100 * threshold:.0f}%"
-    if answer.confidence < threshold:
-        return "probability", f"{likely}, and an answer needs {needed}."
-    return "answered", f"{likely}; an answer needs {needed}."
+    if answer.confidence >= threshold:
+        return "answered", f"{likely}; an answer needs {needed}."
+    if answer in likely_answers(answers, threshold):
+        return "answered", f"{likely}, and says otherwise than an answer with {needed} or more of another document."
+    return "probability", f"{likely}, and an answer needs {needed}."
 
 
 def _first_features(answer: Answer, read: Sequence[Hit], has_reader: bool) -> Mapping[str, float]:
