@@ -82,6 +82,7 @@ class Answer:
     of another document that does; empty without. Printed, it is text or block, how sure it is, the sentence and the place.
 
     Examples:
+        >>> from oreqa import Passage, Place, Sentence
         >>> sentence = Sentence("An octopus has three hearts.", 0, 28)
         >>> passage = Passage("octopus.md", "Octopus", "", sentence.text, 0, 28, (sentence,), places=(Place(0, line=3),))
         >>> print(Answer("three", 15, 20, 0.934, sentence, passage, score=2.1, scores={}))

@@ -291,7 +291,7 @@ def test_what_nobody_foresaw_is_one_line(
 def test_help_shows_defaults_in_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert "[default: calibrated]" in run("ask", "--help").stdout
-    assert "Files that cannot be read are listed and skipped" in run("index", "--help").stdout
+    assert "Files that cannot be read are listed and skipped" in " ".join(run("index", "--help").stdout.split())
 
 
 @pytest.mark.parametrize(("words", "completions"), [("oreqa sea", ["search"]), ("oreqa eval reqa --dr", ["--draw"])])
