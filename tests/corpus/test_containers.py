@@ -9,6 +9,7 @@ import random
 import struct
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oreqa.core import Document
-from oreqa.corpus import limits
+from oreqa.corpus import containers, limits
 from oreqa.corpus.containers import mailbox_messages, zip_members
 from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
@@ -40,9 +41,13 @@ def mail(subject: str, text: str, **files: bytes) -> EmailMessage:
     return message
 
 
+def without_header(document: Document) -> Document:
+    return replace(document, text=document.text.removeprefix("from: anna@example.org\n\n"))
+
+
 def read(path: Path) -> tuple[list[Document], list[str]]:
     lines: list[str] = []
-    documents = list(read_documents(path, on_unread=lines.append))
+    documents = [without_header(document) for document in read_documents(path, on_unread=lines.append)]
     return documents, [line.replace(str(path.parent), "") for line in lines]
 
 
@@ -168,6 +173,28 @@ def test_the_messages_of_a_mailbox(tmp_path: Path) -> None:
     assert [document.title for document in documents] == ["Boots", "Plan", "Plan"]
     assert documents[0].text == "From now on:\n\n>From the shop, 40 euros."
     assert documents[2].fields == {"from": "anna@example.org"}
+
+
+def test_where_messages_begin() -> None:
+    """In list archives without blank lines between messages, and not at sentences that begin with From."""
+    box = (
+        b"From a at b.org  Wed Feb  1 19:06:04 2006\r\nSubject: One\r\n\r\nText.\r\n"
+        b"From c at b.org  Wed Feb  1 20:06:04 2006\r\nSubject: Two\r\n\r\n"
+        b"From this all follows.\r\n\r\nFrom 10:30 on in 2006\r\nwe met.\r\n\r\nFrom d\r\n>From e\r\nSubject: Three\r\n\r\n"
+    )
+    assert [
+        (member.name, member.data.partition(b"\r\n")[0]) for member in mailbox_messages(io.BytesIO(box)) if member.data
+    ] == [
+        ("1", b"Subject: One"),
+        ("2", b"Subject: Two"),
+        ("3", b"From e"),
+    ]
+
+
+def test_lines_of_a_mailbox_may_be_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "_LINE", 8)
+    box = b"From a\nSubject: A long line From here to there\n\nFrom b\nSubject: Two\n\n"
+    assert [member.data for member in mailbox_messages(io.BytesIO(box))] == [box[7:48], box[55:]]
 
 
 def test_what_is_no_mailbox_and_a_message_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

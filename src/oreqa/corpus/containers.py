@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from pathlib import PurePosixPath
 from typing import IO
 
@@ -19,6 +21,11 @@ _END = struct.Struct("<4s4H2LH")
 """A zip archive's end: mark, disks, counts of members, size and place of their list, length of a remark."""
 
 _ENCRYPTED = 0x1
+
+_LINE = 1 << 20
+"""Most bytes of a mailbox that are read at once: longer lines are read in pieces."""
+_HEADER = re.compile(rb"[!-9;-~]+[ \t]*:|>?From ")
+_TIME = re.compile(rb"\b\d\d?:\d\d\b.*\b(?:19|20)\d\d\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +84,26 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
 
 
 def mailbox_messages(file: IO[bytes]) -> Iterator[Member]:
-    """The messages of a mailbox, named by their numbers, from 1: each begins with a line "From ...", after a blank one."""
+    """The messages of a mailbox, named by their numbers, from 1.
+
+    Each begins with a line "From ..." before its header, after a blank line or with the time.
+    """
     lines: list[bytes] = []
-    number, size, after_blank = 0, 0, True
-    for line in file:
-        if after_blank and line.startswith(b"From "):
+    number, size, after_blank, at_start = 0, 0, True, True
+    for line, following in pairwise(chain(iter(lambda: file.readline(_LINE), b""), [b""])):
+        is_from = at_start and line.startswith(b"From ")
+        if is_from and (not number or (_HEADER.match(following) and (after_blank or _TIME.search(line)))):
             if number:
                 yield _message(number, lines, size)
             number, size, lines = number + 1, 0, []
         elif number:
             size += len(line)
             if size <= limits.PARSED_FILE_BYTES:
-                is_quoted = line.startswith(b">") and line.lstrip(b">").startswith(b"From ")
+                is_quoted = at_start and line.startswith(b">") and line.lstrip(b">").startswith(b"From ")
                 lines.append(line[1:] if is_quoted else line)
         elif line.strip():
             raise DocumentError('it is not a mailbox: its first line does not begin with "From "')
-        after_blank = not line.strip()
+        after_blank, at_start = at_start and not line.strip(), line.endswith(b"\n")
     if number:
         yield _message(number, lines, size)
 

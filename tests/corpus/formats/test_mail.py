@@ -19,6 +19,16 @@ def read(message: EmailMessage | bytes) -> Document:
     return read_mail(bytes(message), Path("some_mail.eml"))[0]
 
 
+HEADER = "from: Anna <anna@example.org>; to: bob@example.org; date: Mon, 02 Jan 2023 10:00:00 +0100"
+
+
+def body(message: EmailMessage) -> str:
+    """The text of a message after the row of its fields."""
+    header, _, text = read(message).text.partition("\n\n")
+    assert header == HEADER
+    return text
+
+
 def mail(text: str = "Hello.\n\nSee the\nplan.\n-- \nAnna Smith") -> EmailMessage:
     message = EmailMessage()
     message["Subject"] = "Plän for  Monday"
@@ -31,7 +41,8 @@ def mail(text: str = "Hello.\n\nSee the\nplan.\n-- \nAnna Smith") -> EmailMessag
 
 def test_a_message() -> None:
     document = read(mail())
-    assert (document.title, document.text) == ("Plän for Monday", "Hello.\n\nSee the\nplan.")
+    assert (document.title, document.text) == ("Plän for Monday", f"{HEADER}\n\nHello.\n\nSee the\nplan.")
+    assert [section.heading for section in document.sections] == ["Anna, 2 January 2023"]
     assert document.fields == {
         "from": "Anna <anna@example.org>",
         "to": "bob@example.org",
@@ -46,7 +57,7 @@ def test_plain_text_is_preferred_and_attachments_are_named() -> None:
     message.add_alternative("<p>Marked <b>up</b>.", subtype="html")
     message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="plan ä.pdf")
     message.add_attachment("a,b", subtype="csv", filename="rows.csv")
-    assert read(message).text == "Plain text.\n\nAttachments: plan ä.pdf, rows.csv"
+    assert body(message) == "Plain text.\n\nAttachments: plan ä.pdf, rows.csv"
 
 
 def two_forms(plain: str, page: str) -> EmailMessage:
@@ -66,7 +77,7 @@ def two_forms(plain: str, page: str) -> EmailMessage:
     ],
 )
 def test_a_page_that_says_clearly_more_is_read(plain: str, page: str, text: str) -> None:
-    assert read(two_forms(plain, page)).text == text
+    assert body(two_forms(plain, page)) == text
 
 
 def test_the_form_that_is_not_read_is_counted() -> None:
@@ -79,10 +90,10 @@ def test_the_form_that_is_not_read_is_counted() -> None:
 def test_a_page_that_comes_with_its_pictures_or_an_invitation() -> None:
     message = two_forms("Look in a browser", "<p>The plan of the whole next week.")
     message.get_payload(1).add_related(b"PNG", maintype="image", subtype="png", filename="logo.png")
-    assert read(message).text == "The plan of the whole next week.\n\nAttachments: logo.png"
+    assert body(message) == "The plan of the whole next week.\n\nAttachments: logo.png"
     message = two_forms("", "<p>The plan.")
     message.add_alternative("BEGIN", subtype="calendar")
-    assert read(message).text == "The plan."
+    assert body(message) == "The plan."
 
 
 def test_names_of_attachments_do_not_count_as_read() -> None:
@@ -103,7 +114,10 @@ def test_html_is_read_as_a_page() -> None:
     message = mail("")
     message.add_alternative("<nav>x</nav><h2>Dates</h2><ul><li>one</ul>", subtype="html")
     document = read(message)
-    assert [(s.heading, document.text[s.start : s.end]) for s in document.sections] == [("Dates", "- one")]
+    assert [(s.heading, document.text[s.start : s.end]) for s in document.sections] == [
+        ("Anna, 2 January 2023", HEADER),
+        ("Anna, 2 January 2023 > Dates", "- one"),
+    ]
     assert document.pages[0].left_out == {"navigation": 1}
 
 
@@ -124,10 +138,23 @@ def test_encodings(header: str, body: bytes, text: str) -> None:
     assert read(f"Subject: s\n{header}\n\n".encode() + body).text == text
 
 
+@pytest.mark.parametrize(
+    ("header", "heading"),
+    [
+        ("From: anna@example.org", "anna@example.org"),
+        ("From: Anna\nDate: some day", "Anna"),
+        ("Date: Mon, 02 Jan 2023 10:00:00 +0100", "2 January 2023"),
+        ("X: y", ""),
+    ],
+)
+def test_passages_are_named_by_what_the_header_says(header: str, heading: str) -> None:
+    assert [section.heading for section in read(f"Subject: s\n{header}\n\nText.".encode()).sections] == [heading]
+
+
 def test_a_forwarded_message_is_named() -> None:
     message = mail("See below.")
     message.add_attachment(mail("Inner."))
-    assert read(message).text == "See below.\n\nAttachments: Plän for Monday"
+    assert body(message) == "See below.\n\nAttachments: Plän for Monday"
 
 
 def test_what_is_no_message_is_refused() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
+from email.utils import parseaddr, parsedate_to_datetime
 from itertools import islice
 from pathlib import Path
 
@@ -47,7 +49,8 @@ class _Parts:
 def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]]]:
     """Read a message, and the files attached to it, by their names: messages among them end in .eml.
 
-    Its title is the subject; its text ends with the names of what is attached. Of alternative plain text and HTML, the plain
+    Its title is the subject; its text begins with sender, recipients and date, and ends with the names of what is attached.
+    Its passages' headings name the sender and the day. Of alternative plain text and HTML, the plain
     text is read unless the HTML has clearly more words. Raises DocumentError if there is no header, or if there are too many
     parts.
     """
@@ -56,8 +59,12 @@ def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]
         raise DocumentError("it is not a readable e-mail: it has no header")
     builder = TextBuilder(path)
     parts = _parts(message)
+    fields = {name: value for header, name in _FIELDS.items() if (value := _header(message, header))}
+    if sender := _sent_by(fields):
+        builder.add_heading(0, sender, added=True)
     unread = sum(text.words for text in parts.other_forms)
     builder.start_page("", unread + sum(text.words for text in parts.texts))
+    builder.add_block("; ".join(f"{name}: {value}" for name, value in fields.items()), words=0)
     for text in parts.texts:
         if text.is_page:
             read_page(text.text).add_to(builder)
@@ -66,11 +73,20 @@ def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]
     if parts.attachments:
         builder.add_block("Attachments: " + ", ".join(name for name, _ in parts.attachments), words=0)
     document = builder.document(_header(message, "Subject"))
-    fields = {name: value for header, name in _FIELDS.items() if (value := _header(message, header))}
     (page,) = document.pages
     left_out = {**page.left_out, "other form of the message": unread} if unread else page.left_out
     document = replace(document, fields=fields, pages=(replace(page, left_out=left_out),))
     return document, _files(parts.attachments)
+
+
+def _sent_by(fields: Mapping[str, str]) -> str:
+    """The heading of a message's passages, which names its sender and the day: "Anna Berg, 2 January 2023"."""
+    name, address = parseaddr(fields.get("from", ""))
+    day = ""
+    with suppress(Exception):  # the library can fail on a damaged header
+        date = parsedate_to_datetime(fields.get("date", ""))
+        day = f"{date.day} {date:%B %Y}"
+    return ", ".join(filter(None, (name or address, day)))
 
 
 def _files(attachments: Iterable[tuple[str, EmailMessage]]) -> list[tuple[str, bytes]]:
