@@ -175,6 +175,14 @@ def test_the_messages_of_a_mailbox(tmp_path: Path) -> None:
     assert documents[2].fields == {"from": "anna@example.org"}
 
 
+def test_a_mailbox_of_any_name_that_is_named_itself(tmp_path: Path) -> None:
+    path = tmp_path / "Inbox"
+    path.write_bytes(b"From - Mon\n" + bytes(mail("Plan", "See it.")))
+    assert texts(path) == {"#1": "See it."}
+    path.write_bytes(b"From here on\nall is text.")
+    assert texts(path) == {"": "From here on\nall is text."}
+
+
 def test_where_messages_begin() -> None:
     """In list archives without blank lines between messages, and not at sentences that begin with From."""
     box = (

@@ -83,6 +83,12 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
         return Member(entry.filename, None, f"it is damaged ({describe(error)})")
 
 
+def is_mailbox(head: bytes) -> bool:
+    """Whether a file that begins with ``head`` is a mailbox: programs for mail keep them in files such as "Inbox"."""
+    first, _, second = head.partition(b"\n")
+    return first.startswith(b"From ") and bool(_HEADER.match(second))
+
+
 def mailbox_messages(file: IO[bytes]) -> Iterator[Member]:
     """The messages of a mailbox, named by their numbers, from 1.
 

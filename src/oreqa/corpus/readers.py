@@ -125,14 +125,19 @@ def _documents(path: Path, fields: Fields, unread: list[str]) -> Iterator[Docume
     suffix = inner.suffix.lower()
     if suffix in worker.NAMED_ALONE:
         yield from _of_bytes(str(path), path, _read(path, limits.PARSED_FILE_BYTES, gzipped=False), fields, unread)
-    elif not is_supported(path):
-        yield _read_unknown(path)
-    elif suffix in (*_ROWS, *_CONTAINERS):
+    elif path.suffix.lower() in _CONTAINERS:
         with open_file(path) as file:
-            if suffix in _ROWS:
-                yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
-            else:
-                yield from _members(str(path), _CONTAINERS[suffix](file), fields, unread)
+            yield from _members(str(path), _CONTAINERS[suffix](file), fields, unread)
+    elif not is_supported(path):
+        with open_file(path) as file:
+            if containers.is_mailbox(file.read(worker.HEAD_BYTES)):
+                file.seek(0)
+                yield from _members(str(path), containers.mailbox_messages(file), fields, unread)
+                return
+        yield _read_unknown(path)
+    elif suffix in _ROWS:
+        with open_file(path) as file:
+            yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
     else:
         data = _read(path, _most_bytes(suffix), gzipped=inner is not path)
         yield from _of_bytes(str(path), inner, data, fields, unread)
