@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,54 @@ def test_what_was_used_before_a_fork_raises_at_once_after_it(folders: Folders, n
         "open the index and load the models in the process that uses them"
     )
     use(loaded)
+
+
+FORKS = """
+import multiprocessing, os, signal, sys
+import oreqa
+kb, reader, generator, way = sys.argv[1:]
+def load():
+    return oreqa.Answerer.load(kb, reader=reader), oreqa.QuestionGenerator(generator)
+def use(loaded):
+    loaded[0].ask("the fox")
+    loaded[1].generate([oreqa.MarkedAnswer("", "the fox", 4, 7)], "textbook")
+loaded = load()
+use(loaded)
+def anew():
+    global loaded
+    loaded = load()
+def ask(_):
+    use(loaded)
+    return "asked"
+if way == "pool":
+    with multiprocessing.get_context("fork").Pool(2, initializer=anew) as pool:
+        print(pool.map_async(ask, range(4)).get(60))
+    sys.exit()
+process = os.fork()
+if process:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+signal.alarm(40)
+if way == "close":
+    loaded[0].close()
+if way in ("close", "delete"):
+    del loaded
+if way == "replace":
+    anew()
+    ask(0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["exit", "close", "delete", "replace", "pool"])
+def test_a_forked_process_may_let_go_of_what_was_used_before(folders: Folders, way: str) -> None:
+    """Freeing a model there would wait for threads that the fork has not copied."""
+    command = [sys.executable, "-c", FORKS, *map(str, (folders["kb"], folders["reader"], folders["generator"])), way]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert (
+        ended.returncode,
+        [line for line in ended.stderr.splitlines() if "Warning" not in line and "fork" not in line],
+    ) == (0, [])
+    assert ended.stdout == ("['asked', 'asked', 'asked', 'asked']\n" if way == "pool" else "")
 
 
 @pytest.mark.parametrize("name", USES)

@@ -28,6 +28,7 @@ class SourcePlaces:
         self._source = source
         self._lines = [0, *accumulate(len(line) + 1 for line in source.split("\n"))]
         self._cursor = 0
+        self._last = Place(0)  # of the words of a block that were found, whether it begins a part or goes on with it
 
     def go_to(self, offset: int) -> None:
         """Look for the next block from the character ``offset`` on."""
@@ -100,6 +101,6 @@ class SourcePlaces:
 
     def _add(self, places: list[Place], text: str, start: int, at: int) -> None:
         place = self.at(at, start)
-        if places and place_after(places[-1], text[places[-1].start : start]) == place:
-            return
-        places.append(place)
+        if not places or place_after(self._last, text[self._last.start : start]) != place:
+            places.append(place)
+        self._last = place

@@ -22,7 +22,6 @@ CODE_SUFFIXES = (
 _MARKS = re.compile(
     r"[ \t]*(?:/\*+!?|\*+/|\*(?!\*)|//+[!/]?|#+!?|--+|;+|%+|[rRuUbB]{0,2}(?:\"\"\"|\'\'\')|=(?:begin|end|cut|pod)\b)?[ \t]?"
 )
-_END = re.compile(r"[ \t]*(?:\*+/|\"\"\"|\'\'\')[ \t]*$")
 
 
 _PREFIXES = ("", "r", "u", "b", "rb", "br")
@@ -113,5 +112,11 @@ def _tokens(source: str, name: str) -> Iterator[tuple[int, str, str]]:
 
 def _without_marks(comment: str) -> str:
     """A comment's text, without the marks of its lines."""
-    lines = [_END.sub("", _MARKS.sub("", line, count=1)).rstrip() for line in comment.strip().split("\n")]
+    lines = [_without_end(_MARKS.sub("", line, count=1).rstrip()) for line in comment.strip().split("\n")]
     return "\n".join(lines).strip("\n")
+
+
+def _without_end(line: str) -> str:
+    if line.endswith("*/"):
+        return line[:-1].rstrip("*").rstrip()
+    return line.removesuffix('"""').removesuffix("'''").rstrip()
