@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
+from weakref import WeakSet
 
 from oreqa.errors import InputError
 
@@ -28,3 +30,23 @@ class OfOneProcess:
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Raise InputError: pickling it fails, as multiprocessing does with what it hands to another process."""
         raise InputError(f"{type(self).__name__} cannot be pickled or copied: {_INSTEAD}")
+
+
+Model = TypeVar("Model")
+
+_models: WeakSet[Any] = WeakSet()
+
+
+def never_freed_after_fork(model: Model) -> Model:
+    """Return a compiled model, which a forked process will not free: that waits for threads which a fork does not copy."""
+    _models.add(model)
+    return model
+
+
+def _keep_models() -> None:
+    for model in _models:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(model))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_keep_models)

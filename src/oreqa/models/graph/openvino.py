@@ -11,7 +11,7 @@ from oreqa.files import cache_folder
 from oreqa.models.graph.cache import is_intact, save_entry
 from oreqa.models.graph.quiet_openvino import compress, ov
 from oreqa.models.graph.session import Batch, Outputs
-from oreqa.processes import OfOneProcess
+from oreqa.processes import OfOneProcess, never_freed_after_fork
 
 GRAPH_VERSION = "5"
 """Part of the cache key. Increase it when a change of the code builds another graph from the same folder."""
@@ -35,7 +35,7 @@ def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> o
                 compress(model)
             if save_entry(folder, lambda draft: ov.save_model(model, draft / "graph.xml", compress_to_fp16=False)):
                 model = _read(core, folder) or model
-        return core.compile_model(model, "CPU", _options(precision))
+        return never_freed_after_fork(core.compile_model(model, "CPU", _options(precision)))
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1]
         raise ModelError(f"OpenVINO cannot compile {key} in {precision} on this processor ({reason})") from error
