@@ -119,6 +119,17 @@ def test_an_answer_that_comes_later_and_one_that_the_reader_does_not_see(spans: 
     )
 
 
+def test_a_value_that_shares_its_unit_is_not_the_expected_one(tmp_path: Path, tiny: Path, tiny_reader: Path) -> None:
+    documents = [Document("guide-1", "Guide 1", "A file has 20 MB."), Document("guide-2", "Guide 2", "A file has 50 MB.")]
+    index_documents(tmp_path / "kb", documents, Settings(str(tiny)))
+    with Index(tmp_path / "kb") as index:
+        answerer = Answerer(index, Reader(tiny_reader))
+        answers = [answer.text for answer in answerer.explain("How large may a file be?").answers]
+        for expected in ("70 MB", "50 GB"):
+            assert expected not in answers
+            assert answerer.explain("How large may a file be?", expected).stage == "search"
+
+
 def test_names_that_no_passage_holds(spans: Answerer) -> None:
     explanation = spans.explain("What is max_connections of the octopus?")
     assert explanation.stage == "names"

@@ -7,7 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from oreqa.answer import Answer
 from oreqa.answering.guarantee import FEWEST_HELD_OUT, FORGIVEN, Guarantee, guarantee
+from oreqa.core import Passage, Sentence
 from oreqa.errors import InputError
 
 
@@ -80,6 +82,14 @@ def test_equal_probabilities_are_given_or_refused_together() -> None:
 def test_questions_without_an_answer_count_as_refused() -> None:
     promise = guarantee(0.8, [(0.7, True)] * 100 + [(0.0, False)] * 60)
     assert promise == Guarantee(0.8, 0.7, 160, 100, 100)
+
+
+@pytest.mark.parametrize(("confidence", "is_covered"), [(0.7, True), (0.69, False), (None, False)])
+def test_it_covers_answers_that_are_likely_enough(confidence: float | None, is_covered: bool) -> None:
+    sentence = Sentence("Bees dance.", 0, 11)
+    passage = Passage("bees.txt", "", "", sentence.text, 0, 11, (sentence,))
+    answer = Answer("Bees", 0, 4, confidence, sentence, passage, 1.0, {})
+    assert Guarantee(0.8, 0.7, 160, 100, 100).covers(answer) is is_covered
 
 
 def test_what_cannot_be_promised() -> None:

@@ -51,6 +51,17 @@ def test_without_an_answer_there_is_no_column_for_it(kb: Path, fitted_reader: Pa
     assert nothing.stdout.replace("\n", " ").strip() == reason
 
 
+def test_a_computed_answer_has_no_scores(kb: Path, library: Path) -> None:
+    (library / "staff.csv").write_text("name,city\nAnna,Berlin\nBen,Bonn\nCarl,Berlin\n")
+    assert run("index", library, "--index", kb).exit_code == 0
+    shown = run("explain", "How many rows have the city Berlin?", "--index", kb, "--reader", "none")
+    assert shown.exit_code == 0, shown.stderr
+    lines = shown.stdout.splitlines()
+    assert lines[0] == "“2” was computed from 3 rows of a table."
+    row = lines[next(n for n, line in enumerate(lines) if line.startswith("#  answer")) + 1]
+    assert row.split() == ["1", "2", "computed"]
+
+
 def test_one_question_and_no_file(kb: Path) -> None:
     assert run("explain", "bees", "dance", "--index", kb).exit_code == 2
     assert run("explain", "--index", kb).exit_code == 2

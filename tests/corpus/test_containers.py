@@ -205,6 +205,18 @@ def test_lines_of_a_mailbox_may_be_long(monkeypatch: pytest.MonkeyPatch) -> None
     assert [member.data for member in mailbox_messages(io.BytesIO(box))] == [box[7:48], box[55:]]
 
 
+def test_a_mailbox_of_too_many_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MESSAGES", 2)
+    box = b"\n".join(b"From a\n" + bytes(mail("Plan", f"Number {number}.")) for number in range(3))
+    (tmp_path / "a.mbox").write_bytes(box)
+    with pytest.raises(DocumentError, match="it has more than 2 messages: split it"):
+        read(tmp_path / "a.mbox")
+    (tmp_path / "a.zip").write_bytes(packed({"a.mbox": box, "b.txt": "Good."}))
+    documents, lines = read(tmp_path / "a.zip")
+    assert [document.key.rpartition("#")[2] for document in documents] == ["1", "2", "b.txt"]
+    assert lines == ["1 file in it not read: a.mbox (it has more than 2 messages: split it)"]
+
+
 def test_what_is_no_mailbox_and_a_message_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DocumentError, match='its first line does not begin with "From "'):
         list(mailbox_messages(io.BytesIO(b"Subject: x\n")))

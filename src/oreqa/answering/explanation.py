@@ -96,11 +96,7 @@ def explained(
     ranked = _ranked_hits(asked, hits, searched, depth, reply.answers, expected)
     read = [hit.hit for hit in ranked if hit.was_read]
     stage, reason = _decided(question, expected, ranked, reply.answers, threshold)
-    log_odds: dict[str, float] = {}
-    if calibration and reply.answers and read and not reply.answers[0].computation:
-        features = _first_features(reply.answers[0], read, depth is not None)
-        log_odds = {name: weight * features[name] for name, weight in calibration.weights.items()}
-        log_odds["constant"] = calibration.bias
+    log_odds = _log_odds(calibration, reply.answers, read, depth is not None) if calibration else {}
     absent, unread = _unheld_words(question, read, snapshot)
     return Explanation(
         question,
@@ -192,7 +188,8 @@ def _decided_about(
             f"Passage {place} was read and holds “{expected}”, but it is none of the {len(answers)} best answers.",
         )
     if right[0]:
-        return "order", f"“{expected}” is answer {right[0] + 1}; “{answers[0].text}” comes first."
+        why = ", as its document is of a newer version" if answers[right[0]].newer else ""
+        return "order", f"“{expected}” is answer {right[0] + 1}; “{answers[0].text}” comes first{why}."
     return _given(answers, threshold)
 
 
@@ -211,12 +208,19 @@ def _given(answers: Sequence[Answer], threshold: float) -> tuple[Stage, str]:
     return "probability", f"{likely}, and an answer needs {needed}."
 
 
-def _first_features(answer: Answer, read: Sequence[Hit], has_reader: bool) -> Mapping[str, float]:
-    """The features of the first answer's confidence."""
-    if not has_reader:
-        return sentence_features(read[0], read[min(1, len(read) - 1)].score)
-    number = next(place for place, hit in enumerate(read) if _is_in(answer, hit))
-    return span_features(ScoredSpan(Span(answer.text, 0, 0, number, answer.score, {}), answer.score, answer.scores), read)
+def _log_odds(
+    calibration: Calibration, answers: Sequence[Answer], read: Sequence[Hit], has_reader: bool
+) -> dict[str, float]:
+    """What each feature adds to the log-odds of the first answer; empty if it was computed, or there is none."""
+    place = next((place for place, hit in enumerate(read) if answers and _is_in(answers[0], hit)), None)
+    if place is None or answers[0].computation:
+        return {}
+    if has_reader:
+        span = Span(answers[0].text, 0, 0, place, answers[0].score, {})
+        features = span_features(ScoredSpan(span, answers[0].score, answers[0].scores), read)
+    else:
+        features = sentence_features(read[0], read[min(1, len(read) - 1)].score)
+    return {"constant": calibration.bias} | {name: weight * features[name] for name, weight in calibration.weights.items()}
 
 
 def _is_in(answer: Answer, hit: Hit) -> bool:
@@ -225,9 +229,11 @@ def _is_in(answer: Answer, hit: Hit) -> bool:
 
 
 def _says(answer: Answer, expected: str) -> bool:
-    """Whether an answer holds the expected one, or shares half of its words with it (F1)."""
+    """Whether an answer holds the expected one, or is a part of it that has half of its words (F1)."""
     texts = [answer.text, *([answer.block.text] if answer.block and answer.form == "block" else [])]
-    return any(occurrences(text, expected) or f1_score(text, expected) >= 0.5 for text in texts)
+    return any(
+        occurrences(text, expected) or (occurrences(expected, text) and f1_score(text, expected) >= 0.5) for text in texts
+    )
 
 
 def _text(hit: Hit) -> str:

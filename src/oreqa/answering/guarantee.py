@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from oreqa.answer import Answer
 from oreqa.arguments import share as checked_share
 from oreqa.errors import InputError
 
@@ -36,6 +37,10 @@ class Guarantee:
     def coverage(self) -> float:
         """The share of the questions that are answered."""
         return self.answered / self.questions
+
+    def covers(self, answer: Answer) -> bool:
+        """Whether the promise is about an answer: not if it was computed, or is shown for the sake of another version."""
+        return answer.confidence is not None and answer.confidence >= self.threshold
 
 
 def guarantee(share: float, held_out: Sequence[tuple[float, bool]]) -> Guarantee:

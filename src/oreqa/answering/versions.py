@@ -113,14 +113,9 @@ def _head(passage: Passage) -> str:
 
 
 def _date(text: str) -> tuple[int, ...]:
+    """The first date in a text; empty without."""
     match = _DATE.search(text)
-    return (
-        tuple(int(part or 0) for part in match.groups())
-        if match
-        else _numbers(text)
-        if len(text) < len("10.10.10-10")
-        else ()
-    )
+    return tuple(int(part or 0) for part in match.groups()) if match else ()
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from oreqa.cli.hits import names_of, place_json, place_text
+from oreqa.cli.hits import names_of, place_json, place_text, shown_path
 from oreqa.cli.output import one_line, visible
 
 if TYPE_CHECKING:
@@ -103,9 +103,9 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
 def _marks(answer: Answer) -> Iterator[str]:
     """That a newer version of the document, or another document, says otherwise."""
     if answer.newer:
-        yield f"older: {visible(answer.newer)} says otherwise"
+        yield f"older: {visible(shown_path(answer.newer))} says otherwise"
     if answer.contradicted_by:
-        yield f"contradicted by {visible(answer.contradicted_by)}"
+        yield f"contradicted by {visible(shown_path(answer.contradicted_by))}"
 
 
 def _computation_parts(computation: Computation) -> Iterator[RenderableType]:

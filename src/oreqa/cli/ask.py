@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ import typer
 from oreqa.cli.answers import answer_json, render_answer
 from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.hits import hit_json, print_question, render_near
-from oreqa.cli.options import Option, model_option, number_option, share_option
+from oreqa.cli.options import Option, number_option, share_option
 from oreqa.cli.output import (
     model_or_none,
     parse_conditions,
@@ -50,10 +51,7 @@ def ask(
         share_option(help="Answer only where this share of answers is right, by the questions that oreqa fit held out."),
     ] = None,
     quality: Option.quality = None,
-    reader: Annotated[
-        str,
-        model_option(help="Reader: a name, a folder, none to answer with sentences, or auto for that of --quality."),
-    ] = "auto",
+    reader: Option.answering_reader = "auto",
     span_reranker: Option.span_reranker = None,
     rerank_hits: Option.rerank_hits = None,
     hit_reranker: Option.hit_reranker = None,
@@ -92,6 +90,8 @@ def ask(
         k, threshold = 1, promise.threshold
         say(promise_text(promise), err=True)
     replies = _replies(answerer, texts, 3 if k is None else k, conditions, threshold)
+    if at_least is not None:
+        replies = [replace(reply, answers=tuple(filter(promise.covers, reply.answers))) for reply in replies]
     if not any(reply.hits for reply in replies):
         empty = f"{index} holds no documents; add some with: oreqa index PATH --index {index}"
         say(f"no document matches --where {' --where '.join(where)}" if where else empty, err=True)

@@ -9,7 +9,7 @@ import typer
 from oreqa.cli.answers import answer_json
 from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.hits import hit_json, place_text
-from oreqa.cli.options import Option, model_option
+from oreqa.cli.options import Option
 from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of
 
 if TYPE_CHECKING:
@@ -45,10 +45,7 @@ def explain(
     ] = None,
     where: Option.where = None,
     quality: Option.quality = None,
-    reader: Annotated[
-        str,
-        model_option(help="Reader: a name, a folder, none to answer with sentences, or auto for that of --quality."),
-    ] = "auto",
+    reader: Option.answering_reader = "auto",
     span_reranker: Option.span_reranker = None,
     device: Option.device = "cpu",
     precision: Option.precision = None,
@@ -100,6 +97,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
 def _print(explanation: Explanation) -> None:
     from rich.text import Text
 
+    from oreqa.answering.combining import SCORE_MEANINGS
     from oreqa.cli.console import Console
 
     console = Console()
@@ -116,6 +114,9 @@ def _print(explanation: Explanation) -> None:
     if explanation.answers:
         console.print("\nAnswers, best first, and what their scores are made of", style="bold cyan")
         console.print(_answers_table(explanation))
+        for name, column in _columns(explanation).items():
+            if name != "score":
+                console.print(f"{column} = {SCORE_MEANINGS[name]}", style="dim")
     if explanation.log_odds:
         console.print("\nProbability of the first answer, as log-odds", style="bold cyan")
         console.print(_log_odds_table(explanation))
@@ -145,13 +146,19 @@ def _hits_table(hits: list[RankedHit]) -> Table:
 
 
 def _answers_table(explanation: Explanation) -> Table:
-    answers = explanation.answers[:SHOWN_ANSWERS]
-    columns = {name: column for name, column in _SCORES.items() if name == "score" or name in answers[0].scores}
+    answers, columns = explanation.answers[:SHOWN_ANSWERS], _columns(explanation)
     table = _table("#", "answer", "sure", *columns.values())
     for number, answer in enumerate(answers, 1):
-        scores = [answer.score if name == "score" else answer.scores[name] for name in columns]
-        table.add_row(str(number), _short(answer.text), answer.percent, *(f"{score:.2f}" for score in scores))
+        scores = {**answer.scores, "score": answer.score}
+        shown = (f"{scores[name]:.2f}" if name in scores and not answer.computation else "" for name in columns)
+        table.add_row(str(number), _short(answer.text), answer.percent or answer.certainty, *shown)
     return table
+
+
+def _columns(explanation: Explanation) -> dict[str, str]:
+    """The scores that an answer has, with the names of their columns."""
+    shown = explanation.answers[:SHOWN_ANSWERS]
+    return {name: column for name, column in _SCORES.items() if name == "score" or any(name in a.scores for a in shown)}
 
 
 def _log_odds_table(explanation: Explanation) -> Table:

@@ -105,6 +105,12 @@ class Option:
     reader = Annotated[
         str, model_option(help="Reader: a name (`oreqa models` lists them) or a folder.", show_default=DEFAULT_READER)
     ]
+    answering_reader = Annotated[
+        str,
+        model_option(
+            "--reader", help="Reader: a name, a folder, none to answer with sentences, or auto for that of --quality."
+        ),
+    ]
     span_reranker = Annotated[
         str | None,
         model_option(

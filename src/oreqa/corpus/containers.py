@@ -92,7 +92,8 @@ def is_mailbox(head: bytes) -> bool:
 def mailbox_messages(file: IO[bytes]) -> Iterator[Member]:
     """The messages of a mailbox, named by their numbers, from 1.
 
-    Each begins with a line "From ..." before its header, after a blank line or with the time.
+    Each begins with a line "From ..." before its header, after a blank line or with the time. Raises DocumentError, behind
+    them, for more than ``limits.MESSAGES``.
     """
     lines: list[bytes] = []
     number, size, after_blank, at_start = 0, 0, True, True
@@ -101,6 +102,8 @@ def mailbox_messages(file: IO[bytes]) -> Iterator[Member]:
         if is_from and (not number or (_HEADER.match(following) and (after_blank or _TIME.search(line)))):
             if number:
                 yield _message(number, lines, size)
+            if number == limits.MESSAGES:
+                raise DocumentError(f"it has more than {limits.MESSAGES:,} messages: split it")
             number, size, lines = number + 1, 0, []
         elif number:
             size += len(line)

@@ -17,6 +17,9 @@ ARCHIVE_BYTES = 1 << 30
 MEMBERS = 10_000
 """Most members of a zip archive."""
 
+MESSAGES = 100_000
+"""Most messages of a mailbox."""
+
 NESTED = 3
 """How deep files may lie in others: a document attached to a mail in a mailbox in an archive."""
 

@@ -167,9 +167,12 @@ def _members(
     seen: set[str] = set()
     for member in members:
         try:
-            if member.data is None or depth == limits.NESTED or member.name in seen:
-                reason = "it lies too deep in other files" if depth == limits.NESTED else "another file has its name"
-                raise DocumentError(member.problem or reason)
+            if member.data is None:
+                raise DocumentError(member.problem)
+            if depth == limits.NESTED:
+                raise DocumentError("it lies too deep in other files")
+            if member.name in seen:
+                raise DocumentError("another file has its name")
             seen.add(member.name)
             empty, before = True, len(unread)
             name = Path(member.name + member.suffix)

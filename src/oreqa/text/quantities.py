@@ -80,7 +80,7 @@ def _numbers(cells: Sequence[str]) -> list[float] | None:
 
 def _decimal_mark(numbers: Sequence[str]) -> str | None:
     """The mark before decimals, which three figures behind it do not tell; None where numbers differ in it."""
-    marks = {match[1] for number in numbers if (match := _DECIMALS.search(number)) and len(match[2]) != len("000")}
+    marks = {match[1] for number in numbers if (match := _DECIMALS.search(number)) and len(match[2]) != 3}
     return "." if not marks else marks.pop() if len(marks) == 1 else None
 
 

@@ -50,9 +50,8 @@ def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]
     """Read a message, and the files attached to it, by their names: messages among them end in .eml.
 
     Its title is the subject; its text begins with sender, recipients and date, and ends with the names of what is attached.
-    Its passages' headings name the sender and the day. Of alternative plain text and HTML, the plain
-    text is read unless the HTML has clearly more words. Raises DocumentError if there is no header, or if there are too many
-    parts.
+    Its passages' headings name the sender and the day. Of alternative plain text and HTML, the plain text is read unless the
+    HTML has clearly more words. Raises DocumentError if there is no header, or if there are too many parts.
     """
     message = BytesParser(policy=policy.default).parsebytes(data)
     if not message.keys():
