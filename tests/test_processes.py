@@ -108,7 +108,7 @@ if way == "replace":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize("way", ["exit", "close", "delete", "replace", "pool"])
 def test_a_forked_process_may_let_go_of_what_was_used_before(folders: Folders, way: str) -> None:
     """Freeing a model there would wait for threads that the fork has not copied."""

@@ -57,7 +57,7 @@ def test_passages(unit: str) -> None:
     [
         ("a b\n\n", lambda n: tuple(Place(5 * i, "", 2 * i + 1, 7 * i) for i in range(n)), 8_000),
         # Smaller, looking for the place costs too little to be seen.
-        pytest.param("word.\n\n", lambda n: (Place(0, "", 1, 0),), 120_000, marks=pytest.mark.slow),
+        pytest.param("word.\n\n", lambda n: (Place(0, "", 1, 0),), 120_000, marks=pytest.mark.system),
     ],
 )
 def test_places(unit: str, places: Callable[[int], tuple[Place, ...]], size: int) -> None:

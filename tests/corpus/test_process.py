@@ -86,7 +86,7 @@ def test_a_file_that_waits_is_given_up(
     assert good(tmp_path) == "Just this."
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_a_scanned_page_gives_more_time(
     tmp_path: Path, pdf_does: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

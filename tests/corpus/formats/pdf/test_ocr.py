@@ -46,7 +46,7 @@ def test_scanned_pages_are_read(tmp_path: Path) -> None:
     assert [(page.page, page.source, page.read) for page in document.pages] == [("page 1", 21, 21), ("page 2", 17, 17)]
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize(("name", "kind", "pages"), [("one.png", "PNG", PAGES[:1]), ("two.tif", "TIFF", PAGES)])
 def test_pictures_that_are_named_are_read(tmp_path: Path, name: str, kind: str, pages: tuple[tuple[str, ...], ...]) -> None:
     (tmp_path / name).write_bytes(packed(kind, *pages))
