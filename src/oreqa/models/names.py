@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 from oreqa.arguments import kind_of, with_article
 from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
-from oreqa.models.checksums import check_packaged
+from oreqa.models.checksums import check_file
 from oreqa.models.settings import MIN_TOKENS, TOKENIZERS, graph_files, has_graph, input_positions, whole_number
 
 _PACKAGED = {
@@ -145,8 +145,8 @@ def check_encoder(path: Path, config: Mapping[str, Any], has_modules: bool) -> N
 
 
 def read_json_file(path: Path) -> Any:
-    """Read a JSON file. Raises ModelError if it is missing, not valid JSON, or a damaged one of a packaged model."""
-    check_packaged(path)
+    """Read a JSON file. Raises ModelError if it is missing, not valid JSON, or not as it was written."""
+    check_file(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -228,7 +228,7 @@ def sound_settings(path: Path) -> Iterator[None]:
 
 def load_tensors(path: Path) -> dict[str, NDArray[Any]]:
     """Read the tensors of a .safetensors file, bfloat16 as float32. Raises ModelError if it is missing or damaged."""
-    check_packaged(path)
+    check_file(path)
     try:
         try:
             return dict(load_file(path))
@@ -253,7 +253,7 @@ def find_tokenizer(path: Path) -> Path:
     place in older folders. Raises ModelError if there is none."""
     for name in TOKENIZERS:
         if (path / name).is_file():
-            check_packaged(path / name)
+            check_file(path / name)
             return path / name
     if base := (read_config(path).get("oreqa") or {}).get("base"):
         return find_tokenizer(find_model(str(base)))

