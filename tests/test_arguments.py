@@ -23,8 +23,10 @@ from oreqa.arguments import (
     share,
 )
 from oreqa.errors import IndexStateError, InputError
+from oreqa.files import full_path, need_writable, write_text
 from oreqa.index.current import check_index
 from oreqa.index.in_memory import index_documents
+from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 
@@ -106,3 +108,21 @@ def test_too_few_descriptors_are_no_damage(tiny: Path, tmp_path: Path) -> None:
             os.close(descriptor)
     assert problems
     assert [line for line in problems if "cannot be read" not in line] == []
+
+
+@pytest.mark.parametrize("call", [
+    lambda place: index_files(place / "kb", "notes"),
+    lambda place: index_files("kb", place / "notes"),
+    lambda place: Index.open("kb"),
+    lambda place: write_text(Path("report.csv"), ""),
+    lambda place: need_writable(Path("report.csv"), "--report"),
+    lambda place: full_path(Path("notes")),
+])  # fmt: skip
+def test_a_relative_path_in_a_working_folder_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[[Path], object]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(InputError, match="the working folder is gone; change to another one, or write the whole path"):
+        call(tmp_path)

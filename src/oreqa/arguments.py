@@ -139,14 +139,24 @@ def _shown(value: object) -> str:
         return f"{kind_of(value)} of too many digits"
 
 
+def need_working_folder(path: str | Path) -> None:
+    """Raise InputError for a path that is not absolute if the working folder, from which it would begin, was deleted."""
+    try:
+        _ = os.path.isabs(path) or os.getcwd()  # noqa: PTH109, PTH117
+    except FileNotFoundError:
+        raise InputError(f"{path}: the working folder is gone; change to another one, or write the whole path") from None
+
+
 def as_path(value: str | Path, name: str) -> Path:
-    """A path. Raises InputError for an empty string, for one that no file can have, and for a value that is no path."""
+    """A path. Raises InputError for an empty string, for one that no file can have, and for a value that is no path; and
+    for one that begins in a working folder that was deleted."""
     if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
         raise InputError(f"{name} is a path, as a string or a Path, not {kind_of(value)}")
     if not os.fspath(value):
         raise InputError(f"{name} is empty; write a path")
     if "\0" in os.fspath(value):
         raise InputError(f"{name} {str(value)!r} holds a zero character, as no path does; write another")
+    need_working_folder(value)
     return Path(value)
 
 

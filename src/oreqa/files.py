@@ -15,11 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from oreqa.arguments import need_working_folder
 from oreqa.errors import InputError
 
 
 def full_path(path: Path) -> Path:
-    """Return an absolute path without "..", symbolic links unresolved: the form in which document keys name files."""
+    """Return an absolute path without "..", symbolic links unresolved: the form in which document keys name files.
+
+    Raises InputError for a relative one if the working folder was deleted.
+    """
+    need_working_folder(path)
     return Path(os.path.normpath(path.absolute()))
 
 
@@ -93,6 +98,7 @@ def _parse(data: bytes, where: str) -> Any:
 
 def need_writable(path: Path, name: str) -> None:
     """Check a file that long work writes at its end. Raises InputError, with its ``name``, if it cannot be written."""
+    need_working_folder(path)
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise InputError(f"{name}: it cannot be written there; name another file")
@@ -110,6 +116,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     Creates the parent folders. A file that exists keeps its mode and owner, a link its name: its target is written. A device
     or a FIFO is written into, and so is a file that may not be replaced. Raises InputError if the file cannot be written.
     """
+    need_working_folder(path)
     try:
         before = _status(path)
         if before and stat.S_ISDIR(before.st_mode):

@@ -9,11 +9,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from oreqa.arguments import need_working_folder
 from oreqa.cli.output import one_line, print_json, say
 from oreqa.errors import InputError, OreqaError
 
@@ -37,18 +39,25 @@ _KEEPING_NOTHING = ("ask", "search", "show", "check", "compare")
 
 
 class Command(TyperCommand):
-    """A command whose help page shows its options in panels, and that takes no empty argument."""
+    """A command whose help page shows its options in panels, and that checks its arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raises InputError for an empty argument, as of an unset variable: typer would take it for the working folder."""
+        """Raises InputError for an empty argument, as of an unset variable: typer would take it for the working folder. And
+        for a path that begins in a working folder that was deleted."""
         values, _, _ = self.make_parser(ctx).parse_args(list(args))
         for parameter in self.get_params(ctx):
             value = values.get(parameter.name)
-            if value == "" or (isinstance(value, list | tuple) and "" in value):
+            each = [word for word in (value if isinstance(value, list | tuple) else [value]) if isinstance(word, str)]
+            if "" in each:
                 is_option = parameter.param_type_name == "option"
                 name = parameter.opts[0] if is_option else f"the {str(parameter.metavar or parameter.name).lower()}"
                 raise InputError(f"{name} is empty")
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        for value in ctx.params.values():
+            for path in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(path, Path) and str(path) != "-":  # standard input
+                    need_working_folder(path)
+        return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _print_help(self, ctx)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,9 @@ def shown_path(document: str) -> str:
     path, mark, row = document.partition("#")
     if not Path(path).is_absolute():
         return document
-    ways = [os.path.relpath(path), path]
+    ways = [path]
+    with suppress(FileNotFoundError, ValueError):  # the working folder is gone, or on another drive
+        ways.insert(0, os.path.relpath(path))
     home = os.path.expanduser("~")  # noqa: PTH111  (Path's raises where there is no home)
     if home not in ("~", os.sep) and Path(path).is_relative_to(home):
         ways.append("~" + path[len(home) :])

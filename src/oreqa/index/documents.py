@@ -230,7 +230,7 @@ def _absolute(name: str) -> str:
     path, mark, row = name.partition("#")
     try:
         return str(full_path(Path(path).expanduser())) + mark + row if path else name
-    except RuntimeError:  # the home of a user who does not exist
+    except (RuntimeError, InputError):  # the home of a user who does not exist; a working folder that is gone
         return name
 
 
