@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from index_content import assert_same_content, content, old
 
+from oreqa.errors import IndexStateError
 from oreqa.index.current import check_index
 from oreqa.index.ingest import index_files
-from oreqa.index.memo import is_sealed
+from oreqa.index.memo import is_sealed, sound_terms
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 
@@ -100,11 +101,15 @@ def test_a_damaged_row_that_no_generation_uses_is_dropped(folder: Path, library:
 
 
 @pytest.mark.parametrize("lose", [Path.unlink, lambda memo: memo.write_bytes(b"")])
-def test_a_memo_that_is_gone_is_no_damage(folder: Path, library: Path, lose: Callable[[Path], object]) -> None:
+def test_a_memo_that_is_gone_is_said_and_costs_time_alone(
+    folder: Path, library: Path, lose: Callable[[Path], object]
+) -> None:
     expected = content(folder)
     lose(folder / "encodings.db")
-    assert check_index(folder) == []
+    (problem,) = check_index(folder)
+    assert problem.startswith(f"{folder}/encodings.db: it was emptied or deleted; ")
     assert index_files(folder, [library]).mended == []
+    assert check_index(folder) == []
     (library / "new.txt").write_text("Owls hoot.")
     assert index_files(folder, [library]).added == 1
     assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
@@ -123,15 +128,70 @@ def test_an_update_that_ends_seals_the_memo(folder: Path, library: Path, monkeyp
         with pytest.raises(KeyboardInterrupt):
             index_files(folder, [library])
     assert not is_sealed(memo)
+    assert check_index(folder) == []
     assert index_files(folder, [library]).encoded == 0
     assert is_sealed(memo)
+
+
+CODES = {
+    sqlite3.SQLITE_IOERR_READ: True,
+    sqlite3.SQLITE_IOERR_SHORT_READ: True,
+    sqlite3.SQLITE_IOERR_CORRUPTFS: True,
+    sqlite3.SQLITE_IOERR_WRITE: False,
+    sqlite3.SQLITE_IOERR_FSYNC: False,
+    sqlite3.SQLITE_FULL: False,
+}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_what_the_disk_cannot_read_is_damage_and_a_disk_that_cannot_be_written_is_not(
+    folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    expected, memo, read = content(folder), folder / "encodings.db", sound_terms
+    first = folder.with_name("first")
+    first.hardlink_to(memo)
+
+    def broken(database: sqlite3.Connection) -> list[str]:
+        if memo.samefile(first):
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = code
+            raise error
+        return read(database)
+
+    monkeypatch.setattr("oreqa.index.memo.sound_terms", broken)
+    monkeypatch.setattr("oreqa.index.encodings.sound_terms", broken)
+    _seal(folder).unlink()
+    problem = "it is damaged (OperationalError: disk I/O error)" if CODES[code] else "it cannot be read now"
+    assert problem in check_index(folder)[0]
+    (library / "new.txt").write_text("Owls hoot.")
+    if CODES[code]:
+        report = index_files(folder, [library])
+        assert (report.added, report.mended) == (1, ["encodings.db"])
+        assert_same_content([row for row in content(folder) if "new.txt" not in row[0]], expected)
+    else:
+        with pytest.raises(IndexStateError, match="free some space or make it writable"):
+            index_files(folder, [library])
+        assert memo.samefile(first)
+
+
+def test_a_memo_that_cannot_be_read_at_all_is_damage(folder: Path, library: Path) -> None:
+    (folder / "encodings.db").unlink()
+    (folder / "encodings.db").symlink_to("/proc/self/mem")  # a regular file whose first byte gives EIO
+    assert "encodings.db: it is damaged (" in check_index(folder)[0]
+    (library / "new.txt").write_text("Owls hoot.")
+    report = index_files(folder, [library])
+    assert (report.added, report.mended) == (1, ["encodings.db"])
+    assert check_index(folder) == []
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"[" * 100_000, b"\xff"])
 def test_a_seal_that_is_damaged_is_written_again(folder: Path, library: Path, content: bytes | None) -> None:
     before = _seal(folder).read_bytes()
     _seal(folder).unlink() if content is None else _seal(folder).write_bytes(content)
-    assert check_index(folder) == []
+    damage = [
+        f"{_seal(folder)}: it is damaged; encodings.db is sound, and gets a new one by: oreqa index PATH --index {folder}"
+    ]
+    assert check_index(folder) == ([] if content is None else damage)
     assert not is_sealed(folder / "encodings.db")
     assert index_files(folder, [library]).mended == []
     assert _seal(folder).read_bytes() == before

@@ -136,7 +136,7 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
 
 def _damaged_memo(folder: Path) -> list[str]:
     try:
-        return [ENCODINGS] if damage_of_encodings(folder, may_seal=True) else []
+        return [ENCODINGS] if damage_of_encodings(folder) else []
     except (OSError, sqlite3.Error):  # an update that opens it for writing will say why it cannot
         return []
 

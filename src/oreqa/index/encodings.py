@@ -25,6 +25,7 @@ from oreqa.index.memo import (
     ENCODINGS,
     NEXT,
     SCHEMA,
+    break_seal,
     check_header,
     check_pages,
     crc32,
@@ -74,16 +75,24 @@ class Encodings:
         _ = [need_regular(file) for file in memo_files(self._path)]
         try:
             self._load()
-        except SQLITE_ERRORS as error:
+        except (*SQLITE_ERRORS, OSError) as error:
             if not is_damage(error):  # for example a full disk: keep the memo
                 raise
-            self._database.close()
             remove_memo(self._path)
             self._load()
 
     def _load(self) -> None:
         sealed = is_sealed(self._path)
+        break_seal(self._path)
         self._database = sqlite3.connect(self._path, isolation_level=None)
+        try:
+            self._prepare(sealed)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _prepare(self, sealed: bool) -> None:
+        """Set up the database, and check what differs from its seal."""
         check_header(self._path)  # before SQLite locks the file: closing it anywhere ends the lock
         run = self._database.execute
         # The writer's lock keeps other processes out. Exclusive mode needs no shared memory: it works on network drives.

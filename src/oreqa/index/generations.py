@@ -177,7 +177,10 @@ def damaged_files(generation: Path, whole: bool = True) -> list[str]:
     return damaged
 
 
-_DAMAGE = {errno.EIO, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
+UNREADABLE = {errno.EIO, errno.EBADMSG, getattr(errno, "EUCLEAN", errno.EIO)}
+"""Errors in reading a file that the disk has damaged, or that its file system says is not what was written."""
+
+_DAMAGE = UNREADABLE | {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
 """Errors of a file that was damaged or lost. All others, such as EACCES and EMFILE, say that it cannot be read now."""
 
 

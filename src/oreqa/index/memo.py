@@ -1,7 +1,8 @@
 """The file of the memo of encodings: its tables, and whether it is as it was written.
 
-It is sealed when a complete update closes it: a file beside it holds its size and CRC-32. One that differs from its seal,
-after an interruption or by damage, is checked row by row, which takes ten times as long.
+It is sealed when a complete update closes it: a file beside it holds its size and CRC-32. The next update breaks the seal
+when it opens the memo. One that differs from its seal, or has none after an interruption, is checked row by row, which takes
+ten times as long.
 """
 
 from __future__ import annotations
@@ -65,13 +66,23 @@ def seal(path: Path) -> None:
     """Write the seal of a memo that is sound and closed; where that fails, it goes without."""
     with suppress(OSError, InputError):
         if path.is_file() and not _has_log(path):
-            write_json(path.with_name(path.name + _SEAL), checksum(path))
+            write_json(_seal_of(path), checksum(path))
+
+
+def break_seal(path: Path) -> None:
+    """Delete the seal of a memo that is going to change: a seal that does not fit is damage, then, of one or the other."""
+    with suppress(OSError):  # what keeps it from being deleted keeps the memo from being written, and is said there
+        _seal_of(path).unlink()
+
+
+def _seal_of(path: Path) -> Path:
+    return path.with_name(path.name + _SEAL)
 
 
 def is_sealed(path: Path) -> bool:
     """Whether a memo is as it was when it was sealed."""
     try:
-        return not _has_log(path) and bool(json.loads(path.with_name(path.name + _SEAL).read_bytes()) == checksum(path))
+        return not _has_log(path) and bool(json.loads(_seal_of(path).read_bytes()) == checksum(path))
     except (OSError, ValueError, RecursionError):
         return False
 
@@ -94,43 +105,64 @@ def made_for(path: Path) -> str | None:
 
 
 def check_encodings(folder: Path) -> str | None:
-    """Return a line about the damage of an index's memo; None if it is sound, missing, or being written."""
+    """Return a line about what is damaged or lost of an index's memo; None if it is sound, was never there, or is being
+    written."""
+    path, command = folder / ENCODINGS, f"oreqa index PATH --index {folder}"
     try:
-        damage = damage_of_encodings(folder)
-        problem = f"it is damaged ({damage}); the lost encodings are computed again by: oreqa index PATH --index {folder}"
-    except (OSError, sqlite3.Error) as error:
-        damage = str(error)
-        problem = f"it cannot be read now ({describe(error)}); free some space or make it readable, then check again"
-    if not damage or "locked" in damage:
-        return None
-    return f"{folder / ENCODINGS}: {problem}"
+        damage, sealed = _examine(path)
+    except (OSError, *SQLITE_ERRORS) as error:
+        if "locked" in str(error):
+            return None
+        return f"{path}: it cannot be read now ({describe(error)}); free some space or make it readable, then check again"
+    if damage == _GONE:
+        return f"{path}: it was {_GONE}; searches do without it, and what updates need is computed again by: {command}"
+    if damage:
+        return f"{path}: it is damaged ({damage}); the lost encodings are computed again by: {command}"
+    if not sealed and _seal_of(path).is_file() and not _has_log(path):
+        return f"{_seal_of(path)}: it is damaged; {path.name} is sound, and gets a new one by: {command}"
+    return None
 
 
-def damage_of_encodings(folder: Path, may_seal: bool = False) -> str:
-    """Say what is damaged of an index's memo; "" if it is sound or missing. One that is sound is sealed if it may be.
+def damage_of_encodings(folder: Path) -> str:
+    """Say what is damaged of an index's memo; "" if it is sound, or missing. One that is sound is sealed.
 
     Raises OSError, or an error of SQLite's, if it cannot be read.
     """
     path = folder / ENCODINGS
-    exists, *_ = [need_regular(file) for file in memo_files(path)]
-    if not exists or is_sealed(path):
+    damage, sealed = _examine(path)
+    if damage == _GONE:
+        break_seal(path)  # the next change of a document makes the memo anew
         return ""
+    if not damage and not sealed:
+        seal(path)
+    return damage
+
+
+_GONE = "emptied or deleted"
+
+
+def _examine(path: Path) -> tuple[str, bool]:
+    """What is damaged of a memo, "" if nothing is, and whether it is as it was sealed."""
+    exists, has_seal, *_ = [need_regular(file) for file in memo_files(path)]
+    if not exists:
+        return _GONE if has_seal else "", False
+    if is_sealed(path):
+        return "", True
     options = "mode=ro" if _has_log(path) else "mode=ro&immutable=1"
     try:
         check_header(path)
         with closing(sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}?{options}", uri=True)) as database:
-            if read_schema(database):  # else it was emptied
-                check_pages(database)
-                sound_terms(database)
-                if damaged := sum(1 for _ in damaged_rows(database)):
-                    return f"{damaged} of its rows"
-    except SQLITE_ERRORS as error:
+            if not read_schema(database):
+                return _GONE if has_seal else "", False
+            check_pages(database)
+            sound_terms(database)
+            if damaged := sum(1 for _ in damaged_rows(database)):
+                return f"{damaged} of its rows", False
+    except (OSError, *SQLITE_ERRORS) as error:
         if not is_damage(error):
             raise
-        return describe(error)
-    if may_seal:
-        seal(path)
-    return ""
+        return describe(error), False
+    return "", False
 
 
 def check_header(path: Path) -> None:

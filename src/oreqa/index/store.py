@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from oreqa.defaults import DEFAULT_ENCODER, FACTORY, LANGUAGE, PASSAGE_TOKENS
 from oreqa.errors import IndexStateError, describe
-from oreqa.index.generations import DOCUMENTS, damage_message, read_error
+from oreqa.index.generations import DOCUMENTS, UNREADABLE, damage_message, read_error
 from oreqa.models.encoder.prompts import Prompts
 
 T = TypeVar("T")
@@ -156,15 +156,26 @@ _OF_THE_DISK = {
     sqlite3.SQLITE_NOLFS,
     sqlite3.SQLITE_INTERRUPT,
 }
+_UNREAD = {
+    sqlite3.SQLITE_IOERR_READ,
+    sqlite3.SQLITE_IOERR_SHORT_READ,
+    sqlite3.SQLITE_IOERR_DATA,
+    sqlite3.SQLITE_IOERR_CORRUPTFS,
+}
+"""The errors of the disk that come from reading what is there: it is lost, as damaged bytes are."""
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether one of SQLITE_ERRORS means a damaged file, and not a full disk, say, or one that cannot be written.
+    """Whether one of SQLITE_ERRORS, or an OSError, means a damaged file, and not a full disk, say, or one that cannot be
+    written.
 
     The disk's errors are those with one of a few codes. An error without a code comes from Python, which cannot decode a
     text, or from us.
     """
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF not in _OF_THE_DISK
+    if isinstance(error, OSError):
+        return error.errno in UNREADABLE
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    return code in _UNREAD or code & 0xFF not in _OF_THE_DISK
 
 
 def read_setting(database: sqlite3.Connection, key: str) -> str:
