@@ -8,11 +8,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from index_content import assert_same_content, content, old
 
 from oreqa.errors import IndexStateError
 from oreqa.index.current import check_index
+from oreqa.index.generations import generation_folder
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -93,3 +95,60 @@ def test_damage_at_random(tmp_path: Path, library: Path, tiny: Path, factory: st
         assert _hits(folder) == before, what
         if expected:
             assert_same_content(content(folder), expected)
+
+
+def _damaged_value(generation: Path, name: str, place: int, value: float) -> None:
+    """Write another number into a file of numbers, as a few damaged bits would."""
+    array = np.load(generation / name, mmap_mode="r+")
+    array.reshape(-1)[place] = value
+    array.flush()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38, -3e38, 200.0, -200.0, 12.8, -12.8])
+@pytest.mark.parametrize("name", ["sentences.npy", "passages.npy"])
+def test_a_damaged_number_of_a_vector_is_no_score(
+    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: float
+) -> None:
+    monkeypatch.setattr("oreqa.index.generations._SMALL", 0)  # as of files too large to be checked when they are opened
+    folder = tmp_path / "kb"
+    index_files(folder, [library], Settings(str(tiny), passage_tokens=40))
+    with Index.open(folder) as index:
+        index.search("octopus arms", 50)
+    _damaged_value(generation_folder(folder, 1), name, 7, value)
+    for mode in ("hybrid", "dense"):
+        with Index.open(folder) as index, pytest.raises(IndexStateError, match=rf"{name}: this file .* damaged; rebuild it"):
+            index.search("octopus arms", 50, mode=mode)
+    with Index.open(folder) as index:
+        assert index.search("octopus arms", 50, mode="sparse")
+    index_files(folder, [library])
+    with Index.open(folder) as index:
+        assert index.search("octopus arms", 50)
+
+
+@pytest.mark.parametrize("value", [np.nan, 1e9, -1e9, 200.0, -5.0])
+@pytest.mark.parametrize("unit", ["sentences", "passages"])
+def test_a_damaged_number_of_bm25_is_no_score(
+    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, unit: str, value: float
+) -> None:
+    monkeypatch.setattr("oreqa.index.generations._SMALL", 0)
+    folder, name = tmp_path / "kb", f"{unit}.bm25/data.csc.index.npy"
+    index_files(folder, [library], Settings(str(tiny), passage_tokens=40))
+    size = len(np.load(generation_folder(folder, 1) / name))
+    for place in range(size):
+        _damaged_value(generation_folder(folder, 1), name, place, value)
+    with Index.open(folder) as index, pytest.raises(IndexStateError, match=rf"{name}: this file .* damaged; rebuild it"):
+        index.search("octopus arms", 3, mode="sparse")
+
+
+def test_sound_files_are_compared_once_where_a_score_looks_impossible(
+    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index_files(tmp_path / "kb", [library], Settings(str(tiny), passage_tokens=40))
+    monkeypatch.setattr("oreqa.index.snapshot.NORM_ROOM", {True: (2.0, 3.0), False: (2.0, 3.0)})
+    compared: list[Path] = []
+    with Index.open(tmp_path / "kb") as index:
+        index.snapshot()
+        monkeypatch.setattr("oreqa.index.snapshot.damaged_files", lambda generation: compared.append(generation) or [])
+        assert index.search("octopus arms", 3)
+        assert index.search("octopus arms", 3)
+    assert len(compared) == 1

@@ -117,7 +117,9 @@ def best_hits(
         else:
             scored = approximate_scores(questions, scores, weights, allowed)
         rankings: list[list[tuple[int, float, dict[str, float]]]] = []
-        for of_question in scored:
+        for number, of_question in enumerate(scored):
+            if not all(_is_possible(of_question.scores[name], questions, number, score) for name, score in scores.items()):
+                snapshot.doubt()
             total = of_question.total(weights)
             if not np.isfinite(total).all():
                 raise ValueError("a score is not a number")
@@ -127,7 +129,18 @@ def best_hits(
                 total[total == 0] = -np.inf
             places = best_passages(total, of_question.owner, k) if unit == "passage" else best_sentences(total, k)
             rankings.append([(int(of_question.rows[i]), float(total[i]), of_question.at(i)) for i in places])
+        if any(score.mode == "dense" for score in scores.values()):
+            rows = {row for ranking in rankings for row, *_ in ranking}
+            snapshot.check_vectors(np.array(sorted(rows), np.intp))
         return _hits(snapshot, rankings)
+
+
+def _is_possible(values: Floats, questions: Questions, number: int, score: RetrievalScore) -> bool:
+    """Whether sound files can give these scores of a question."""
+    if not len(values) or score.limits is None:
+        return True
+    least, most = score.limits(questions, number)
+    return bool(least <= values.min() and values.max() <= most)  # False for what is no number
 
 
 def _hits(snapshot: Snapshot, rankings: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:

@@ -44,6 +44,9 @@ SAMPLED = 1000
 QUANTISED = 0.05
 """How far the mean of the squared norms of normalised vectors that are stored in few bits is from 1, at most."""
 
+NORM_ROOM = {True: (0.9, 1.1), False: (0.1, 10.0)}
+"""Norms of sound vectors over the usual one: of normalised vectors, which may be stored in few bits, and of others."""
+
 
 class Snapshot:
     """One generation's files: row ``i`` of every array is sentence (or passage) ``ids[i]``.
@@ -60,6 +63,7 @@ class Snapshot:
         self.documents = store.open_documents(generation)
         # SQLite's statements are cached by their text: two threads could bind their parameters to the same one.
         self._one_query = threading.Lock()
+        self._is_sound = False
         self.vectors: dict[Unit, ExactVectors | FaissVectors] = {}
         self.bm25: dict[Unit, BM25] = {}
         try:
@@ -127,6 +131,39 @@ class Snapshot:
             norm = float(np.mean(np.sum(vectors.astype(np.float64) ** 2, axis=1)))
             norms[unit] = 1.0 if abs(norm - 1) < QUANTISED or not norm else norm
         return norms
+
+    def norm_limits(self, unit: Unit) -> tuple[float, float]:
+        """Norms that vectors have in sound files."""
+        return self._norm_limits[unit]
+
+    @cached_property
+    def _norm_limits(self) -> dict[Unit, tuple[float, float]]:
+        """From the median of a few norms: one damaged vector does not move it."""
+        limits: dict[Unit, tuple[float, float]] = {}
+        for unit, stored in self.vectors.items():
+            usual = float(np.median(np.linalg.norm(stored.vectors(np.asarray(self.ids(unit)[:64])), axis=1)))
+            least, most = NORM_ROOM[abs(usual - 1) < QUANTISED]
+            limits[unit] = least * usual, most * usual
+        return limits
+
+    def check_vectors(self, sentence_rows: Rows) -> None:
+        """``doubt`` the files if the norm of a vector of these sentences, or of their passages, is out of limits."""
+        rows = {"sentence": sentence_rows, "passage": np.unique(self.sentence_rows[sentence_rows])}
+        for unit, stored in self.vectors.items():
+            norms = np.linalg.norm(stored.vectors(np.asarray(self.ids(unit)[rows[unit]])), axis=1)
+            least, most = self.norm_limits(unit)
+            if not bool(np.all((norms >= least) & (norms <= most))):
+                self.doubt()
+
+    def doubt(self) -> None:
+        """Compare every file with its checksum, once: files are too large for that to be done whenever they are opened.
+
+        Raises IndexStateError that names a damaged file.
+        """
+        if not self._is_sound:
+            if self.generation.is_dir() and (damaged := damaged_files(self.generation)):
+                raise IndexStateError(damage_message(self.generation / damaged[0]))
+            self._is_sound = True
 
     @cached_property
     def fitted(self) -> Fitted:

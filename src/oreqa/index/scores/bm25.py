@@ -12,6 +12,9 @@ from oreqa.index.scores.questions import Questions, RetrievalScore
 PLAIN_WEIGHT = 0.03
 """About one over the BM25 that a question of the usual length could reach, so that BM25 counts as much as a cosine."""
 
+ROUNDING = 0.1
+"""How far a sum of single precision may lie outside of what is possible."""
+
 
 def bm25_score(unit: Unit) -> RetrievalScore:
     """BM25 of each ``unit``. With that of passages comes what a passage's BM25 could reach, as ``bm25_bound``."""
@@ -24,5 +27,9 @@ def bm25_score(unit: Unit) -> RetrievalScore:
         for ids, unknown in questions.words:
             yield bm25_bound(questions.snapshot.bm25[unit], ids, unknown)
 
+    def limits(questions: Questions, number: int) -> tuple[float, float]:
+        ids, _ = questions.words[number]
+        return -ROUNDING, bm25_bound(questions.snapshot.bm25[unit], ids, 0) + ROUNDING
+
     bound = ("bm25_bound", bounds) if unit == "passage" else None
-    return RetrievalScore(unit, "sparse", PLAIN_WEIGHT, every_score, bound=bound)
+    return RetrievalScore(unit, "sparse", PLAIN_WEIGHT, every_score, bound=bound, limits=limits)

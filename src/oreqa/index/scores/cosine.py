@@ -11,6 +11,7 @@ from oreqa.arrays import Flags, Floats, Rows
 from oreqa.core import Unit
 from oreqa.index.dense import BLOCK_SCORES, FaissVectors
 from oreqa.index.scores.questions import CANDIDATES, Approximate, Questions, RetrievalScore
+from oreqa.index.snapshot import Snapshot
 
 
 def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
@@ -42,5 +43,12 @@ def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
         scores: Floats = snapshot.vectors[unit].vectors(snapshot.ids(unit)[rows]) @ questions.vectors[number]
         return scores
 
+    def limits(questions: Questions, number: int) -> tuple[float, float]:
+        most = float(np.linalg.norm(questions.vectors[number])) * questions.snapshot.norm_limits(unit)[1]
+        return -most, most
+
+    def scale(snapshot: Snapshot) -> float:
+        return snapshot.square_norms[unit]
+
     approximate = Approximate(candidates, score_rows)
-    return RetrievalScore(unit, "dense", 1.0, every_score, approximate, scale=lambda snapshot: snapshot.square_norms[unit])
+    return RetrievalScore(unit, "dense", 1.0, every_score, approximate, scale=scale, limits=limits)

@@ -62,7 +62,8 @@ class RetrievalScore:
     scores candidates from an approximate index. The mode hybrid uses every score, and ``mode`` names the other mode that
     uses this one. ``plain_weight`` is the weight where none was fitted for the index's encoder, divided by the score's
     ``scale`` on that index, if it has one. ``bound`` is a name and a function that gives, for each question, the highest
-    score possible; a hit's ``scores`` hold it under that name.
+    score possible; a hit's ``scores`` hold it under that name. ``limits`` gives the least and the most that sound files can
+    give the question of that number, with room for rounding.
     """
 
     unit: Unit
@@ -72,3 +73,4 @@ class RetrievalScore:
     approximate: Approximate | None = None
     bound: tuple[str, Callable[[Questions], Iterator[float]]] | None = None
     scale: Callable[[Snapshot], float] | None = None
+    limits: Callable[[Questions, int], tuple[float, float]] | None = None
