@@ -23,12 +23,13 @@ from oreqa.arguments import (
     share,
 )
 from oreqa.errors import IndexStateError, InputError
-from oreqa.files import full_path, need_writable, write_text
+from oreqa.files import need_writable, write_text
 from oreqa.index.current import check_index
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.paths import full_path
 
 DIGITS, WORD = 10**5000, np.array("x")
 

@@ -13,7 +13,7 @@ import oreqa
 
 ROOT = Path(oreqa.__file__).parent
 LAYERS = [
-    {"arrays", "core", "defaults", "errors", "lazy"},
+    {"arrays", "core", "defaults", "errors", "lazy", "paths"},
     {"answer", "arguments", "files", "locks", "progress", "processes", "provenance"},
     {"text"},
     {"corpus"},

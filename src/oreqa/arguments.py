@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from oreqa.errors import InputError
+from oreqa.paths import need_working_folder
 
 Where = Mapping[str, Any] | Iterable[tuple[str, Any]]
 """Conditions on documents, as callers write them: fields with the value that a document must have there, or with a list of
@@ -137,14 +138,6 @@ def _shown(value: object) -> str:
         return repr(value)
     except ValueError:  # Python writes no numbers of more than 4,300 digits
         return f"{kind_of(value)} of too many digits"
-
-
-def need_working_folder(path: str | Path) -> None:
-    """Raise InputError for a path that is not absolute if the working folder, from which it would begin, was deleted."""
-    try:
-        _ = os.path.isabs(path) or os.getcwd()  # noqa: PTH109, PTH117
-    except FileNotFoundError:
-        raise InputError(f"{path}: the working folder is gone; change to another one, or write the whole path") from None
 
 
 def as_path(value: str | Path, name: str) -> Path:

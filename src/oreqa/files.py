@@ -15,17 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from oreqa.arguments import need_working_folder
 from oreqa.errors import InputError
-
-
-def full_path(path: Path) -> Path:
-    """Return an absolute path without "..", symbolic links unresolved: the form in which document keys name files.
-
-    Raises InputError for a relative one if the working folder was deleted.
-    """
-    need_working_folder(path)
-    return Path(os.path.normpath(path.absolute()))
+from oreqa.paths import need_working_folder
 
 
 def cache_folder() -> Path:

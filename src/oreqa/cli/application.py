@@ -15,9 +15,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from oreqa.arguments import need_working_folder
 from oreqa.cli.output import one_line, print_json, say
 from oreqa.errors import InputError, OreqaError
+from oreqa.paths import need_working_folder
 
 
 class Panel(StrEnum):

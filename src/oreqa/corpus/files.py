@@ -15,7 +15,7 @@ import pathspec
 from oreqa.corpus import limits
 from oreqa.corpus.readers import is_supported, open_file
 from oreqa.errors import InputError, describe
-from oreqa.files import full_path
+from oreqa.paths import full_path
 
 IGNORE_FILE = ".oreqaignore"
 """Name of the file that lists, in .gitignore syntax, what not to index in its folder and below."""

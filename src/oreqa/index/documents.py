@@ -15,9 +15,9 @@ from oreqa.arguments import Conditions
 from oreqa.core import Document, Passage, Place, Sentence
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import IndexStateError, InputError
-from oreqa.files import full_path
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, with_newest
 from oreqa.index.store import chunks, open_documents
+from oreqa.paths import full_path
 
 
 def insert_document(

@@ -16,11 +16,11 @@ from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import DocumentError, InputError, OreqaError
-from oreqa.files import full_path
 from oreqa.index.coverage import Report, coverage_warnings
 from oreqa.index.generations import newest_generation
 from oreqa.index.store import Settings
 from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
+from oreqa.paths import full_path
 from oreqa.progress import Advance, Progress, no_progress, show
 
 OnFile = Callable[[Path, int, int], None]
