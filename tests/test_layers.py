@@ -13,7 +13,8 @@ import oreqa
 
 ROOT = Path(oreqa.__file__).parent
 LAYERS = [
-    {"arrays", "core", "defaults", "errors", "lazy", "paths"},
+    {"arrays", "core", "defaults", "errors", "lazy"},
+    {"paths"},
     {"answer", "arguments", "files", "locks", "progress", "processes", "provenance"},
     {"text"},
     {"corpus"},
