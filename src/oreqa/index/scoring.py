@@ -139,8 +139,8 @@ def _is_possible(values: Floats, questions: Questions, number: int, score: Retri
     """Whether sound files can give these scores of a question."""
     if not len(values) or score.limits is None:
         return True
-    least, most = score.limits(questions, number)
-    return bool(least <= values.min() and values.max() <= most)  # False for what is no number
+    lowest, highest = score.limits(questions, number)
+    return bool(lowest <= values.min() and values.max() <= highest)  # False for what is no number
 
 
 def _hits(snapshot: Snapshot, rankings: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:

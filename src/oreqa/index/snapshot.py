@@ -142,7 +142,7 @@ class Snapshot:
         limits: dict[Unit, tuple[float, float]] = {}
         for unit, stored in self.vectors.items():
             usual = float(np.median(np.linalg.norm(stored.vectors(np.asarray(self.ids(unit)[:64])), axis=1)))
-            least, most = NORM_ROOM[abs(usual - 1) < QUANTISED]
+            lowest, highest = NORM_ROOM[abs(usual - 1) < QUANTISED]
             limits[unit] = least * usual, most * usual
         return limits
 
@@ -151,8 +151,8 @@ class Snapshot:
         rows = {"sentence": sentence_rows, "passage": np.unique(self.sentence_rows[sentence_rows])}
         for unit, stored in self.vectors.items():
             norms = np.linalg.norm(stored.vectors(np.asarray(self.ids(unit)[rows[unit]])), axis=1)
-            least, most = self.norm_limits(unit)
-            if not bool(np.all((norms >= least) & (norms <= most))):
+            lowest, highest = self.norm_limits(unit)
+            if not bool(np.all((norms >= lowest) & (norms <= highest))):
                 self.doubt()
 
     def doubt(self) -> None:
