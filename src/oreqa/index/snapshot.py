@@ -143,7 +143,7 @@ class Snapshot:
         for unit, stored in self.vectors.items():
             usual = float(np.median(np.linalg.norm(stored.vectors(np.asarray(self.ids(unit)[:64])), axis=1)))
             lowest, highest = NORM_ROOM[abs(usual - 1) < QUANTISED]
-            limits[unit] = least * usual, most * usual
+            limits[unit] = lowest * usual, highest * usual
         return limits
 
     def check_vectors(self, sentence_rows: Rows) -> None:
