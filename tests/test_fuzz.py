@@ -19,7 +19,7 @@ SECONDS = {
     "fuzz_commands": 14,
     "damage": 14,
     "fuzz_readers": 1.5,
-}  # the last for each of its 15 readers
+}  # the last for each of its readers
 
 
 @pytest.mark.system

@@ -33,8 +33,11 @@ from oreqa.errors import DocumentError
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
+from support import markup_seeds
+from support.markup_seeds import WORDS, random_text
 
 READERS = (
+    *markup_seeds.SEEDS,
     "txt",
     "md",
     "html",
@@ -58,37 +61,13 @@ PACKED = {
     "xlsx": "xl/worksheets/sheet1.xml",
     "odt": "content.xml",
     "ods": "content.xml",
+    **markup_seeds.PACKED,
 }
 """Formats that are archives, with the part that holds the text."""
 LARGEST_SEED = 200_000
 PATIENCE, SLACK = 5, 30
 """A file hangs when it takes ``SLACK`` seconds more than its limit on the clock: ``PATIENCE`` times its processor time."""
 MOST_MEMORY = 2 << 30
-WORDS = [
-    "The",
-    "octopus",
-    "has",
-    "three",
-    "hearts",
-    "and",
-    "eight",
-    "arms,",
-    "Dr.",
-    "Smith",
-    "wrote",
-    "in",
-    "1987",
-    "(cf.",
-    "p.",
-    "3).",
-    "Its",
-    "blood",
-    "is",
-    "blue!",
-    "Why?",
-    "",
-]
-
 TOKENS: dict[str, tuple[bytes, ...]] = {
     "text": (b"\n", b"\r", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", "\u200b\u0301\u2028".encode(), b"\x1b]52;",
              b" ", b"\t"),
@@ -116,29 +95,28 @@ TOKENS: dict[str, tuple[bytes, ...]] = {
     "csv": (b'"', b",", b"\n", b'""', b",,,,,,,,", b"\t", b"text"),
     "jsonl": (b"{", b"}", b"[", b"]", b'"', b"\\ud800", b"\\u0000", b"9" * 5000, b"1e999", b"NaN", b"null", b"-", b'"text":',
               b'"id":'),
+    **markup_seeds.TOKENS,
 }  # fmt: skip
 
 
 def seeds(kind: str, folder: Path | None, rng: random.Random) -> list[bytes]:
     """Whole files to damage."""
-    made = [_SEEDS[kind](rng) for _ in range(5)]
+    made = [_SEEDS[kind](rng) for _ in range(9)]
     if folder is None:
         return made
     files = [f for f in sorted(folder.rglob(f"*.{kind}")) if f.is_file() and 0 < f.stat().st_size < LARGEST_SEED]
     return made + [file.read_bytes() for file in rng.sample(files, min(100, len(files)))]
 
 
-def _text(rng: random.Random) -> str:
-    return "\n\n".join(" ".join(rng.choices(WORDS, k=rng.randint(1, 80))) for _ in range(rng.randint(1, 9)))
-
-
 def _markdown(rng: random.Random) -> bytes:
-    parts = [f"{'#' * rng.randint(1, 6)} {' '.join(rng.choices(WORDS, k=3))}\n\n{_text(rng)}" for _ in range(4)]
+    parts = [f"{'#' * rng.randint(1, 6)} {' '.join(rng.choices(WORDS, k=3))}\n\n{random_text(rng)}" for _ in range(4)]
     return ("---\ntitle: Octopus\n---\n" + "\n\n".join(parts)).encode()
 
 
 def _html(rng: random.Random) -> bytes:
-    body = "".join(f"<h2>{rng.choice(WORDS)}</h2><p>{_text(rng)}</p><ul><li>{rng.choice(WORDS)}</ul>" for _ in range(4))
+    body = "".join(
+        f"<h2>{rng.choice(WORDS)}</h2><p>{random_text(rng)}</p><ul><li>{rng.choice(WORDS)}</ul>" for _ in range(4)
+    )
     table = "<table><tr><td>left<td>right</table>"
     return f"<!doctype html><html><head><title>A</title></head><body><article>{body}{table}</article></body></html>".encode()
 
@@ -156,19 +134,6 @@ def _epub(rng: random.Random) -> bytes:
     return buffer.getvalue()
 
 
-def _eml(rng: random.Random) -> bytes:
-    from email.message import EmailMessage
-
-    message = EmailMessage()
-    message["Subject"], message["From"], message["Date"] = "Ein Käfer", "a@b.org", "Mon, 02 Jan 2023 10:00:00 +0100"
-    message.set_content(_text(rng))
-    if rng.random() < 0.5:
-        message.add_alternative(_html(rng).decode(), subtype="html")
-    if rng.random() < 0.5:
-        message.add_attachment(b"x" * 50, maintype="image", subtype="png", filename="ä.png")
-    return bytes(message)
-
-
 def _pdf(rng: random.Random) -> bytes:
     from reportlab.pdfgen.canvas import Canvas
 
@@ -176,7 +141,7 @@ def _pdf(rng: random.Random) -> bytes:
     canvas = Canvas(buffer, pageCompression=rng.randint(0, 1))
     canvas.setTitle("Octopus")
     for _ in range(rng.randint(1, 4)):
-        for number, line in enumerate(_text(rng).split("\n")):
+        for number, line in enumerate(random_text(rng).split("\n")):
             canvas.drawString(72, 720 - 14 * number, line[:90])
         canvas.showPage()
     canvas.save()
@@ -188,7 +153,7 @@ def _docx(rng: random.Random) -> bytes:
 
     source = docx.Document()
     source.add_heading("Octopus", rng.randint(0, 3))
-    for paragraph in _text(rng).split("\n\n"):
+    for paragraph in random_text(rng).split("\n\n"):
         source.add_paragraph(paragraph)
     cells = source.add_table(2, 2).rows[0].cells
     cells[0].merge(cells[1]).text = "merged"
@@ -201,7 +166,7 @@ def _pptx(rng: random.Random) -> bytes:
     deck = Presentation()
     for _ in range(rng.randint(1, 4)):
         slide = deck.slides.add_slide(deck.slide_layouts[1])
-        slide.shapes.title.text, slide.placeholders[1].text = rng.choice(WORDS), _text(rng)
+        slide.shapes.title.text, slide.placeholders[1].text = rng.choice(WORDS), random_text(rng)
         slide.shapes.add_table(2, 2, 0, 0, 99, 99).table.cell(0, 1).text = rng.choice(WORDS)
         slide.notes_slide.notes_text_frame.text = rng.choice(WORDS)
     return _saved(deck)
@@ -213,7 +178,7 @@ def _xlsx(rng: random.Random) -> bytes:
     book = openpyxl.Workbook()
     book.active.append(["name", "price", "text"])
     for number in range(rng.randint(1, 9)):
-        book.active.append([rng.choice(WORDS), number, _text(rng)])
+        book.active.append([rng.choice(WORDS), number, random_text(rng)])
     return _saved(book)
 
 
@@ -223,7 +188,7 @@ def _odt(rng: random.Random) -> bytes:
     source = odfdo.Document("text")
     source.body.append(odfdo.Header(rng.randint(1, 3), "Octopus"))
     source.body.append(odfdo.List([rng.choice(WORDS) for _ in range(3)]))
-    for paragraph in _text(rng).split("\n\n"):
+    for paragraph in random_text(rng).split("\n\n"):
         source.body.append(odfdo.Paragraph(paragraph))
     return _saved(source)
 
@@ -251,23 +216,24 @@ def _separated(delimiter: str) -> Callable[[random.Random], bytes]:
         writer = csv.writer(buffer, delimiter=delimiter)
         writer.writerow(("id", "title", "text", "kind"))
         for number in range(rng.randint(1, 9)):
-            writer.writerow((number, rng.choice(WORDS), _text(rng), "x"))
+            writer.writerow((number, rng.choice(WORDS), random_text(rng), "x"))
         return buffer.getvalue().encode()
 
     return make
 
 
 def _rows(rng: random.Random) -> bytes:
-    rows = ({"id": n, "text": _text(rng), "tags": ["a", {"b": 1.5}], "title": "é😀"} for n in range(rng.randint(1, 9)))
+    rows = ({"id": n, "text": random_text(rng), "tags": ["a", {"b": 1.5}], "title": "é😀"} for n in range(rng.randint(1, 9)))
     return "".join(json.dumps(row, ensure_ascii=rng.random() < 0.5) + "\n" for row in rows).encode()
 
 
 _SEEDS: dict[str, Callable[[random.Random], bytes]] = {
-    "txt": lambda rng: _text(rng).encode(),
+    **markup_seeds.SEEDS,
+    "txt": lambda rng: random_text(rng).encode(),
     "md": _markdown,
     "html": _html,
     "epub": _epub,
-    "eml": _eml,
+    "eml": markup_seeds.mail,
     "pdf": _pdf,
     "docx": _docx,
     "pptx": _pptx,
