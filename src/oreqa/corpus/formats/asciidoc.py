@@ -15,7 +15,7 @@ from oreqa.corpus.formats.rendered import read_rendered
 
 _ATTRIBUTE = re.compile(r":(!?[\w-]+!?):(?:\s+(.*))?$")
 _REFERENCE = re.compile(r"\{([\w-]+)\}")
-_HEADING, _UNDERLINE = re.compile(r"(={1,6}|#{1,6})\s+(\S.*?)(?:\s+\1)?\s*$"), re.compile(r"([=\-~^+])\1{2,}\s*$")
+_HEADING, _UNDERLINE = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)"), re.compile(r"([=\-~^+])\1{2,}\s*$")
 _DELIMITER = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|```+)(?:\w*)\s*$")
 _TABLE = re.compile(r"[|,:!]={3,}\s*$")
 _MACRO = re.compile(r"(?:ifdef|ifndef|ifeval|endif|include|toc|anchor)::.*$|\[\[[^\]]*\]\]\s*$|<{3,}\s*$|'{3,}\s*$")
@@ -99,7 +99,8 @@ class _AsciiDoc:
         """Read a heading, a block between delimiters or a table, if it begins with a line."""
         below = self._lines[self._next].rstrip() if self._next < len(self._lines) else ""
         if match := _HEADING.match(line):
-            self._heading(len(match[1]), match[2])
+            title = match[2].removesuffix(match[1])
+            self._heading(len(match[1]), title.rstrip() if title[-1:].isspace() else match[2])
         elif self._is_underlined(line, below):
             self._next += 1
             self._heading("=-~^+".index(below[0]) + 1, line)

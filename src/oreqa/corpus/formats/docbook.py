@@ -73,7 +73,7 @@ def read_docbook(data: bytes, path: Path) -> Document:
 def _without_entities(source: str) -> str:
     """The text without its document type and declared encoding, with short entities in place of their names."""
     entities: dict[str, str] = {}
-    if doctype := _DOCTYPE.search(source):
+    if doctype := _DOCTYPE.match(source, max(0, source.find("<!DOCTYPE"))):
         for name, double, single in _ENTITY.findall(doctype.group()):
             value = double or single
             if "&" not in value and len(value) <= _HEAD_BYTES:

@@ -17,7 +17,7 @@ _HEAD = re.compile(r"\n?File: ([^,\n]*),.*\n")
 _MENU = re.compile(r"^\* Menu:", re.MULTILINE)
 """The last part of a node."""
 
-_IMAGE = re.compile(rb"\x00\x08\[.*?\x00\x08\]", re.DOTALL)
+_IMAGE = re.compile(rb"\x00\x08\[(?:(?!\x00\x08\[).)*?\x00\x08\]", re.DOTALL)
 _TITLE_ENDS = re.compile(r"\.info(?:-\d+)?$")
 
 

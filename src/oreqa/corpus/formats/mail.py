@@ -11,6 +11,7 @@ from email.parser import BytesParser
 from email.utils import parseaddr, parsedate_to_datetime
 from itertools import islice
 from pathlib import Path
+from typing import Any, cast
 
 from oreqa.core import Document
 from oreqa.corpus import limits
@@ -21,8 +22,18 @@ from oreqa.errors import DocumentError
 
 _TEXTS = ("text/plain", "text/html")
 _FIELDS = {"From": "from", "To": "to", "Cc": "cc", "Date": "date"}
+_HEADER_CHARACTERS = 4000
+"""What is read of a header: longer ones take the library quadratic time."""
+
 _CLEARLY_MORE = 1.5
 """An HTML version is read instead of the plain text if it has more than this many times its words."""
+
+
+class _Policy(policy.EmailPolicy):
+    """Reads only the beginning of endless headers."""
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        return super().header_fetch_parse(name, value if hasattr(value, "name") else value[:_HEADER_CHARACTERS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +64,7 @@ def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]
     Its passages' headings name the sender and the day. Of alternative plain text and HTML, the plain text is read unless the
     HTML has clearly more words. Raises DocumentError if there is no header, or if there are too many parts.
     """
-    message = BytesParser(policy=policy.default).parsebytes(data)
+    message = cast(EmailMessage, BytesParser(policy=_Policy()).parsebytes(data))  # that is what the policy makes
     if not message.keys():
         raise DocumentError("it is not a readable e-mail: it has no header")
     builder = TextBuilder(path)

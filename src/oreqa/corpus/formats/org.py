@@ -12,7 +12,8 @@ from oreqa.corpus.decode import decode
 from oreqa.corpus.formats.markup import LONGEST_LINE_WITH_MARKS, LineMarkup
 from oreqa.corpus.formats.rendered import read_rendered
 
-_HEADLINE = re.compile(r"(\*+)\s+(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)\s+)?(?:\[#[A-Z]\]\s+)?(.*?)(?:\s+:[\w@#%:]+:)?\s*$")
+_HEADLINE = re.compile(r"(\*+)\s+(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)\s+)?(?:\[#[A-Z]\]\s+)?(.*)")
+_TAGS = re.compile(r":[\w@#%:]+:")
 _KEYWORD = re.compile(r"\s*#\+(\w+)(?:\[[^\]]*\])?:\s*(.*)")
 _BLOCK = re.compile(r"\s*#\+begin_(\w+)", re.IGNORECASE)
 _DRAWER, _END = re.compile(r"\s*:[\w-]+:\s*$"), re.compile(r"\s*:end:\s*$", re.IGNORECASE)
@@ -44,12 +45,10 @@ def read_org(data: bytes, path: Path) -> Document:
         elif in_drawer:
             in_drawer = not _END.match(line)
         elif match := _HEADLINE.match(line):
-            level = len(match[1])
-            hidden = (
-                level if match[2].startswith("COMMENT") and (not hidden or level <= hidden) else hidden * (level > hidden)
-            )
+            level, title = len(match[1]), _without_tags(match[2])
+            hidden = level if title.startswith("COMMENT") and (not hidden or level <= hidden) else hidden * (level > hidden)
             if not hidden:
-                markup.heading(level, _inline(match[2]))
+                markup.heading(level, _inline(title))
         elif hidden:
             continue
         elif match := _BLOCK.match(line):
@@ -69,6 +68,11 @@ def read_org(data: bytes, path: Path) -> Document:
         markup.code(lines)
     document = read_rendered(markup.page(), source, path, fields.pop("title", ""))
     return replace(document, fields={name: value for name, value in fields.items() if value})
+
+
+def _without_tags(headline: str) -> str:
+    words = headline.rsplit(maxsplit=1)
+    return words[0] if len(words) == 2 and _TAGS.fullmatch(words[1]) else headline.rstrip()
 
 
 def _add(markup: LineMarkup, line: str) -> None:

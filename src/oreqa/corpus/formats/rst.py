@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from oreqa.core import Document
 from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.markup import LONGEST_LINE_WITH_MARKS
 from oreqa.corpus.formats.rendered import read_rendered
 
 if TYPE_CHECKING:
@@ -53,11 +54,13 @@ _SETTINGS = {
 def read_rst(data: bytes, path: Path) -> Document:
     """Read reStructuredText. Its title is the heading above all others. Includes and raw parts are not read."""
     from docutils.core import publish_parts
+    from docutils.parsers.rst import Parser
     from docutils.writers.html5_polyglot import Writer
 
     source = decode(data)
     _register_unknown(source)
-    parts = publish_parts(source, writer=Writer(), settings_overrides=_SETTINGS)
+    parser = Parser(inliner=_inliner())
+    parts = publish_parts(source, parser=parser, writer=Writer(), settings_overrides=_SETTINGS)
     return read_rendered(parts["html_body"], source, path, _plain(parts["title"]))
 
 
@@ -114,6 +117,21 @@ def _content_directive() -> type[Directive]:
             return [nodes.definition_list("", nodes.definition_list_item("", nodes.term("", "", *inline), content))]
 
     return ContentDirective
+
+
+def _inliner() -> Any:
+    """What looks for marks in paragraphs, but not in endless ones, which takes quadratic time."""
+    from docutils import nodes
+    from docutils.parsers.rst.states import Inliner
+
+    inliner = Inliner()
+    parse = inliner.parse
+
+    def parse_short(text: str, *arguments: Any) -> Any:
+        return parse(text, *arguments) if len(text) <= LONGEST_LINE_WITH_MARKS else ([nodes.Text(text)], [])
+
+    inliner.parse = parse_short  # not a class of its own: docutils looks its patterns up in the class itself
+    return inliner
 
 
 def _read_role(

@@ -11,6 +11,7 @@ from typing import Any
 from oreqa.core import Document, Place
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.markup import LONGEST_LINE_WITH_MARKS
 from oreqa.corpus.formats.places import SourcePlaces
 
 CODE_SUFFIXES = (
@@ -102,12 +103,18 @@ def _tokens(source: str, name: str) -> Iterator[tuple[int, str, str]]:
 
     before = ""
     lexer: Any = get_lexer_for_filename(name)
-    for offset, kind, value in lexer.get_tokens_unprocessed(source):
+    for offset, kind, value in lexer.get_tokens_unprocessed(_without_long_lines(source)):
         if (kind in Comment and kind not in Comment.Preproc and kind not in Comment.PreprocFile) or kind in String.Doc:
-            yield offset, "comment", value
+            yield offset, "comment", value[: max(0, len(source) - offset)]  # without the line end that was added
         elif kind in Name.Function or kind in Name.Class or (kind in Name and before in _DEFINES):
             yield offset, "name", value
         before = value if value.strip() else before
+
+
+def _without_long_lines(source: str) -> str:
+    """The source with spaces in place of lines that no person wrote, which take pygments quadratic time, and a line end."""
+    lines = (line if len(line) <= LONGEST_LINE_WITH_MARKS else " " * len(line) for line in source.split("\n"))
+    return "\n".join(lines) + "\n"
 
 
 def _without_marks(comment: str) -> str:

@@ -18,7 +18,8 @@ _PAUSE = 3000
 _PARAGRAPH = 400
 """Characters after which a paragraph ends with the sentence."""
 
-_TAG = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
+_TAG = re.compile(r"<[^<>]*>|\{[^{}]*\}")
+_BREAK = re.compile(r"\\[Nnh]")
 _FORMATS = {".srt": "srt", ".vtt": "vtt", ".ass": "ass", ".ssa": "ssa"}
 
 
@@ -30,7 +31,9 @@ def read_subtitles(data: bytes, path: Path) -> Document:
     from pysubs2 import SSAFile
 
     try:
-        subtitles = SSAFile.from_string(decode(data), format_=_FORMATS[path.suffix.lower()])
+        source = _without_gaps(decode(data))
+        # Tags are left out here: the library takes quadratic time for those that do not end.
+        subtitles = SSAFile.from_string(source, format_=_FORMATS[path.suffix.lower()], keep_html_tags=True)
     except Exception as error:  # pysubs2 has errors of its own and raises others on damaged files
         raise DocumentError("it holds no subtitles that can be read") from error
     builder = TextBuilder(path)
@@ -54,9 +57,18 @@ def read_subtitles(data: bytes, path: Path) -> Document:
     return builder.document()
 
 
+def _without_gaps(source: str) -> str:
+    """The lines of a file with one empty line at most between others: longer gaps take the library quadratic time."""
+    lines: list[str] = []
+    for line in source.split("\n"):
+        if line.strip() or not lines or lines[-1]:
+            lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
 def _text(event: Any) -> str:
     """What a subtitle shows on one line."""
-    return " ".join(unescape(_TAG.sub("", event.plaintext)).split())
+    return " ".join(unescape(_BREAK.sub(" ", _TAG.sub("", event.text))).split())
 
 
 def _time(milliseconds: int) -> str:

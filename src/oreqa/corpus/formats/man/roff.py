@@ -18,21 +18,23 @@ _NAMES = {
     "S1": "¹", "S2": "²", "S3": "³", "r!": "¡", "r?": "¿", "pc": "·", "no": "¬", "fm": "′", "rn": "‾", "pl": "+", "mi": "−",
 }  # fmt: skip
 _ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", ":": "\u0308", "~": "\u0303", ",": "\u0327", "v": "\u030c"}
-_NAME = r"(?:\((?P<two{0}>..)|\[(?P<long{0}>[^\]]*)\]|(?P<one{0}>.))"
+_NAME = r"(?:\((?P<two{0}>..)|\[(?P<long{0}>[^\]\[]*)\]|(?P<one{0}>.))"
 _ESCAPE = re.compile(
     r"\\(?:"
     r"(?P<comment>[\"#].*)"
     rf"|\*{_NAME.format('s')}"
-    r"|[fFmMnkgY]\+?(?:\(..|\[[^\]]*\]|.)"
-    r"|s(?:[+-]?(?:\(\d\d|\[[^\]]*\]|'[^']*'|[1-3]\d|\d)|\([+-]?\d\d)"
+    r"|[fFmMnkgY]\+?(?:\(..|\[[^\]\[]*\]|.)"
+    r"|s(?:[+-]?(?:\(\d\d|\[[^\]\[]*\]|'[^']*'|[1-3]\d|\d)|\([+-]?\d\d)"
     r"|[hvwbDXRxlLoNA](?P<quote>['\"])(?P<body>.*?)(?P=quote)"
-    r"|\((?P<two>..)|\[(?P<long>[^\]]*)\]|C'(?P<named>[^']*)'"
+    r"|\((?P<two>..)|\[(?P<long>[^\]\[]*)\]|C'(?P<named>[^']*)'"
     r"|(?P<one>.))"
 )
 _SINGLE = {"-": "-", "e": "\\", "\\": "\\", "0": " ", " ": " ", "~": " ", "t": "\t", "'": "´", "`": "`", "_": "_", ".": "."}
 _ARGUMENT = re.compile(r'"((?:[^"]|"")*)(?:"|$)|(\S(?:\\ |\S)*)')
 _CONDITION = re.compile(r"(!?)(?:([a-z])(?=\s|\\|$|\.|')|'([^']*)'([^']*)'|(\S+))\s*(.*)", re.DOTALL)
 _MOST_LINES = 2_000_000
+_LONGEST_REST = 20_000
+"""What is read behind a condition, which may be the next one: more would take quadratic time."""
 
 
 class Strings(dict[str, str]):
@@ -96,11 +98,13 @@ def logical_lines(source: str, strings: Strings) -> Iterator[tuple[str, str]]:
             if re.match(rf"[.']\s*{re.escape(skipping)}(?:\s|$)", line):
                 skipping = ""
             continue
-        while line.endswith("\\") and not line.endswith("\\\\") and pending:
-            line = line[:-1] + pending.pop()
+        parts = [line]
+        while parts[-1].endswith("\\") and not parts[-1].endswith("\\\\") and pending:
+            parts[-1:] = [parts[-1][:-1], pending.pop()]
+        line = "".join(parts)
         closing = line.count("\\}") if not line.startswith(('.\\"', "'\\\"")) else 0
         name, rest = _request(line)
-        if levels and not all(levels):
+        if levels and not levels[-1]:
             levels += [False] * line.count("\\{")
             _close(levels, closing)
             continue
@@ -112,10 +116,10 @@ def logical_lines(source: str, strings: Strings) -> Iterator[tuple[str, str]]:
                 otherwise = not is_true
             rest = rest.strip()
             if rest.startswith("\\{"):
-                levels.append(is_true)
+                levels.append(is_true)  # all around it are read
                 rest = rest[2:].lstrip("\\").strip()
             if is_true and rest:
-                pending.append(rest)
+                pending.append(rest[:_LONGEST_REST])
             elif closing and not is_true:
                 _close(levels, closing)
             continue

@@ -23,9 +23,8 @@ def table(lines: Sequence[str], strings: Strings) -> list[str]:
         if match := _TAB.search(rest[0]):
             separator = match[1]
         del rest[0]
-    while rest:
-        if rest.pop(0).rstrip().endswith("."):
-            break
+    formats = next((number for number, line in enumerate(rest, 1) if line.rstrip().endswith(".")), len(rest))
+    rest = rest[formats:]
     parts = ["<table>"]
     row = ""
     in_block = False
@@ -36,8 +35,9 @@ def table(lines: Sequence[str], strings: Strings) -> list[str]:
         if in_block and text.startswith((".", "'")):
             continue
         row += (" " if in_block and row and not row.endswith(separator) else "") + text
-        in_block = row.rstrip().endswith("T{") or (in_block and not line.startswith("T}"))
-        row = re.sub(r"T\{\s*$", "", row)
+        if opens := text.rstrip().endswith("T{"):
+            row = row.rstrip().removesuffix("T{")
+        in_block = opens or (in_block and not line.startswith("T}"))
         if line.startswith("T}"):
             row = re.sub(r"\s*T\}", "", row)
         if not in_block:
