@@ -440,7 +440,10 @@ def main() -> None:
         print(json.dumps(results))
     else:
         report("faults/fuzz_readers", {"seconds a reader": options.seconds, "readers": results})
-    if any(figures["escapes"] or figures["hangs"] or not figures["peak within 2 GB"] for figures in results.values()):
+    if any(
+        not figures["cases"] or figures["escapes"] or figures["hangs"] or not figures["peak within 2 GB"]
+        for figures in results.values()
+    ):
         sys.exit(1)
 
 

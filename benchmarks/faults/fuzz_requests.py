@@ -2,18 +2,20 @@
 
 Run:  python benchmarks/faults/fuzz_requests.py --seconds 60
 
-It searches an index of some of demo/library, asks it, adds documents to another one, and calls the models. What escapes is
-printed with its seed, which makes it again.
+It searches an index of some of demo/library, asks it, adds documents to another one, calls the models, and opens, indexes
+and loads what has odd paths. What escapes is printed with its seed, which makes it again.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,12 @@ def odd(rng: random.Random) -> Any:
     """A text mostly, or what is none."""
     others: tuple[Any, ...] = ([odd_text(rng), odd_text(rng)], [], None, 3, b"x", {"a": 1})
     return odd_text(rng) if rng.random() < 0.8 else rng.choice(others)
+
+
+def odd_path(rng: random.Random, folder: Path) -> Any:
+    """A path in a folder mostly, or a text that is none, or what is no path."""
+    text = odd_text(rng)
+    return rng.choice((folder / text, f"{folder}/{text}", f"no such folder/{text}", folder / "a\0b", "a\0b", odd(rng)))
 
 
 def odd_where(rng: random.Random) -> Any:
@@ -126,13 +134,28 @@ def requests(folder: Path) -> list[Request]:
         with Index.open(folder / "added") as added:
             added.search(QUESTION, 3)
 
+    def open_odd(rng: random.Random) -> None:
+        index_path = partial(index_files, folder / "added")
+        openings: list[Callable[[Any], object]] = [Index.open, Answerer.load, Encoder, Reader, CrossEncoder, index_path]
+        refusals = []
+        for opening in openings:
+            try:
+                opening(odd_path(rng, folder / "odd"))
+            except OreqaError as error:
+                refusals.append(error)
+        raise max(refusals, key=lambda error: str(error).count("\n"))
+
+    def index_odd(rng: random.Random) -> None:
+        index_documents(odd_path(rng, folder / "odd"), ["A text."])
+
     def ask_again(_: random.Random) -> None:
         assert answerer.ask(QUESTION) == expected
 
-    return [search, search, ask, read, rank, encode, add, ask_again]
+    return [search, search, ask, read, rank, encode, add, open_odd, open_odd, index_odd, ask_again]
 
 
 def prepare(folder: Path) -> Trial:
+    os.chdir(folder)  # where odd relative paths lead
     kinds = requests(folder)
 
     def trial(rng: random.Random, counts: Counter[str]) -> tuple[str, str]:
