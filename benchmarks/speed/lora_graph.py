@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.files import cache_folder
 from oreqa.models.differences import DIFFERENCE
 from oreqa.models.graph import layers
 from oreqa.models.graph.architectures import build_graph
@@ -33,6 +32,7 @@ from oreqa.models.graph.quiet_openvino import op
 from oreqa.models.names import difference_base, load_tensors, read_config
 from oreqa.models.settings import encoder_prefix
 from oreqa.models.weights import linear_head, load_weights, uniform_name
+from oreqa.paths import cache_folder
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import process, report

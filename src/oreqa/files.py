@@ -19,19 +19,6 @@ from oreqa.errors import InputError
 from oreqa.paths import need_working_folder
 
 
-def cache_folder() -> Path:
-    """Return oreqa's cache folder: ``$OREQA_CACHE``, else ``oreqa`` in the user's cache folder. It can be deleted.
-
-    Without a home it is a path that cannot be created; oreqa then works without a cache.
-    """
-    if folder := os.environ.get("OREQA_CACHE"):
-        return Path(folder)
-    if folder := os.environ.get("XDG_CACHE_HOME"):
-        return Path(folder) / "oreqa"
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111  (Path.home raises where there is none)
-    return (home / ".cache" if home.is_absolute() else Path(os.devnull)) / "oreqa"
-
-
 def byte_lines(path: Path) -> Iterator[bytes]:
     """Yield a file's lines with their line ends, unpacked if it is gzipped. Raises InputError if it cannot be read."""
     try:

@@ -1,7 +1,8 @@
-"""Paths that are not absolute, and the working folder in which they begin."""
+"""Paths that begin in the working folder, and the cache's folder."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -23,3 +24,35 @@ def full_path(path: Path) -> Path:
     """
     need_working_folder(path)
     return Path(os.path.normpath(path.absolute()))
+
+
+def cache_folder() -> Path:
+    """Return oreqa's cache folder: ``$OREQA_CACHE``, else ``oreqa`` in the user's cache folder. It can be deleted.
+
+    Without a home it is a path that cannot be created; oreqa then works without a cache. A home that is not there is not
+    created: root could, and nobody would look there.
+    """
+    if folder := os.environ.get("OREQA_CACHE"):
+        return Path(folder)
+    if folder := os.environ.get("XDG_CACHE_HOME"):
+        return Path(folder) / "oreqa"
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  (Path.home raises where there is none)
+    is_home = os.environ.get("HOME") != "" and home.is_absolute() and home.is_dir()
+    return (home / ".cache" if is_home else Path(os.devnull)) / "oreqa"
+
+
+def has_cache() -> bool:
+    """Whether there is a place for the cache."""
+    return Path(os.devnull) not in cache_folder().parents
+
+
+def partial_file(out: Path) -> Path:
+    """The file in which an unfinished run keeps what is done, in the folder of the one that it will write."""
+    name = f".{out.name}.partial"
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = f".{hashlib.sha256(os.fsencode(out.name)).hexdigest()[:16]}.partial"
+    return out.with_name(name)
+
+
+_LONGEST_NAME = 255
+"""Bytes of a file's name, at most."""

@@ -27,7 +27,6 @@ from oreqa.evaluation.metrics import paired_difference
 from oreqa.files import byte_lines, write_json, write_jsonl
 from oreqa.generation import generate_questions
 from oreqa.generation.candidates import MIN_WORDS, is_askable
-from oreqa.generation.drafts import partial_file
 from oreqa.index.change_encoder import change_encoder, take_encodings
 from oreqa.index.current import write_lock
 from oreqa.index.generations import require_generation
@@ -37,6 +36,7 @@ from oreqa.mining.negatives import draw_negatives
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
 from oreqa.models.encoder.folder import encoder_fingerprint, read_encoder_folder
 from oreqa.models.names import CLASSIFIER, find_model
+from oreqa.paths import partial_file
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training import need_torch
 

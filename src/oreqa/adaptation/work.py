@@ -14,11 +14,11 @@ from oreqa.adaptation.stages import GENERATE, NEGATIVES, TRAIN_CLASSIFIER
 from oreqa.adaptation.tuning import write_encoder_recipe
 from oreqa.errors import InputError
 from oreqa.files import read_json, remove, write_json
-from oreqa.generation.drafts import partial_file
 from oreqa.index.change_encoder import copy_generation
 from oreqa.index.encodings import passage_hash
 from oreqa.index.search import Index
 from oreqa.models.names import find_model, model_fingerprint
+from oreqa.paths import partial_file
 from oreqa.provenance import data_hash
 
 FOLDER = "adapted"

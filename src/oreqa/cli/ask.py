@@ -153,7 +153,7 @@ def _mention_language(questions: Sequence[str], reader: str) -> None:
 def _mention_best() -> None:
     """Tell people on a terminal, once, that there is a better reader, if the model that it needs is not here."""
     from oreqa.answering.choices import best_is_here
-    from oreqa.files import cache_folder
+    from oreqa.paths import cache_folder
 
     told = cache_folder() / "told-of-best"
     if not sys.stderr.isatty() or told.exists() or best_is_here():

@@ -13,16 +13,22 @@ from typing import Annotated, Literal
 import typer
 
 from oreqa.arguments import question_list
-from oreqa.cli.output import model_or_none, read_lines
+from oreqa.cli.output import model_or_none, read_lines, say
 from oreqa.core import Mode, Unit
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, LARGE_ENCODER, RERANKED_HITS, Quality
 from oreqa.errors import InputError
 
 
 def _choose_precision(precision: str | None) -> str | None:
-    """Set the precision of the whole process. Raises InputError for an unknown one, in $OREQA_PRECISION too."""
-    from oreqa.models.graph.precision import VARIABLE, chosen_precision
+    """Set the precision of the whole process. Raises InputError for an unknown one, in $OREQA_PRECISION too.
 
+    Every command that loads models has this option: it says if they cannot be kept compiled.
+    """
+    from oreqa.models.graph.precision import VARIABLE, chosen_precision
+    from oreqa.paths import has_cache
+
+    if not has_cache():
+        say("there is no home folder, so compiled models are not kept; set OREQA_CACHE to a folder for them", err=True)
     name = chosen_precision(precision)
     if precision is not None:
         os.environ[VARIABLE] = name

@@ -12,7 +12,7 @@ import numpy as np
 
 from oreqa.arrays import Reals
 from oreqa.evaluation.metrics import Bin
-from oreqa.files import cache_folder
+from oreqa.paths import cache_folder
 
 VENN_COLOURS = ("#c26a2b", "#2f6f9f")
 """The colours of the first and the second set."""

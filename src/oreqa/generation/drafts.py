@@ -18,6 +18,7 @@ from oreqa.datasets.pairs import SILVER, Candidate, Pair, pair_row, sentence_can
 from oreqa.datasets.paragraphs import Gold, Paragraph, Question, save_squad
 from oreqa.errors import InputError
 from oreqa.files import need_writable, write_jsonl
+from oreqa.paths import partial_file
 from oreqa.text.answers import normalize_answer
 
 
@@ -66,11 +67,6 @@ def check_out(out: Path) -> Path:
         raise InputError(f"{out}: it exists already; name another file, or delete this one to generate anew")
     need_writable(out, str(out))
     return out
-
-
-def partial_file(out: Path) -> Path:
-    """The file of an unfinished run, in the folder of the one that it will write."""
-    return out.with_name(f".{out.name}.partial")
 
 
 def answer_sentence(passage: Passage, draft: Draft) -> Candidate:

@@ -17,7 +17,7 @@ from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.files import resume_rows
 from oreqa.generation.candidates import MIN_WORDS, Entities, answer_candidates, is_askable, prose_ranges, sentence_ranges
-from oreqa.generation.drafts import Draft, check_out, drop_repeated, partial_file, write_questions
+from oreqa.generation.drafts import Draft, check_out, drop_repeated, write_questions
 from oreqa.generation.filters import REASONS, Filters
 from oreqa.generation.sources import PassageSource, open_source
 from oreqa.index.clusters import draw_across_clusters
@@ -29,6 +29,7 @@ from oreqa.models.generator.inputs import mark_answer
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
+from oreqa.paths import partial_file
 from oreqa.progress import Progress, no_progress, show
 from oreqa.provenance import fingerprint
 

@@ -22,6 +22,7 @@ from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.names import CLASSIFIER
+from oreqa.paths import partial_file
 from oreqa.progress import Advance, Progress, ignore, no_progress, show
 from oreqa.provenance import fingerprint
 
@@ -129,7 +130,7 @@ def score_silver(
     golds = [[candidate.answer for candidate in question.gold] for question in questions]
     decisive = [texts, golds, classifier.fingerprint, index.encoder.fingerprint, index.content_fingerprint]
     decisive += [dict(index.weights("sentence", mode)), used_precision(device, "encoder", "classifier"), k, min_probability]
-    partial = out.with_name(f".{out.name}.partial")
+    partial = partial_file(out)
 
     def score(begin: int, end: int) -> list[dict[str, Any]]:
         hits_by_question = index.search(texts[begin:end], k, mode=mode, unit="sentence")

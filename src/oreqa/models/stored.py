@@ -9,7 +9,7 @@ from pathlib import Path
 
 from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
-from oreqa.files import cache_folder, read_object
+from oreqa.files import read_object
 from oreqa.models.hub import (
     REPOSITORIES,
     HubName,
@@ -21,6 +21,7 @@ from oreqa.models.hub import (
     read_modules,
 )
 from oreqa.models.settings import SHARDS
+from oreqa.paths import cache_folder
 from oreqa.progress import Progress
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")

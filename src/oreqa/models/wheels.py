@@ -18,6 +18,7 @@ from oreqa.locks import lock_file
 from oreqa.models.checksums import is_as_written, write_beside
 from oreqa.models.hub import REPOSITORIES, WEIGHTS_SHA256
 from oreqa.models.stored import model_store
+from oreqa.paths import has_cache
 from oreqa.progress import Progress, no_progress, show
 
 MAX_BYTES = 1 << 30
@@ -66,6 +67,8 @@ def get_release(name: str, progress: Progress = no_progress) -> Path:
     folder, work = model_store() / name, model_store() / f".{name}"
     if _is_sound(folder):
         return folder
+    if not has_cache():
+        raise ModelError(f"{name}: there is no home folder to put it in; set OREQA_CACHE to a folder")
     try:
         model_store().mkdir(parents=True, exist_ok=True)
         with lock_file(model_store() / LOCK, wait=True):  # a second process waits, and then has nothing to do

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.errors import InputError
-from oreqa.files import cache_folder, read_object, write_text
+from oreqa.files import read_object, write_text
 from oreqa.models.checksums import checksum
 from oreqa.models.names import difference_base, model_fingerprint
+from oreqa.paths import cache_folder
 
 CHECKSUMS = "checksums.json"
 

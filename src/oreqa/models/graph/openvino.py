@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from oreqa.errors import ModelError
-from oreqa.files import cache_folder
 from oreqa.models.graph.cache import is_intact, save_entry
 from oreqa.models.graph.quiet_openvino import compress, ov
 from oreqa.models.graph.session import Batch, Outputs
+from oreqa.paths import cache_folder
 from oreqa.processes import OfOneProcess, never_freed_after_fork
 
 GRAPH_VERSION = "5"
