@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from pathlib import Path
 
 import pytest
 from interruption import files_of_at_most
 
 from oreqa.errors import InputError
-from oreqa.files import append_jsonl, remove, resume_rows, write_bytes
+from oreqa.files import append_jsonl, remove, resume_rows
 from oreqa.progress import ignore
 
 
@@ -89,87 +87,17 @@ def test_a_folder_whose_removal_is_interrupted_does_not_bear_its_name(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_regular_file_keeps_its_mode_and_owner(tmp_path: Path) -> None:
-    path = tmp_path / "report.csv"
-    path.write_text("before")
-    path.chmod(0o640)
-    if os.geteuid() == 0:
-        os.chown(path, 12345, 54321)
-    before = path.stat()
-    with path.open() as reader:
-        write_bytes(path, b"after")
-        assert reader.read() == "before"  # it was replaced, not written into
-    after = path.stat()
-    assert path.read_text() == "after"
-    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("exists", [True, False])
-def test_a_link_stays_and_its_target_is_written(tmp_path: Path, exists: bool) -> None:
-    target, link = tmp_path / "folder" / "target", tmp_path / "link"
-    if exists:
-        target.parent.mkdir()
-        target.write_text("before")
-    link.symlink_to("folder/target")
-    write_bytes(link, b"after")
-    assert link.readlink() == Path("folder/target")
-    assert target.read_text() == "after"
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["folder", "link", "target"]
-
-
-def test_a_link_to_itself_is_a_line(tmp_path: Path) -> None:
-    (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(InputError, match=r"loop: it cannot be written [(]Too many levels"):
-        write_bytes(tmp_path / "loop", b"after")
-
-
-def test_a_fifo_is_written_into(tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    write_bytes(fifo, b"after")
-    assert os.read(reader, 100) == b"after"
-    os.close(reader)
-    assert fifo.is_fifo()
-    assert list(tmp_path.iterdir()) == [fifo]
-
-
-def test_a_device_is_written_into(tmp_path: Path) -> None:
-    device = tmp_path / "null"
-    try:
-        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-        device.write_bytes(b"")
-    except OSError:
-        pytest.skip("this user may not make devices here")
-    write_bytes(device, b"after")
-    assert device.is_char_device()
-    assert list(tmp_path.iterdir()) == [device]
-
-
-def test_what_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "report.csv"
-    path.write_text("before")
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(InputError, match=r"report.csv: it cannot be written [(]No space left"):
-        write_bytes(path, b"after")
-    assert path.read_text() == "before"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_another_users_file_is_written_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "report.csv"
-    path.write_text("before")
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(Path, "replace", refuse)
-    with path.open() as reader:
-        write_bytes(path, b"after")
-        assert reader.read() == "after"
-    assert list(tmp_path.iterdir()) == [path]
+@pytest.mark.parametrize("place", ["link", "fifo", "folder"])
+def test_what_another_put_in_the_place_of_unfinished_rows_is_not_written_into(tmp_path: Path, place: str) -> None:
+    (tmp_path / "theirs").write_text("theirs")
+    rows = tmp_path / "rows.jsonl"
+    if place == "link":
+        rows.symlink_to("theirs")
+    elif place == "fifo":
+        os.mkfifo(rows)
+    else:
+        rows.mkdir()
+    assert resume_rows(rows, "f", 2, 1, lambda begin, end: [{"row": begin}], ignore) == [{"row": 0}, {"row": 1}]
+    assert (tmp_path / "theirs").read_text() == "theirs"
+    assert rows.is_file()
+    assert not rows.is_symlink()

@@ -14,7 +14,7 @@ import oreqa
 ROOT = Path(oreqa.__file__).parent
 LAYERS = [
     {"arrays", "core", "defaults", "errors", "lazy"},
-    {"paths"},
+    {"atomic", "paths"},
     {"answer", "arguments", "files", "locks", "progress", "processes", "provenance"},
     {"text"},
     {"corpus"},

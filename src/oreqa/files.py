@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import json
 import os
 import re
 import shutil
-import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from oreqa.atomic import replace_file
 from oreqa.errors import InputError
 from oreqa.paths import need_working_folder
 
@@ -96,49 +97,18 @@ def write_bytes(path: Path, data: bytes) -> None:
     """
     need_working_folder(path)
     try:
-        before = _status(path)
-        if before and stat.S_ISDIR(before.st_mode):
-            raise InputError(f"{path}: it is a folder; name a file to write")
-        if before and not stat.S_ISREG(before.st_mode):
-            path.write_bytes(data)
-            return
-        try:
-            _replace(Path(os.path.realpath(path)), data, before)
-        except PermissionError:  # the folder or the file is another user's, who lets us write the file
-            if not before:
-                raise
-            path.write_bytes(data)
+        replace_file(path, data)
+    except IsADirectoryError:
+        raise InputError(f"{path}: it is a folder; name a file to write") from None
     except OSError as error:
+        if error.errno == errno.ENXIO and path.is_fifo():
+            raise InputError(f"{path}: nobody reads this named pipe; start its reader first, or name a file") from error
         raise InputError(f"{path}: it cannot be written ({error.strerror})") from error
-
-
-def _status(path: Path) -> os.stat_result | None:
-    try:
-        return path.stat()
-    except FileNotFoundError:
-        return None
-
-
-def _replace(path: Path, data: bytes, before: os.stat_result | None) -> None:
-    """Write a temporary file beside ``path`` and rename it to that; it gets mode and owner of the file that was there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        temporary.write_bytes(data)
-        if before:
-            new = temporary.stat()
-            if (new.st_uid, new.st_gid) != (before.st_uid, before.st_gid):
-                os.chown(temporary, before.st_uid, before.st_gid)
-            temporary.chmod(stat.S_IMODE(before.st_mode))
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def remove(path: Path) -> None:
     """Remove a file, or a folder with all that it holds; what a kill leaves of a folder does not bear its name."""
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         removed = path.with_name(f"{path.name}.removed")
         shutil.rmtree(removed, ignore_errors=True)
         shutil.rmtree(path.rename(removed), ignore_errors=True)
@@ -208,6 +178,8 @@ def resume_rows(
     Rows that an interrupted run left in ``path`` are used up to the first that is torn or damaged, or was made with another
     ``fingerprint``; the file goes on from there. ``advance`` is called with the number of rows added.
     """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        remove(path)  # a link or a FIFO of this name is not ours
     rows = _rows_done(path, fingerprint)
     advance(len(rows))
     for begin in range(len(rows), total, step):

@@ -1,0 +1,72 @@
+"""Files that are written as a whole: a temporary file beside each is renamed to it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+_NOT_REPLACED = {errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV}
+"""The folder or the file is another user's, who lets us write the file; or the file is mounted where it is."""
+
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put a file with this content in the place of ``path``, or write into what cannot be replaced.
+
+    What exists keeps its mode and owner, a link its name. Raises OSError; ENXIO for a FIFO that nobody reads.
+    """
+    before = _status(path)
+    if before and stat.S_ISDIR(before.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if before and not stat.S_ISREG(before.st_mode):
+        _write_into(path, data)
+        return
+    try:
+        _replace(Path(os.path.realpath(path)), data, before)
+    except OSError as error:
+        if not before or error.errno not in _NOT_REPLACED:
+            raise
+        _write_into(path, data)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: Path, data: bytes, before: os.stat_result | None) -> None:
+    """Write a temporary file beside ``path`` and rename it to that; it gets mode and owner of the file that was there.
+
+    Until then nobody else may read what replaces a file: that may be less open than a new one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".oreqa-{secrets.token_hex(8)}")  # short: the name may be as long as names can be
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600 if before else 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        if before:
+            new = temporary.stat()
+            if (new.st_uid, new.st_gid) != (before.st_uid, before.st_gid):
+                os.chown(temporary, before.st_uid, before.st_gid)
+            temporary.chmod(stat.S_IMODE(before.st_mode))
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _write_into(path: Path, data: bytes) -> None:
+    """Write into what is there. A FIFO that nobody reads is an error: opening it would wait for a reader, without a word."""
+    flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | flags)
+    with os.fdopen(descriptor, "wb") as stream:
+        if flags:
+            os.set_blocking(descriptor, True)
+        stream.write(data)
