@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
-SCRIPTS = sorted([*BENCHMARKS.glob("*/*.py"), *BENCHMARKS.glob("*.py"), *(ROOT / "recipes" / "fit").glob("*.py")])
+SCRIPTS = sorted([*BENCHMARKS.glob("*/*.py"), *BENCHMARKS.glob("*.py"), *(ROOT / "recipes").glob("[bf]*/*.py")])
 SCRIPTS = [file for file in SCRIPTS if file.parent.name != "support" and file.name != "common.py"]
 TRAIN_EXTRA = {"datasets", "sentence_transformers", "torch"}
 
