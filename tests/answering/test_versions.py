@@ -109,3 +109,57 @@ def test_an_unlikely_answer_is_shown_beside_the_likely_one_that_it_replaces() ->
 def test_an_older_answer_is_not_shown_for_the_newer_ones_sake() -> None:
     older, newer = leave("26", "leave-2019.txt", confidence=0.1), leave("30", "leave-2025.txt", confidence=0.6)
     assert [a.text for a in likely_answers(current_first(QUESTION, [older, newer]), 0.5)] == ["30"]
+
+
+REPLY = """from: a@example.org; date: Wed, 01 Jul 2026 09:00:00 +0200
+
+The meeting is at 11:00, not earlier.
+
+b@example.org wrote:
+> The meeting is on Thursday at 9:00.
+> Bring the plans."""
+
+
+def in_mail(value: str, confidence: float = 0.5, text: str = REPLY) -> Answer:
+    passage = replace(paragraph_passage(Document("re.eml", "Re: meeting", text)), fields={"from": "a@example.org"})
+    start = text.index(value)
+    return Answer(value, start, start + len(value), confidence, passage.sentences[0], passage, 0.0, {})
+
+
+def test_what_a_mail_says_comes_before_what_it_quotes() -> None:
+    quoted, written = in_mail("9:00.", 0.9), in_mail("11:00")
+    assert said("When is the meeting?", quoted, written) == [("11:00", "", ""), ("9:00.", "re.eml", "")]
+    assert said("When is the meeting?", written, quoted) == [("11:00", "", ""), ("9:00.", "", "")]
+    assert said("When was the meeting before?", quoted, written) == [("9:00.", "", ""), ("11:00", "", "")]
+    other = answer("The office closes at noon.", "noon", "hours.txt")
+    assert said("When is the meeting?", quoted, other, written) == [
+        ("11:00", "", ""),
+        ("9:00.", "re.eml", ""),
+        ("noon", "", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("quoted", "written"),
+    [
+        (in_mail("9:00."), in_mail("11:00", 0.2)),  # not likely
+        (in_mail("9:00."), in_mail("09:00:00")),  # a field
+        (in_mail("9:00."), in_mail("Bring")),  # quoted, too
+        (replace(in_mail("9:00."), passage=paragraph_passage(Document("re.txt", "", REPLY))), in_mail("11:00")),  # no mail
+    ],
+)
+def test_other_answers_of_a_mail_keep_their_order(quoted: Answer, written: Answer) -> None:
+    assert said("When is the meeting?", quoted, written) == [(quoted.text, "", ""), (written.text, "", "")]
+
+
+def test_an_unlikely_answer_of_a_mail_is_not_shown_with_what_it_quotes() -> None:
+    written, quoted, third = current_first(
+        "When is the meeting?", [in_mail("9:00.", 0.9), in_mail("11:00"), in_mail("Bring", 0.1)]
+    )
+    assert likely_answers([written, quoted, third], 0.3) == (written, quoted)
+
+
+def test_the_dates_of_mails_are_compared_as_dates() -> None:
+    older = leave("26", "a.eml", title="Leave", fields={"date": "Mon, 29 Jun 2026 10:00:00 +0000"})
+    newer = leave("30", "b.eml", title="Leave", fields={"date": "Wed, 01 Jul 2026 09:00:00 +0200"})
+    assert said(QUESTION, older, newer) == [("30", "", ""), ("26", "b.eml", "")]

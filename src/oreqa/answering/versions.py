@@ -1,13 +1,16 @@
-"""Answers whose sentences differ in nothing but the answer: those of versions of one document, and contradictions."""
+"""Answers that others replace: those of older versions of a document and of what a mail quotes; and contradictions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
 
-from oreqa.answer import Answer
+from oreqa.answer import LIKELY, Answer
 from oreqa.core import Passage
+from oreqa.text.rows import row_cells
 
 COMPARED_ANSWERS = 6
 """Answers to a question that are compared."""
@@ -31,10 +34,10 @@ _PAST = re.compile(r"\b(?:previous(?:ly)?|former(?:ly)?|earlier|old|older|origin
 def current_first(question: str, answers: Sequence[Answer]) -> list[Answer]:
     """The answers, of like sentences that of the newer version of a document first, and contradictions side by side.
 
-    Answers are marked with the document that is ``newer``, or that they are ``contradicted_by``. A question about the past,
-    or that names the version, changes no order.
+    Answers are marked with the document that is ``newer``, or that they are ``contradicted_by``: a mail is newer than what
+    it quotes. A question about the past, or that names the version, changes no order.
     """
-    ordered = list(answers)
+    ordered = _written_before_quoted(question, answers)
     for place in range(len(ordered)):
         for behind in range(place + 1, len(ordered)):
             better, worse = ordered[place], ordered[behind]
@@ -53,10 +56,36 @@ def current_first(question: str, answers: Sequence[Answer]) -> list[Answer]:
     return ordered
 
 
+def _written_before_quoted(question: str, answers: Sequence[Answer]) -> list[Answer]:
+    """The answers, a likely one that a mail's sender wrote before the first, if that is from a mail quoted there."""
+    first = answers[0] if answers else None
+    if first is None or not _is_quoted(first) or _PAST.search(question):
+        return list(answers)
+    key = first.passage.document_key
+    written = next((a for a in answers if a.passage.document_key == key and not _is_quoted(a) and _is_likely(a)), None)
+    if written is None:
+        return list(answers)
+    return [written, replace(first, newer=key), *(answer for answer in answers[1:] if answer is not written)]
+
+
+def _is_quoted(answer: Answer) -> bool:
+    """Whether an answer stands in what a mail quotes: in a line that begins with ">"."""
+    text, start = answer.passage.text, answer.start - answer.passage.start
+    return "from" in answer.passage.fields and text.startswith(">", text.rfind("\n", 0, start) + 1)
+
+
+def _is_likely(answer: Answer) -> bool:
+    """Whether an answer is likely, and none of the fields of a mail."""
+    is_field = bool(row_cells(answer.passage.text, answer.start - answer.passage.start))
+    return (answer.confidence or 0.0) >= LIKELY and not is_field
+
+
 def likely_answers(answers: Sequence[Answer], threshold: float) -> tuple[Answer, ...]:
     """The answers whose confidence is ``threshold`` or more, and those of other documents that they are marked with."""
     likely = [answer for answer in answers if (answer.confidence or 0.0) >= threshold]
-    marks = {key for answer in likely for key in (answer.newer, answer.contradicted_by)}
+    marks = {
+        key for answer in likely for key in (answer.newer, answer.contradicted_by) if key != answer.passage.document_key
+    }
     return tuple(
         answer for answer in answers if answer in likely or (answer.passage.document_key in marks and not answer.newer)
     )
@@ -100,7 +129,7 @@ def _is_newer(first: Passage, second: Passage) -> bool | None:
     if not is_path_alike and not (first.title and _NUMBER.sub("", first.title) == _NUMBER.sub("", second.title)):
         return None
     orders = [
-        *((_numbers(first.fields.get(name, "")), _numbers(second.fields.get(name, ""))) for name in _DATED),
+        *((_order(first.fields.get(name, "")), _order(second.fields.get(name, ""))) for name in _DATED),
         *([(_numbers(paths[0]), _numbers(paths[1]))] if is_path_alike else []),
         (_numbers(first.title), _numbers(second.title)),
         (_date(heads[0]), _date(heads[1])),
@@ -123,6 +152,13 @@ def _numbers(text: str) -> tuple[int, ...]:
     numbers = [int(number) for number in _NUMBER.findall(text)]
     years = [int(year) for year in _YEAR.findall(text)]
     return (*years[:1], *numbers)
+
+
+def _order(field: str) -> tuple[int, ...]:
+    """What orders a field that dates a document: a date as mails have it, else its numbers."""
+    with suppress(Exception):  # the library can fail on a damaged date
+        return tuple(parsedate_to_datetime(field).utctimetuple())
+    return _numbers(field)
 
 
 def _asks_for(question: str, older: Passage, newer: Passage) -> bool:

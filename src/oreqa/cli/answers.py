@@ -102,7 +102,9 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
 
 def _marks(answer: Answer) -> Iterator[str]:
     """That a newer version of the document, or another document, says otherwise."""
-    if answer.newer:
+    if answer.newer == answer.passage.document_key:
+        yield "older: the mail that quotes this says otherwise"
+    elif answer.newer:
         yield f"older: {visible(shown_path(answer.newer))} says otherwise"
     if answer.contradicted_by:
         yield f"contradicted by {visible(shown_path(answer.contradicted_by))}"

@@ -121,6 +121,43 @@ def test_html_is_read_as_a_page() -> None:
     assert document.pages[0].left_out == {"navigation": 1}
 
 
+ORIGINAL = "Sorry, at 11:00.\n\n-----Original Message-----\nFrom: Bob\n\nAt 9:00.\nBring it."
+OUTLOOK = "Sorry, at 11:00.\n\n________________________________\nFrom: Bob\n\nAt 9:00."
+MARKED = "Sorry, at 11:00.\n\nBob wrote:\n> At 9:00.\n> Bring it."
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        (ORIGINAL, "Sorry, at 11:00.\n\n-----Original Message-----\n\n> From: Bob\n\n> At 9:00.\n> Bring it."),
+        (OUTLOOK, "Sorry, at 11:00.\n\n________________________________\n\n> From: Bob\n\n> At 9:00."),
+        (MARKED, MARKED),
+        ("A line:\n\n____________\n\nAt 9:00.", "A line:\n\n____________\n\nAt 9:00."),
+    ],
+)
+def test_the_lines_of_a_quoted_mail_have_marks(text: str, marked: str) -> None:
+    assert body(mail(text)) == marked
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        (
+            "<p>Sorry, at 11:00.</p><div>Bob wrote:<blockquote><h1>Plan</h1><p>At 9:00.</p>Bring<br>it.</blockquote></div>",
+            "Sorry, at 11:00.\n\nBob wrote:\n\n> Plan\n\n> At 9:00.\n\n> Bring\n> it.",
+        ),
+        (
+            "<p>One.<blockquote>When?<blockquote>Who?</blockquote></blockquote>At 9:00.<blockquote>Bye.</blockquote>",
+            "One.\n\nWhen?\n\nWho?\n\nAt 9:00.\n\n> Bye.",
+        ),
+        ("<blockquote>When?</blockquote><p>At 9:00.", "When?\n\nAt 9:00."),
+        ("<p>An open end.<blockquote>When?", "An open end.\n\nWhen?"),
+    ],
+)
+def test_a_quotation_at_the_end_of_a_page_has_marks(page: str, text: str) -> None:
+    assert body(two_forms("", page)) == text
+
+
 @pytest.mark.parametrize(
     ("header", "body", "text"),
     [

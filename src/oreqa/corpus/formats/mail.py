@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,9 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from oreqa.core import Document
+from oreqa.core import Document, Range
 from oreqa.corpus import limits
-from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.builder import GAP, TextBuilder, count_words
 from oreqa.corpus.formats.html.page import read_page
 from oreqa.corpus.formats.html.source import as_html, decode_page, visible_words
 from oreqa.errors import DocumentError
@@ -25,6 +26,15 @@ _FIELDS = {"From": "from", "To": "to", "Cc": "cc", "Date": "date"}
 _HEADER_CHARACTERS = 4000
 """What is read of a header: longer ones take the library quadratic time."""
 
+_QUOTE = "> "
+_ORIGINAL = re.compile(
+    r"^(?:-{3,} ?(?:Original Message|Ursprüngliche Nachricht|Message d'origine|Mensaje original) ?-{3,}"
+    r"|_{10,}(?=\nFrom: ))$",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""What some programs write above a mail that is quoted to the end, without a mark on its lines."""
+
+_BLOCKQUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
 _CLEARLY_MORE = 1.5
 """An HTML version is read instead of the plain text if it has more than this many times its words."""
 
@@ -62,7 +72,8 @@ def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]
 
     Its title is the subject; its text begins with sender, recipients and date, and ends with the names of what is attached.
     Its passages' headings name the sender and the day. Of alternative plain text and HTML, the plain text is read unless the
-    HTML has clearly more words. Raises DocumentError if there is no header, or if there are too many parts.
+    HTML has clearly more words. What the mail quotes at its end stands in lines that begin with ">". Raises DocumentError if
+    there is no header, or if there are too many parts.
     """
     message = cast(EmailMessage, BytesParser(policy=_Policy()).parsebytes(data))  # that is what the policy makes
     if not message.keys():
@@ -77,7 +88,7 @@ def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]
     builder.add_block("; ".join(f"{name}: {value}" for name, value in fields.items()), words=0)
     for text in parts.texts:
         if text.is_page:
-            read_page(text.text).add_to(builder)
+            _add_page(builder, text.text)
         else:
             _add_plain(builder, text.text)
     if parts.attachments:
@@ -181,8 +192,40 @@ def _text(part: EmailMessage) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def _add_page(builder: TextBuilder, page: str) -> None:
+    """Add the text of a web page, with marks on the lines of a quotation at its end."""
+    begin, end = _last_quotation(page)
+    if begin == end or visible_words(page[end:]):
+        read_page(page).add_to(builder)
+        return
+    read_page(page[:begin]).add_to(builder)
+    quoted = TextBuilder(builder.path)
+    read_page(page[begin:]).add_to(quoted)
+    document = quoted.document()
+    paragraphs = [quoted.title]
+    for section in document.sections:
+        paragraphs += [section.heading.rpartition(" > ")[2], *document.text[section.start : section.end].split(GAP)]
+    for paragraph in filter(None, paragraphs):
+        builder.add_block("\n".join(_QUOTE + line for line in paragraph.split("\n")))
+
+
+def _last_quotation(page: str) -> Range:
+    """Where the last quotation begins and ends that stands in no other; (0, 0) without one."""
+    depth, begin, last = 0, 0, (0, 0)
+    for tag in _BLOCKQUOTE.finditer(page):
+        if not tag[1]:
+            begin, depth = tag.start() if depth == 0 else begin, depth + 1
+        elif depth:
+            depth -= 1
+            last = (begin, tag.end()) if depth == 0 else last
+    return last
+
+
 def _add_plain(builder: TextBuilder, text: str) -> None:
-    """Add the paragraphs of plain text, without what follows the signature delimiter."""
+    """Add the paragraphs of plain text, without what follows the signature delimiter, with marks on an original message."""
+    if original := _ORIGINAL.search(text):
+        quoted = (_QUOTE + line if line.strip() else "" for line in text[original.end() :].strip("\n").split("\n"))
+        text = text[: original.end()] + "\n\n" + "\n".join(quoted)
     lines = text.split("\n")
     signature = next((number for number, line in enumerate(lines) if line == "-- "), len(lines))
     builder.leave_out("signature", "\n".join(lines[signature:]))
