@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 import typer
+from commands import COMMANDS
 from typer.testing import CliRunner
 
 from oreqa.cli import app
@@ -13,17 +13,6 @@ from oreqa.cli.options import number_option
 from oreqa.cli.progress import progress_bar
 from oreqa.cli.runs import runs
 from oreqa.progress import Progress, no_progress
-
-
-def commands(group: Any, *names: str) -> Iterator[tuple[str, ...]]:
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, *names, name)
-        else:
-            yield (*names, name)
-
-
-COMMANDS = list(commands(typer.main.get_command(app)))
 
 
 def help_page(*names: str, columns: int) -> str:
