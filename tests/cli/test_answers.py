@@ -6,7 +6,8 @@ import re
 from rich.console import Console
 
 from oreqa.answer import Answer, AnswerBlock, Computation, Piece
-from oreqa.cli.answers import ROWS_SHOWN, answer_json, render_answer
+from oreqa.answering.replies import answer_json
+from oreqa.cli.answers import ROWS_SHOWN, render_answer
 from oreqa.core import Passage, Sentence
 
 

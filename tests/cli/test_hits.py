@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from oreqa.cli.console import SourceLine
-from oreqa.cli.hits import EXTRACT, extract, names_of, place_json, place_text, shown_path
+from oreqa.cli.hits import EXTRACT, extract, names_of, place_text, shown_path
 from oreqa.core import Hit, Passage, Place, Sentence
 
 
@@ -34,17 +34,6 @@ def test_a_place_is_one_that_can_be_opened(
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
     assert place_text(passage("/x/a.pdf", *places), offset) == shown
-
-
-def test_the_place_as_json() -> None:
-    of_text = passage("/x/a.txt", Place(10, "", 7, 90))
-    assert place_json(of_text, 20, 26) == {"name": None, "line": 8, "source": {"start": 100, "end": 106}}
-    assert place_json(passage("/x/a.pdf", Place(10, "page 3")), 20, 26) == {"name": "page 3", "line": None, "source": None}
-    assert place_json(passage("/x/a.pdf"), 20, 26) == {"name": None, "line": None, "source": None}
-    # Markup between two parts of an answer: its end is that of its last character.
-    two = passage("/x/a.md", Place(10, "", 1, 2), Place(15, "", 1, 9))
-    assert place_json(two, 10, 15)["source"] == {"start": 2, "end": 7}
-    assert place_json(two, 10, 16)["source"] == {"start": 2, "end": 10}
 
 
 def test_paths_are_the_shortest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

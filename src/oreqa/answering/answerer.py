@@ -22,6 +22,7 @@ from oreqa.arguments import Where, conditions, count, kind_of, question_list
 from oreqa.core import Hit, Unit
 from oreqa.defaults import Quality
 from oreqa.errors import InputError
+from oreqa.index.generations import generation_number
 from oreqa.index.search import Index
 from oreqa.index.snapshot import Snapshot
 from oreqa.index.spelling import misspelt, with_words
@@ -219,11 +220,11 @@ class Answerer(OfOneProcess):
         searched = max(searched_hits(texts, depth), self.rerank_hits)
         hits = self.index.search(texts, searched, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
         replies = self._replies(texts, hits, k, depth, snapshot, fitted, threshold)
-        matching, encoder = conditions(where), self.index.encoder
+        matching, encoder, number = conditions(where), self.index.encoder, generation_number(snapshot.generation)
         for place, (text, reply) in enumerate(zip(texts, replies, strict=True)):
             computed = computed_answers(text, reply.hits, snapshot, matching, encoder)
             answers = (*computed, *reply.answers)[:k]
-            replies[place] = replace(reply, answers=answers, respelt=respelt[place])
+            replies[place] = replace(reply, answers=answers, respelt=respelt[place], generation=number)
         return replies[0] if isinstance(questions, str) else replies
 
     def guarantee(self, share: float) -> Guarantee:

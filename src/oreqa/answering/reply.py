@@ -22,7 +22,8 @@ class Reply:
     Without answers, ``nearest`` holds the best passages, and ``guess`` the answer that is too unlikely to be given. Answers
     that are not ``calibrated`` have no confidence, and are refused only if no passage holds an identifier that the question
     names. ``best`` is the first answer before the passages were re-ranked, even if it is refused. ``respelt`` has the words
-    of the question that no document holds, each with the word there that was asked for in its place.
+    of the question that no document holds, each with the word there that was asked for in its place. ``generation`` is the
+    number of the state of the index that answered.
     """
 
     answers: tuple[Answer, ...]
@@ -30,6 +31,7 @@ class Reply:
     calibrated: bool = True
     best: Answer | None = None
     respelt: Mapping[str, str] = field(default_factory=dict)
+    generation: int = 0
 
     @property
     def guess(self) -> Answer | None:

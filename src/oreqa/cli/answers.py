@@ -1,10 +1,10 @@
-"""Answers with their evidence, for terminals and as JSON."""
+"""Answers with their evidence, for terminals."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from oreqa.cli.hits import names_of, place_json, place_text, shown_path
+from oreqa.cli.hits import names_of, place_text, shown_path
 from oreqa.cli.output import one_line, visible
 
 if TYPE_CHECKING:
@@ -13,56 +13,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from oreqa.answer import Answer, AnswerBlock, Computation
+    from oreqa.answer import Answer, Computation
 
 ROWS_SHOWN = 3
 """Rows of a table that are shown to prove a computed answer; JSON has all."""
-
-
-def answer_json(answer: Answer) -> dict[str, Any]:
-    """An answer as the JSON of the command line: offsets are characters of the document's text."""
-    passage = answer.passage
-    return {
-        "text": answer.text,
-        "start": answer.start,
-        "end": answer.end,
-        "confidence": None if answer.confidence is None else round(answer.confidence, 4),
-        "certainty": answer.certainty,
-        "score": round(answer.score, 4),
-        "document": passage.document_key,
-        "title": passage.title,
-        "heading": passage.heading,
-        "place": place_json(passage, answer.start, answer.end),
-        "sentence": {"text": answer.sentence.text, "start": answer.sentence.start, "end": answer.sentence.end},
-        "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
-        "form": answer.form,
-        "block": None if answer.block is None else block_json(answer.block),
-        "computation": None if answer.computation is None else computation_json(answer.computation),
-        "newer": answer.newer or None,
-        "contradicted_by": answer.contradicted_by or None,
-        "fields": dict(passage.fields),
-        "scores": {name: round(value, 4) for name, value in answer.scores.items()},
-    }
-
-
-def block_json(block: AnswerBlock) -> dict[str, Any]:
-    """What answers as a whole as JSON; ``cut`` says that text was left out before a piece."""
-    pieces = [{"text": piece.text, "start": piece.start, "end": piece.end, "cut": piece.cut} for piece in block.pieces]
-    return {"kind": block.kind, "probability": round(block.probability, 4), "pieces": pieces}
-
-
-def computation_json(computation: Computation) -> dict[str, Any]:
-    """How an answer was computed as JSON, with the rows that prove it."""
-    rows = [
-        {"text": row.text, "start": row.start, "end": row.end, "document": passage.document_key}
-        for passage, row in computation.rows
-    ]
-    return {
-        "operation": computation.operation,
-        "column": computation.column or None,
-        "rows": rows,
-        "looked_at": computation.looked_at,
-    }
 
 
 def render_answer(answer: Answer, whole: bool = True) -> RenderableType:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oreqa.cli.answers import answer_json, render_answer
+from oreqa.cli.answers import render_answer
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import hit_json, print_question, render_near
+from oreqa.cli.hits import print_question, render_near
 from oreqa.cli.options import Option, number_option, share_option
 from oreqa.cli.output import (
     model_or_none,
@@ -71,6 +71,7 @@ def ask(
     """
     from oreqa.answering import Answerer
     from oreqa.answering.choices import chosen_reader
+    from oreqa.answering.replies import reply_json
 
     texts = questions_of(question, questions, context.args)
     conditions = parse_conditions(where or ())
@@ -183,17 +184,3 @@ def _print_reply(reply: Reply) -> None:
         console.print(render_near(hit), crop=False)
     for number, answer in enumerate(reply.answers):
         console.print(render_answer(answer, whole=number == 0), crop=False)
-
-
-def reply_json(question: str, reply: Reply) -> dict[str, Any]:
-    """A reply as the JSON of the command line: answers, or the best guess and the nearest passages."""
-    row = {
-        "question": question,
-        "found": bool(reply.answers),
-        "calibrated": reply.calibrated,
-        "answers": [answer_json(answer) for answer in reply.answers],
-        "respelt": dict(reply.respelt),
-    }
-    if reply.guess is not None:
-        row["guess"] = answer_json(reply.guess)
-    return row if reply.answers else {**row, "nearest": [hit_json(rank, hit) for rank, hit in enumerate(reply.nearest, 1)]}

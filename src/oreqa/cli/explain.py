@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oreqa.cli.answers import answer_json
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import hit_json, place_text
+from oreqa.cli.hits import place_text
 from oreqa.cli.options import Option
 from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of
 
@@ -70,6 +69,8 @@ def explain(
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:
     """An explanation as the JSON of the command line."""
+    from oreqa.answering.replies import answer_json, hit_json
+
     return {
         "question": explanation.question,
         "stage": explanation.stage,

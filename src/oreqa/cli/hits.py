@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oreqa.cli.output import one_line
 
@@ -38,38 +38,12 @@ def place_text(passage: Passage, offset: int) -> str:
     return shown_path(passage.document_key) + (place.mark if place else "")
 
 
-def place_json(passage: Passage, start: int, end: int) -> dict[str, Any]:
-    """The place of a stretch as JSON, null where something is not known; ``source`` holds characters of the file."""
-    first, last = passage.place(start), passage.place(max(start, end - 1))
-    source = None
-    if first and last and first.source is not None and last.source is not None:
-        source = {"start": first.source, "end": last.source + (end > start)}
-    return {"name": first.name or None if first else None, "line": first.line if first else None, "source": source}
-
-
 def names_of(passage: Passage) -> str:
     """The passage's title and heading; the heading alone where it begins with the words of the title, as a page's first
     heading may."""
     repeats = f"{passage.heading} ".startswith(f"{passage.title} ")
     title = "" if repeats else passage.title
     return " > ".join(name for name in (title, passage.heading) if name)
-
-
-def hit_json(rank: int, hit: Hit) -> dict[str, Any]:
-    """A hit as JSON; the place is the sentence's."""
-    passage, sentence = hit.passage, hit.sentence
-    return {
-        "rank": rank,
-        "score": round(hit.score, 4),
-        "scores": {name: round(value, 4) for name, value in hit.scores.items()},
-        "document": passage.document_key,
-        "title": passage.title,
-        "heading": passage.heading,
-        "place": place_json(passage, sentence.start, sentence.end),
-        "sentence": {"text": sentence.text, "start": sentence.start, "end": sentence.end},
-        "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
-        "fields": dict(passage.fields),
-    }
 
 
 def render_hit(rank: int, hit: Hit, body: str) -> RenderableType:

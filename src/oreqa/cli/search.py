@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import hit_json, print_question, render_hit
+from oreqa.cli.hits import print_question, render_hit
 from oreqa.cli.options import Option
 from oreqa.cli.output import parse_conditions, print_json, questions_of, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oreqa.core import Hit, Mode, Unit
+    from oreqa.core import Hit, Unit
 
 
 @app.command(cls=Command, rich_help_panel=Panel.ASK, context_settings={"allow_extra_args": True})
@@ -40,6 +40,7 @@ def search(
     [bold]oreqa search --questions questions.txt --index kb --json[/bold]
     """
     from oreqa.answering.choices import chosen_reranking
+    from oreqa.answering.replies import ranking_json
     from oreqa.answering.reranking import load_hit_reranker, reranked_hits
     from oreqa.index.search import Index
 
@@ -53,7 +54,7 @@ def search(
     if where and not any(rankings):
         say(f"no document matches --where {' --where '.join(where)}", err=True)
     if as_json:
-        rows = [_ranking_json(text, hits, mode, unit) for text, hits in zip(texts, rankings, strict=True)]
+        rows = [ranking_json(text, hits, mode, unit) for text, hits in zip(texts, rankings, strict=True)]
         print_json(rows[0] if questions is None else rows)
         return
     for text, hits in zip(texts, rankings, strict=True):
@@ -62,11 +63,6 @@ def search(
         _print_ranking(hits, unit)
         if questions is not None:
             say("")
-
-
-def _ranking_json(question: str, hits: Sequence[Hit], mode: Mode, unit: Unit) -> dict[str, object]:
-    rows = [hit_json(rank, hit) for rank, hit in enumerate(hits, 1)]
-    return {"question": question, "mode": mode, "unit": unit, "hits": rows}
 
 
 def _print_ranking(hits: Sequence[Hit], unit: Unit) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import place_json, place_text, shown_path
+from oreqa.cli.hits import place_text, shown_path
 from oreqa.cli.options import Option
 from oreqa.cli.output import need_text, print_json, visible
 from oreqa.errors import InputError
@@ -66,6 +66,8 @@ def show(
 
 
 def _document_json(name: str, passages: Sequence[Passage], stretch: tuple[int, int] | None) -> dict[str, Any]:
+    from oreqa.answering.replies import place_json
+
     rows = [
         {
             "heading": passage.heading,
