@@ -80,7 +80,7 @@ $(VENV)/base: $(VENV)/python pyproject.toml constraints.txt
 
 $(VENV)/quick: $(VENV)/base
 	@echo "Installing the development extra ..."
-	@$(PIP) --editable '.[dev]'
+	@$(PIP) --editable '.[serve,dev]'
 	@touch $@
 
 # constraints.txt pins torch, but not its build: PyPI's wheel for Linux brings CUDA, several gigabytes. For the CPU build set
@@ -88,7 +88,7 @@ $(VENV)/quick: $(VENV)/base
 $(VENV)/dev: $(VENV)/base
 	@echo "Installing the training and development extras ..."
 	@$(PIP) torch
-	@$(PIP) --editable '.[train,dev]'
+	@$(PIP) --editable '.[train,serve,dev]'
 	@touch $@
 
 clean:

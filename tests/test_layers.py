@@ -28,6 +28,7 @@ LAYERS = [
     {"evaluation"},
     {"fitting"},
     {"adaptation"},
+    {"server"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -5,6 +5,9 @@ from __future__ import annotations
 INSTALL_TRAIN = "in oreqa's folder, run: pip install -c constraints.txt '.[train]'"
 """The command that installs the training extra; the constraints choose torch's build for the CPU."""
 
+INSTALL_SERVE = "in oreqa's folder, run: pip install -c constraints.txt '.[serve]'"
+"""The command that installs what the server needs."""
+
 
 _LINE_BREAKS = str.maketrans(
     {

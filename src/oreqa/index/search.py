@@ -54,10 +54,12 @@ class Index(OfOneProcess):
         *,
         scores: Mapping[str, RetrievalScore] = SCORES,
         weights: Mapping[Unit, ScoreWeights] | None = None,
+        like: Index | None = None,
     ) -> None:
         """Open an index; its model runs on the ``device``, cpu or cuda.
 
         ``scores`` are the retrieval scores by their names, ``weights`` what each counts for a unit, fitted ones by default.
+        The model of ``like``, another index, is used if it is the same one.
         Raises IndexStateError if there is no completed index, or if it is damaged; InputError for wrong weights.
         """
         choice(device, DEVICES, "device")
@@ -65,7 +67,7 @@ class Index(OfOneProcess):
             check_weights(weights, scores)
         self.folder = as_index_folder(folder)
         self._device, self._scores, self._weights = device, scores, weights
-        self._encoder: Encoder | None = None
+        self._encoder: Encoder | None = like._encoder if like is not None else None
         self._snapshot: Snapshot | None = None
         self._closed, self._lock = False, threading.Lock()
         self.snapshot()
@@ -95,8 +97,7 @@ class Index(OfOneProcess):
         A search that another thread has begun ends as if nothing had happened.
         """
         with self._lock:
-            self._closed = True
-            self._snapshot = self._encoder = None
+            self._closed, self._snapshot, self._encoder = True, None, None
 
     def snapshot(self) -> Snapshot:
         """The newest complete state. Passed to ``search``, it makes several searches see the same one.
@@ -230,8 +231,8 @@ class Index(OfOneProcess):
         A list of questions, which is faster than one after another, gives a list of such lists. ``where`` maps fields of
         the documents to the value that they must have, or to a list of values that they may have; ``title`` and ``path``
         are fields of every document, and a path may hold the wildcards * and ?. Pairs ``(field, value)`` do as well. Equal
-        scores keep the documents' order. A sparse search leaves out what shares no word with the question.
-        ``snapshot`` of None is the newest state.
+        scores keep the documents' order. A sparse search leaves out what shares no word with the question. Without a
+        ``snapshot`` it is the newest state.
 
         Raises InputError for an empty question, a wrong mode, unit, number or condition, IndexStateError for damage.
 
@@ -275,9 +276,8 @@ class Index(OfOneProcess):
 
         They are those that the FAISS index finds, -1 where it finds fewer; ``exact`` compares with every vector instead.
         """
-        k = count(k, "the number of neighbours")
+        k, snapshot = count(k, "the number of neighbours"), self.snapshot()
         choice(unit, UNITS, "unit")
-        snapshot = self.snapshot()
         with snapshot.reading():
             return snapshot.nearest(vectors, k, unit, exact)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -193,15 +193,18 @@ class Snapshot:
                 raise read_error(self.generation, error) from error
             raise
 
+    def select(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a query to the documents; threads take turns."""
+        with self._one_query:
+            return self.documents.execute(query, values).fetchall()
+
     def count_documents(self) -> int:
         """Number of documents."""
-        with self._one_query:
-            return int(self.documents.execute("SELECT COUNT(*) FROM documents").fetchone()[0])
+        return int(self.select("SELECT COUNT(*) FROM documents")[0][0])
 
     def document_keys(self) -> list[str]:
         """The key of every document, in the order of their passages."""
-        with self._one_query:
-            return [key for (key,) in self.documents.execute("SELECT key FROM documents ORDER BY id")]
+        return [key for (key,) in self.select("SELECT key FROM documents ORDER BY id")]
 
     def word_numbers(self, stems: Iterable[str]) -> dict[str, int | None]:
         """The number of each word; None for words that no text of the index holds."""
@@ -216,8 +219,7 @@ class Snapshot:
         """The words with their numbers that begin like ``stem`` and are at most so many ``letters`` longer or shorter."""
         query = "SELECT id, term FROM terms WHERE term >= ? AND term < ? AND LENGTH(term) BETWEEN ? AND ?"
         first, lengths = stem[0], (len(stem) - letters, len(stem) + letters)
-        with self._one_query:
-            return list(self.documents.execute(query, (first, chr(ord(first) + 1), *lengths)))
+        return self.select(query, (first, chr(ord(first) + 1), *lengths))
 
     def allowed(self, where: Conditions) -> Flags | None:
         """Which sentences stand in documents that fulfil every condition; None where there is no condition.

@@ -1,0 +1,114 @@
+"""``oreqa serve``: answers over HTTP."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.options import Option, data_option, number_option, share_option
+from oreqa.cli.output import model_or_none, need_text, say
+from oreqa.errors import INSTALL_SERVE, InputError
+
+
+@app.command(cls=Command, rich_help_panel=Panel.ASK)
+def serve(
+    index: Annotated[
+        list[str],
+        data_option("--index", metavar="[NAME=]DIR", help="An index's folder; several are collections, each with its name."),
+    ],
+    host: Annotated[
+        str,
+        typer.Option(metavar="ADDRESS", envvar="OREQA_HOST", help="Address to listen at; beyond this machine with a token."),
+    ] = "127.0.0.1",
+    port: Annotated[int, number_option(max=65535, envvar="OREQA_PORT", help="Port to listen at.")] = 8765,
+    socket: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Unix socket to listen at instead of an address.", show_default="none"),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File with the token that clients send.", show_default="$OREQA_TOKEN, or none"),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST:PORT", envvar="OREQA_ALLOW_HOST", help="A host that people reach the server by."),
+    ] = None,
+    rate: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Questions a minute that one client may ask; 0 is any number.",
+            show_default="60 if others reach the server, else 0",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None, share_option(help="The lowest confidence of an answer that is shown.", show_default="calibrated")
+    ] = None,
+    at_least: Annotated[
+        float | None,
+        share_option(help="Answer only where this share of answers is right, by the questions that oreqa fit held out."),
+    ] = None,
+    quality: Option.quality = None,
+    reader: Option.answering_reader = "auto",
+    span_reranker: Option.span_reranker = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Take nothing from clients but questions.")] = False,
+    log_questions: Annotated[bool, typer.Option("--log-questions", help="Write questions into the log.")] = False,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    device: Option.device = "cpu",
+    precision: Option.precision = None,
+) -> None:
+    """Answer questions over HTTP, on this machine or for others.
+
+    The API is described at /openapi.json. Updates of an index need no restart.
+
+    [bold]oreqa serve --index kb[/bold]
+
+    [bold]oreqa serve --index manuals=kb1 --index notes=kb2 --port 8000[/bold]
+    """
+    try:
+        from oreqa.server.app import create_app
+        from oreqa.server.collections import close_collections, open_collections
+        from oreqa.server.listening import listen, listen_on_file, run_server
+        from oreqa.server.settings import access, collection_folders, read_token
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "oreqa":
+            raise
+        raise InputError(f"the server needs the serve extra ({error.name} is not installed): {INSTALL_SERVE}") from error
+
+    folders = collection_folders([need_text(text, "--index") for text in index])
+    who = access(
+        host,
+        port,
+        socket=socket is not None,
+        token=read_token(token_file, os.environ.get("OREQA_TOKEN")),
+        allow_host=allow_host or (),
+        rate=rate,
+        read_only=read_only,
+    )
+    listener = listen(host, port) if socket is None else listen_on_file(socket)
+    with listener:
+        collections = open_collections(
+            folders,
+            device,
+            quality=quality,
+            reader=model_or_none(reader),
+            span_reranker=span_reranker,
+            threshold=threshold,
+            at_least=at_least,
+        )
+        shown = f"[{host}]" if ":" in host else host
+        place = str(socket) if socket else f"http://{shown}:{port}"
+        say(f"oreqa answers at {place}; Ctrl-C ends it", err=True)
+        if open_page and socket is None:
+            typer.launch(place)
+        try:
+            run_server(create_app(collections, who, log_questions=log_questions), listener)
+        finally:
+            close_collections(collections)
+            if socket is not None:
+                socket.unlink(missing_ok=True)

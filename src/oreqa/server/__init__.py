@@ -1,0 +1,1 @@
+"""Answers over HTTP: an API, and what guards it."""

@@ -1,0 +1,155 @@
+"""The application: its addresses, and its life from the loaded models to the last answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.responses import Response
+
+from oreqa.answering.reply import Reply
+from oreqa.errors import OreqaError
+from oreqa.index.generations import generation_number
+from oreqa.server.ask import ask_router
+from oreqa.server.batching import ModelThread
+from oreqa.server.collections import ServedCollection
+from oreqa.server.documents import document_router
+from oreqa.server.guard import SESSION, Application, Guard, Limiter, same_secret, session_of
+from oreqa.server.metrics import LOGGER, Metrics, Observer
+from oreqa.server.problems import RefusedError, add_handlers, busy, json_response
+from oreqa.server.schemas import LoginBody, ProblemRow, problems_of
+from oreqa.server.settings import Access
+
+
+def create_app(collections: Mapping[str, ServedCollection], access: Access, *, log_questions: bool = False) -> Application:
+    """The server's application, with its guard. The thread of the models starts and ends with it."""
+    models = ModelThread(lambda questions, seconds: metrics.batch(questions, seconds))
+    metrics = Metrics(lambda: models.waiting, {name: _generation_of(each) for name, each in collections.items()})
+    limiter = Limiter(access.rate)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        models.start()
+        yield
+        models.stop()
+
+    def on_reply(question: str, reply: Reply | None) -> None:
+        metrics.reply(reply)
+        if log_questions:
+            logging.getLogger(LOGGER).info("question", extra={"details": {"question": question}})
+
+    app = FastAPI(
+        title="oreqa",
+        version=version("oreqa"),
+        summary="Answers from documents, with the evidence",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    add_handlers(app)
+    app.include_router(ask_router(collections, models, limiter, on_reply))
+    app.include_router(document_router(collections))
+    _add_status(app, collections, models, metrics, access)
+    _add_login(app, access)
+    _describe_problems(app)
+    return Observer(Guard(app, access, limiter), metrics)
+
+
+def _generation_of(collection: ServedCollection) -> Any:
+    return lambda: generation_number(collection.index.snapshot().generation)
+
+
+def _add_status(
+    app: FastAPI, collections: Mapping[str, ServedCollection], models: ModelThread, metrics: Metrics, access: Access
+) -> None:
+    """What says how the server is."""
+
+    @app.get("/healthz", tags=["server"], responses=problems_of(421))
+    async def healthz() -> dict[str, str]:
+        """The server runs."""
+        return {"status": "ok"}
+
+    @app.get("/readyz", tags=["server"], responses=problems_of(421, 503))
+    async def readyz() -> dict[str, str]:
+        """The server answers questions: its models run, and every index can be read."""
+        if not models.is_alive:
+            raise busy("the models do not run")
+        for collection in collections.values():
+            try:
+                collection.index.snapshot()
+            except OreqaError:
+                raise busy(f"the index of {collection.name} cannot be read") from None
+        return {"status": "ok"}
+
+    @app.get("/metrics", tags=["server"], response_class=Response, responses=problems_of(401, 403, 421))
+    def numbers() -> Response:
+        """What the server counts, for Prometheus."""
+        return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @app.get("/v1/status", tags=["server"], responses=problems_of(401, 403, 421, 503))
+    def status() -> Response:
+        """The collections, and what the server does."""
+        return json_response(
+            {
+                "version": app.version,
+                "collections": [_status_of(collection) for collection in collections.values()],
+                "waiting": models.waiting,
+                "read_only": access.read_only,
+            }
+        )
+
+
+def _status_of(collection: ServedCollection) -> dict[str, Any]:
+    snapshot, reader = collection.index.snapshot(), collection.answerer.reader
+    calibration = collection.answerer.calibration
+    lowest = calibration.threshold if calibration and collection.threshold is None else collection.threshold
+    with snapshot.reading():
+        return {
+            "name": collection.name,
+            "generation": generation_number(snapshot.generation),
+            "updated": snapshot.generation.stat().st_mtime,
+            "documents": snapshot.count_documents(),
+            "passages": len(snapshot.passage_ids),
+            "sentences": len(snapshot.sentence_ids),
+            "model": snapshot.settings.model,
+            "reader": None if reader is None else reader.folder.path.name,
+            "calibrated": calibration is not None,
+            "threshold": lowest,
+        }
+
+
+def _add_login(app: FastAPI, access: Access) -> None:
+    """A token for a cookie, which pages of this server send by themselves and no script can read."""
+
+    @app.post("/login", tags=["server"], status_code=204, responses=problems_of(400, 401, 403, 408, 413, 415, 421, 422, 429))
+    async def login(body: LoginBody, request: Request) -> Response:
+        """Sign in with the server's token."""
+        if access.token is None or not same_secret(body.token, access.token):
+            raise RefusedError(401, "this is not the server's token" if access.token else "this server asks for no token")
+        response = Response(status_code=204)
+        secure = request.headers.get("x-forwarded-proto") == "https" or request.url.scheme == "https"
+        response.set_cookie(SESSION, session_of(access.token), httponly=True, samesite="strict", secure=secure)
+        return response
+
+    @app.post("/logout", tags=["server"], status_code=204, responses=problems_of(403, 421, 429))
+    async def logout() -> Response:
+        """Sign out."""
+        response = Response(status_code=204)
+        response.delete_cookie(SESSION, httponly=True, samesite="strict")
+        return response
+
+
+def _describe_problems(app: FastAPI) -> None:
+    """Add the shape of errors to the description, which names it at every address."""
+    plain = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        described = plain()
+        described["components"]["schemas"][ProblemRow.__name__] = ProblemRow.model_json_schema()
+        return described
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,219 @@
+"""Questions and searches over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from oreqa.answer import Answer
+from oreqa.answering.replies import answer_json, document_id, hit_json
+from oreqa.answering.reply import Reply
+from oreqa.arguments import conditions
+from oreqa.core import Hit, Passage, Sentence
+from oreqa.server.batching import MOST_TOGETHER, ModelThread
+from oreqa.server.collections import Merged, ServedCollection, chosen, merged
+from oreqa.server.guard import Limiter, spend_or_refuse
+from oreqa.server.problems import json_response
+from oreqa.server.schemas import (
+    POSTED,
+    AskBody,
+    Asking,
+    BatchBody,
+    RankingRow,
+    RepliesRow,
+    ReplyRow,
+    SearchBody,
+)
+
+USUAL_ANSWERS = 3
+"""Answers to a question that does not say how many; one where they are promised."""
+
+OnReply = Callable[[str, Reply | None], None]
+"""What is told of each question and its reply of one collection, None of a search."""
+
+
+def ask_router(
+    collections: Mapping[str, ServedCollection], models: ModelThread, limiter: Limiter, on_reply: OnReply
+) -> APIRouter:
+    """The addresses that answer questions."""
+    router = APIRouter(prefix="/v1", tags=["answers"])
+
+    @router.post("/ask", response_model=ReplyRow, responses=POSTED)
+    async def ask(body: AskBody, request: Request) -> Response:
+        """Answer a question with the sentence, the passage and the place that prove it."""
+        rows = await _answered([body.question], body, collections, models, request, on_reply)
+        return json_response(rows[0])
+
+    @router.post("/batch", response_model=RepliesRow, responses=POSTED)
+    async def batch(body: BatchBody, request: Request) -> Response:
+        """Answer up to 100 questions. Those of other clients come between them."""
+        spend_or_refuse(limiter, request.client.host if request.client else "", len(body.questions) - 1)
+        rows: list[dict[str, Any]] = []
+        for begin in range(0, len(body.questions), MOST_TOGETHER):
+            questions = body.questions[begin : begin + MOST_TOGETHER]
+            rows += await _answered(questions, body, collections, models, request, on_reply)
+        return json_response({"replies": rows})
+
+    @router.post("/search", response_model=RankingRow, responses=POSTED)
+    async def search(body: SearchBody, request: Request) -> Response:
+        """The sentences or passages that match a question best."""
+        row = await _searched(body, collections, models, request)
+        on_reply(body.question, None)
+        return json_response(row)
+
+    return router
+
+
+async def _answered(
+    questions: Sequence[str],
+    body: Asking,
+    collections: Mapping[str, ServedCollection],
+    models: ModelThread,
+    request: Request,
+    on_reply: OnReply,
+) -> list[dict[str, Any]]:
+    """The replies to questions as JSON. What cannot be answered is refused before it waits."""
+    asked, where = chosen(collections, body.collection), conditions(body.where)
+    k = body.k or (1 if any(each.promise for each in asked) else USUAL_ANSWERS)
+    for each in asked:
+        each.check(k, body.threshold)
+    replies = await _of_all(
+        {each.name: partial(each.ask, k=k, where=where, threshold=body.threshold) for each in asked},
+        (k, where, body.threshold),
+        questions,
+        models,
+        request,
+    )
+    rows = []
+    for place, question in enumerate(questions):
+        of_question = {name: of_collection[place] for name, of_collection in replies.items()}
+        for reply in of_question.values():
+            on_reply(question, reply)
+        rows.append(reply_row(question, merged(of_question, k), len(collections) > 1))
+    return rows
+
+
+async def _searched(
+    body: SearchBody, collections: Mapping[str, ServedCollection], models: ModelThread, request: Request
+) -> dict[str, Any]:
+    """The hits of a search as JSON, those of several collections by their scores."""
+    asked, where = chosen(collections, body.collection), conditions(body.where)
+    rankings = await _of_all(
+        {each.name: partial(each.search, k=body.k, where=where, mode=body.mode, unit=body.unit) for each in asked},
+        (body.k, where, body.mode, body.unit),
+        [body.question],
+        models,
+        request,
+    )
+    hits = [(hit, name, state) for name, [(state, ranking)] in rankings.items() for hit in ranking]
+    if len(rankings) > 1:
+        hits.sort(key=lambda row: -row[0].score)
+    return {
+        "question": body.question,
+        "mode": body.mode,
+        "unit": body.unit,
+        "hits": [hit_row(rank, *row, len(collections) > 1) for rank, row in enumerate(hits[: body.k], 1)],
+        "generations": {name: state for name, [(state, _)] in rankings.items()},
+    }
+
+
+async def _of_all(
+    works: Mapping[str, Callable[[Sequence[str]], Sequence[Any]]],
+    alike: Hashable,
+    questions: Sequence[str],
+    models: ModelThread,
+    request: Request,
+) -> dict[str, list[Any]]:
+    """The results of each collection's work on the questions, which are ``alike`` in all but their words."""
+    left = partial(_left, request)
+    waiting = [models.ask((name, alike), work, questions, left) for name, work in works.items()]
+    return dict(zip(works, await asyncio.gather(*waiting), strict=True))
+
+
+def _left(request: Request) -> asyncio.Future[None]:
+    """A future that is done when the client has left."""
+
+    async def wait() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            continue
+
+    return asyncio.ensure_future(wait())
+
+
+def reply_row(question: str, reply: Merged, several: bool) -> dict[str, Any]:
+    """A reply as JSON; ``several`` collections make URLs name theirs."""
+    row = {
+        "question": question,
+        "found": bool(reply.answers),
+        "calibrated": all(each.calibrated for each in reply.replies.values()),
+        "answers": [_answer_row(*answer, several) for answer in reply.answers],
+        "respelt": {word: written for each in reply.replies.values() for word, written in each.respelt.items()},
+        "generations": {name: each.generation for name, each in reply.replies.items()},
+    }
+    if reply.guess is not None:
+        row["guess"] = _answer_row(*reply.guess, several)
+    if not reply.answers:
+        row["nearest"] = [hit_row(rank, *near, several) for rank, near in enumerate(reply.nearest, 1)]
+    return row
+
+
+def _answer_row(answer: Answer, collection: str, generation: int, several: bool) -> dict[str, Any]:
+    links = _links(answer.passage, answer.sentence, answer.start, answer.end, collection, generation, several)
+    return {**answer_json(answer), **links}
+
+
+def hit_row(rank: int, hit: Hit, collection: str, generation: int, several: bool) -> dict[str, Any]:
+    """A hit as JSON, with its links."""
+    sentence = hit.sentence
+    links = _links(hit.passage, sentence, sentence.start, sentence.end, collection, generation, several)
+    return {**hit_json(rank, hit), **links}
+
+
+def _links(
+    passage: Passage, sentence: Sentence, start: int, end: int, collection: str, generation: int, several: bool
+) -> dict[str, Any]:
+    """What names an answer, where to see it, and how to cite it."""
+    name = document_id(passage.document_key)
+    return {
+        "id": f"{name}:{start}-{end}",
+        "url": document_url(name, start, end, collection if several else None),
+        "citation": citation(passage, sentence),
+        "collection": collection,
+        "generation": generation,
+    }
+
+
+def document_url(name: str, start: int, end: int, collection: str | None) -> str:
+    """The address on this server of a stretch of a document, by its id.
+
+    Examples:
+        >>> document_url("865c35c7be9db942", 27, 32, None)
+        '/d/865c35c7be9db942#c=27-32'
+    """
+    return f"/d/{name}{f'?collection={collection}' if collection else ''}#c={start}-{end}"
+
+
+def citation(passage: Passage, sentence: Sentence) -> str:
+    """A sentence in quotes, and where it stands: the title, or the file's name, with the page, line or heading.
+
+    Examples:
+        >>> passage = Passage("kb/octopus.md", "Octopus", "Hearts", "It has three.", 0, 13, ())
+        >>> citation(passage, Sentence("It has three.", 0, 13))
+        '“It has three.” (Octopus, Hearts)'
+    """
+    place = passage.place(sentence.start)
+    where = ""
+    if place and place.name:
+        where = place.name if not place.name.startswith("#") else passage.heading or place.name
+    elif passage.heading:
+        where = passage.heading
+    elif place and place.line is not None:
+        where = f"line {place.line}"
+    name = passage.title or re.split(r"[/\\]", passage.document_key)[-1]
+    return f"“{' '.join(sentence.text.split())}” ({', '.join(dict.fromkeys(filter(None, (name, where))))})"

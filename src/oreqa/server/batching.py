@@ -1,0 +1,154 @@
+"""One thread runs the models, and takes the questions that wait together: no timer, no wait for others."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from oreqa.server.problems import LeftError, busy
+
+Result = TypeVar("Result")
+BatchWork = Callable[[Sequence[str]], Sequence[Result]]
+"""What answers questions together, in their order."""
+
+MOST_WAITING, MOST_TOGETHER, MOST_SECONDS = 64, 16, 30.0
+"""Questions that may wait, those that are answered together, and the seconds after which nobody waits any more."""
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """A question that waits; ``key`` says with which others it can be answered, ``left`` that nobody wants it any more."""
+
+    key: Hashable
+    work: BatchWork[Any]
+    question: str
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    left: bool = False
+    begun: float = field(default_factory=time.monotonic)
+
+
+class ModelThread:
+    """The thread that runs the models. ``start`` it, and ``stop`` it in the end: what waits then is still answered.
+
+    ``on_batch`` is called in that thread with the number of questions of each batch and the seconds that it took.
+    """
+
+    def __init__(self, on_batch: Callable[[int, float], None] = lambda _, __: None) -> None:
+        self._jobs: list[_Job] = []
+        self._changed = threading.Condition()
+        self._stopping, self._on_batch = False, on_batch
+        self._thread = threading.Thread(target=self._run, name="models", daemon=True)
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self, seconds: float = MOST_SECONDS) -> None:
+        """Answer what waits, then end; wait for that so many seconds at most."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it answers."""
+        return self._thread.is_alive() and not self._stopping
+
+    @property
+    def waiting(self) -> int:
+        """Questions that wait."""
+        return len(self._jobs)
+
+    async def ask(
+        self,
+        key: Hashable,
+        work: BatchWork[Result],
+        questions: Sequence[str],
+        left: Callable[[], asyncio.Future[None]] | None = None,
+    ) -> list[Result]:
+        """The results of questions, each answered with others of the same ``key`` that wait beside it.
+
+        ``left`` gives a future that is done when the client has left: its questions are dropped then, and LeftError is
+        raised. Raises RefusedError, a 503, if too many questions wait, or if these waited too long; and what ``work`` raises
+        for one of them asked alone.
+        """
+        loop = asyncio.get_running_loop()
+        jobs = [_Job(key, work, question, loop, loop.create_future()) for question in questions]
+        self._add(jobs)
+        gone = left() if left else loop.create_future()
+        together = asyncio.gather(*(job.future for job in jobs))
+        try:
+            await asyncio.wait({together, gone}, timeout=MOST_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if together.done():
+                return list(together.result())
+            if gone.done():
+                raise LeftError
+            raise busy(f"the question waited {MOST_SECONDS:g} s for its turn; ask again later")
+        finally:
+            gone.cancel()
+            together.cancel()
+            for job in jobs:
+                job.left = True
+
+    def _add(self, jobs: Sequence[_Job]) -> None:
+        with self._changed:
+            self._jobs = [job for job in self._jobs if not job.left]
+            if self._stopping:
+                raise busy("the server is being stopped")
+            if len(self._jobs) + len(jobs) > MOST_WAITING:
+                raise busy(f"{len(self._jobs)} questions wait already; ask again later")
+            self._jobs += jobs
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._jobs and not self._stopping:
+                    self._changed.wait()
+                if not self._jobs:
+                    return
+                batch = self._take()
+            if batch:
+                begun = time.monotonic()
+                _answer(batch)
+                self._on_batch(len(batch), time.monotonic() - begun)
+
+    def _take(self) -> list[_Job]:
+        """The question that has waited longest, and those that can be answered with it."""
+        jobs = [job for job in self._jobs if not job.left]
+        batch = [job for job in jobs if job.key == jobs[0].key][:MOST_TOGETHER]
+        taken = set(map(id, batch))
+        self._jobs = [job for job in jobs if id(job) not in taken]
+        return batch
+
+
+def _answer(batch: Sequence[_Job]) -> None:
+    """Answer questions together; one by one if that fails, so that one of them does not spoil the others."""
+    try:
+        results = batch[0].work([job.question for job in batch])
+    except Exception as error:
+        if len(batch) == 1:
+            _deliver(batch[0], error=error)
+            return
+        for job in batch:
+            _answer([job])
+        return
+    for job, result in zip(batch, results, strict=True):
+        _deliver(job, result)
+
+
+def _deliver(job: _Job, result: object = None, error: Exception | None = None) -> None:
+    def settle() -> None:
+        if not job.future.done():
+            job.future.set_result(result) if error is None else job.future.set_exception(error)
+
+    with suppress(RuntimeError):  # the loop is closed: nobody waits
+        job.loop.call_soon_threadsafe(settle)

@@ -1,0 +1,180 @@
+"""The documents of collections by their ids, which are hashes of their keys: no path comes from a request."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import BinaryIO
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from oreqa.answering.replies import document_id
+from oreqa.arguments import Conditions
+from oreqa.arrays import Ids
+from oreqa.core import Passage
+from oreqa.index.documents import field_filter, fields_of
+from oreqa.index.generations import generation_number
+from oreqa.index.snapshot import Snapshot
+from oreqa.server.collections import ServedCollection, chosen
+from oreqa.server.problems import RefusedError
+
+_COLUMNS = (
+    "SELECT id, key, source, title, fields, gone, revision FROM documents "
+    "LEFT JOIN sources ON sources.path = documents.source"
+)
+_READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe would keep us waiting
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogDocument:
+    """A document of one state of an index. ``revision`` is that of its file when it was read, None if it was not settled
+    then or there is none; ``gone`` says that its file has it no more."""
+
+    collection: str
+    snapshot: Snapshot
+    number: int
+    key: str
+    source: str
+    title: str
+    fields: Mapping[str, str]
+    gone: bool
+    revision: str | None
+
+    @property
+    def id(self) -> str:
+        """What names it in URLs."""
+        return document_id(self.key)
+
+    @property
+    def generation(self) -> int:
+        """The number of the state that it is of."""
+        return generation_number(self.snapshot.generation)
+
+
+class Catalog:
+    """The documents of all collections. It keeps the ids of each state that was asked for, as long as that is open."""
+
+    def __init__(self, collections: Mapping[str, ServedCollection]) -> None:
+        self._collections = collections
+        self._ids: WeakKeyDictionary[Snapshot, tuple[Ids, Ids]] = WeakKeyDictionary()
+
+    def find(self, name: str, collection: str | None) -> CatalogDocument:
+        """The document of an id, of one collection or the first that has it. Raises RefusedError, a 404, if none has."""
+        for each in chosen(self._collections, collection):
+            snapshot = each.index.snapshot()
+            with snapshot.reading():
+                for number in self._numbers(snapshot, name):
+                    rows = snapshot.select(f"{_COLUMNS} WHERE id = ?", (number,))
+                    documents = [_document(each.name, snapshot, row) for row in rows]
+                    if documents and documents[0].id == name:
+                        return documents[0]
+        raise RefusedError(404, "there is no document with this id: it may have been removed")
+
+    def _numbers(self, snapshot: Snapshot, name: str) -> list[int]:
+        """SQLite's ids of the documents with an id."""
+        if snapshot not in self._ids:
+            rows = snapshot.select("SELECT id, key FROM documents")
+            hashes = np.array([_signed(document_id(key)) for _, key in rows], np.int64)
+            order = np.argsort(hashes)
+            self._ids[snapshot] = hashes[order], np.array([number for number, _ in rows], np.int64)[order]
+        hashes, numbers = self._ids[snapshot]
+        first, last = (int(np.searchsorted(hashes, _signed(name), side)) for side in ("left", "right"))
+        return [int(number) for number in numbers[first:last]]
+
+    def page(self, collection: str, where: Conditions, after: str | None, limit: int) -> tuple[list[CatalogDocument], bool]:
+        """Up to ``limit`` documents in the order of their sources, from the one ``after`` an id on; and whether others
+        follow. Raises RefusedError if that id is gone, InputError for a condition on a field that there is not."""
+        snapshot = self._collections[collection].index.snapshot()
+        condition, values = field_filter(where)
+        begin: tuple[object, ...] = ()
+        if after is not None:
+            last = self.find(after, collection)
+            condition += " AND (source, id) > (?, ?)"
+            begin = (last.source, last.number)
+        with snapshot.reading():
+            query = f"{_COLUMNS} WHERE {condition} ORDER BY source, id LIMIT ?"
+            rows = snapshot.select(query, (*values, *begin, limit + 1))
+        return [_document(collection, snapshot, row) for row in rows[:limit]], len(rows) > limit
+
+
+def _signed(name: str) -> int:
+    """An id as a number of 64 bits with a sign."""
+    return int(name, 16) - (1 << 63)
+
+
+def _document(collection: str, snapshot: Snapshot, row: tuple[object, ...]) -> CatalogDocument:
+    number, key, source, title, fields, gone, revision = row
+    assert isinstance(number, int)
+    named = fields_of(str(fields))
+    state = None if revision is None else str(revision)
+    return CatalogDocument(collection, snapshot, number, str(key), str(source), str(title), named, bool(gone), state)
+
+
+def contents(document: CatalogDocument) -> list[tuple[str, int, int]]:
+    """The runs of equal headings with the characters where they begin and end."""
+    query = "SELECT heading, start, start + length(text) FROM passages WHERE document = ? ORDER BY start, id"
+    with document.snapshot.reading():
+        rows = document.snapshot.select(query, (document.number,))
+    runs = [list(run) for _, run in groupby(rows, key=lambda row: row[0])]
+    return [(str(run[0][0]), int(run[0][1]), int(run[-1][2])) for run in runs]
+
+
+def passages_between(
+    document: CatalogDocument, start: int | None, end: int | None, around: int, size: int
+) -> tuple[list[Passage], bool, bool]:
+    """Whole passages of about ``size`` characters: from ``start`` on, up to ``end``, or on both sides of a character; and
+    whether others come before them, and behind. One at least, if there is any."""
+    query = "SELECT id, start, start + length(text) FROM passages WHERE document = ? ORDER BY start, id"
+    with document.snapshot.reading():
+        rows = document.snapshot.select(query, (document.number,))
+        first, last = _window([(row[1], row[2]) for row in rows], start, end, around, size)
+        stored = document.snapshot.passages([row[0] for row in rows[first:last]])
+    passages = [stored[row[0]][0] for row in rows[first:last]]
+    return passages, first > 0, last < len(rows)
+
+
+def _window(ranges: list[tuple[int, int]], start: int | None, end: int | None, around: int, size: int) -> tuple[int, int]:
+    """The first and the last of the ranges, end-exclusive, that are wanted."""
+    if not ranges:
+        return 0, 0
+    if end is not None:
+        last = max(1, sum(begin < end for begin, _ in ranges))
+        first = next((n for n in range(last) if ranges[last - 1][1] - ranges[n][0] <= size), last - 1)
+        return first, last
+    if start is None:
+        middle = max((n for n, (begin, _) in enumerate(ranges) if begin <= around), default=0)
+        first = next((n for n in range(middle) if ranges[middle][1] - ranges[n][0] <= size // 2), middle)
+    else:
+        first = min(len(ranges) - 1, sum(begin < start for begin, _ in ranges))
+    last = max((n + 1 for n in range(first, len(ranges)) if ranges[n][1] - ranges[first][0] <= size), default=first + 1)
+    return first, last
+
+
+def open_original(document: CatalogDocument) -> BinaryIO:
+    """A document's file, as it was when it was indexed. Raises RefusedError, 404 for a document that has no file of its
+    own, 409 for a file that is not that one any more."""
+    if document.gone or document.revision is None or len(parts := document.revision.split()) < 3:
+        raise RefusedError(404, "this document has no file that was known when it was indexed; index it once more")
+    try:
+        file = os.fdopen(os.open(document.source, _READING), "rb")
+    except OSError:
+        raise RefusedError(409, "the file is gone, or cannot be read any more; the text is that of the last time") from None
+    state = os.fstat(file.fileno())
+    if not stat.S_ISREG(state.st_mode) or [str(state.st_size), str(state.st_mtime_ns)] != parts[1:3]:
+        file.close()
+        raise RefusedError(409, "the file was changed after it was indexed; index it again to see it here")
+    return file
+
+
+def source_state(document: CatalogDocument) -> str:
+    """Whether its file can be shown: "same", or why not, "changed", "gone" or "none"."""
+    try:
+        open_original(document).close()
+    except RefusedError as error:
+        is_there = os.path.exists(document.source)  # noqa: PTH110
+        return "none" if error.status == 404 else "changed" if is_there else "gone"
+    return "same"

@@ -1,0 +1,204 @@
+"""What every request passes before the application sees it: host, origin, token, rate and size of the body.
+
+Plain ASGI, so that it also stands before what is mounted in the application.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+
+from oreqa.server.problems import RefusedError, problem
+from oreqa.server.settings import Access
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+MAX_BODY, BODY_SECONDS = 64 * 1024, 10.0
+"""Bytes of a request's body, and seconds in which it has to arrive."""
+
+SESSION = "oreqa_session"
+"""The cookie of a login."""
+
+OPEN_PATHS, OPEN_FOLDERS = frozenset({"/", "/healthz", "/readyz", "/login"}), ("/web/", "/d/")
+"""What needs no token: the page itself, which holds no document, the login, and what watches the server."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""Of every response."""
+
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_MOST_CLIENTS = 10_000
+
+
+class Limiter:
+    """A token bucket for each client: ``rate`` a minute, all of them at once after a minute of rest; 0 limits nobody."""
+
+    def __init__(self, rate: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def spend(self, client: str, number: int = 1) -> float:
+        """Take so many; the seconds to wait if they are not there, else 0. More than a minute's take what a minute has."""
+        if not self._rate:
+            return 0.0
+        now, number = self._clock(), min(number, self._rate)
+        left, before = self._buckets.pop(client, (float(self._rate), now))
+        left = min(float(self._rate), left + (now - before) * self._rate / 60)
+        wait = 0.0 if left >= number else (number - left) * 60 / self._rate
+        self._buckets[client] = (left if wait else left - number, now)
+        if len(self._buckets) > _MOST_CLIENTS:
+            del self._buckets[next(iter(self._buckets))]  # who has not asked for longest
+        return wait
+
+
+class Guard:
+    """Refuses what must not reach the ``application``, and gives every response the headers that keep pages apart.
+
+    ``large`` maps paths to the bytes that their bodies may have; these are not gathered before they are passed on.
+    """
+
+    def __init__(
+        self, application: Application, access: Access, limiter: Limiter, large: Mapping[str, int] | None = None
+    ) -> None:
+        self._application, self._access, self._limiter = application, access, limiter
+        self._large = dict(large or {})
+        self._session = session_of(access.token) if access.token else None
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            self.check(scope)
+            if scope["path"] not in self._large:
+                receive = await _gathered(receive, Headers(scope=scope))
+        except RefusedError as error:
+            refusal = problem(error.status, error.detail, {"Connection": "close", **error.headers})
+            await refusal(scope, receive, send_with_headers)
+            return
+        except ConnectionError:  # the client has left
+            return
+        await self._application(scope, receive, send_with_headers)
+
+    def check(self, scope: MutableMapping[str, Any]) -> None:
+        """Raises RefusedError for a request that is refused, by its head alone."""
+        headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
+        self._check_host(headers, method)
+        client = (scope.get("client") or ("",))[0]
+        is_open = path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
+        if not is_open and self._session and not self._is_signed_in(headers):
+            self._spend(client)
+            raise RefusedError(
+                401,
+                "this server wants its token: send it as 'Authorization: Bearer TOKEN', or sign in",
+                {"WWW-Authenticate": 'Bearer realm="oreqa"'},
+            )
+        if method not in _SAFE_METHODS:
+            self._spend(client)
+
+    def _check_host(self, headers: Headers, method: str) -> None:
+        hosts, origin = headers.getlist("host"), headers.get("origin")
+        host = hosts[0].lower() if len(hosts) == 1 else ""
+        if host not in self._access.hosts:
+            raise RefusedError(421, "this server does not answer for this host: start it with --allow-host HOST:PORT")
+        is_foreign = origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}")
+        site = headers.get("sec-fetch-site", "none")
+        if is_foreign or (method not in _SAFE_METHODS and site not in ("none", "same-origin")):
+            raise RefusedError(403, "pages of other sites may not ask this server")
+
+    def _is_signed_in(self, headers: Headers) -> bool:
+        assert self._access.token is not None
+        kind, _, value = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            return same_secret(value.strip(), self._access.token)
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(SESSION)
+        except CookieError:
+            return False
+        return cookie is not None and same_secret(cookie.value, self._session or "")
+
+    def _spend(self, client: str) -> None:
+        spend_or_refuse(self._limiter, client)
+
+
+def spend_or_refuse(limiter: Limiter, client: str, number: int = 1) -> None:
+    """Raises RefusedError, a 429, if a client has asked too often."""
+    if wait := limiter.spend(client, number):
+        seconds = str(int(wait) + 1)
+        raise RefusedError(429, f"too many requests; ask again in {seconds} s", {"Retry-After": seconds})
+
+
+def session_of(token: str) -> str:
+    """The value of the cookie that stands for a token; the token cannot be told from it."""
+    return hmac.new(token.encode(), b"oreqa session", hashlib.sha256).hexdigest()
+
+
+def same_secret(sent: str, secret: str) -> bool:
+    """Whether two texts are equal, in a time that says nothing about where they differ."""
+    return hmac.compare_digest(sent.encode("utf-8", "replace"), secret.encode())
+
+
+async def _gathered(receive: Receive, headers: Headers) -> Receive:
+    """The request's body, read and checked, as messages to be read again. Raises RefusedError if it is too large or late."""
+    announced = headers.get("content-length", "0")
+    too_large = RefusedError(413, f"the body of a request has at most {MAX_BODY:,} bytes")
+    if announced.isdecimal() and int(announced) > MAX_BODY:
+        raise too_large
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise ConnectionResetError
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > MAX_BODY:
+                    raise too_large
+                if not message.get("more_body"):
+                    break
+    except TimeoutError:
+        raise RefusedError(408, f"the body did not arrive in {BODY_SECONDS:g} s") from None
+    body = b"".join(parts)
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if body and kind != "application/json":
+        raise RefusedError(415, "send the body as application/json")
+    rest: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return rest.pop() if rest else await receive()
+
+    return again

@@ -1,0 +1,98 @@
+"""Sockets to listen on, and the server that does, from its start to the last answer."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+from pathlib import Path
+
+import uvicorn
+
+from oreqa.errors import InputError
+from oreqa.server.guard import Application
+from oreqa.server.metrics import begin_log
+
+SECONDS_TO_FINISH = 30
+"""After SIGTERM, for what was asked before."""
+
+_KEPT_OPEN, _WAITING_CONNECTIONS = 30, 1024
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at an address. Raises InputError if the port is in use or the address is not one of this machine's."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"--host {host}: there is no such address ({getattr(error, 'strerror', error)})") from None
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_WAITING_CONNECTIONS)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(f"port {port} is in use; stop what uses it, or choose another: --port {port + 1}") from None
+        raise InputError(f"{host}:{port}: the server cannot listen there ({error.strerror})") from None
+    return listener
+
+
+def listen_on_file(path: Path) -> socket.socket:
+    """A Unix socket, which its owner and group may use. Raises InputError if another server uses it, or no file can be
+    made there."""
+    if not hasattr(socket, "AF_UNIX"):
+        raise InputError("--socket: this system has no such sockets; use --port")
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _remove_stale(path)
+        before = os.umask(0o117)
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(before)
+        listener.listen(_WAITING_CONNECTIONS)
+    except InputError:
+        listener.close()
+        raise
+    except OSError as error:
+        listener.close()
+        raise InputError(f"{path}: the socket cannot be made ({error.strerror or error})") from None
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the socket of a server that has ended."""
+    try:
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise InputError(f"{path}: there is a file; name another one for the socket")
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        try:
+            client.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise InputError(f"{path}: another server listens there; stop it, or name another file")
+
+
+def run_server(application: Application, listener: socket.socket) -> None:
+    """Answer requests until SIGTERM or Ctrl-C, then what was asked before, for ``SECONDS_TO_FINISH`` at most."""
+    log = begin_log()
+    config = uvicorn.Config(
+        application,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEPT_OPEN,
+        timeout_graceful_shutdown=SECONDS_TO_FINISH,
+    )
+    log.info("started")
+    uvicorn.Server(config).run(sockets=[listener])
+    log.info("stopped")
