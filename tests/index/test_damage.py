@@ -107,7 +107,13 @@ def _damaged_value(generation: Path, name: str, place: int, value: float) -> Non
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38, -3e38, 200.0, -200.0, 12.8, -12.8])
 @pytest.mark.parametrize("name", ["sentences.npy", "passages.npy"])
 def test_a_damaged_number_of_a_vector_is_no_score(
-    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: float
+    tmp_path: Path,
+    library: Path,
+    tiny: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    recwarn: pytest.WarningsRecorder,
+    name: str,
+    value: float,
 ) -> None:
     monkeypatch.setattr("oreqa.index.generations._SMALL", 0)  # as of files too large to be checked when they are opened
     folder = tmp_path / "kb"
@@ -123,6 +129,7 @@ def test_a_damaged_number_of_a_vector_is_no_score(
     index_files(folder, [library])
     with Index.open(folder) as index:
         assert index.search("octopus arms", 50)
+    assert not [warning for warning in recwarn if warning.category is RuntimeWarning]
 
 
 @pytest.mark.parametrize("value", [np.nan, 1e9, -1e9, 200.0, -5.0])

@@ -141,16 +141,16 @@ class Snapshot:
         """From the median of a few norms: one damaged vector does not move it."""
         limits: dict[Unit, tuple[float, float]] = {}
         for unit, stored in self.vectors.items():
-            usual = float(np.median(np.linalg.norm(stored.vectors(np.asarray(self.ids(unit)[:64])), axis=1)))
+            usual = float(np.median(_norms(stored.vectors(np.asarray(self.ids(unit)[:64])))))
             lowest, highest = NORM_ROOM[abs(usual - 1) < QUANTISED]
             limits[unit] = lowest * usual, highest * usual
         return limits
 
     def check_vectors(self, sentence_rows: Rows) -> None:
         """``doubt`` the files if the norm of a vector of these sentences, or of their passages, is out of limits."""
-        rows = {"sentence": sentence_rows, "passage": np.unique(self.sentence_rows[sentence_rows])}
+        rows: dict[Unit, Rows] = {"sentence": sentence_rows, "passage": np.unique(self.sentence_rows[sentence_rows])}
         for unit, stored in self.vectors.items():
-            norms = np.linalg.norm(stored.vectors(np.asarray(self.ids(unit)[rows[unit]])), axis=1)
+            norms = _norms(stored.vectors(np.asarray(self.ids(unit)[rows[unit]])))
             lowest, highest = self.norm_limits(unit)
             if not bool(np.all((norms >= lowest) & (norms <= highest))):
                 self.doubt()
@@ -288,3 +288,10 @@ def newest_snapshot(folder: Path, before: Snapshot | None) -> Snapshot:
         return Snapshot(generation)
 
     return with_newest(folder, opened)
+
+
+def _norms(vectors: Floats) -> Floats:
+    """The norms of vectors; that of a damaged one may be infinite, or no number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms: Floats = np.linalg.norm(vectors, axis=1)
+    return norms
