@@ -71,7 +71,9 @@ def _parse(data: bytes, where: str) -> Any:
     except UnicodeEncodeError:
         raise InputError(f"{where}: a string holds half of a surrogate pair, which is not a character") from None
     except ValueError as error:
-        raise InputError(f"{where}: it is not JSON ({error})") from error
+        is_long = "integer string conversion" in str(error)  # JSON sets no limit, Python does
+        reason = "a number has more than 4,300 digits; shorten it" if is_long else f"it is not JSON ({error})"
+        raise InputError(f"{where}: {reason}") from error
     return value
 
 

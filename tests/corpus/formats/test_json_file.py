@@ -71,7 +71,6 @@ def test_each_value_stands_where_its_place_says() -> None:
     [
         ('{"a": 1,\n"b" 2}', "line 2 is not JSON"),
         ("nothing", "line 1 is not JSON"),
-        ("1" * 5000, "it is not JSON"),
         ("[" * 200 + "]" * 200, "nested more than 100 levels"),
         ("[" * 200_000, "nested more than 100 levels|not JSON"),
     ],
@@ -80,6 +79,12 @@ def test_a_damaged_file_is_named_in_one_line(text: str, reason: str) -> None:
     with pytest.raises(DocumentError, match=reason) as caught:
         read(text)
     assert "\n" not in str(caught.value)
+
+
+def test_a_number_may_be_longer_than_python_reads() -> None:
+    digits = "1" * 5000
+    assert read(digits).text == digits
+    assert digits in read(f'{{"text": "Of a key.", "n": {digits}}}').text
 
 
 def test_values_alone() -> None:

@@ -80,7 +80,6 @@ def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ("a.jsonl.gz", b"\x1f\x8bnot", "gzip"),
         ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n', mtime=0)[:14] + b"\xff" * 20, "gzip"),
         ("a.csv", b"text," + b"a," * 12_000 + b"\nx\n", "line 1 has more than 10,000 fields"),
-        ("a.jsonl", b'{"text": "x", "n": ' + b"9" * 5000 + b"}", "line 1 is not JSON"),
         ("a.jsonl", b'{"text": ' + b"[" * 50_000, "line 1 is not JSON"),
         ("a.jsonl", b'{"text": "x", "id": "' + b"9" * 501 + b'"}', "row 1 has an identifier of 501 characters"),
         ("a.csv", b"", "no text"),
@@ -96,6 +95,11 @@ def test_bad_tables_are_named_in_one_line(tmp_path: Path, name: str, content: by
     with pytest.raises(DocumentError, match=reason) as caught:
         read(tmp_path / name, content)
     assert "\n" not in str(caught.value)
+
+
+def test_a_number_may_be_longer_than_python_reads(tmp_path: Path) -> None:
+    (row,) = read(tmp_path / "a.jsonl", b'{"text": "x", "n": ' + b"9" * 5000 + b"}")
+    assert row.fields == {"n": "9" * 5000}
 
 
 def test_rows_with_plain_columns_name_them(tmp_path: Path) -> None:

@@ -51,12 +51,20 @@ def _json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:  # numbers of thousands of digits are a ValueError
+            row = json.loads(line, parse_int=_whole_number)
+        except (ValueError, RecursionError) as error:
             raise DocumentError(f"line {number} is not JSON: write each row as one object on a line of its own") from error
         if not isinstance(row, dict):
             raise DocumentError(f"line {number} is a JSON {type(row).__name__}, not an object with fields")
         yield row
+
+
+def _whole_number(digits: str) -> int | str:
+    """A number; its digits if they are more than Python reads."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else digits
+
+
+_MOST_DIGITS = 4300
 
 
 def _sniffed(lines: Iterator[str]) -> tuple[Iterator[str], str]:
