@@ -46,14 +46,22 @@ def last_whole_checkpoint(checkpoints: Path) -> Path | None:
 
     A run that was killed leaves one half written, and a disk can damage any.
     """
-    steps = {path.name.rpartition("-")[2]: path for path in checkpoints.glob("checkpoint-*")}
-    for step in sorted(filter(str.isdecimal, steps), key=int, reverse=True):
-        checkpoint = steps[step]
+    for _, checkpoint in sorted(_steps(checkpoints).items(), reverse=True):
         if _is_whole(checkpoint) and _best_is_whole(checkpoint):
             _remove_newer(checkpoint)
             return checkpoint
         remove(checkpoint)
     return None
+
+
+def last_saved_step(checkpoints: Path) -> int:
+    """The step of the last checkpoint, whole or not; 0 if there is none."""
+    return max(_steps(checkpoints), default=0)
+
+
+def _steps(checkpoints: Path) -> dict[int, Path]:
+    steps = ((path.name.rpartition("-")[2], path) for path in checkpoints.glob("checkpoint-*"))
+    return {int(step): path for step, path in steps if step.isdecimal()}
 
 
 def _is_whole(checkpoint: Path) -> bool:

@@ -18,7 +18,7 @@ from oreqa.files import remove
 from oreqa.models.graph.precision import chosen_precision, encoder_precision
 from oreqa.models.graph.torch import skip_cudnn_attention
 from oreqa.progress import Progress, no_progress, show
-from oreqa.training.checkpoints import checkpoints_of, last_whole_checkpoint, name_save_errors
+from oreqa.training.checkpoints import checkpoints_of, last_saved_step, last_whole_checkpoint, name_save_errors
 from oreqa.training.distributed import from_first_process, process_number
 from oreqa.training.loop import (
     BatchLoss,
@@ -103,9 +103,10 @@ def _train(trainer: OrderedTrainer, checkpoints: Path, steps: int, progress: Pro
     Raises DivergedError if a loss or a weight is not finite; the checkpoints are removed then.
     """
     is_first = trainer.is_world_process_zero()
+    saved = last_saved_step(checkpoints) if is_first else 0
     last = from_first_process(last_whole_checkpoint(checkpoints) if is_first else None)
     resumed = 0 if last is None else int(last.name.rpartition("-")[2])
-    with show(progress, f"training from step {resumed:,}" if resumed else "training", steps - resumed) as advance:
+    with show(progress, _start(resumed, saved), steps - resumed) as advance:
         trainer.add_callback(ReportsSteps(advance, resumed))
         trainer.add_callback(SavesAsAsked())
         if last is None and is_first:  # the rounds begin anew, too
@@ -119,6 +120,14 @@ def _train(trainer: OrderedTrainer, checkpoints: Path, steps: int, progress: Pro
                 remove(checkpoints)
             raise
     return result, resumed
+
+
+def _start(resumed: int, saved: int) -> str:
+    """What is done, for the progress: where the run begins, and that what it ``saved`` last cannot be used."""
+    if saved > resumed:
+        begin = f"step {resumed:,}" if resumed else "the start"
+        return f"training from {begin} (what was saved at step {saved:,} is damaged or incomplete)"
+    return f"training from step {resumed:,}" if resumed else "training"
 
 
 def _kept(early_stopping: EarlyStopping | None, dev: list[list[Any]]) -> dict[str, Any]:
