@@ -211,6 +211,12 @@ def test_a_path_is_itself_but_for_two_wildcards(tiny: Path, tmp_path: Path) -> N
 NAMES = ["a\\b", "a\tb", "a\nb", "\\u0041", "x\x01y", "a.b", "[0]", "$", 'a"b', '\\"', "a'b", "\x7f", "#-1", "%s", "{0}"]
 
 
+def test_as_many_paths_as_other_values(index: Index) -> None:
+    first = index.search("fox", 1)[0]
+    paths = [*(f"none-{number}" for number in range(999)), "*"]
+    assert index.search("fox", 1, where={"path": paths, "title": [first.passage.title] * 1000}) == [first]
+
+
 def test_every_name_of_a_field_can_be_asked_for(tiny: Path, tmp_path: Path) -> None:
     documents = [Document(f"d{i}", "", "The tent.", fields={name: "yes"}) for i, name in enumerate(NAMES)]
     index_documents(tmp_path / "kb", documents, Settings(str(tiny)))

@@ -78,7 +78,8 @@ def field_filter(where: Conditions) -> tuple[str, list[str]]:
             _check_condition(name, value)
         marks = ", ".join("?" * len(values))
         if name == "path":
-            parts.append(f"({' OR '.join(['source GLOB ?'] * len(values))})")
+            groups = [f"({' OR '.join(['source GLOB ?'] * len(group))})" for group in chunks(values, _GROUP)]
+            parts.append(f"({' OR '.join(groups)})")
             parameters += map(_glob, values)
         elif name == "title":
             parts.append(f"title IN ({marks})")
@@ -117,6 +118,8 @@ def check_fields(database: sqlite3.Connection, where: Conditions) -> None:
 _FIELDS_LISTED = 30
 _LONGEST_CONDITION = 4096
 _MOST_VALUES = 1000
+_GROUP = 100
+"""Patterns in one pair of brackets: SQLite takes no expression that is 1,000 levels deep, and each OR is a level."""
 
 
 def _is_utf8(text: str) -> bool:
