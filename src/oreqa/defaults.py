@@ -39,3 +39,6 @@ PASSAGE_TOKENS = 256
 LANGUAGE = "en"
 FACTORY = "Flat"
 """Of a new index: the longest passage in tokens, the language of its documents, and how FAISS keeps its vectors."""
+
+BATCH_PASSAGES = 512
+"""Passages that an update encodes and keeps together: the most that an interruption can lose."""

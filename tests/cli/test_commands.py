@@ -43,6 +43,10 @@ def test_index(kb: Path, library: Path, fitted: Path) -> None:
         refused = run("index", library, "--index", kb, "--report", place)
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert "it cannot be written there; name another file" in refused.stderr
+    for place in (kb / "draft", kb / "reports" / "words.csv"):
+        refused = run("index", library, "--index", kb, "--report", place)
+        assert (refused.exit_code, place.exists()) == (2, False)
+        assert f"--report {place}: it lies in the index's folder; name a file elsewhere" in refused.stderr
     before = (library / "notes.md").read_text()
     refused = run("index", library, "--index", kb, "--report", library / "notes.md")
     assert (refused.exit_code, (library / "notes.md").read_text()) == (2, before)

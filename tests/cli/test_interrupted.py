@@ -42,7 +42,11 @@ main()
         (["ask", "x"], "interrupted"),
         (["search", "x"], "interrupted"),
         (["check"], "interrupted"),
-        (["index", "."], "interrupted; finished work is kept: run the same command again to continue"),
+        (
+            ["index", "."],
+            "interrupted; the passages encoded so far are kept, but for the last 512 at most: "
+            "run the same command again to continue",
+        ),
     ],
 )
 def test_only_what_is_kept_is_said_to_be(arguments: list[str], line: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +64,12 @@ def test_an_option_of_another_command_names_that_command() -> None:
     error = CliRunner().invoke(app, ["ask", "x", "--index", "kb", "--mode", "sparse"]).stderr
     assert "No such option: --mode" in error
     assert "oreqa search has it" in error
+
+
+@pytest.mark.parametrize("question", ["-5", "-5 degrees?", "-.5"])
+def test_a_question_that_looks_like_an_option_is_told_how_to_be_asked(question: str) -> None:
+    error = CliRunner().invoke(app, ["ask", question, "--index", "kb"]).stderr
+    assert "; write -- before an argument that begins with -; " in error
 
 
 def test_a_user_without_a_home(library: Path, tmp_path: Path, tiny: Path) -> None:

@@ -20,8 +20,9 @@ import pytest
 from index_content import content, old
 from tiny_models import make_model
 
-from oreqa.errors import IndexStateError, OreqaError
+from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import current, generations, publish, search, snapshot, store
+from oreqa.index.change_encoder import publish_fitted
 from oreqa.index.current import check_index
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import newest_generation, require_generation
@@ -135,7 +136,7 @@ def test_damage_that_opening_does_not_see_ends_in_no_traceback(
     ("search-000001/sentences.npy", "missing or damaged", ""),
     ("encodings.db", "", "not a regular file"),
     ("encodings.db-journal", "", "not a regular file"),
-    ("draft", "", "cannot be written"),
+    ("draft", "", "oreqa did not write this"),
     ("lock", "", ""),
 ])  # fmt: skip
 def test_a_fifo_in_the_place_of_a_file_blocks_nothing(
@@ -372,6 +373,29 @@ def test_what_does_not_reach_the_disk_is_not_published(
         assert check_index(folder) == []  # the memo, which keeps what was encoded, has no seal, and is sound
         monkeypatch.undo()
     assert index_files(folder, [library]).added == 1
+
+
+@pytest.mark.parametrize("make", [Path.touch, os.mkfifo, lambda draft: draft.symlink_to("lock")])
+def test_what_stands_where_the_draft_goes_is_named_at_once(
+    folder: Path, library: Path, make: Callable[[Path], object]
+) -> None:
+    make(folder / "draft")
+    for update in (lambda: index_files(folder, [library]), lambda: publish_fitted(folder, lambda fitted: fitted)):
+        with pytest.raises(
+            IndexStateError, match="draft: oreqa did not write this, and needs the name; rename or delete it"
+        ):
+            update()
+    assert os.path.lexists(folder / "draft")
+    assert Index.open(folder).search(["octopus arms"], 1)
+
+
+def test_a_disk_that_is_read_only_has_a_remedy(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(current, "lock_file", refuse)
+    with pytest.raises(InputError, match=r"[(]Read-only file system[)]; make it writable, or use a folder that is$"):
+        index_files(folder, [library])
 
 
 def test_a_generation_that_is_replaced_while_it_is_opened(

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from oreqa.cli.output import one_line, print_json, say
+from oreqa.defaults import BATCH_PASSAGES
 from oreqa.errors import InputError, OreqaError
 from oreqa.paths import need_working_folder
 
@@ -163,8 +164,7 @@ def _described(error: Exception) -> tuple[str, str, int]:
     if isinstance(error, OreqaError):
         return "error: ", str(error), error.exit_code
     if isinstance(error, _StoppedError):
-        kept = "" if error.args[0] in _KEEPING_NOTHING else "; finished work is kept: run the same command again to continue"
-        return "", f"interrupted{kept}", 130
+        return "", f"interrupted{_kept(error.args[0])}", 130
     if hasattr(error, "format_message"):  # a usage error; their class has no public name in every typer
         message, context = one_line(error.format_message()).replace("Value error, ", ""), getattr(error, "ctx", None)
         message = message.removesuffix(".") + _elsewhere(error, context)
@@ -181,6 +181,16 @@ def _described(error: Exception) -> tuple[str, str, int]:
     return "internal error: ", f"{name}: {text} (oreqa --debug COMMAND ... shows where)", 1
 
 
+def _kept(command: str) -> str:
+    """What an interrupted command keeps, and how to go on."""
+    if command in _KEEPING_NOTHING:
+        return ""
+    what = "finished work is kept"
+    if command == "index":
+        what = f"the passages encoded so far are kept, but for the last {BATCH_PASSAGES} at most"
+    return f"; {what}: run the same command again to continue"
+
+
 def _has_working_folder() -> bool:
     try:
         return bool(os.getcwd())  # noqa: PTH109
@@ -189,8 +199,13 @@ def _has_working_folder() -> bool:
 
 
 def _elsewhere(error: Exception, context: Any) -> str:
-    """Which commands have an option that this one lacks; those whose options are made when they run are not asked."""
+    """How to write an argument that was taken for an option, or which commands have an option that this one lacks.
+
+    Commands whose options are made when they run are not asked.
+    """
     option = getattr(error, "option_name", None)
+    if option and not option.lstrip("-")[:1].isalpha():  # as in "-5 degrees"
+        return "; write -- before an argument that begins with -"
     if option is None or context is None or context.parent is None:
         return ""
     commands = context.parent.command.commands.items()

@@ -96,7 +96,7 @@ def index_command(
     changes = {name: value for name, value in named.items() if value is not None}
     settings = replace(existing_settings(index) or Settings(), **changes)
     if report is not None:
-        need_report(report)
+        need_report(report, index)
     with progress_bar("passages") as bar:
         result = index_files(
             index,

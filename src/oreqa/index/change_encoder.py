@@ -54,7 +54,7 @@ def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", p
         generation, draft = require_generation(folder), folder / DRAFT
         if DOCUMENTS in damaged_files(generation):
             raise IndexStateError(damage_message(generation / DOCUMENTS))
-        drop_draft(folder)
+        drop_draft(folder, for_next=True)
         draft.mkdir()
         try:
             shutil.copyfile(generation / DOCUMENTS, draft / DOCUMENTS)
@@ -98,7 +98,7 @@ def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -
         if damaged := damaged_files(generation):
             raise IndexStateError(damage_message(generation / damaged[0]))
         fitted = change(read_index_fitted(generation / FITTED))
-        drop_draft(folder)
+        drop_draft(folder, for_next=True)
         draft.mkdir()
         try:
             checksums = {name: row for name, row in read_manifest(generation).items() if name != FITTED}

@@ -166,9 +166,12 @@ def read_coverage(folder: Path) -> list[PageRow]:
 _COLUMNS = ("document", "page", "words", "read", "left out", "share read", "reasons")
 
 
-def need_report(path: Path) -> None:
-    """Check a file that ``write_coverage`` will write. Raises InputError if it cannot be written or is no earlier report."""
+def need_report(path: Path, index: Path) -> None:
+    """Check a file that ``write_coverage`` will write. Raises InputError if it cannot be written, is no earlier report, or
+    lies among the files of the index."""
     need_writable(path, f"--report {path}")
+    if path.resolve().is_relative_to(index.resolve()):
+        raise InputError(f"--report {path}: it lies in the index's folder; name a file elsewhere")
     if path.is_file() and not path.read_bytes().startswith(",".join(_COLUMNS).encode()):
         raise InputError(f"--report {path}: it exists and is no report of oreqa index; name another file")
 

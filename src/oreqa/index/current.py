@@ -207,7 +207,8 @@ def write_lock(folder: Path, doing: str = "writing this index", mode: int = 0o77
     except (FileExistsError, NotADirectoryError):
         raise InputError(f"{folder}: it is a file; an index is a folder") from None
     except OSError as error:
-        raise InputError(f"{folder}: it cannot be written ({error.strerror})") from error
+        reason = f"it cannot be written ({error.strerror})"
+        raise InputError(f"{folder}: {reason}; make it writable, or use a folder that is") from error
     with lock:
         yield
 

@@ -91,10 +91,15 @@ def generation_number(generation: Path) -> int:
     return int(generation.name.rpartition("-")[2])
 
 
-def drop_draft(folder: Path) -> None:
-    """Remove the draft of an update that has ended."""
+def drop_draft(folder: Path, for_next: bool = False) -> None:
+    """Remove the draft of an update that has ended.
+
+    Where one begins, ``for_next``, raises IndexStateError if something has the draft's name that no update wrote.
+    """
     if (folder / DRAFT).is_dir():  # removing a FIFO as a folder would wait for ever
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
+    if for_next and os.path.lexists(folder / DRAFT):
+        raise IndexStateError(f"{folder / DRAFT}: oreqa did not write this, and needs the name; rename or delete it")
 
 
 def publish_draft(folder: Path) -> Path:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole
 from oreqa.core import Passage
+from oreqa.defaults import BATCH_PASSAGES
 from oreqa.index.dense import build_faiss, fitted_factory
 from oreqa.index.documents import stored_passages
 from oreqa.index.encodings import Encodings
@@ -29,9 +30,6 @@ SENTENCE_BM25 = (0.6, 0.2)
 
 PASSAGE_BM25 = (0.9, 0.4)
 """k1 and b for passages, with title and heading. Both pairs were tuned: docs/results/fusion.md."""
-
-BATCH_PASSAGES = 512
-"""Passages encoded and committed together: the most that an interruption can lose."""
 
 Encode = Callable[[Mapping[bytes, Passage]], None]
 """Encodes passages, whose keys are their hashes, into the memo."""

@@ -14,6 +14,7 @@ from typing import Any
 from oreqa.arguments import choice, kind_of
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import split_passages
+from oreqa.defaults import BATCH_PASSAGES
 from oreqa.errors import DocumentError, IndexStateError, InputError
 from oreqa.index import store
 from oreqa.index.coverage import Report
@@ -32,7 +33,7 @@ from oreqa.index.documents import document_hash, insert_document
 from oreqa.index.encodings import Encodings, passage_hash
 from oreqa.index.generations import DOCUMENTS, DRAFT, drop_draft, newest_generation, publish_draft, write_manifest
 from oreqa.index.lexical import check_language
-from oreqa.index.publish import BATCH_PASSAGES, complete_draft, link_fitted, link_search_files
+from oreqa.index.publish import complete_draft, link_fitted, link_search_files
 from oreqa.index.store import Holds, Settings, transaction
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
@@ -290,7 +291,7 @@ def open_writer(
         encoder.encode("a damaged model gives no numbers")
         settings = replace(settings, model=pinned_name(settings.model))
     with write_lock(folder, mode=mode), name_write_errors(folder):
-        drop_draft(folder)
+        drop_draft(folder, for_next=True)
         current = read_current_state(folder, settings, holds)
         writer = IndexWriter(folder, settings, holds, current, lambda: encoder or load())
         try:
