@@ -171,3 +171,11 @@ def test_real_titles() -> None:
     assert real_title(" The\n plan ") == "The plan"
     assert real_title("Documents of 2024") == "Documents of 2024"
     assert real_title("About version 2.0") == "About version 2.0"
+
+
+def test_a_heading_that_is_a_release_is_text(builder: TextBuilder) -> None:
+    builder.add_heading(1, "4.10.1 (2026-05-02)")
+    builder.add_block("Fixes a crash.")
+    builder.add_heading(1, "1.2 Installing")
+    builder.add_block("Run it.")
+    assert builder.document().text == "4.10.1 (2026-05-02)\nFixes a crash.\n\nRun it."

@@ -1,4 +1,5 @@
-"""Answers that are computed from all rows of a table: how many there are, the highest and the lowest."""
+"""Answers that are computed from all rows of a table, how many there are, the highest and the lowest; the latest release of
+a change log."""
 
 from __future__ import annotations
 
@@ -6,12 +7,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from oreqa.answer import Answer, Computation
+from oreqa.answering.releases import asks_for_latest, latest_release
 from oreqa.answering.table_questions import Result, computed
 from oreqa.arguments import Conditions
 from oreqa.arrays import Floats
 from oreqa.core import Hit, Sentence
 from oreqa.index.snapshot import Snapshot
-from oreqa.index.tables import WholeTable, tables_around
+from oreqa.index.tables import MAX_PASSAGES, WholeTable, tables_around
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.text.comparing import asks_to_compute
 
@@ -22,7 +24,14 @@ MIN_RELATED = 0.25
 def computed_answers(
     question: str, hits: Sequence[Hit], snapshot: Snapshot, where: Conditions, encoder: Encoder
 ) -> list[Answer]:
-    """The answers to a question that one table among those of its ``hits`` computes, all of a tie; none if two differ."""
+    """The answers to a question that one table or change log among those of its ``hits`` computes, all of a tie; none if two
+    differ."""
+    if asks_for_latest(question):
+        documents = dict.fromkeys(snapshot.source_of(hit.passage_id)[2] for hit in hits)
+        passages = (snapshot.passages_of(document, where, MAX_PASSAGES) for document in documents)
+        releases = [answer for of_document in passages if (answer := latest_release(question, of_document))]
+        if len({answer.text for answer in releases}) == 1:
+            return releases[:1]
     if not asks_to_compute(question):
         return []
     tables = tables_around(snapshot, [hit.passage_id for hit in hits], where)

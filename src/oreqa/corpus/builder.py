@@ -15,6 +15,7 @@ from oreqa.core import Document, PageWords, Place, Section, place_after
 from oreqa.corpus import limits
 from oreqa.errors import DocumentError
 from oreqa.text.names import is_name
+from oreqa.text.releases import release_of
 
 GAP = "\n\n"
 _WORD = re.compile(r"\w+")
@@ -53,8 +54,8 @@ class TextBuilder:
     """Assembles a document's text in file order.
 
     Blocks are separated by a blank line. A block that continues or explains the previous one is ``joined`` to it by a
-    single newline, which keeps both in one paragraph. Each heading starts a section; one that names an option or a
-    function is also the first line of its text. Raises DocumentError when a limit is exceeded.
+    single newline, which keeps both in one paragraph. Each heading starts a section; one that names an option, a function
+    or a release is also the first line of its text. Raises DocumentError when a limit is exceeded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,7 +130,8 @@ class TextBuilder:
             return
         heading = self._unused[-1] if self._unused else None
         self._unused.clear()
-        if heading and is_name(heading[1]):  # "--verbose" above what it does: an answer, which only text can be
+        if heading and (is_name(heading[1]) or release_of(heading[1])):
+            # "--verbose" above what it does, or "2.1.0": an answer, which only text can be
             self._append(heading[1], heading[2], joined=False)
             joined = True
         self._read += count_words(stripped) if words is None else words

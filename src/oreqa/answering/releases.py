@@ -1,0 +1,67 @@
+"""The latest release of a change log, whose headings are versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from oreqa.answer import Answer, Computation
+from oreqa.core import Passage, Sentence
+from oreqa.index.lexical import words
+from oreqa.text.comparing import FREE
+from oreqa.text.releases import ReleaseHeading, release_of
+from oreqa.text.stop_words import STOP_WORDS
+
+MIN_RELEASES = 2
+"""Headings that are versions, at least, of a change log."""
+
+_WORD = re.compile(r"[^\W_]+")
+_LATEST = frozenset(("latest", "newest", "current", "recent"))
+_RELEASE = frozenset(("version", "release"))
+_SAID = _LATEST | _RELEASE | frozenset(("most", "number", "out", "released", "stable", "when", "date", "published"))
+"""Words that a question about the latest release may hold without a condition."""
+
+
+def asks_for_latest(question: str) -> bool:
+    """Whether a question asks for the latest version or release of something, or when that came out."""
+    asked = set(_asked(question))
+    return bool(asked & _LATEST) and bool(asked & _RELEASE)
+
+
+def latest_release(question: str, passages: Sequence[Passage]) -> Answer | None:
+    """The latest version, or its day if the question asks when, of a change log, given with all its passages in order.
+
+    None where fewer than ``MIN_RELEASES`` headings are versions, or where the question says a word that neither the path and
+    title nor the first heading does.
+    """
+    releases = [(passage, release) for passage in passages if (release := _release(passage))]
+    if len(releases) < MIN_RELEASES or not _is_about(question, passages[0]):
+        return None
+    passage, release = max(releases, key=lambda pair: pair[1].order)
+    place = release.date if "when" in _asked(question) else release.version
+    if place == (0, 0):
+        return None
+    heading = passage.text.partition("\n")[0]
+    sentence = Sentence(heading, passage.start, passage.start + len(heading))
+    computation = Computation("highest", "version", ((passage, sentence),), len(releases))
+    start, end = passage.start + place[0], passage.start + place[1]
+    return Answer(
+        heading[slice(*place)], start, end, None, sentence, passage, 0.0, {}, form="computed", computation=computation
+    )
+
+
+def _release(passage: Passage) -> ReleaseHeading | None:
+    """The release whose heading a passage begins with."""
+    line = passage.text.partition("\n")[0]
+    return release_of(line) if passage.heading.endswith(line) else None
+
+
+def _is_about(question: str, first: Passage) -> bool:
+    path = "/".join(first.document_key.split("/")[-2:])
+    head = set(words(f"{path} {first.title} {first.heading.partition(' > ')[0]}", "en"))
+    rest = [word for word in _asked(question) if word not in STOP_WORDS | FREE | _SAID]
+    return all(set(words(word, "en")) <= head for word in rest)
+
+
+def _asked(question: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(question)]
