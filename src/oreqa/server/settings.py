@@ -75,7 +75,7 @@ def _checked_token(token: str, place: str) -> str:
     if len(token) < FEWEST_TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token:
         raise InputError(
             f"{place}: a token is {FEWEST_TOKEN_CHARACTERS} or more letters, digits and signs, on one line; make one with: "
-            "python -c 'import secrets; print(secrets.token_urlsafe())'"
+            "openssl rand -hex 32"
         )
     return token
 
