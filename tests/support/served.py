@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import httpx
-import uvicorn
 
 from oreqa.server.app import create_app
 from oreqa.server.collections import ServedCollection
 from oreqa.server.guard import Application
+from oreqa.server.listening import uvicorn_server
 from oreqa.server.settings import Access
 
 
@@ -31,7 +31,7 @@ def served(
     who = access or Access(frozenset())
     who = replace(who, hosts=who.hosts | {host})
     application = wrap(create_app(collections, who, log_questions=log_questions))
-    server = uvicorn.Server(uvicorn.Config(application, log_config=None, lifespan="on"))
+    server = uvicorn_server(application)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

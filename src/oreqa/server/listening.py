@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import os
+import signal
 import socket
 import stat
 from pathlib import Path
@@ -23,7 +25,7 @@ _KEPT_OPEN, _WAITING_CONNECTIONS = 30, 1024
 def listen(host: str, port: int) -> socket.socket:
     """A socket at an address. Raises InputError if the port is in use or the address is not one of this machine's."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, address = _resolved(host, port)
     except (OSError, UnicodeError) as error:
         raise InputError(f"--host {host}: there is no such address ({getattr(error, 'strerror', error)})") from None
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -38,6 +40,16 @@ def listen(host: str, port: int) -> socket.socket:
             raise InputError(f"port {port} is in use; stop what uses it, or choose another: --port {port + 1}") from None
         raise InputError(f"{host}:{port}: the server cannot listen there ({error.strerror})") from None
     return listener
+
+
+def _resolved(host: str, port: int) -> tuple[socket.AddressFamily, tuple[object, ...]]:
+    """An address as a socket takes it; a number is not looked up."""
+    try:
+        is_new = ipaddress.ip_address(host).version == 6
+        return (socket.AF_INET6, (host, port, 0, 0)) if is_new else (socket.AF_INET, (host, port))
+    except ValueError:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return family, address
 
 
 def listen_on_file(path: Path) -> socket.socket:
@@ -79,9 +91,8 @@ def _remove_stale(path: Path) -> None:
     raise InputError(f"{path}: another server listens there; stop it, or name another file")
 
 
-def run_server(application: Application, listener: socket.socket) -> None:
-    """Answer requests until SIGTERM or Ctrl-C, then what was asked before, for ``SECONDS_TO_FINISH`` at most."""
-    log = begin_log()
+def uvicorn_server(application: Application) -> uvicorn.Server:
+    """The server of an application; SIGTERM gives it ``SECONDS_TO_FINISH``."""
     config = uvicorn.Config(
         application,
         http="h11",
@@ -93,6 +104,18 @@ def run_server(application: Application, listener: socket.socket) -> None:
         timeout_keep_alive=_KEPT_OPEN,
         timeout_graceful_shutdown=SECONDS_TO_FINISH,
     )
+    return uvicorn.Server(config)
+
+
+def run_server(application: Application, listener: socket.socket) -> None:
+    """Answer requests until SIGTERM or Ctrl-C, then what was asked before."""
+    log = begin_log()
     log.info("started")
-    uvicorn.Server(config).run(sockets=[listener])
+    # uvicorn raises the signals that it heeded once more in the end, for whoever handled them before.
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        uvicorn_server(application).run(sockets=[listener])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     log.info("stopped")

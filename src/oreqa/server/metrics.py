@@ -109,11 +109,10 @@ class JsonLines(logging.Formatter):
 
 
 def begin_log() -> logging.Logger:
-    """The server's log, on standard error; uvicorn's errors go there, too."""
+    """The server's log, on standard error; warnings and errors of all libraries go there, too."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name, level in ((LOGGER, logging.INFO), ("uvicorn.error", logging.WARNING)):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(level)
-    return logging.getLogger(LOGGER)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logger = logging.getLogger(LOGGER)
+    logger.setLevel(logging.INFO)
+    return logger

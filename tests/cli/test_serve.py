@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oreqa.cli import app
+from oreqa.index.in_memory import index_documents
+from oreqa.index.store import Settings
+
+pytest.importorskip("fastapi", reason="the serve extra is not installed")
+import httpx
+
+
+def run(*arguments: object, **environment: str) -> Result:
+    return CliRunner().invoke(app, ["serve", *map(str, arguments)], env=environment)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def one_line(result: Result) -> str:
+    assert result.exit_code == 2, result.output
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    return result.stderr
+
+
+@pytest.fixture
+def kb(tmp_path: Path, fitted: Path) -> Path:
+    index_documents(tmp_path / "kb", "Bees dance. The queen lays eggs.", settings=Settings(str(fitted)))
+    return tmp_path / "kb"
+
+
+def test_what_is_wrong_is_said_in_one_line(kb: Path, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("short")
+    token.chmod(0o600)
+    assert "there is no index here" in one_line(run("--index", tmp_path / "none", "--port", free_port()))
+    assert "--token-file" in one_line(run("--index", kb, "--host", "0.0.0.0", OREQA_TOKEN=""))
+    assert "a token is 16 or more" in one_line(run("--index", kb, "--token-file", token))
+    assert "cannot be read" in one_line(run("--index", kb, "--token-file", tmp_path / "no token"))
+    assert "OREQA_TOKEN: a token is" in one_line(run("--index", kb, OREQA_TOKEN="short"))
+    assert "--allow-host" in one_line(run("--index", kb, OREQA_HOST="0.0.0.0", OREQA_TOKEN="a-token-of-some-length"))
+    assert "two collections" in one_line(run("--index", kb, "--index", kb))
+    assert "no-such-reader" in one_line(run("--index", kb, "--reader", "no-such-reader", "--port", free_port()))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port} is in use" in one_line(run("--index", kb, "--port", port))
+        assert f"port {port} is in use" in one_line(run("--index", kb, OREQA_PORT=str(port)))
+
+
+def test_without_the_extra_the_error_says_how_to_install_it(kb: Path) -> None:
+    code = f"import sys; sys.modules['fastapi'] = None\nfrom oreqa.cli import app; app(['serve', '--index', {str(kb)!r}])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the server needs the serve extra (fastapi is not installed)" in done.stderr
+    assert "pip install -c constraints.txt '.[serve]'" in done.stderr
+
+
+def test_other_commands_import_no_part_of_the_server(kb: Path, fitted_reader: Path) -> None:
+    code = (
+        "import sys; from oreqa.cli import app\n"
+        f"app(['ask', 'who dances?', '--index', {str(kb)!r}, '--reader', {str(fitted_reader)!r}, '--json'], standalone_mode=False)\n"
+        "wrong = {'fastapi', 'starlette', 'uvicorn', 'mcp', 'prometheus_client', 'watchfiles', 'oreqa.server'}\n"
+        "assert not wrong & set(sys.modules), wrong & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def process(*arguments: object, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "oreqa", "serve", *map(str, arguments)]
+    started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.communicate()
+
+
+def wait_until_ready(client: httpx.Client, started: subprocess.Popen[str]) -> None:
+    for _ in range(600):
+        assert started.poll() is None, started.communicate()
+        try:
+            if client.get("/readyz").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.2)
+    raise AssertionError("the server does not start")
+
+
+@pytest.mark.system
+def test_a_server_ends_after_what_was_asked_before(kb: Path, fitted_reader: Path) -> None:
+    port = free_port()
+    with process("--index", f"bees={kb}", "--port", port, "--reader", fitted_reader) as started:
+        client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False)
+        wait_until_ready(client, started)
+        statuses: list[int] = []
+
+        def ask() -> None:
+            with httpx.Client(base_url=client.base_url, timeout=60, trust_env=False) as other:
+                response = other.post("/v1/batch", json={"questions": ["Who dances?"] * 100})
+                statuses.append(response.status_code)
+
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while client.get("/v1/status").json()["waiting"] == 0 and not statuses:
+            time.sleep(0.005)
+        client.close()
+        started.send_signal(signal.SIGTERM)
+        for thread in threads:
+            thread.join()
+        assert statuses == [200] * 3
+        _, log = started.communicate(timeout=60)
+        assert started.returncode == 0
+        lines = [json.loads(line) for line in log.splitlines()[1:]]
+        assert [line["message"] for line in (lines[0], lines[-1])] == ["started", "stopped"]
+        assert "Traceback" not in log
+
+
+@pytest.mark.system
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
+def test_a_unix_socket_and_a_token_in_the_environment(kb: Path, fitted_reader: Path, tmp_path: Path) -> None:
+    token, place = "a-token-of-some-length", tmp_path / "s"
+    with process("--index", kb, "--socket", place, "--reader", fitted_reader, OREQA_TOKEN=token) as started:
+        transport = httpx.HTTPTransport(uds=str(place))
+        with httpx.Client(base_url="http://localhost", transport=transport, timeout=60) as client:
+            wait_until_ready(client, started)
+            assert client.get("/v1/status").status_code == 401
+            headers = {"authorization": f"Bearer {token}"}
+            reply = client.post("/v1/ask", json={"question": "Who dances?"}, headers=headers)
+            assert reply.status_code == 200
+            started.send_signal(signal.SIGINT)
+            _, log = started.communicate(timeout=60)
+        assert "Traceback" not in log
+        assert token not in log
+        assert not place.exists()
