@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -150,3 +153,28 @@ def test_a_unix_socket_and_a_token_in_the_environment(kb: Path, fitted_reader: P
         assert "Traceback" not in log
         assert token not in log
         assert not place.exists()
+
+
+@pytest.mark.system
+def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
+    root, port = Path(__file__).parents[2], free_port()
+    page = (root / "docs" / "serving.md").read_text().replace("8765", str(port))
+    assert (
+        CliRunner().invoke(app, ["index", str(root / "demo/library/octopus.md"), "--index", str(tmp_path / "kb")]).exit_code
+        == 0
+    )
+    with process("--index", tmp_path / "kb", "--port", port) as started:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
+            wait_until_ready(client, started)
+            addresses = set(re.findall(r"`(?:GET|POST) (/[\w/]+)`", page)) - {"/login", "/logout"}
+            described = {path.replace("{id}", "ID") for path in client.get("/openapi.json").json()["paths"]}
+        assert addresses - {"/healthz", "/readyz", "/metrics"} <= described
+        (block,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+        done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True)
+        assert (done.returncode, "three hearts" in done.stdout) == (0, True), done
+        calls = re.findall(r"^\$ (curl .*)$", page, re.MULTILINE)
+        assert len(calls) == 5
+        for call in calls if shutil.which("curl") else ():
+            done = subprocess.run([*shlex.split(call), "--fail-with-body"], capture_output=True, text=True)
+            assert done.returncode == 0, done
+            assert "octopus" in done.stdout.lower() or "/v1/status" in call or "oreqa_" in done.stdout, done.stdout
