@@ -8,10 +8,8 @@ import pytest
 from served import served
 
 from oreqa.answering.replies import document_id, reply_json
-from oreqa.core import Passage, Place, Sentence
 from oreqa.index.in_memory import index_documents
 from oreqa.index.store import Settings
-from oreqa.server.ask import citation
 from oreqa.server.collections import ServedCollection, open_collections
 
 QUESTION = "How many hearts does an octopus have?"
@@ -24,7 +22,7 @@ def test_an_answer_is_that_of_the_command_line_with_what_names_it(
     assert response.status_code == 200, response.text
     reply = response.json()
     expected = reply_json(QUESTION, collections["shelf"].answerer.reply(QUESTION, 2, threshold=0))
-    extra = ("id", "url", "citation", "collection", "generation")
+    extra = ("id", "url", "link", "citation", "collection", "generation")
     plain = [{key: value for key, value in answer.items() if key not in extra} for answer in reply["answers"]]
     assert plain == expected["answers"]
     assert len(plain) == 2
@@ -150,17 +148,3 @@ def test_a_new_state_of_the_index_answers_without_a_restart(tmp_path: Path, fitt
         assert search() == ({"kb": 1}, {"Bees dance."})
         index_documents(tmp_path / "kb", "An octopus swims.")
         assert search() == ({"kb": 2}, {"Bees dance.", "An octopus swims."})
-
-
-def test_a_citation_names_page_heading_or_line() -> None:
-    sentence = Sentence("It has\nthree.", 0, 13)
-
-    def cited(title: str, heading: str, *places: Place) -> str:
-        return citation(Passage("kb/a.md", title, heading, sentence.text, 0, 13, (sentence,), places=places), sentence)
-
-    assert cited("T", "H", Place(0, "page 12")) == "“It has three.” (T, page 12)"
-    assert cited("T", "H", Place(0, "#x")) == "“It has three.” (T, H)"
-    assert cited("T", "", Place(0, "#x")) == "“It has three.” (T, #x)"
-    assert cited("T", "", Place(0, line=3)) == "“It has three.” (T, line 3)"
-    assert cited("", "") == "“It has three.” (a.md)"
-    assert cited("T", "T") == "“It has three.” (T)"

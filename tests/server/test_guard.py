@@ -10,14 +10,14 @@ from served import served
 
 from oreqa.server import guard
 from oreqa.server.collections import ServedCollection
-from oreqa.server.guard import HEADERS, MAX_BODY, SESSION, Limiter, same_secret, session_of
+from oreqa.server.guard import GUESSES, HEADERS, MAX_BODY, SESSION, Limiter, same_secret, session_of
 from oreqa.server.settings import Access
 
 TOKEN = "a-token-of-some-length"
 BODY = {"question": "hearts?"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def closed(collections: dict[str, ServedCollection]) -> Iterator[httpx.Client]:
     """A server with a token, which is also reached as kb.example.org."""
     with served(collections, Access(frozenset({"kb.example.org"}), TOKEN)) as client:
@@ -164,9 +164,12 @@ def test_a_client_that_asks_too_often_is_told_when_to_come_back(collections: dic
 
 
 def test_tokens_cannot_be_guessed_at_any_speed(collections: dict[str, ServedCollection]) -> None:
-    with served(collections, Access(frozenset(), TOKEN, rate=3)) as client:
-        wrong = {"authorization": "Bearer wrong-wrong-wrong"}
-        assert [client.get("/v1/status", headers=wrong).status_code for _ in range(5)] == [401] * 3 + [429] * 2
+    wrong = {"authorization": "Bearer wrong-wrong-wrong"}
+    with served(collections, Access(frozenset(), TOKEN)) as client:
+        statuses = [client.get("/v1/status", headers=wrong).status_code for _ in range(GUESSES + 2)]
+        assert statuses == [401] * GUESSES + [429] * 2
+        assert client.post("/login", json={"token": TOKEN}).status_code == 429
+        assert client.get("/v1/status", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
 def test_a_bucket_fills_again_and_each_client_has_its_own() -> None:

@@ -56,6 +56,10 @@ def serve(
     quality: Option.quality = None,
     reader: Option.answering_reader = "auto",
     span_reranker: Option.span_reranker = None,
+    link: Annotated[
+        list[str] | None,
+        data_option("--link", metavar="FOLDER=URL", help="The site where a folder of documents is published."),
+    ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Take nothing from clients but questions.")] = False,
     log_questions: Annotated[bool, typer.Option("--log-questions", help="Write questions into the log.")] = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
@@ -73,6 +77,7 @@ def serve(
     try:
         from oreqa.server.app import create_app
         from oreqa.server.collections import close_collections, open_collections
+        from oreqa.server.links import published_folders
         from oreqa.server.listening import listen, listen_on_file, run_server
         from oreqa.server.settings import access, collection_folders, read_token
     except ModuleNotFoundError as error:
@@ -81,6 +86,7 @@ def serve(
         raise InputError(f"the server needs the serve extra ({error.name} is not installed): {INSTALL_SERVE}") from error
 
     folders = collection_folders([need_text(text, "--index") for text in index])
+    sites = published_folders([need_text(text, "--link") for text in link or ()])
     who = access(
         host,
         port,
@@ -107,7 +113,7 @@ def serve(
         if open_page and socket is None:
             typer.launch(place)
         try:
-            run_server(create_app(collections, who, log_questions=log_questions), listener)
+            run_server(create_app(collections, who, sites=sites, log_questions=log_questions), listener)
         finally:
             close_collections(collections)
             if socket is not None:

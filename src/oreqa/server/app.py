@@ -16,6 +16,7 @@ from oreqa.errors import OreqaError
 from oreqa.index.generations import generation_number
 from oreqa.server.ask import ask_router
 from oreqa.server.batching import ModelThread
+from oreqa.server.catalog import Catalog
 from oreqa.server.collections import ServedCollection
 from oreqa.server.documents import document_router
 from oreqa.server.guard import SESSION, Application, Guard, Limiter, same_secret, session_of
@@ -25,8 +26,17 @@ from oreqa.server.schemas import LoginBody, ProblemRow, problems_of
 from oreqa.server.settings import Access
 
 
-def create_app(collections: Mapping[str, ServedCollection], access: Access, *, log_questions: bool = False) -> Application:
-    """The server's application, with its guard. The thread of the models starts and ends with it."""
+def create_app(
+    collections: Mapping[str, ServedCollection],
+    access: Access,
+    *,
+    sites: Mapping[str, str] | None = None,
+    log_questions: bool = False,
+) -> Application:
+    """The server's application, with its guard. The thread of the models starts and ends with it.
+
+    ``sites`` maps folders of documents to the addresses where they are published.
+    """
     models = ModelThread(lambda questions, seconds: metrics.batch(questions, seconds))
     metrics = Metrics(lambda: models.waiting, {name: _generation_of(each) for name, each in collections.items()})
     limiter = Limiter(access.rate)
@@ -51,8 +61,8 @@ def create_app(collections: Mapping[str, ServedCollection], access: Access, *, l
         redoc_url=None,
     )
     add_handlers(app)
-    app.include_router(ask_router(collections, models, limiter, on_reply))
-    app.include_router(document_router(collections))
+    app.include_router(ask_router(collections, models, limiter, on_reply, sites or {}))
+    app.include_router(document_router(collections, Catalog(collections)))
     _add_status(app, collections, models, metrics, access)
     _add_login(app, access)
     _describe_problems(app)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -12,13 +11,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from oreqa.answer import Answer
-from oreqa.answering.replies import answer_json, document_id, hit_json
+from oreqa.answering.replies import answer_json, hit_json
 from oreqa.answering.reply import Reply
 from oreqa.arguments import conditions
 from oreqa.core import Hit, Passage, Sentence
 from oreqa.server.batching import MOST_TOGETHER, ModelThread
 from oreqa.server.collections import Merged, ServedCollection, chosen, merged
 from oreqa.server.guard import Limiter, spend_or_refuse
+from oreqa.server.links import answer_links
 from oreqa.server.problems import json_response
 from oreqa.server.schemas import (
     POSTED,
@@ -38,16 +38,25 @@ OnReply = Callable[[str, Reply | None], None]
 """What is told of each question and its reply of one collection, None of a search."""
 
 
+Linked = Callable[[Passage, Sentence, int, int, str, int], dict[str, Any]]
+"""The links of a stretch of a passage, in a sentence, of a collection in this state: ``answer_links``."""
+
+
 def ask_router(
-    collections: Mapping[str, ServedCollection], models: ModelThread, limiter: Limiter, on_reply: OnReply
+    collections: Mapping[str, ServedCollection],
+    models: ModelThread,
+    limiter: Limiter,
+    on_reply: OnReply,
+    sites: Mapping[str, str],
 ) -> APIRouter:
-    """The addresses that answer questions."""
+    """The addresses that answer questions; ``sites`` are those of published folders."""
+    linked = partial(answer_links, sites=sites, several=len(collections) > 1)
     router = APIRouter(prefix="/v1", tags=["answers"])
 
     @router.post("/ask", response_model=ReplyRow, responses=POSTED)
     async def ask(body: AskBody, request: Request) -> Response:
         """Answer a question with the sentence, the passage and the place that prove it."""
-        rows = await _answered([body.question], body, collections, models, request, on_reply)
+        rows = await _answered([body.question], body, collections, models, request, on_reply, linked)
         return json_response(rows[0])
 
     @router.post("/batch", response_model=RepliesRow, responses=POSTED)
@@ -57,13 +66,13 @@ def ask_router(
         rows: list[dict[str, Any]] = []
         for begin in range(0, len(body.questions), MOST_TOGETHER):
             questions = body.questions[begin : begin + MOST_TOGETHER]
-            rows += await _answered(questions, body, collections, models, request, on_reply)
+            rows += await _answered(questions, body, collections, models, request, on_reply, linked)
         return json_response({"replies": rows})
 
     @router.post("/search", response_model=RankingRow, responses=POSTED)
     async def search(body: SearchBody, request: Request) -> Response:
         """The sentences or passages that match a question best."""
-        row = await _searched(body, collections, models, request)
+        row = await _searched(body, collections, models, request, linked)
         on_reply(body.question, None)
         return json_response(row)
 
@@ -77,6 +86,7 @@ async def _answered(
     models: ModelThread,
     request: Request,
     on_reply: OnReply,
+    linked: Linked,
 ) -> list[dict[str, Any]]:
     """The replies to questions as JSON. What cannot be answered is refused before it waits."""
     asked, where = chosen(collections, body.collection), conditions(body.where)
@@ -95,12 +105,16 @@ async def _answered(
         of_question = {name: of_collection[place] for name, of_collection in replies.items()}
         for reply in of_question.values():
             on_reply(question, reply)
-        rows.append(reply_row(question, merged(of_question, k), len(collections) > 1))
+        rows.append(reply_row(question, merged(of_question, k), linked))
     return rows
 
 
 async def _searched(
-    body: SearchBody, collections: Mapping[str, ServedCollection], models: ModelThread, request: Request
+    body: SearchBody,
+    collections: Mapping[str, ServedCollection],
+    models: ModelThread,
+    request: Request,
+    linked: Linked,
 ) -> dict[str, Any]:
     """The hits of a search as JSON, those of several collections by their scores."""
     asked, where = chosen(collections, body.collection), conditions(body.where)
@@ -118,7 +132,7 @@ async def _searched(
         "question": body.question,
         "mode": body.mode,
         "unit": body.unit,
-        "hits": [hit_row(rank, *row, len(collections) > 1) for rank, row in enumerate(hits[: body.k], 1)],
+        "hits": [hit_row(rank, *row, linked) for rank, row in enumerate(hits[: body.k], 1)],
         "generations": {name: state for name, [(state, _)] in rankings.items()},
     }
 
@@ -146,74 +160,30 @@ def _left(request: Request) -> asyncio.Future[None]:
     return asyncio.ensure_future(wait())
 
 
-def reply_row(question: str, reply: Merged, several: bool) -> dict[str, Any]:
-    """A reply as JSON; ``several`` collections make URLs name theirs."""
+def reply_row(question: str, reply: Merged, linked: Linked) -> dict[str, Any]:
+    """A reply as JSON, its answers and hits with their links."""
     row = {
         "question": question,
         "found": bool(reply.answers),
         "calibrated": all(each.calibrated for each in reply.replies.values()),
-        "answers": [_answer_row(*answer, several) for answer in reply.answers],
+        "answers": [_answer_row(*answer, linked) for answer in reply.answers],
         "respelt": {word: written for each in reply.replies.values() for word, written in each.respelt.items()},
         "generations": {name: each.generation for name, each in reply.replies.items()},
     }
     if reply.guess is not None:
-        row["guess"] = _answer_row(*reply.guess, several)
+        row["guess"] = _answer_row(*reply.guess, linked)
     if not reply.answers:
-        row["nearest"] = [hit_row(rank, *near, several) for rank, near in enumerate(reply.nearest, 1)]
+        row["nearest"] = [hit_row(rank, *near, linked) for rank, near in enumerate(reply.nearest, 1)]
     return row
 
 
-def _answer_row(answer: Answer, collection: str, generation: int, several: bool) -> dict[str, Any]:
-    links = _links(answer.passage, answer.sentence, answer.start, answer.end, collection, generation, several)
+def _answer_row(answer: Answer, collection: str, generation: int, linked: Linked) -> dict[str, Any]:
+    links = linked(answer.passage, answer.sentence, answer.start, answer.end, collection, generation)
     return {**answer_json(answer), **links}
 
 
-def hit_row(rank: int, hit: Hit, collection: str, generation: int, several: bool) -> dict[str, Any]:
+def hit_row(rank: int, hit: Hit, collection: str, generation: int, linked: Linked) -> dict[str, Any]:
     """A hit as JSON, with its links."""
     sentence = hit.sentence
-    links = _links(hit.passage, sentence, sentence.start, sentence.end, collection, generation, several)
+    links = linked(hit.passage, sentence, sentence.start, sentence.end, collection, generation)
     return {**hit_json(rank, hit), **links}
-
-
-def _links(
-    passage: Passage, sentence: Sentence, start: int, end: int, collection: str, generation: int, several: bool
-) -> dict[str, Any]:
-    """What names an answer, where to see it, and how to cite it."""
-    name = document_id(passage.document_key)
-    return {
-        "id": f"{name}:{start}-{end}",
-        "url": document_url(name, start, end, collection if several else None),
-        "citation": citation(passage, sentence),
-        "collection": collection,
-        "generation": generation,
-    }
-
-
-def document_url(name: str, start: int, end: int, collection: str | None) -> str:
-    """The address on this server of a stretch of a document, by its id.
-
-    Examples:
-        >>> document_url("865c35c7be9db942", 27, 32, None)
-        '/d/865c35c7be9db942#c=27-32'
-    """
-    return f"/d/{name}{f'?collection={collection}' if collection else ''}#c={start}-{end}"
-
-
-def citation(passage: Passage, sentence: Sentence) -> str:
-    """A sentence in quotes, and where it stands: the title, or the file's name, with the page, line or heading.
-
-    Examples:
-        >>> passage = Passage("kb/octopus.md", "Octopus", "Hearts", "It has three.", 0, 13, ())
-        >>> citation(passage, Sentence("It has three.", 0, 13))
-        '“It has three.” (Octopus, Hearts)'
-    """
-    place = passage.place(sentence.start)
-    where = ""
-    if place and place.name:
-        where = place.name if not place.name.startswith("#") else passage.heading or place.name
-    elif passage.heading:
-        where = passage.heading
-    elif place and place.line is not None:
-        where = f"line {place.line}"
-    name = passage.title or re.split(r"[/\\]", passage.document_key)[-1]
-    return f"“{' '.join(sentence.text.split())}” ({', '.join(dict.fromkeys(filter(None, (name, where))))})"

@@ -81,9 +81,9 @@ class TextRow(BaseModel):
     after: int | None
 
 
-def document_router(collections: Mapping[str, ServedCollection]) -> APIRouter:
+def document_router(collections: Mapping[str, ServedCollection], catalog: Catalog) -> APIRouter:
     """The addresses that show documents."""
-    router, catalog = APIRouter(prefix="/v1/documents", tags=["documents"]), Catalog(collections)
+    router = APIRouter(prefix="/v1/documents", tags=["documents"])
     read = problems_of(400, 401, 403, 404, 421, 422, 503)
 
     @router.get("", response_model=DocumentsRow, responses=read)

@@ -26,6 +26,9 @@ Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None
 MAX_BODY, BODY_SECONDS = 64 * 1024, 10.0
 """Bytes of a request's body, and seconds in which it has to arrive."""
 
+GUESSES = 20
+"""Requests a minute with a wrong token, or logins, of one client."""
+
 SESSION = "oreqa_session"
 """The cookie of a login."""
 
@@ -84,6 +87,7 @@ class Guard:
         self._application, self._access, self._limiter = application, access, limiter
         self._large = dict(large or {})
         self._session = session_of(access.token) if access.token else None
+        self._guesses = Limiter(GUESSES)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -120,14 +124,14 @@ class Guard:
         client = (scope.get("client") or ("",))[0]
         is_open = path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
         if not is_open and self._session and not self._is_signed_in(headers):
-            self._spend(client)
+            spend_or_refuse(self._guesses, client)
             raise RefusedError(
                 401,
                 "this server wants its token: send it as 'Authorization: Bearer TOKEN', or sign in",
                 {"WWW-Authenticate": 'Bearer realm="oreqa"'},
             )
         if method not in _SAFE_METHODS:
-            self._spend(client)
+            spend_or_refuse(self._guesses if path == "/login" else self._limiter, client)
 
     def _check_host(self, headers: Headers, method: str) -> None:
         hosts, origin = headers.getlist("host"), headers.get("origin")
@@ -149,9 +153,6 @@ class Guard:
         except CookieError:
             return False
         return cookie is not None and same_secret(cookie.value, self._session or "")
-
-    def _spend(self, client: str) -> None:
-        spend_or_refuse(self._limiter, client)
 
 
 def spend_or_refuse(limiter: Limiter, client: str, number: int = 1) -> None:

@@ -118,6 +118,7 @@ class EvidenceRow(BaseModel):
     scores: dict[str, float]
     id: str
     url: str
+    link: str | None
     citation: str
     collection: str
     generation: int

@@ -1,0 +1,118 @@
+"""Addresses of answers: on this server, and on the site where a folder of documents is published."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from oreqa.answering.replies import document_id
+from oreqa.core import Passage, Sentence
+from oreqa.errors import InputError
+from oreqa.paths import full_path
+
+_WORDS_AT_EACH_END = 4
+
+
+def published_folders(links: Sequence[str]) -> dict[str, str]:
+    """The folders and the addresses of their sites, from ``FOLDER=URL``. Raises InputError for anything else."""
+    sites = {}
+    for text in links:
+        folder, _, url = text.partition("=")
+        parts = urlsplit(url)
+        is_site = parts.scheme in ("http", "https") and parts.netloc and not parts.query and not parts.fragment
+        if not folder or not is_site:
+            raise InputError(f"--link {text}: write it as FOLDER=URL, as in docs=https://docs.example.org/manual")
+        sites[str(full_path(Path(folder)))] = url.rstrip("/")
+    return sites
+
+
+def answer_links(
+    passage: Passage,
+    sentence: Sentence,
+    start: int,
+    end: int,
+    collection: str,
+    generation: int,
+    sites: Mapping[str, str],
+    several: bool,
+) -> dict[str, Any]:
+    """What names a stretch that answers, where to see it, and how to cite it; ``several`` collections make URLs name
+    theirs."""
+    name = document_id(passage.document_key)
+    return {
+        "id": f"{name}:{start}-{end}",
+        "url": document_url(name, start, end, collection if several else None),
+        "link": published_url(passage, sentence, sites),
+        "citation": citation(passage, sentence),
+        "collection": collection,
+        "generation": generation,
+    }
+
+
+def document_url(name: str, start: int, end: int, collection: str | None) -> str:
+    """The address on this server of a stretch of a document, by its id.
+
+    Examples:
+        >>> document_url("865c35c7be9db942", 27, 32, None)
+        '/d/865c35c7be9db942#c=27-32'
+    """
+    return f"/d/{name}{f'?collection={collection}' if collection else ''}#c={start}-{end}"
+
+
+def published_url(passage: Passage, sentence: Sentence, sites: Mapping[str, str]) -> str | None:
+    """The address of a sentence on the site of its folder, the longest that holds it; None where it has none.
+
+    Of a PDF it leads to the page, of a web page or another text to the sentence: browsers mark its words.
+
+    Examples:
+        >>> passage = Passage("/docs/a b.html", "", "", "It has three.", 0, 13, ())
+        >>> published_url(passage, Sentence("It has three.", 0, 13), {"/docs": "https://example.org"})
+        'https://example.org/a%20b.html#:~:text=It%20has%20three.'
+    """
+    path = PurePath(passage.document_key.partition("#")[0])
+    homes = [folder for folder in sites if path.is_relative_to(folder)]
+    if not homes:
+        return None
+    folder = max(homes, key=len)
+    place = passage.place(sentence.start)
+    name = place.name if place else ""
+    if page := re.fullmatch(r"page (\d+)", name):
+        fragment = f"page={page[1]}"
+    else:
+        fragment = f"{quote(name[1:], safe='') if name.startswith('#') else ''}:~:text={_text_of(sentence.text)}"
+    return f"{sites[folder]}/{quote(path.relative_to(folder).as_posix())}#{fragment}"
+
+
+def _text_of(sentence: str) -> str:
+    """A sentence as browsers look for it: its first and last words, or all if they are few."""
+    words = sentence.split()
+    if len(words) <= 2 * _WORDS_AT_EACH_END:
+        return _quoted(words)
+    return f"{_quoted(words[:_WORDS_AT_EACH_END])},{_quoted(words[-_WORDS_AT_EACH_END:])}"
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return quote(" ".join(words), safe="", errors="replace").replace("-", "%2D")  # a hyphen would name what is around
+
+
+def citation(passage: Passage, sentence: Sentence) -> str:
+    """A sentence in quotes, and where it stands: the title, or the file's name, with the page, line or heading.
+
+    Examples:
+        >>> passage = Passage("kb/octopus.md", "Octopus", "Hearts", "It has three.", 0, 13, ())
+        >>> citation(passage, Sentence("It has three.", 0, 13))
+        '“It has three.” (Octopus, Hearts)'
+    """
+    place = passage.place(sentence.start)
+    where = ""
+    if place and place.name:
+        where = place.name if not place.name.startswith("#") else passage.heading or place.name
+    elif passage.heading:
+        where = passage.heading
+    elif place and place.line is not None:
+        where = f"line {place.line}"
+    name = passage.title or re.split(r"[/\\]", passage.document_key)[-1]
+    return f"“{' '.join(sentence.text.split())}” ({', '.join(dict.fromkeys(filter(None, (name, where))))})"

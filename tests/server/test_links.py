@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the serve extra is not installed")
+
+from oreqa.core import Passage, Place, Sentence
+from oreqa.errors import InputError
+from oreqa.server.links import citation, published_folders, published_url
+
+LONG = "The warranty lasts two-year terms, and ends when the owner sells it."
+
+
+def published(key: str, text: str, *places: Place, sites: dict[str, str] | None = None) -> str | None:
+    passage = Passage(key, "", "", text, 0, len(text), (), places=places)
+    return published_url(
+        passage, Sentence(text, 0, len(text)), sites or {"/docs": "https://a.org/m", "/docs/x": "https://x.org"}
+    )
+
+
+def test_a_sentence_is_found_on_its_site() -> None:
+    text = ":~:text=The%20warranty%20lasts%20two%2Dyear,the%20owner%20sells%20it."
+    assert published("/docs/a b/ü.html", LONG, Place(0, "#part 2")) == f"https://a.org/m/a%20b/%C3%BC.html#part%202{text}"
+    assert published("/docs/a.md", LONG, Place(0, line=3)) == f"https://a.org/m/a.md#{text}"
+    assert published("/docs/a.md", "Short,\n& sweet.") == "https://a.org/m/a.md#:~:text=Short%2C%20%26%20sweet."
+    assert published("/docs/a.pdf", LONG, Place(0, "page 12")) == "https://a.org/m/a.pdf#page=12"
+    assert published("/docs/x/a.md", "One.") == "https://x.org/a.md#:~:text=One."
+    assert published("/docs/rows.csv#3", "One.") == "https://a.org/m/rows.csv#:~:text=One."
+
+
+def test_a_document_elsewhere_has_no_site() -> None:
+    assert published("/docs2/a.md", LONG) is None
+    assert published("tent", LONG) is None
+    assert published("/docs/a.md", LONG, sites={"/other": "https://a.org"}) is None
+
+
+def test_folders_are_named_with_their_sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert published_folders(["docs=https://a.org/m/", "/x/../y=http://b.org"]) == {
+        str(tmp_path / "docs"): "https://a.org/m", "/y": "http://b.org",
+    }  # fmt: skip
+    for wrong in (
+        "docs",
+        "=https://a.org",
+        "docs=",
+        "docs=a.org",
+        "docs=javascript:alert(1)",
+        "docs=https://a.org?q=1",
+        "docs=https://a.org#x",
+    ):
+        with pytest.raises(InputError, match="write it as FOLDER=URL"):
+            published_folders([wrong])
+
+
+def test_a_citation_names_page_heading_or_line() -> None:
+    sentence = Sentence("It has\nthree.", 0, 13)
+
+    def cited(title: str, heading: str, *places: Place) -> str:
+        return citation(Passage("kb/a.md", title, heading, sentence.text, 0, 13, (sentence,), places=places), sentence)
+
+    assert cited("T", "H", Place(0, "page 12")) == "“It has three.” (T, page 12)"
+    assert cited("T", "H", Place(0, "#x")) == "“It has three.” (T, H)"
+    assert cited("T", "", Place(0, "#x")) == "“It has three.” (T, #x)"
+    assert cited("T", "", Place(0, line=3)) == "“It has three.” (T, line 3)"
+    assert cited("", "") == "“It has three.” (a.md)"
+    assert cited("T", "T") == "“It has three.” (T)"
