@@ -5,7 +5,7 @@ Run:  python recipes/fit/answers.py --data ../shared/data --work runs/answers   
 Every question of the held-out articles is asked twice: of a collection that holds its paragraph, and of the same without
 its article, which cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. The
 collections have 20 to 1,500 paragraphs. Questions about documents of Debian packages (benchmarks/quality/questions: both
-halves, and half of those about lists) and about the manuals held out in recipes/base/questions are asked with and without the
+halves, and half of those about lists) and the manuals held out in recipes/base/questions are asked with and without the
 passages that answer them. SQuAD dev and Reddit are only measured on.
 """
 
