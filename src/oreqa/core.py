@@ -83,6 +83,7 @@ class Document:
     """One document's text as it was read. ``key`` names it for good: its path, with ``#row`` for rows of tables.
 
     Passages are cut from the sections alone; a document without any is one section. ``places`` are in the order of the text.
+    ``layout`` is where a PDF's text stands on its pages, packed.
 
     Examples:
         >>> Document("tent", "Tent", "It weighs 2 kg.", fields={"category": "tents"})
@@ -96,6 +97,7 @@ class Document:
     fields: Mapping[str, str] = field(default_factory=dict)
     places: tuple[Place, ...] = ()
     pages: tuple[PageWords, ...] = ()
+    layout: bytes = b""
 
     def __repr__(self) -> str:
         return f"Document({self.key!r}, {self.title!r}, {shown(self.text)!r})"

@@ -69,7 +69,7 @@ def test_a_file_has_its_share_of_the_processor(
     tmp_path: Path, pdf_does: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "PARSE_SECONDS", 1)
-    monkeypatch.setattr(process, "_CLOCK_FACTOR", 1000)  # the CPU limit ends it, not the timer
+    monkeypatch.setattr(process, "CLOCK_FACTOR", 1000)  # the CPU limit ends it, not the timer
     with pytest.raises(DocumentError, match="takes more than 1 seconds"):
         list(read_documents(pdf_does("while True: pass")))
     monkeypatch.undo()
@@ -79,7 +79,7 @@ def test_a_file_has_its_share_of_the_processor(
 def test_a_file_that_waits_is_given_up(
     tmp_path: Path, pdf_does: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_CLOCK_FACTOR", 0.01)
+    monkeypatch.setattr(process, "CLOCK_FACTOR", 0.01)
     with pytest.raises(DocumentError, match="takes more than 60 seconds"):
         list(read_documents(pdf_does("import time; time.sleep(100)")))
     monkeypatch.undo()
@@ -100,10 +100,10 @@ def test_a_scanned_page_gives_more_time(
         process.end_parser()
         file = pdf_does(code)
         assert good(tmp_path) == "Just this."  # the child has started
-        monkeypatch.setattr(process, "_CLOCK_FACTOR", 1 / 20)  # three seconds for the file, six for a page
+        monkeypatch.setattr(process, "CLOCK_FACTOR", 1 / 20)  # three seconds for the file, six for a page
         with pytest.raises(DocumentError, match=reason):
             list(read_documents(file))
-        monkeypatch.setattr(process, "_CLOCK_FACTOR", 5)
+        monkeypatch.setattr(process, "CLOCK_FACTOR", 5)
 
 
 def test_larger_files_may_take_longer() -> None:

@@ -9,14 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from drawn_pdf import pdf
 from growth import growth
 from index_content import old
 
-from oreqa.corpus.readers import Fields
+from oreqa.corpus.readers import Fields, read_documents
 from oreqa.errors import IndexStateError, OreqaError
+from oreqa.index.documents import stored_layout
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.index.writer import open_writer
 
 
 @pytest.fixture
@@ -127,3 +130,31 @@ def test_linear_time_of_an_update_in_its_files(tmp_path: Path, tiny: Path, named
         return folder, files if named else [docs]
 
     assert growth(lambda update: index_files(*update), indexed, 150) < 8
+
+
+def test_the_layout_of_a_pdf_is_kept(tmp_path: Path, settings: Settings) -> None:
+    """An index that was made before layouts were kept gets them when its files are read again."""
+    file, kb = tmp_path / "a.pdf", tmp_path / "kb"
+    file.write_bytes(pdf(["Owls hoot."]))
+    (tmp_path / "b.txt").write_text("Bees hum.")
+    (layout,) = [document.layout for document in read_documents(file)]
+
+    def layouts() -> list[bytes]:
+        snapshot = Index.open(kb).snapshot()
+        return [
+            stored_layout(snapshot.select, number) for (number,) in snapshot.select("SELECT id FROM documents ORDER BY key")
+        ]
+
+    index_files(kb, [file, tmp_path / "b.txt"], settings)
+    assert layouts() == [layout, b""]
+    with open_writer(kb) as writer:
+        writer.draft.execute("DROP TABLE layouts")
+        writer.draft.execute("UPDATE documents SET hash = X'00'")
+        writer.finish_source(str(file), None)
+        writer.publish()
+    assert layouts() == [b"", b""]
+    assert index_files(kb, [file, tmp_path / "b.txt"]).encoded == 0
+    assert layouts() == [layout, b""]
+    file.unlink()
+    index_files(kb, [file], prune=True)
+    assert layouts() == [b""]

@@ -53,6 +53,9 @@ PARSE_SECONDS_PER_MB = 20
 PARSE_BYTES = 1 << 30
 """Address space of the parser process."""
 
+DRAW_SECONDS = 10
+"""CPU seconds for drawing a page, or for finding where a text stands on it."""
+
 OCR_SECONDS, OCR_BYTES = 120, 6 << 30
 """CPU seconds for recognizing a scanned page, and the address space of the process then."""
 

@@ -17,16 +17,11 @@ from typing import Any
 
 from oreqa.core import Document, PageWords, Place, Section
 from oreqa.corpus import limits
-from oreqa.corpus.worker import MORE, receive, send
+from oreqa.corpus.child import CLOCK_FACTOR, receive, send, start_child, stop_child
+from oreqa.corpus.worker import MORE
 from oreqa.errors import DocumentError
 
-# Not "python -m": that looks for modules in the current folder first, and untrusted documents may lie there.
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from oreqa.corpus.worker import serve; serve(*map(int, sys.argv[2:]))"
-)
-_CLOCK_FACTOR = 5
-"""Wall-clock limit as a multiple of the CPU limit, so that files do not time out on a busy machine."""
+_START = "from oreqa.corpus.worker import serve; serve(*map(int, sys.argv[2:]))"
 
 
 def parse(path: Path, data: bytes) -> tuple[Document, list[tuple[str, bytes]]]:
@@ -65,7 +60,7 @@ class _Parser:
             self._stop()
 
     def _request(self, path: Path, data: bytes) -> bytes:
-        child = self._child = self._child or _start()
+        child = self._child = self._child or _started()
         assert child.stdin
         assert child.stdout
         # The child limits its own CPU time. This timer is for platforms without that limit, and for a child that waits.
@@ -102,19 +97,11 @@ class _Parser:
         child, self._child = self._child, None
         if child is None:
             return 0
-        try:
-            code = child.wait(patience)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            code = child.wait()
-        for pipe in (child.stdin, child.stdout):
-            if pipe:
-                pipe.close()
-        return code
+        return stop_child(child, patience)
 
 
 def _started_timer(seconds: int, expire: Callable[[], None]) -> threading.Timer:
-    timer = threading.Timer(_CLOCK_FACTOR * seconds, expire)
+    timer = threading.Timer(CLOCK_FACTOR * seconds, expire)
     timer.daemon = True
     timer.start()
     return timer
@@ -122,15 +109,13 @@ def _started_timer(seconds: int, expire: Callable[[], None]) -> threading.Timer:
 
 def _document(row: dict[str, Any]) -> Document:
     parts = {"sections": Section, "places": Place, "pages": PageWords}
-    return Document(**{**row, **{name: tuple(kind(**part) for part in row[name]) for name, kind in parts.items()}})
+    tuples = {name: tuple(kind(**part) for part in row[name]) for name, kind in parts.items()}
+    return Document(**{**row, **tuples, "layout": base64.b64decode(row["layout"])})
 
 
-def _start() -> subprocess.Popen[bytes]:
-    path = [str(Path(__file__).parents[2]), *(entry for entry in sys.path if entry)]
-    command = [sys.executable, "-I", "-c", _START, json.dumps(path), str(os.getpid()), str(limits.PARSE_BYTES)]
-    pipe = subprocess.PIPE
+def _started() -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+        return start_child(_START, limits.PARSE_BYTES)
     except OSError as error:
         raise DocumentError(f"the process that parses it cannot be started: {sys.executable}: {error.strerror}") from error
 

@@ -264,6 +264,7 @@ def clean_document(document: Document) -> Document:
         {_without_surrogates(name): _without_surrogates(value) for name, value in document.fields.items()},
         tuple(replace(place, name=_short_name(place.name)) for place in document.places),
         document.pages,
+        document.layout,
     )
 
 

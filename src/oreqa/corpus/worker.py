@@ -1,23 +1,16 @@
 """The child process that parses the formats whose libraries can hang, crash or exhaust memory.
 
-A message is an eight-byte big-endian length followed by that many bytes. The parent sends three messages per file: its path,
-its limit in seconds, and its bytes. The child replies with one, a JSON object that holds the document, with what is
-attached to it, or the error; before it with one for each scanned page.
+The parent sends three messages (child.py) per file: its path, its limit in seconds, and its bytes. The child replies with
+one, a JSON object that holds the document, with what is attached to it, or the error; before it with one for each scanned
+page.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import os
 import re
-import signal
-import struct
-import sys
-import threading
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -25,6 +18,7 @@ from typing import IO, Any
 
 from oreqa.core import Document
 from oreqa.corpus import limits
+from oreqa.corpus.child import begin_child, limit_memory, limit_time, peak_memory, receive, send
 from oreqa.corpus.formats import (
     asciidoc,
     docbook,
@@ -136,67 +130,34 @@ def parser_of(path: Path) -> Callable[[bytes, Path], Document]:
     return parsers.get(path.suffix.lower()) or (docbook.read_docbook if path.suffix.lower() == ".xml" else read_man)
 
 
-_LENGTH = struct.Struct(">Q")
-
 MORE = b"more"
 """The message that a scanned page is being recognized, which may take ``limits.OCR_SECONDS``."""
-
-
-def send(stream: IO[bytes], message: bytes) -> None:
-    """Write a message to an unbuffered stream."""
-    for part in (_LENGTH.pack(len(message)), message):
-        left = memoryview(part)
-        while left:
-            left = left[stream.write(left) :]
-
-
-def receive(stream: IO[bytes]) -> bytes | None:
-    """Read the next message; None at the end of the stream, even if it ends within a message."""
-    head = _read(stream, _LENGTH.size)
-    return None if head is None else _read(stream, _LENGTH.unpack(head)[0])
-
-
-def _read(stream: IO[bytes], length: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < length:
-        part = stream.read(min(length - len(data), 1 << 20))
-        if not part:
-            return None
-        data += part
-    return bytes(data)
 
 
 def serve(parent: int, memory: int) -> None:
     """Parse files until the process ``parent`` exits or sends no more, each within its limit of CPU seconds.
 
-    ``memory`` limits this process's address space, in bytes. Where the platform has no such limits, only the parent's timer
-    remains.
+    ``memory`` limits this process's address space, in bytes.
     """
-    requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
-    devnull = os.open(os.devnull, os.O_RDWR)
-    os.dup2(devnull, 0)
-    os.dup2(devnull, 1)  # what a library prints must not mix with the replies
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
-    _limit_memory(memory)
+    requests, replies = begin_child(parent, memory)
     ocr.before_page = lambda: _allow_page(replies)
     last = False
     while not last:
         path, seconds, data = receive(requests), receive(requests), receive(requests)
         if path is None or seconds is None or data is None:
             return
-        _limit_time(int(seconds))
+        limit_time(int(seconds))
         reply = _parse(Path(path.decode()), data, memory)
         # The memory a file took may not all be freed: after a large file, a new process takes the next one.
-        last = "memory" in reply or _peak_memory() > memory // 4
+        last = "memory" in reply or peak_memory() > memory // 4
         send(replies, json.dumps({**reply, "last": last}).encode())
 
 
 def _allow_page(replies: IO[bytes]) -> None:
     """Let the parent, and this process, wait for a page to be recognized."""
     send(replies, MORE)
-    _limit_time(limits.OCR_SECONDS)
-    _limit_memory(limits.OCR_BYTES)
+    limit_time(limits.OCR_SECONDS)
+    limit_memory(limits.OCR_BYTES)
 
 
 def _parse(path: Path, data: bytes, memory: int) -> dict[str, Any]:
@@ -204,54 +165,12 @@ def _parse(path: Path, data: bytes, memory: int) -> dict[str, Any]:
         read = MAILS.get(path.suffix.lower())
         document, attached = read(data, path) if read else (parser_of(path)(data, path), [])
         return {
-            "document": asdict(document),
+            "document": {**asdict(document), "layout": base64.b64encode(document.layout).decode()},
             "attached": [(name, base64.b64encode(content).decode()) for name, content in attached],
         }
     except MemoryError:
         return {"memory": True}
     except Exception as error:  # parsers raise whatever they like, and not always MemoryError when memory runs out
-        if _peak_memory() > memory // 2:
+        if peak_memory() > memory // 2:
             return {"memory": True}
         return {"error": str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"}
-
-
-def _exit_with(parent: int) -> None:
-    """Exit when the parent is gone: a killed parent cannot tell its child to stop."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(0)
-
-
-def _limit_memory(memory: int) -> None:
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (ImportError, ValueError, OSError):
-        return
-
-
-def _limit_time(seconds: int) -> None:
-    try:
-        import resource
-
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        used = int(usage.ru_utime + usage.ru_stime) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (used + seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-    except (ImportError, ValueError, OSError):
-        return
-
-
-def _peak_memory() -> int:
-    """Return this process's peak resident memory in bytes; 0 where the platform does not report it."""
-    with suppress(OSError):  # Linux: ru_maxrss starts from the parent's size when it started this process
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:")), 0)
-    try:
-        import resource
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
-    except ImportError:
-        return 0

@@ -7,9 +7,10 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from oreqa.arguments import Conditions
 from oreqa.core import Document, Passage, Place, Sentence
@@ -42,6 +43,8 @@ def insert_document(
         "INSERT INTO pages(document, page, source, read, left_out) VALUES (?, ?, ?, ?, ?)",
         [(row, page.page, page.source, page.read, json.dumps(dict(page.left_out))) for page in document.pages],
     )
+    if document.layout:
+        draft.execute("INSERT INTO layouts VALUES (?, ?)", (row, document.layout))
     assert row is not None
     return row
 
@@ -59,6 +62,7 @@ def document_hash(document: Document, passages: Iterable[Passage] | None) -> byt
         [[p.start, p.name, p.line, p.source] for p in document.places],
         dict(document.fields),
         boundaries,
+        document.layout.hex(),
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
 
@@ -172,6 +176,14 @@ def stored_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[in
             )
             passages[number] = (passage, sentences)
     return passages
+
+
+def stored_layout(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], document: int) -> bytes:
+    """Where the text of a PDF stands on its pages, packed; empty for others, and where the index was made before that was
+    kept. ``select`` is that of a snapshot."""
+    is_kept = select("SELECT 1 FROM sqlite_master WHERE name = ?", ("layouts",))
+    rows = select("SELECT packed FROM layouts WHERE document = ?", (document,)) if is_kept else []
+    return bytes(rows[0][0]) if rows else b""
 
 
 _LISTED = 5

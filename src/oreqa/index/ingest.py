@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import time
@@ -14,10 +13,10 @@ from oreqa.arguments import as_index_folder, as_paths, kind_of, text_list
 from oreqa.corpus.files import find_files
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
-from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import DocumentError, InputError, OreqaError
 from oreqa.index.coverage import Report, coverage_warnings
 from oreqa.index.generations import newest_generation
+from oreqa.index.revisions import file_revision, read_revision
 from oreqa.index.store import Settings
 from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
 from oreqa.paths import full_path
@@ -168,7 +167,7 @@ def _with_sizes(files: Sequence[Path]) -> Iterator[tuple[Path, int, int]]:
 def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, warn: Callable[[str], None]) -> int:
     """Hand the documents of a file to the writer. Returns their number; 0 if the index has them as they are."""
     source = str(file)
-    revision = _revision(file, fields)
+    revision = file_revision(file, fields)
     if writer.fresh(source, revision):
         return 0
     begun, number = time.time_ns(), 0
@@ -178,20 +177,10 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, war
         for line in coverage_warnings(document):
             warn(f"{file}: {line}")
         writer.add(document, source, advance=advance)
-    # A file that was written just now may change again within the clock's grain: it is read once more next time. So is one
-    # that changed while it was read.
-    settled = begun - int(revision.split()[2]) > 2_000_000_000 and _revision(file, fields) == revision
-    writer.finish_source(source, revision if settled else None)
+    # A file that changed while it was read is read once more next time.
+    same = file_revision(file, fields) == revision
+    writer.finish_source(source, read_revision(revision, begun) if same else None)
     return number
-
-
-def _revision(file: Path, fields: Fields) -> str:
-    try:
-        status = file.stat()
-    except OSError as error:
-        raise DocumentError(f"it cannot be read ({error.strerror})") from error
-    named = json.dumps([fields.text, fields.title, fields.id])
-    return f"{SPLITTER_VERSION} {status.st_size} {status.st_mtime_ns} {named}"
 
 
 def _folder_mode(files: Iterable[Path]) -> int:

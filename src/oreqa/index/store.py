@@ -53,6 +53,12 @@ CREATE INDEX sentences_passage ON sentences(passage);
 CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
 """
 
+# Where the text of PDFs stands on their pages. Indexes made before there was this table get it with their next update.
+_LAYOUTS = """
+CREATE TABLE IF NOT EXISTS layouts(
+    document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE, packed BLOB NOT NULL)
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -124,6 +130,7 @@ def open_draft(folder: Path) -> sqlite3.Connection:
     database = sqlite3.connect(folder / DOCUMENTS, isolation_level=None)
     for pragma in ("foreign_keys = ON", "journal_mode = MEMORY", "synchronous = OFF", "temp_store = MEMORY"):
         database.execute(f"PRAGMA {pragma}")
+    database.execute(_LAYOUTS)
     return database
 
 

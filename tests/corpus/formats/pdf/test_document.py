@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import random
-import re
-from collections import Counter
 from pathlib import Path
 
 import pypdfium2
@@ -15,7 +12,6 @@ from growth import growth
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from oreqa.corpus.formats.pdf.boxes import find_boxes
 from oreqa.corpus.formats.pdf.document import read_pdf
 from oreqa.corpus.formats.pdf.furniture import find_contents, find_heads
 from oreqa.corpus.formats.pdf.headings import Bookmark, numbered_headings, outline_headings
@@ -288,34 +284,6 @@ def test_text_that_stands_upright_and_text_off_the_page() -> None:
         canvas.drawString(300, -400, "Text that stands upright.")
 
     assert read(["Text."], draw=draw).text == "Text that stands upright.\n\nText."
-
-
-@pytest.mark.slow
-def test_boxes_hold_the_words_of_their_span(tmp_path: Path) -> None:
-    rng = random.Random(5)
-    words = [f"{rng.choice(('sea', 'octo', 'arm', 'ﬁn'))}{n}" for n in range(900)]
-    texts = ["\n".join(" ".join(words[at : at + 10]) for at in range(first, first + 300, 10)) for first in (0, 300, 600)]
-    file = tmp_path / "a.pdf"
-    file.write_bytes(pdf(texts, draw=lambda canvas, number: canvas.drawString(72, 800, f"The running head {number}")))
-    (document,) = read_documents(file)
-    pages = pypdfium2.PdfDocument(file)
-    for _ in range(40):
-        start = rng.randrange(len(document.text))
-        end = min(len(document.text), start + rng.randrange(1, 400))
-        boxes = find_boxes(file, start, end)
-        held = [
-            pages[box.page - 1].get_textpage().get_text_bounded(box.left, box.bottom, box.right, box.top) for box in boxes
-        ]
-        whole = re.findall(r"\S+", document.text[start:end])
-        assert not Counter(whole[1:-1]) - Counter(" ".join(held).split())
-        assert len(" ".join(held).split()) <= len(whole) + 2 * len(boxes)
-
-
-def test_boxes_of_no_characters(tmp_path: Path) -> None:
-    (tmp_path / "a.pdf").write_bytes(pdf(["Text."]))
-    assert find_boxes(tmp_path / "a.pdf", 2, 2) == []
-    (box,) = find_boxes(tmp_path / "a.pdf", 0, 5)
-    assert (box.page, round(box.left), round(box.bottom)) == (1, 72, 720)
 
 
 @pytest.mark.slow

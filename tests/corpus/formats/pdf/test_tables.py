@@ -121,9 +121,8 @@ def test_boxes_of_cells(tmp_path: Path, rotation: int) -> None:
     file = tmp_path / "a.pdf"
     file.write_bytes(pdf([""], draw=draw))
     (document,) = read_documents(file)
-    start = document.text.index("8.40")
-    (box,) = find_boxes(file, start, start + 4)
-    corner = (box.left, box.bottom) if not rotation else (box.bottom, 842 - box.right)
+    (box,) = find_boxes(file, document.layout, document.text.index("8.40"), "8.40")
+    corner = (595 * box.left, 842 * (1 - box.bottom)) if not rotation else (842 * (1 - box.bottom), 842 - 595 * box.right)
     assert (round(corner[0]), round(corner[1])) == (270, 472)
 
 

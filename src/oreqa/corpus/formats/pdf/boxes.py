@@ -1,57 +1,95 @@
-"""Find the boxes on a PDF's pages that a range of its text occupies."""
+"""Find the rectangles on a PDF's pages in which a stretch of its text stands."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import IO
 
-from oreqa.corpus.formats.pdf.document import open_pdf, trace_pdf
+import pypdfium2 as pdfium
+import pypdfium2.raw as pdfium_c
+
+from oreqa.corpus.formats.pdf.characters import Box
+from oreqa.corpus.formats.pdf.document import UNREADABLE_PDF, open_pdf
+from oreqa.corpus.formats.pdf.layout import stretches_between
 from oreqa.corpus.formats.pdf.lines import page_lines
+from oreqa.corpus.formats.pdf.stretches import Stretch
+from oreqa.errors import DocumentError
+
+_GRID = 1_000_000
+"""PDFium gives whole pixels: the page is this many of them wide and high."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextBox:
-    """A rectangle of text on a page, from 1, in points from the page's lower left corner."""
+    """A rectangle on a page, which counts from 1, as fractions of the page as it is shown, from its upper left corner."""
 
     page: int
     left: float
-    bottom: float
-    right: float
     top: float
+    right: float
+    bottom: float
 
 
-def find_boxes(path: Path, start: int, end: int) -> list[TextBox]:
-    """Return the boxes, one per line, of the characters ``start`` to ``end`` of the text extracted from a PDF.
+def find_boxes(path: Path | IO[bytes], layout: bytes, start: int, text: str) -> list[TextBox]:
+    """Return the rectangles, one a line, of ``text``, which stands at the character ``start`` of a PDF's document.
 
-    Reads the file again, which must not have changed since. Raises DocumentError if it cannot be read.
+    Only its pages are read, by the ``layout`` that the document has. Text without a place of its own has none: that of
+    scanned pages, the names of columns that rows of tables repeat. Raises DocumentError if the file or the layout cannot be
+    read, or if other text stands there.
     """
-    data = path.read_bytes()
-    _, stretches = trace_pdf(data, path)
-    first = max(0, bisect_right(stretches, start, key=lambda stretch: stretch.start) - 1)
-    wanted = []
-    for stretch in stretches[first:]:
-        if stretch.start >= end:
-            break
-        a, b = max(start - stretch.start, 0), min(end - stretch.start, stretch.length)
-        if a < b:
-            wanted.append((stretch.page, stretch.line, stretch.first + a, stretch.first + b))
+    stretches = stretches_between(layout, start, start + len(text))
+    if not stretches:
+        return []
     boxes = []
-    pdf = open_pdf(data)
     try:
-        for number, rows in groupby(wanted, key=lambda row: row[0]):
-            page = pdf[number]
-            text = page.get_textpage()
-            lines = [(line.text, places) for line, places in page_lines(page, text, number)]
-            for _, line, a, b in rows:
-                content, places = lines[line]
-                chars = [text.get_charbox(i) for i, char in zip(places[a:b], content[a:b], strict=True) if char != " "]
-                if chars:
-                    left, bottom, right, top = zip(*chars, strict=True)
-                    boxes.append(TextBox(number + 1, min(left), min(bottom), max(right), max(top)))
-            text.close()
-            page.close()
-    finally:
-        pdf.close()
+        pdf = open_pdf(path)
+        try:
+            for number, group in groupby(stretches, key=lambda stretch: stretch.page):
+                of_page = [(stretch, text[stretch.start - start :][: stretch.length]) for stretch in group]
+                boxes += _boxes_of_page(pdf, number, of_page)
+        finally:
+            pdf.close()
+    except pdfium.PdfiumError as error:
+        raise DocumentError(UNREADABLE_PDF) from error
     return boxes
+
+
+def _boxes_of_page(pdf: pdfium.PdfDocument, number: int, stretches: Sequence[tuple[Stretch, str]]) -> list[TextBox]:
+    if number >= len(pdf):
+        raise DocumentError(f"it has {len(pdf):,} pages, and the text stood on page {number + 1:,}: index it again")
+    page = pdf[number]
+    text = page.get_textpage()
+    lines = page_lines(page, text, number)
+    boxes = []
+    for place, group in groupby(stretches, key=lambda row: row[0].line):
+        letters: list[int] = []
+        for stretch, content in group:
+            line, places = lines[place] if place < len(lines) else (None, [])
+            if line is None or line.text[stretch.first : stretch.first + stretch.length] != content:
+                raise DocumentError(f"other text stands on page {number + 1:,} than was indexed: index it again")
+            chosen = places[stretch.first : stretch.first + stretch.length]
+            letters += (at for at, char in zip(chosen, content, strict=True) if char != " ")
+        if letters:
+            boxes.append(_rectangle(page, [text.get_charbox(at) for at in letters]))
+    text.close()
+    page.close()
+    return [TextBox(number + 1, *box) for box in boxes]
+
+
+def _rectangle(page: pdfium.PdfPage, boxes: Sequence[Box]) -> Box:
+    """The rectangle around boxes of the file as left, top, right and bottom of the page as it is shown."""
+    left, bottom, right, top = zip(*boxes, strict=True)
+    corners = [_shown(page, min(left), min(bottom)), _shown(page, max(right), max(top))]
+    (x0, x1), (y0, y1) = (sorted(min(1.0, max(0.0, at)) for at in side) for side in zip(*corners, strict=True))
+    return x0, y0, x1, y1
+
+
+def _shown(page: pdfium.PdfPage, x: float, y: float) -> tuple[float, float]:
+    """Where a point of the file is on the page as it is shown: rotated, and cropped."""
+    across, down = ctypes.c_int(), ctypes.c_int()
+    pdfium_c.FPDF_PageToDevice(page.raw, 0, 0, _GRID, _GRID, 0, x, y, across, down)
+    return across.value / _GRID, down.value / _GRID

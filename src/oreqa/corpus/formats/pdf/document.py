@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from pathlib import Path
+from typing import IO
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
@@ -18,6 +19,7 @@ from oreqa.corpus.builder import TextBuilder, count_words, real_title
 from oreqa.corpus.formats.pdf.characters import ACCENTS
 from oreqa.corpus.formats.pdf.furniture import RUNNING_HEADS, LineKey, find_contents, find_heads
 from oreqa.corpus.formats.pdf.headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
+from oreqa.corpus.formats.pdf.layout import pack_layout
 from oreqa.corpus.formats.pdf.lines import Line, page_lines
 from oreqa.corpus.formats.pdf.ocr import is_installed, recognize_lines
 from oreqa.corpus.formats.pdf.paragraphs import join, measure, split_blocks, words_of
@@ -26,7 +28,7 @@ from oreqa.corpus.formats.pdf.stretches import Stretch, add_table, stretches_of
 from oreqa.corpus.formats.pdf.tables import PageTable, find_tables, may_have_tables
 from oreqa.errors import DocumentError
 
-_UNREADABLE = "it is not a readable PDF; it is damaged, or of another type: save it again in its own program"
+UNREADABLE_PDF = "it is not a readable PDF; it is damaged, or of another type: save it again in its own program"
 _PICTURES = (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_FORM)
 _DRAWN_APART = re.compile(rf"(?<=\w)[{ACCENTS}](?=\w)")
 _OBJECTS = 1000
@@ -42,18 +44,15 @@ class _Pages:
     pictures: list[bool] = field(default_factory=list)
     heights: list[float] = field(default_factory=list)
     rules: list[Sequence[Rule]] = field(default_factory=list)
+    scanned: set[int] = field(default_factory=set)
+    """The pages whose lines were recognized in their pictures."""
 
 
 def read_pdf(data: bytes, path: Path) -> Document:
-    """Read a PDF. Its places are "page 3" and so on, counted from 1 in the file.
+    """Read a PDF, with its layout. Its places are "page 3" and so on, counted from 1 in the file.
 
     Raises DocumentError if it is encrypted or damaged.
     """
-    return trace_pdf(data, path)[0]
-
-
-def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
-    """Read a PDF as ``read_pdf`` does, and return with it the lines that its text is made of, in text order."""
     try:
         pdf = open_pdf(data)
         try:
@@ -63,7 +62,7 @@ def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
         finally:
             pdf.close()
     except pdfium.PdfiumError as error:  # a damaged file can fail anywhere inside the library
-        raise DocumentError(_UNREADABLE) from error
+        raise DocumentError(UNREADABLE_PDF) from error
     left_out = _leave_out(pages.lines, pages.heights)
     lines = [[line for line in page if (line.page, line.number) not in left_out] for page in pages.lines]
     for page in lines:
@@ -88,17 +87,18 @@ def trace_pdf(data: bytes, path: Path) -> tuple[Document, list[Stretch]]:
         builder.add_page(PageWords(_name(number), pages.words[number], read[number], dict(reasons)))
     if title == path.stem:
         title = ""
-    return builder.document(title or biggest_line(lines)), stretches
+    layout = pack_layout([stretch for stretch in stretches if stretch.page not in pages.scanned])
+    return replace(builder.document(title or biggest_line(lines)), layout=layout)
 
 
-def open_pdf(data: bytes) -> pdfium.PdfDocument:
-    """Open a PDF. Raises DocumentError if ``data`` is encrypted with a password or is not a PDF."""
+def open_pdf(data: bytes | Path | IO[bytes]) -> pdfium.PdfDocument:
+    """Open a PDF, a file or its bytes. Raises DocumentError if it is encrypted with a password or is not a PDF."""
     try:
         pdf = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:
         if error.err_code in (pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY):
             raise DocumentError("it is encrypted: save a copy without its password") from error
-        raise DocumentError(_UNREADABLE) from error
+        raise DocumentError(UNREADABLE_PDF) from error
     if len(pdf) > limits.SECTIONS:
         pdf.close()
         raise DocumentError(f"it has more than {limits.SECTIONS:,} pages: split it")
@@ -127,6 +127,7 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
             pictures = bool(words) or _shows_pictures(page)
             if pictures and not words and is_installed():
                 lines = recognize_lines(page, number)
+                pages.scanned.add(number)
                 words = count_words(" ".join(line.text for line in lines))
             text.close()
             page.close()

@@ -1,0 +1,90 @@
+"""The child process that opens PDFs for the server: it finds the rectangles of a text, and draws pages.
+
+Two messages ask: JSON that names the file, its size and time of change, and what is wanted, and the layout. Two reply: JSON
+that holds the rectangles or what is wrong, and the picture.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from oreqa.corpus import limits
+from oreqa.corpus.child import begin_child, limit_time, peak_memory, receive, send
+from oreqa.corpus.formats.pdf.boxes import find_boxes
+from oreqa.corpus.formats.pdf.document import open_pdf
+from oreqa.errors import DocumentError, describe
+
+_READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe would keep us waiting
+_TALLEST = 4
+"""Highest picture, as a multiple of the width that was asked for."""
+_QUALITY, _EFFORT = 80, 0
+"""Of WebP: from 0 to 100, and from 0 to 6."""
+
+
+def answer_requests(parent: int, memory: int) -> None:
+    """Answer requests until the process ``parent`` exits or sends no more, each within ``limits.DRAW_SECONDS``."""
+    requests, replies = begin_child(parent, memory)
+    last = False
+    while not last:
+        request, layout = receive(requests), receive(requests)
+        if request is None or layout is None:
+            return
+        limit_time(limits.DRAW_SECONDS)
+        reply, picture = _answer(json.loads(request), layout, memory)
+        last = "memory" in reply or peak_memory() > memory // 4  # it may not all be freed
+        send(replies, json.dumps({**reply, "last": last}).encode())
+        send(replies, picture)
+
+
+def _answer(request: Mapping[str, Any], layout: bytes, memory: int) -> tuple[dict[str, Any], bytes]:
+    try:
+        file = _open_same(Path(request["path"]), request["size"], request["time"])
+        if file is None:
+            return {"changed": True}, b""
+        with file:
+            if "width" in request:
+                return {}, _draw(file, request["page"], request["width"])
+            boxes = [asdict(box) for start, text in request["texts"] for box in find_boxes(file, layout, start, text)]
+            return {"boxes": boxes}, b""
+    except MemoryError:
+        return {"memory": True}, b""
+    except Exception as error:  # libraries raise whatever they like, and not always MemoryError when memory runs out
+        if peak_memory() > memory // 2:
+            return {"memory": True}, b""
+        return {"error": str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"}, b""
+
+
+def _open_same(path: Path, size: int, time: int) -> IO[bytes] | None:
+    """Open a file if it has this size and time of change, in nanoseconds; None for another one, or none."""
+    try:
+        file = os.fdopen(os.open(path, _READING), "rb")
+    except OSError:
+        return None
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode) and (status.st_size, status.st_mtime_ns) == (size, time):
+        return file
+    file.close()
+    return None
+
+
+def _draw(file: IO[bytes], number: int, width: int) -> bytes:
+    """Draw a page, from 1, as WebP of so many pixels across, fewer if it is very tall."""
+    pdf = open_pdf(file)
+    try:
+        if not 1 <= number <= len(pdf):
+            raise DocumentError(f"it has no page {number:,}, but {len(pdf):,}")
+        page = pdf[number - 1]
+        across, down = page.get_size()
+        picture = page.render(scale=min(width / across, _TALLEST * width / down)).to_pil().convert("RGB")
+    finally:
+        pdf.close()
+    packed = io.BytesIO()
+    picture.save(packed, "WEBP", quality=_QUALITY, method=_EFFORT)
+    return packed.getvalue()

@@ -1,0 +1,110 @@
+"""Pages of PDFs as pictures, and the rectangles of texts on them, by a child process (drawer.py), which is killed and
+replaced when a file exceeds its limits."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from oreqa.corpus import limits
+from oreqa.corpus.child import CLOCK_FACTOR, receive, send, start_child, stop_child
+from oreqa.corpus.formats.pdf.boxes import TextBox
+from oreqa.index.revisions import size_and_time
+from oreqa.server.problems import RefusedError, busy
+
+WIDTHS = (800, 1200, 1600)
+"""Widths of pictures, in pixels."""
+
+_WAIT = 30
+"""Seconds that a request waits for those before it."""
+_ANSWER = "from oreqa.server.drawer import answer_requests; answer_requests(*map(int, sys.argv[2:]))"
+
+
+class Drawer:
+    """Owns the child process, which starts with the first request. One request goes through at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def picture(self, path: Path, revision: str, page: int, width: int) -> bytes:
+        """Page ``page``, from 1, of the PDF that had this ``revision`` when it was indexed, as WebP of one of WIDTHS.
+
+        Raises RefusedError: 404 for a page that there is not, 409 for a file that is not that one any more, 503 if the file
+        cannot be drawn, or too many others are waiting.
+        """
+        _, picture = self._request({**_file(path, revision), "page": page, "width": width}, b"")
+        return picture
+
+    def boxes(self, path: Path, revision: str, layout: bytes, texts: Sequence[tuple[int, str]]) -> list[TextBox]:
+        """The rectangles of texts, each with the character of the document where it starts, as ``find_boxes``.
+
+        Raises RefusedError as ``picture``, and a 409 if other text stands there than was indexed.
+        """
+        reply, _ = self._request({**_file(path, revision), "texts": list(texts)}, layout)
+        return [TextBox(**row) for row in reply["boxes"]]
+
+    def close(self) -> None:
+        """End the child process. The next request starts another one."""
+        with self._lock:
+            self._stop()
+
+    def _request(self, request: dict[str, Any], layout: bytes) -> tuple[dict[str, Any], bytes]:
+        if not self._lock.acquire(timeout=_WAIT):
+            raise busy("too many pages are being drawn; try again")
+        try:
+            reply, picture = self._ask(json.dumps(request).encode(), layout)
+            if reply["last"]:
+                self._stop()
+        finally:
+            self._lock.release()
+        if "changed" in reply:
+            raise RefusedError(409, "the file was changed after it was indexed, or is gone; index it again to see it here")
+        if "memory" in reply:
+            raise RefusedError(503, f"drawing it takes more than {limits.PARSE_BYTES >> 20} MB of memory")
+        if "error" in reply:
+            raise RefusedError(404 if reply["error"].startswith("it has no page") else 409, reply["error"])
+        return reply, picture
+
+    def _ask(self, request: bytes, layout: bytes) -> tuple[dict[str, Any], bytes]:
+        if self._child is None:
+            try:
+                self._child = start_child(_ANSWER, limits.PARSE_BYTES)
+            except OSError as error:
+                raise busy(f"the process that draws cannot be started ({error.strerror})") from error
+        child, reply, picture = self._child, None, None
+        assert child.stdin
+        assert child.stdout
+        timer = threading.Timer(CLOCK_FACTOR * limits.DRAW_SECONDS, child.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            with contextlib.suppress(OSError):  # a broken pipe: the child is gone
+                send(child.stdin, request)
+                send(child.stdin, layout)
+                reply, picture = receive(child.stdout), receive(child.stdout)
+        except BaseException:
+            self._stop()  # a late reply would be taken for the next one's
+            raise
+        finally:
+            timer.cancel()
+            timer.join()
+        if reply is None or picture is None:
+            self._stop(patience=1)
+            raise RefusedError(503, "the process that draws crashed on it, or took too long; the text is what there is")
+        return json.loads(reply), picture
+
+    def _stop(self, patience: float = 0) -> None:
+        if self._child is not None:
+            stop_child(self._child, patience)
+            self._child = None
+
+
+def _file(path: Path, revision: str) -> dict[str, Any]:
+    size, changed = size_and_time(revision)
+    return {"path": str(path), "size": size, "time": changed}
