@@ -20,6 +20,7 @@ from oreqa.server.catalog import Catalog
 from oreqa.server.collections import ServedCollection
 from oreqa.server.documents import document_router
 from oreqa.server.guard import SESSION, Application, Guard, Limiter, same_secret, session_of
+from oreqa.server.marks import mark_router
 from oreqa.server.metrics import LOGGER, Metrics, Observer
 from oreqa.server.problems import RefusedError, add_handlers, busy, json_response
 from oreqa.server.schemas import LoginBody, ProblemRow, problems_of
@@ -62,7 +63,9 @@ def create_app(
     )
     add_handlers(app)
     app.include_router(ask_router(collections, models, limiter, on_reply, sites or {}))
-    app.include_router(document_router(collections, Catalog(collections)))
+    catalog = Catalog(collections)
+    app.include_router(document_router(collections, catalog))
+    app.include_router(mark_router(collections, catalog, access.read_only))
     _add_status(app, collections, models, metrics, access)
     _add_login(app, access)
     _describe_problems(app)

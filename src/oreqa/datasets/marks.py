@@ -1,0 +1,124 @@
+"""What people said of answers: the marks of an index, a row a question, in a file that ``oreqa eval openqa`` reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from oreqa.errors import InputError
+from oreqa.files import need, optional, read_jsonl, write_bytes
+from oreqa.locks import lock_file
+
+MARKS_FILE, UNDECIDED_FILE, _LOCK = "marks.jsonl", "undecided.jsonl", "marks.lock"
+"""Files in an index's folder: marks, and questions whose answer was wrong, without the right one."""
+
+Verdict = Literal["right", "corrected", "none", "wrong"]
+"""The answer is right; this is the right one; the documents hold none; or it is wrong, and nobody said what is right."""
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A question with its right ``answers``, none if the documents hold none.
+
+    ``answer`` is the sentence, ``context`` the passage and ``start`` the character of the answer in it; ``title`` and
+    ``document`` are the document's. ``given_answer`` is what had been answered, ``time`` when the mark was set (UTC).
+    """
+
+    id: str
+    question: str
+    answers: tuple[str, ...]
+    verdict: Verdict
+    time: str
+    document: str | None = None
+    answer: str = ""
+    context: str = ""
+    title: str = ""
+    start: int = 0
+    given_answer: str = ""
+
+
+def question_id(question: str) -> str:
+    """What equal questions share: case and punctuation do not count.
+
+    Examples:
+        >>> question_id("How long is it?") == question_id("how long is  it")
+        True
+    """
+    words = re.findall(r"\w+", question.casefold())
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:16]
+
+
+def mark_json(mark: Mark) -> dict[str, Any]:
+    """A mark as it stands in the file."""
+    return {name.removesuffix("_answer"): value for name, value in asdict(mark).items()}
+
+
+def read_marks(folder: Path, file: str = MARKS_FILE) -> list[Mark]:
+    """The marks of an index, the oldest first. Raises InputError for a file that is damaged."""
+    path = folder / file
+    return [_mark(row, f"{path}, line {number}") for number, row in read_jsonl(path)] if path.exists() else []
+
+
+def set_mark(folder: Path, mark: Mark) -> None:
+    """Set the mark of a question, in place of what was said of it before.
+
+    Raises InputError if the index's folder cannot be written.
+    """
+    is_decided = mark.verdict != "wrong"
+    _change(folder, MARKS_FILE if is_decided else UNDECIDED_FILE, lambda marks: [*_others(marks, mark.id), mark])
+    if is_decided and (folder / UNDECIDED_FILE).exists():
+        _change(folder, UNDECIDED_FILE, lambda marks: _others(marks, mark.id))
+
+
+def remove_mark(folder: Path, name: str) -> bool:
+    """Remove what was said of a question, by its id; False if nothing was."""
+    is_there = any(each.id == name for file in (MARKS_FILE, UNDECIDED_FILE) for each in read_marks(folder, file))
+    for file in (MARKS_FILE, UNDECIDED_FILE) if is_there else ():
+        _change(folder, file, lambda marks: _others(marks, name))
+    return is_there
+
+
+def _others(marks: list[Mark], name: str) -> list[Mark]:
+    return [each for each in marks if each.id != name]
+
+
+def _change(folder: Path, file: str, change: Callable[[list[Mark]], list[Mark]]) -> None:
+    path = folder / file
+    try:
+        with lock_file(folder / _LOCK, wait=True):
+            before = read_marks(folder, file)
+            after = change(before)
+            if after == before:
+                return
+            if not path.exists():  # what replaces it keeps its mode
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            write_bytes(path, b"".join(json.dumps(mark_json(mark), ensure_ascii=False).encode() + b"\n" for mark in after))
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be written ({error.strerror}); marks need a folder that can") from error
+
+
+def _mark(row: dict[str, Any], where: str) -> Mark:
+    verdict, answers = need(row, "verdict", str, where), need(row, "answers", list, where)
+    if verdict not in VERDICTS or not all(isinstance(answer, str) for answer in answers):
+        raise InputError(f"{where}: it is no mark: its verdict is one of {', '.join(VERDICTS)}, its answers are texts")
+    return Mark(
+        need(row, "id", str, where),
+        need(row, "question", str, where),
+        tuple(answers),
+        verdict,
+        optional(row, "time", str, "", where),
+        optional(row, "document", str, None, where),
+        optional(row, "answer", str, "", where),
+        optional(row, "context", str, "", where),
+        optional(row, "title", str, "", where),
+        optional(row, "start", int, 0, where),
+        optional(row, "given", str, "", where),
+    )

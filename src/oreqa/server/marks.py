@@ -1,0 +1,140 @@
+"""Marks over HTTP: what people say of answers, kept in the folder of the index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field, StrictInt, StrictStr
+from starlette.responses import Response
+
+from oreqa.core import Passage, Sentence
+from oreqa.datasets.marks import Mark, Verdict, mark_json, question_id, read_marks, remove_mark, set_mark
+from oreqa.server.catalog import Catalog, CatalogDocument, passages_between
+from oreqa.server.collections import ServedCollection, chosen
+from oreqa.server.problems import RefusedError, json_response
+from oreqa.server.schemas import POSTED, Body, CollectionName, DocumentId, QuestionText, problems_of
+
+MOST_MARKED, MOST_GIVEN = 1_000, 10_000
+"""Characters of an answer that is marked, and of what had been answered."""
+
+
+class MarkBody(Body):
+    """What somebody says of the answer to a question: it is right, this one is (corrected), the documents hold none, or it
+    is wrong. The first two name a stretch of a document."""
+
+    question: QuestionText
+    verdict: Verdict
+    document_id: DocumentId | None = None
+    start: Annotated[StrictInt | None, Field(ge=0, le=1 << 53)] = None
+    end: Annotated[StrictInt | None, Field(ge=0, le=1 << 53)] = None
+    given_answer: Annotated[StrictStr, Field(alias="given", max_length=MOST_GIVEN, description="what had been answered")] = (
+        ""
+    )
+    collection: CollectionName | None = None
+
+
+class MarkRow(BaseModel):
+    """A mark."""
+
+    id: str
+    question: str
+    answers: list[str]
+    verdict: Verdict
+    time: str
+    document: str | None
+    answer: str
+    context: str
+    title: str
+    start: int
+    given_answer: Annotated[str, Field(alias="given")]
+    collection: str
+
+
+class MarksRow(BaseModel):
+    """All marks, the oldest first, collection by collection."""
+
+    marks: list[MarkRow]
+
+
+def mark_router(collections: Mapping[str, ServedCollection], catalog: Catalog, read_only: bool) -> APIRouter:
+    """The addresses of marks."""
+    router = APIRouter(prefix="/v1/marks", tags=["marks"])
+
+    def need_writable_marks() -> None:
+        if read_only:
+            raise RefusedError(403, "this server takes no marks: it was started with --read-only")
+
+    @router.get("", response_model=MarksRow, responses=problems_of(400, 401, 403, 404, 421, 422, 503))
+    def marks(collection: Annotated[str | None, Query(max_length=64)] = None) -> Response:
+        """All marks, of one collection or of all."""
+        asked = chosen(collections, collection)
+        return json_response({"marks": [_row(each, mark) for each in asked for mark in read_marks(each.index.folder)]})
+
+    @router.post("", response_model=MarkRow, responses=POSTED)
+    def mark(body: MarkBody) -> Response:
+        """Say whether an answer is right, or which one is. A mark takes the place of what was said of an equal question."""
+        need_writable_marks()
+        is_placed = body.verdict in ("right", "corrected")
+        if is_placed != (body.document_id is not None and body.start is not None and body.end is not None):
+            raise RefusedError(400, "right and corrected name document_id, start and end; none and wrong leave them out")
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        plain = Mark(question_id(body.question), body.question, (), body.verdict, time, given_answer=body.given_answer)
+        if not is_placed:
+            each = chosen(collections, body.collection)[0]
+            set_mark(each.index.folder, plain)
+            return json_response(_row(each, plain))
+        assert body.document_id is not None
+        assert body.start is not None
+        assert body.end is not None
+        document = catalog.find(body.document_id, body.collection)
+        placed = _placed(plain, document, body.start, body.end)
+        each = collections[document.collection]
+        set_mark(each.index.folder, placed)
+        return json_response(_row(each, placed))
+
+    @router.delete("/{id}", status_code=204, responses=problems_of(400, 401, 403, 404, 421, 422, 429, 503))
+    def forget(id: Annotated[str, Path(pattern="^[0-9a-f]{16}$")]) -> Response:
+        """Remove what was said of a question."""
+        need_writable_marks()
+        removed = [remove_mark(each.index.folder, id) for each in collections.values()]  # of all, not of the first alone
+        if not any(removed):
+            raise RefusedError(404, "there is no mark with this id")
+        return Response(status_code=204)
+
+    return router
+
+
+def _placed(mark: Mark, document: CatalogDocument, start: int, end: int) -> Mark:
+    """A mark with the stretch that answers, in its sentence and passage."""
+    passages, _, _ = passages_between(document, None, None, start, 1)
+    passage = next((each for each in passages if each.start <= start < end <= each.end), None)
+    if passage is None or end - start > MOST_MARKED or not passage.text[start - passage.start : end - passage.start].strip():
+        raise RefusedError(400, f"start and end are those of a text in one passage, of {MOST_MARKED:,} characters at most")
+    sentence = _sentence_at(passage, start, end)
+    return Mark(
+        mark.id,
+        mark.question,
+        (passage.text[start - passage.start : end - passage.start],),
+        mark.verdict,
+        mark.time,
+        document.key,
+        sentence.text,
+        passage.text,
+        document.title,
+        start - passage.start,
+        mark.given_answer,
+    )
+
+
+def _sentence_at(passage: Passage, start: int, end: int) -> Sentence:
+    """The sentences that a stretch touches, as one."""
+    touched = [each for each in passage.sentences if each.start < end and start < each.end]
+    first, last = (touched[0].start, touched[-1].end) if touched else (start, end)
+    return Sentence(passage.text[first - passage.start : last - passage.start], first, last)
+
+
+def _row(collection: ServedCollection, mark: Mark) -> dict[str, Any]:
+    return {**mark_json(mark), "collection": collection.name}
