@@ -4,9 +4,9 @@ Run:  python recipes/fit/answers.py --data ../shared/data --work runs/answers   
 
 Every question of the held-out articles is asked twice: of a collection that holds its paragraph, and of the same without
 its article, which cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. The
-collections have 20 to 1,500 paragraphs. Questions about documents of Debian packages (benchmarks/quality/questions: both
-halves, and half of those about lists) and the manuals held out in recipes/base/questions are asked with and without the
-passages that answer them. SQuAD dev and Reddit are only measured on.
+collections have 20 to 200 paragraphs. Questions about documents of Debian packages (benchmarks/quality/questions: both
+halves, and half of those about lists) and about the manuals held out in recipes/base/questions are asked with and without
+the passages that answer them. SQuAD dev and Reddit are only measured on.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from support.own_collections import COLLECTIONS, LISTS, lay_out
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
 TESTED = ("squad-v2.0-dev", "squadshifts-reddit")
-SIZES = (1500, 200, 50, 20)
+SIZES = (200, 50, 20)
 """Paragraphs of the collections that are asked."""
 
 QUESTIONS = ROOT / "benchmarks" / "quality" / "questions"
