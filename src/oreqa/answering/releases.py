@@ -16,6 +16,7 @@ MIN_RELEASES = 2
 """Headings that are versions, at least, of a change log."""
 
 _WORD = re.compile(r"[^\W_]+")
+_DRAFT = re.compile(r"(?:\b|\d)(?:rc|alpha|beta|pre|dev)", re.IGNORECASE)
 _LATEST = frozenset(("latest", "newest", "current", "recent"))
 _RELEASE = frozenset(("version", "release"))
 _SAID = _LATEST | _RELEASE | frozenset(("most", "number", "out", "released", "stable", "when", "date", "published"))
@@ -31,13 +32,14 @@ def asks_for_latest(question: str) -> bool:
 def latest_release(question: str, passages: Sequence[Passage]) -> Answer | None:
     """The latest version, or its day if the question asks when, of a change log, given with all its passages in order.
 
-    None where fewer than ``MIN_RELEASES`` headings are versions, or where the question says a word that neither the path and
-    title nor the first heading does.
+    A release candidate counts only where nothing is finished. None where fewer than ``MIN_RELEASES`` headings are versions,
+    or where the question says a word that neither the path and title nor the first heading does.
     """
     releases = [(passage, release) for passage in passages if (release := _release(passage))]
     if len(releases) < MIN_RELEASES or not _is_about(question, passages[0]):
         return None
-    passage, release = max(releases, key=lambda pair: pair[1].order)
+    finished = [pair for pair in releases if not _DRAFT.search(pair[0].text[slice(*pair[1].version)])]
+    passage, release = max(finished or releases, key=lambda pair: pair[1].order)
     place = release.date if "when" in _asked(question) else release.version
     if place == (0, 0):
         return None
