@@ -5,7 +5,7 @@ Run:  python recipes/fit/answers.py --data ../shared/data --work runs/answers   
 Every question of the held-out articles is asked twice: of a collection that holds its paragraph, and of the same without
 its article, which cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. The
 collections have 20 to 200 paragraphs. Questions about documents of Debian packages (benchmarks/quality/questions: both
-halves, and half of those about lists) and about the manuals held out in recipes/base/questions are asked with and without
+halves, and half of those about lists) and about three manuals held out in recipes/base/questions are asked with and without
 the passages that answer them. SQuAD dev and Reddit are only measured on.
 """
 
@@ -47,7 +47,7 @@ from oreqa.models.reader.reader import Reader
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from common import ROOT, kept_folder, report
 from support.answer_rows import COMBINATION, answer_all, answer_documents
-from support.manual_questions import HELD_OUT, lay_out_manual, manual_questions
+from support.manual_questions import MANUALS, lay_out_manual, manual_questions
 from support.own_collections import COLLECTIONS, LISTS, lay_out
 
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
@@ -123,11 +123,11 @@ def collect_documents(
         with Index.open(place, options.device) as index:
             rows = answer_documents(index, reader, reranker, [q for q in questions if q.collection == name])
         sets.setdefault(name if name in COLLECTIONS else "lists", []).extend(rows)
-    for name in HELD_OUT:
+    for name in MANUALS:
         place = options.work / "index" / name
         index_files(place, [lay_out_manual(name, options.documents)])
         with Index.open(place, options.device) as index:
-            sets[name] = answer_documents(index, reader, reranker, manual_questions(name, options.documents))
+            sets[name] = answer_documents(index, reader, reranker, manual_questions(name))
     write_json(saved, sets)
     return sets
 

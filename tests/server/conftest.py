@@ -16,6 +16,14 @@ from served import served
 from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
 from oreqa.server.collections import ServedCollection, close_collections, open_collections
+from oreqa.server.drawing import Drawer
+
+
+@pytest.fixture
+def drawer() -> Iterator[Drawer]:
+    drawer = Drawer()
+    yield drawer
+    drawer.close()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +20,6 @@ pytest.importorskip("fastapi", reason="the serve extra is not installed")
 from oreqa.server import drawing
 from oreqa.server.drawing import Drawer
 from oreqa.server.problems import RefusedError
-
-
-@pytest.fixture
-def drawer() -> Iterator[Drawer]:
-    drawer = Drawer()
-    yield drawer
-    drawer.close()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from zipfile import ZipFile
@@ -21,13 +20,6 @@ from oreqa.server.catalog import Catalog, CatalogDocument
 from oreqa.server.drawing import Drawer
 from oreqa.server.evidence import document_boxes, is_drawable, page_picture
 from oreqa.server.problems import RefusedError
-
-
-@pytest.fixture
-def drawer() -> Iterator[Drawer]:
-    drawer = Drawer()
-    yield drawer
-    drawer.close()
 
 
 @pytest.fixture

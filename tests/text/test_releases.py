@@ -41,6 +41,7 @@ def test_versions_are_ordered_by_their_numbers_and_drafts_come_before() -> None:
     headings = ["4.9.3", "4.10.0-rc1", "4.10.0", "4.10.1"]
     releases = [release_of(heading) for heading in headings]
     assert [release.order for release in releases if release] == sorted(release.order for release in releases if release)
+    assert [release.draft for release in releases if release] == [False, True, False, False]
 
 
 def test_reading_a_heading_takes_linear_time() -> None:

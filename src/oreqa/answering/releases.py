@@ -16,7 +16,6 @@ MIN_RELEASES = 2
 """Headings that are versions, at least, of a change log."""
 
 _WORD = re.compile(r"[^\W_]+")
-_DRAFT = re.compile(r"(?:\b|\d)(?:rc|alpha|beta|pre|dev)", re.IGNORECASE)
 _LATEST = frozenset(("latest", "newest", "current", "recent"))
 _RELEASE = frozenset(("version", "release"))
 _SAID = _LATEST | _RELEASE | frozenset(("most", "number", "out", "released", "stable", "when", "date", "published"))
@@ -38,7 +37,7 @@ def latest_release(question: str, passages: Sequence[Passage]) -> Answer | None:
     releases = [(passage, release) for passage in passages if (release := _release(passage))]
     if len(releases) < MIN_RELEASES or not _is_about(question, passages[0]):
         return None
-    finished = [pair for pair in releases if not _DRAFT.search(pair[0].text[slice(*pair[1].version)])]
+    finished = [pair for pair in releases if not pair[1].draft]
     passage, release = max(finished or releases, key=lambda pair: pair[1].order)
     place = release.date if "when" in _asked(question) else release.version
     if place == (0, 0):

@@ -62,7 +62,6 @@ def serve(
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Take nothing from clients but questions.")] = False,
     log_questions: Annotated[bool, typer.Option("--log-questions", help="Write questions into the log.")] = False,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     device: Option.device = "cpu",
     precision: Option.precision = None,
 ) -> None:
@@ -110,8 +109,6 @@ def serve(
         shown = f"[{host}]" if ":" in host else host
         place = str(socket) if socket else f"http://{shown}:{port}"
         say(f"oreqa answers at {place}; Ctrl-C ends it", err=True)
-        if open_page and socket is None:
-            typer.launch(place)
         try:
             run_server(create_app(collections, who, sites=sites, log_questions=log_questions), listener)
         finally:

@@ -15,6 +15,7 @@ _HEADING = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d+")
+_DRAFT = re.compile(r"rc|alpha|beta|pre|dev", re.IGNORECASE)
 _NO_NAME = frozenset(
     ("appendix", "chapter", "clause", "example", "figure", "item", "part", "rule", "section", "step", "table")
 )
@@ -22,7 +23,8 @@ _NO_NAME = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ReleaseHeading:
-    """Where a heading holds a version and its day, (0, 0) without one; what orders versions, drafts before their release.
+    """Where a heading holds a version and its day, (0, 0) without one; what orders versions, drafts before their release;
+    and whether it is a draft, as a release candidate is.
 
     Examples:
         >>> heading = "4.10.1 (2026-05-02)"
@@ -34,6 +36,7 @@ class ReleaseHeading:
     version: Range
     date: Range
     order: tuple[tuple[int, ...], int]
+    draft: bool
 
 
 def release_of(heading: str) -> ReleaseHeading | None:
@@ -48,4 +51,4 @@ def release_of(heading: str) -> ReleaseHeading | None:
     numbers = re.split(r"[-+.~]?[A-Za-z]", version)[0]
     date = match.span("date") if match["date"] else (0, 0)
     order = (tuple(map(int, _NUMBER.findall(numbers))), 0 if len(numbers) < len(version) else 1)
-    return ReleaseHeading(match.span("version"), date, order)
+    return ReleaseHeading(match.span("version"), date, order, bool(_DRAFT.search(version[len(numbers) :])))
