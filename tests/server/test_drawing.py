@@ -38,7 +38,10 @@ def test_a_picture_and_boxes_of_a_page(drawer: Drawer, file: Path) -> None:
     picture = Image.open(io.BytesIO(drawer.picture(file, revision, 2, 800)))
     assert (picture.format, picture.size) == ("WEBP", (800, 1132))
     (document,) = read_documents(file)
-    owls, bees = drawer.boxes(file, revision, document.layout, [(0, "Owls"), (12, "Bees hum.")])
+    marked = drawer.boxes(file, revision, document.layout, [(0, "Owls"), (12, "Bees hum.")])
+    owls, bees = marked.boxes
+    assert (marked.pages[1].page, marked.page_count) == (2, 2)
+    assert (marked.pages[1].width, marked.pages[1].height) == pytest.approx((595.3, 841.9), abs=0.1)
     assert (owls.page, bees.page) == (1, 2)
     ink = np.asarray(picture.convert("L")) < 128
     (rows, columns), (height, width) = np.nonzero(ink), ink.shape
@@ -101,6 +104,12 @@ def test_one_child_for_request_after_request(drawer: Drawer, file: Path) -> None
 
 def test_it_waits_for_others_only_so_long(drawer: Drawer, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "_WAIT", 0.01)
+    revision = file_revision(file, Fields())
     with drawer._lock, refused(503, "too many pages"):  # type: ignore[attr-defined]
-        drawer.picture(file, file_revision(file, Fields()), 1, 800)
+        drawer.picture(file, revision, 1, 800)
+    assert drawer.picture(file, revision, 1, 800)
+    for _ in range(drawing._MOST_WAITING):
+        drawer._waiting.acquire()
+    with refused(503, "too many pages"):  # type: ignore[attr-defined]
+        drawer.picture(file, revision, 1, 800)
     assert limits.DRAW_SECONDS == 10

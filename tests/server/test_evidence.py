@@ -40,10 +40,12 @@ def documents(tmp_path: Path, tiny: Path) -> dict[str, CatalogDocument]:
 def test_rectangles_of_a_range(documents: dict[str, CatalogDocument], drawer: Drawer) -> None:
     document = documents["a b.PDF"]
     assert is_drawable(document)
-    boxes = document_boxes(document, drawer, 5, 60)
-    assert [box.page for box in boxes] == [1, 1, 2]
-    assert boxes[0].left > boxes[1].left
-    assert document_boxes(document, drawer, 500, 501) == []
+    marked = document_boxes(document, drawer, 5, 60)
+    assert [box.page for box in marked.boxes] == [1, 1, 2]
+    assert marked.boxes[0].left > marked.boxes[1].left
+    assert [page.page for page in marked.pages] == [1, 2]
+    nothing = document_boxes(document, drawer, 500, 501)
+    assert (nothing.boxes, nothing.pages, nothing.page_count) == ([], [], 2)
     for start, end in ((5, 5), (5, 3), (0, 20_001), (-1, 3)):
         with pytest.raises(RefusedError, match="end must be behind start"):
             document_boxes(document, drawer, start, end)

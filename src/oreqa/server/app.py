@@ -19,9 +19,11 @@ from oreqa.server.batching import ModelThread
 from oreqa.server.catalog import Catalog
 from oreqa.server.collections import ServedCollection
 from oreqa.server.documents import document_router
+from oreqa.server.drawing import Drawer
 from oreqa.server.guard import SESSION, Application, Guard, Limiter, same_secret, session_of
 from oreqa.server.marks import mark_router
 from oreqa.server.metrics import LOGGER, Metrics, Observer
+from oreqa.server.pages import page_router
 from oreqa.server.problems import RefusedError, add_handlers, busy, json_response
 from oreqa.server.schemas import LoginBody, ProblemRow, problems_of
 from oreqa.server.settings import Access
@@ -40,13 +42,14 @@ def create_app(
     """
     models = ModelThread(lambda questions, seconds: metrics.batch(questions, seconds))
     metrics = Metrics(lambda: models.waiting, {name: _generation_of(each) for name, each in collections.items()})
-    limiter = Limiter(access.rate)
+    limiter, drawer = Limiter(access.rate), Drawer()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         models.start()
         yield
         models.stop()
+        drawer.close()
 
     def on_reply(question: str, reply: Reply | None) -> None:
         metrics.reply(reply)
@@ -65,6 +68,7 @@ def create_app(
     app.include_router(ask_router(collections, models, limiter, on_reply, sites or {}))
     catalog = Catalog(collections)
     app.include_router(document_router(collections, catalog))
+    app.include_router(page_router(catalog, drawer, Limiter(access.rate)))
     app.include_router(mark_router(collections, catalog, access.read_only))
     _add_status(app, collections, models, metrics, access)
     _add_login(app, access)

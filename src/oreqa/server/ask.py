@@ -17,7 +17,7 @@ from oreqa.arguments import conditions
 from oreqa.core import Hit, Passage, Sentence
 from oreqa.server.batching import MOST_TOGETHER, ModelThread
 from oreqa.server.collections import Merged, ServedCollection, chosen, merged
-from oreqa.server.guard import Limiter, spend_or_refuse
+from oreqa.server.guard import Limiter, client_of, spend_or_refuse
 from oreqa.server.links import answer_links
 from oreqa.server.problems import json_response
 from oreqa.server.schemas import (
@@ -62,7 +62,7 @@ def ask_router(
     @router.post("/batch", response_model=RepliesRow, responses=POSTED)
     async def batch(body: BatchBody, request: Request) -> Response:
         """Answer up to 100 questions. Those of other clients come between them."""
-        spend_or_refuse(limiter, request.client.host if request.client else "", len(body.questions) - 1)
+        spend_or_refuse(limiter, client_of(request.scope), len(body.questions) - 1)
         rows: list[dict[str, Any]] = []
         for begin in range(0, len(body.questions), MOST_TOGETHER):
             questions = body.questions[begin : begin + MOST_TOGETHER]

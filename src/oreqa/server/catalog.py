@@ -170,11 +170,11 @@ def open_original(document: CatalogDocument) -> BinaryIO:
     return file
 
 
-def source_state(document: CatalogDocument) -> str:
-    """Whether its file can be shown: "same", or why not, "changed", "gone" or "none"."""
+def source_state(document: CatalogDocument) -> tuple[str, str | None]:
+    """Whether its file can be shown: "same", or "changed", "gone" or "none", and the reason in words."""
     try:
         open_original(document).close()
     except RefusedError as error:
         is_there = os.path.exists(document.source)  # noqa: PTH110
-        return "none" if error.status == 404 else "changed" if is_there else "gone"
-    return "same"
+        return "none" if error.status == 404 else "changed" if is_there else "gone", error.detail
+    return "same", None

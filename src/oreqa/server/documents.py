@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query
@@ -15,6 +15,7 @@ from oreqa.answering.replies import place_json
 from oreqa.core import Passage
 from oreqa.server.catalog import Catalog, CatalogDocument, contents, open_original, passages_between, source_state
 from oreqa.server.collections import ServedCollection
+from oreqa.server.evidence import is_drawable
 from oreqa.server.problems import RefusedError, json_response
 from oreqa.server.schemas import PlaceRow, SourceRange, StretchRow, problems_of
 
@@ -55,10 +56,13 @@ class HeadingRow(SourceRange):
 
 
 class WholeDocumentRow(ListedRow):
-    """A document: its contents, and whether its file can be shown ("same"), was "changed", is "gone", or is "none"."""
+    """A document: its contents, and whether its file can be shown ("same"), was "changed", is "gone", or is "none", with
+    the reason in words; ``drawable`` says whether its pages can be shown as pictures."""
 
     contents: list[HeadingRow]
-    source: str
+    source: Literal["same", "changed", "gone", "none"]
+    reason: str | None
+    drawable: bool
     name: str
 
 
@@ -106,7 +110,9 @@ def document_router(collections: Mapping[str, ServedCollection], catalog: Catalo
         """A document and its contents."""
         each = catalog.find(id, collection)
         runs = [{"heading": heading, "start": start, "end": end} for heading, start, end in contents(each)]
-        return json_response({**_row(each), "contents": runs, "source": source_state(each), "name": _file_name(each)})
+        state, reason = source_state(each)
+        shown = {"source": state, "reason": reason, "drawable": state == "same" and is_drawable(each)}
+        return json_response({**_row(each), "contents": runs, **shown, "name": _file_name(each)})
 
     @router.get("/{id}/text", response_model=TextRow, responses=read)
     def text(

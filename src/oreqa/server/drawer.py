@@ -10,7 +10,7 @@ import io
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -52,7 +52,7 @@ def _answer(request: Mapping[str, Any], layout: bytes, memory: int) -> tuple[dic
             if "width" in request:
                 return {}, _draw(file, request["page"], request["width"])
             boxes = [asdict(box) for start, text in request["texts"] for box in find_boxes(file, layout, start, text)]
-            return {"boxes": boxes}, b""
+            return {"boxes": boxes, **_sizes(file, sorted({box["page"] for box in boxes}))}, b""
     except MemoryError:
         return {"memory": True}, b""
     except Exception as error:  # libraries raise whatever they like, and not always MemoryError when memory runs out
@@ -72,6 +72,19 @@ def _open_same(path: Path, size: int, time: int) -> IO[bytes] | None:
         return file
     file.close()
     return None
+
+
+def _sizes(file: IO[bytes], numbers: Sequence[int]) -> dict[str, Any]:
+    """The sizes in points of pages, from 1, as they are shown, and how many pages there are."""
+    pdf = open_pdf(file)
+    try:
+        sizes = [(number, *pdf.get_page_size(number - 1)) for number in numbers]
+        return {
+            "pages": [{"page": page, "width": across, "height": down} for page, across, down in sizes],
+            "count": len(pdf),
+        }
+    finally:
+        pdf.close()
 
 
 def _draw(file: IO[bytes], number: int, width: int) -> bytes:

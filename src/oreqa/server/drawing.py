@@ -8,6 +8,7 @@ import json
 import subprocess
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,34 @@ from oreqa.server.problems import RefusedError, busy
 WIDTHS = (800, 1200, 1600)
 """Widths of pictures, in pixels."""
 
-_WAIT = 30
-"""Seconds that a request waits for those before it."""
+_WAIT, _MOST_WAITING = 30, 8
+"""Seconds that a request waits for those before it, and requests that are drawn or wait at once."""
 _ANSWER = "from oreqa.server.drawer import answer_requests; answer_requests(*map(int, sys.argv[2:]))"
+
+
+@dataclass(frozen=True, slots=True)
+class PageSize:
+    """A page, which counts from 1, and its width and height in points, as it is shown."""
+
+    page: int
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class TextBoxes:
+    """The rectangles of a text, the sizes of the pages where they are, and how many pages the file has."""
+
+    boxes: Sequence[TextBox]
+    pages: Sequence[PageSize]
+    page_count: int
 
 
 class Drawer:
     """Owns the child process, which starts with the first request. One request goes through at a time."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._waiting = threading.Lock(), threading.BoundedSemaphore(_MOST_WAITING)
         self._child: subprocess.Popen[bytes] | None = None
 
     def picture(self, path: Path, revision: str, page: int, width: int) -> bytes:
@@ -41,13 +60,14 @@ class Drawer:
         _, picture = self._request({**_file(path, revision), "page": page, "width": width}, b"")
         return picture
 
-    def boxes(self, path: Path, revision: str, layout: bytes, texts: Sequence[tuple[int, str]]) -> list[TextBox]:
+    def boxes(self, path: Path, revision: str, layout: bytes, texts: Sequence[tuple[int, str]]) -> TextBoxes:
         """The rectangles of texts, each with the character of the document where it starts, as ``find_boxes``.
 
         Raises RefusedError as ``picture``, and a 409 if other text stands there than was indexed.
         """
         reply, _ = self._request({**_file(path, revision), "texts": list(texts)}, layout)
-        return [TextBox(**row) for row in reply["boxes"]]
+        boxes, pages = [TextBox(**row) for row in reply["boxes"]], [PageSize(**row) for row in reply["pages"]]
+        return TextBoxes(boxes, pages, reply["count"])
 
     def close(self) -> None:
         """End the child process. The next request starts another one."""
@@ -55,20 +75,29 @@ class Drawer:
             self._stop()
 
     def _request(self, request: dict[str, Any], layout: bytes) -> tuple[dict[str, Any], bytes]:
-        if not self._lock.acquire(timeout=_WAIT):
-            raise busy("too many pages are being drawn; try again")
+        if not self._waiting.acquire(blocking=False):
+            raise _too_many()
         try:
-            reply, picture = self._ask(json.dumps(request).encode(), layout)
-            if reply["last"]:
-                self._stop()
+            reply, picture = self._ask_in_turn(json.dumps(request).encode(), layout)
         finally:
-            self._lock.release()
+            self._waiting.release()
         if "changed" in reply:
             raise RefusedError(409, "the file was changed after it was indexed, or is gone; index it again to see it here")
         if "memory" in reply:
             raise RefusedError(503, f"drawing it takes more than {limits.PARSE_BYTES >> 20} MB of memory")
         if "error" in reply:
             raise RefusedError(404 if reply["error"].startswith("it has no page") else 409, reply["error"])
+        return reply, picture
+
+    def _ask_in_turn(self, request: bytes, layout: bytes) -> tuple[dict[str, Any], bytes]:
+        if not self._lock.acquire(timeout=_WAIT):
+            raise _too_many()
+        try:
+            reply, picture = self._ask(request, layout)
+            if reply["last"]:
+                self._stop()
+        finally:
+            self._lock.release()
         return reply, picture
 
     def _ask(self, request: bytes, layout: bytes) -> tuple[dict[str, Any], bytes]:
@@ -103,6 +132,10 @@ class Drawer:
         if self._child is not None:
             stop_child(self._child, patience)
             self._child = None
+
+
+def _too_many() -> RefusedError:
+    return busy("too many pages are being drawn; try again")
 
 
 def _file(path: Path, revision: str) -> dict[str, Any]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oreqa.corpus.formats.pdf.boxes import TextBox
 from oreqa.index.documents import stored_layout
 from oreqa.index.writer import IN_MEMORY
-from oreqa.server.catalog import CatalogDocument
-from oreqa.server.drawing import WIDTHS, Drawer
+from oreqa.server.catalog import CatalogDocument, open_original
+from oreqa.server.drawing import WIDTHS, Drawer, TextBoxes
 from oreqa.server.problems import RefusedError
 
 MOST_BOXED = 20_000
@@ -20,11 +19,12 @@ def is_drawable(document: CatalogDocument) -> bool:
     return not _why_not(document)
 
 
-def document_boxes(document: CatalogDocument, drawer: Drawer, start: int, end: int) -> list[TextBox]:
+def document_boxes(document: CatalogDocument, drawer: Drawer, start: int, end: int) -> TextBoxes:
     """The rectangles of the characters ``start`` to ``end`` of a document on its pages, one a line.
 
     None for text without a place of its own, such as that of scanned pages, and in indexes made before layouts were kept.
-    Raises RefusedError: 400 for a range that is none or too long, 404 for a document without pages, or as ``Drawer.boxes``.
+    Raises RefusedError: 400 for a range that is none or too long, 404 for a document without pages, 409 for a file that was
+    changed or is gone, or as ``Drawer.boxes``.
     """
     revision = _drawable(document)
     if not 0 <= start < end or end - start > MOST_BOXED:
@@ -35,12 +35,12 @@ def document_boxes(document: CatalogDocument, drawer: Drawer, start: int, end: i
         query = f"SELECT start, text FROM passages WHERE document = ? AND {overlapping} ORDER BY start"
         rows = document.snapshot.select(query, (document.number, end, start))
     texts = [(max(first, start), text[max(0, start - first) : end - first]) for first, text in rows]
-    return drawer.boxes(Path(document.source), revision, layout, texts) if layout and texts else []
+    return drawer.boxes(Path(document.source), revision, layout, texts if layout else [])
 
 
 def page_picture(document: CatalogDocument, drawer: Drawer, page: int, width: int) -> bytes:
     """A page, from 1, of a PDF as WebP of one of WIDTHS. Raises RefusedError: 400 for another width, 404 for a document
-    without pages, or as ``Drawer.picture``."""
+    without pages, 409 for a file that was changed or is gone, or as ``Drawer.picture``."""
     revision = _drawable(document)
     if width not in WIDTHS:
         raise RefusedError(400, f"width must be one of {', '.join(map(str, WIDTHS))}")
@@ -48,9 +48,10 @@ def page_picture(document: CatalogDocument, drawer: Drawer, page: int, width: in
 
 
 def _drawable(document: CatalogDocument) -> str:
-    """The revision of a document whose pages can be shown. Raises RefusedError, a 404, for another."""
+    """The revision of a document whose pages can be shown. Raises RefusedError, a 404 or 409, for another."""
     if reason := _why_not(document):
         raise RefusedError(404, reason)
+    open_original(document).close()  # the child looks once more, but does not tell a changed file from one that is gone
     return document.revision or ""
 
 

@@ -121,7 +121,7 @@ class Guard:
         """Raises RefusedError for a request that is refused, by its head alone."""
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         self._check_host(headers, method)
-        client = (scope.get("client") or ("",))[0]
+        client = client_of(scope)
         is_open = path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
         if not is_open and self._session and not self._is_signed_in(headers):
             spend_or_refuse(self._guesses, client)
@@ -153,6 +153,11 @@ class Guard:
         except CookieError:
             return False
         return cookie is not None and same_secret(cookie.value, self._session or "")
+
+
+def client_of(scope: Mapping[str, Any]) -> str:
+    """Who asks: the address that a request came from; empty behind a Unix socket."""
+    return str((scope.get("client") or ("",))[0])
 
 
 def spend_or_refuse(limiter: Limiter, client: str, number: int = 1) -> None:

@@ -198,7 +198,7 @@ def problems_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
         421: "a host that this server does not answer for",
         422: "a body that is not as the schema says",
         429: "too many requests; Retry-After says when to come back",
-        503: "too many questions wait, or the index cannot be read; Retry-After says when to come back",
+        503: "too many wait, the index cannot be read, or a page cannot be drawn; Retry-After says when to come back",
     }
     content = {"application/problem+json": {"schema": {"$ref": f"#/components/schemas/{ProblemRow.__name__}"}}}
     return {status: {"description": meanings[status], "content": content} for status in statuses}
