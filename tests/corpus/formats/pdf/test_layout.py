@@ -61,8 +61,8 @@ def test_a_page_takes_few_bytes() -> None:
 
 
 def test_lines_recognized_in_pictures_have_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    def recognize_lines(page: object, number: int) -> list[Line]:
-        return [Line(number, 0, "Scanned text.", 72, 700, 200, 710, 702, 10)]
+    def recognize_lines(page: object, number: int) -> tuple[list[Line], float]:
+        return [Line(number, 0, "Scanned text.", 72, 700, 200, 710, 702, 10)], 842.0
 
     monkeypatch.setattr(pdf_document, "is_installed", lambda: True)
     monkeypatch.setattr(pdf_document, "recognize_lines", recognize_lines)

@@ -54,6 +54,14 @@ def test_pictures_that_are_named_are_read(tmp_path: Path, name: str, kind: str, 
     assert document.text.split() == [word for page in pages for line in page for word in line.split()]
 
 
+@pytest.mark.system
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_pages_that_lie_on_their_side_or_upside_down_are_read(tmp_path: Path, degrees: int) -> None:
+    picture(PAGES[0]).rotate(degrees, expand=True).save(tmp_path / "scan.pdf", resolution=150)
+    (document,) = read_documents(tmp_path / "scan.pdf")
+    assert document.text.split() == [word for line in PAGES[0] for word in line.split()]
+
+
 def test_without_the_extra_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "find_spec", lambda name: None)
     (tmp_path / "scan.pdf").write_bytes(packed("PDF", *PAGES[:1]))

@@ -126,7 +126,7 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
             words = count_words(_DRAWN_APART.sub("", text.get_text_bounded().replace("\x02", "")))
             pictures = bool(words) or _shows_pictures(page)
             if pictures and not words and is_installed():
-                lines = recognize_lines(page, number)
+                lines, height = recognize_lines(page, number)
                 pages.scanned.add(number)
                 words = count_words(" ".join(line.text for line in lines))
             text.close()

@@ -11,6 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pypdfium2 as pdfium
 
 from oreqa.core import Document
@@ -31,6 +33,11 @@ _LIKE = 0.25
 _CERTAIN = 0.5
 """The lowest score of a line that is read."""
 
+_JUDGED = 9
+"""How many lines say which way up a page is."""
+
+Picture = npt.NDArray[Any]
+
 before_page: Callable[[], None] = lambda: None  # noqa: E731
 """Called before a page is recognized, which takes seconds and gigabytes."""
 
@@ -40,11 +47,19 @@ def is_installed() -> bool:
     return find_spec("rapidocr") is not None
 
 
-def recognize_lines(page: pdfium.PdfPage, number: int) -> list[Line]:
-    """The lines of the picture of page ``number``, from 0, from top to bottom."""
+def recognize_lines(page: pdfium.PdfPage, number: int) -> tuple[list[Line], float]:
+    """The lines of the picture of page ``number``, from 0, from top to bottom, and the picture's height in points.
+
+    A page that lies on its side or upside down is turned before. Lines then lie on the page as it was turned.
+    """
     before_page()
-    scale, height = _DPI / _POINTS, page.get_height()
-    recognized = _engine()(page.render(scale=scale).to_numpy()[:, :, :3])
+    scale = _DPI / _POINTS
+    picture = page.render(scale=scale).to_numpy()[:, :, :3]
+    recognized = _recognize(picture)
+    if recognized.txts and (turns := _quarter_turns(picture, recognized.boxes)):
+        picture = np.ascontiguousarray(np.rot90(picture, turns))
+        recognized = _recognize(picture)
+    height = picture.shape[0] / scale
     lines: list[Line] = []
     for box, text, score in (
         zip(recognized.boxes, recognized.txts, recognized.scores, strict=True) if recognized.txts else ()
@@ -59,7 +74,27 @@ def recognize_lines(page: pdfium.PdfPage, number: int) -> list[Line]:
     for line in lines:
         if abs(line.size - usual) <= _LIKE * usual:
             line.size = usual
-    return lines
+    return lines, height
+
+
+def _recognize(picture: Picture) -> Any:
+    return _engine()(picture, use_det=True, use_cls=True, use_rec=True)
+
+
+def _quarter_turns(picture: Picture, boxes: Picture) -> int:
+    """How many quarter turns to the left set a picture's text upright: by the shapes of its longest lines, and by what the
+    engine says of which are upside down."""
+    longest = sorted(boxes, key=lambda box: float(np.ptp(box, axis=0).max()), reverse=True)[:_JUDGED]
+    sideways = sum(float(width) < float(height) for width, height in (np.ptp(box, axis=0) for box in longest)) * 2 > len(
+        longest
+    )
+    upside_down = 0
+    for box in longest:
+        left, top, right, bottom = (max(0, int(edge)) for edge in (*box.min(axis=0), *box.max(axis=0)))
+        line = np.ascontiguousarray(np.rot90(picture[top : bottom + 1, left : right + 1], sideways))
+        (label, _), *_ = _engine()(line, use_det=False, use_cls=True, use_rec=False).cls_res
+        upside_down += label == "180"
+    return sideways + 2 * (2 * upside_down > len(longest))
 
 
 @lru_cache(maxsize=1)
