@@ -43,7 +43,8 @@ def test_get_says_what_came_and_whether_it_can_be_loaded(hub: Hub, tiny: Path, t
     assert run("models", "--json", READER).stderr == "error: write --json after the name\n"
 
 
-def test_get_says_what_cannot_be_loaded(hub: Hub, tiny: Path, tmp_path: Path) -> None:
+def test_get_says_what_cannot_be_loaded(hub: Hub, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "odd").mkdir()
     for file in tiny.rglob("*.json"):
         (tmp_path / "odd" / file.relative_to(tiny)).parent.mkdir(exist_ok=True)
@@ -54,7 +55,13 @@ def test_get_says_what_cannot_be_loaded(hub: Hub, tiny: Path, tmp_path: Path) ->
     got = run("models", "get", "org/odd")
     assert got.exit_code == 0
     assert "  it cannot be loaded: " in got.stdout
-    assert "org/odd" not in {model["name"] for model in json.loads(run("models", "--json").stdout)}
+    listed = {model["name"]: model["problem"] for model in json.loads(run("models", "--json").stdout)}
+    assert "x.Odd is not supported" in listed["org/odd"]
+    lines = run("models").stdout.splitlines()
+    assert any(line.startswith("org/odd ") and "encoder, cannot be loaded" in line for line in lines)
+    assert any(
+        line.startswith("org/odd: ") and line.endswith(f" (it cannot be loaded: {listed['org/odd']})") for line in lines
+    )
 
 
 def test_an_index_keeps_the_commit_of_its_model(
@@ -134,6 +141,7 @@ def test_a_model_is_shown_with_or_without_a_card(tiny: Path, tmp_path: Path) -> 
     (folder / "README.md").unlink(missing_ok=True)
     shown = run("models", folder).stdout
     assert shown.startswith(f"{folder}: bert encoder, ")
+    assert "\n  32 dimensions, no prompts\n" in shown
     assert "has no card" in " ".join(shown.split())
     (folder / "README.md").write_text("---\nlicense: mit\ntags:\n- bees\n---\n\n# Bees\n\nIt dances.\n---\n")
     shown = run("models", folder).stdout
@@ -143,5 +151,9 @@ def test_a_model_is_shown_with_or_without_a_card(tiny: Path, tmp_path: Path) -> 
     described = json.loads(run("models", "show", folder, "--json").stdout)
     assert (described["kind"], described["architecture"], described["problem"]) == ("encoder", "bert", "")
     assert "license: mit" in described["card"]
+    prompts = {"prompts": {"query": "query: ", "document": ""}}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    assert "prompts: questions begin with 'query: ' (by the model's files)" in run("models", folder).stdout
+    assert json.loads(run("models", folder, "--json").stdout)["prompts"]["question"] == "query: "
     (folder / "model.safetensors").unlink()
     assert "it cannot be loaded: " in run("models", folder).stdout

@@ -8,6 +8,8 @@ import pytest
 from hub_server import Hub
 from tiny_models import make_fitted
 
+from oreqa.models.encoder.encoder import Encoder
+from oreqa.models.encoder.prompts import Prompts
 from oreqa.models.listing import describe_model, list_models
 from oreqa.models.names import find_model, model_fingerprint
 from oreqa.models.pack.packing import pack_model
@@ -21,9 +23,10 @@ def test_models_of_the_hub_are_listed_with_what_they_were_fitted_with(
     (reader / "README.md").write_text("---\nlanguage: en\nlicense: cc-by-4.0\n---\nlicense: none\n")
     hub.add("org/tiny-reader", reader)
     get_model("org/tiny-reader")
-    assert {model.name: model.fitted_with for model in list_models()}["org/tiny-reader"] == model_fingerprint(tiny)
     hub.add("org/tiny-bert", tiny)
     folder = get_model("org/tiny-bert")
+    assert {model.name: model.fitted_with for model in list_models()}["org/tiny-reader"] == model_fingerprint(tiny)
+    Encoder("org/tiny-bert")
     models = {model.name: model for model in list_models()}
     assert models["org/tiny-reader"].fitted_with == "org/tiny-bert"
     assert models["org/tiny-reader"].licence == "cc-by-4.0"
@@ -34,7 +37,24 @@ def test_models_of_the_hub_are_listed_with_what_they_were_fitted_with(
     assert models["minilm-reader"].place == "pack"
 
 
-def test_a_model_that_cannot_be_loaded_is_described_but_not_listed(hub: Hub, tiny: Path, tmp_path: Path) -> None:
+def test_no_model_is_hashed_for_the_list(hub: Hub, tiny: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    hub.add("org/tiny-bert", tiny)
+    get_model("org/tiny-bert")
+    monkeypatch.setenv("OREQA_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setattr("oreqa.models.graph.cache.model_fingerprint", lambda folder: pytest.fail(f"{folder} is hashed"))
+    models = {model.name: model for model in list_models()}
+    assert models["org/tiny-bert"].fitted_with == ""
+    assert models["minilm-reader"].fitted_with == "minilm-retriever"
+
+
+def test_encoders_are_described_with_dimensions_and_prompts(tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    model = describe_model("e5", "hub", shutil.copytree(tiny, tmp_path / "e5-small"))
+    assert (model.dimensions, model.prompts) == (32, Prompts("query: ", "passage: "))
+    reader = describe_model("reader", "hub", tiny_reader)
+    assert (reader.dimensions, reader.prompts) == (None, None)
+
+
+def test_a_model_that_cannot_be_loaded_is_listed_with_the_reason(hub: Hub, tiny: Path, tmp_path: Path) -> None:
     repository = shutil.copytree(tiny, tmp_path / "repository")
     config = json.loads((tiny / "config.json").read_text())
     (repository / "config.json").write_text(json.dumps({**config, "position_embedding_type": "alibi"}))
@@ -42,7 +62,8 @@ def test_a_model_that_cannot_be_loaded_is_described_but_not_listed(hub: Hub, tin
     folder = get_model("org/odd")
     assert "relative position embeddings are not supported" in describe_model("org/odd", "hub", folder).problem
     assert find_model("org/odd") == folder
-    assert "org/odd" not in {model.name for model in list_models()}
+    problems = {model.name: model.problem for model in list_models()}
+    assert "relative position embeddings are not supported" in problems["org/odd"]
 
 
 def test_a_base_that_is_not_here_is_named_and_not_downloaded(

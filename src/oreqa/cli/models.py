@@ -58,11 +58,12 @@ def models_here(context: typer.Context, as_json: Option.as_json = False) -> None
     for column in ("what it is", "size", "licence", "fitted with"):
         table.add_column(column, overflow="fold", min_width=8)
     for model in listed:
-        cells = (model.name, _described(model), _size(model.bytes), model.licence, model.fitted_with[:20])
+        kind = _described(model) + (", cannot be loaded" if model.problem else "")
+        cells = (model.name, kind, _size(model.bytes), model.licence, model.fitted_with[:20])
         table.add_row(*map(visible, cells))
     Console().print(table)
     for model in listed:
-        say(f"{model.name}: {model.path}{model.problem and f' ({model.problem})'}")
+        say(f"{model.name}: {model.path}{model.problem and f' (it cannot be loaded: {model.problem})'}")
 
 
 def _described(model: ModelInfo) -> str:
@@ -106,9 +107,12 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 
 
 def _say_model(model: ModelInfo) -> None:
-    """One line about a model, and a second if it cannot be loaded."""
+    """One line about a model, a second about an encoder's vectors, and one if it cannot be loaded."""
     licence = f"licence {model.licence or 'unknown'}"
     say(f"{model.name}: {_described(model)}, {_size(model.bytes)}, {licence}: {model.path}")
+    if model.dimensions is not None:
+        prompts = f"prompts: {model.prompts}" if model.prompts else "no prompts"
+        say(f"  {model.dimensions:,} dimensions, {prompts}")
     if model.problem:
         say(f"  it cannot be loaded: {model.problem}", colour="yellow")
 

@@ -12,11 +12,12 @@ from typing import Any, Literal
 from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import INSTALL_TRAIN, ModelError
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
-from oreqa.models.encoder.folder import read_encoder_folder
+from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
+from oreqa.models.encoder.prompts import Prompts
 from oreqa.models.extractor.inputs import read_extractor_folder
 from oreqa.models.fitted import SHIPPED_ENCODER, read_fitted
 from oreqa.models.generator.inputs import read_generator_folder
-from oreqa.models.graph.cache import cached_fingerprint
+from oreqa.models.graph.cache import recorded_fingerprint
 from oreqa.models.names import (
     CLASSIFIER,
     ENCODER,
@@ -53,8 +54,9 @@ class ModelInfo:
     """A model on this machine.
 
     ``architecture`` is its config.json's ``model_type``, ``bytes`` the size of its files. ``fitted_with`` is
-    the encoder with whose search its weights and calibration were fitted: its name if it lies here, else its fingerprint;
-    empty without them. ``problem`` says why it cannot be loaded; it is empty if it can.
+    the encoder with whose search its weights and calibration were fitted: its name if it was loaded here, or has weights of
+    its own, else its fingerprint; empty without them. ``problem`` says why it cannot be loaded; it is empty if it can. Of
+    encoders ``dimensions`` are those of the vectors, and ``prompts`` what stands before questions and passages.
     """
 
     name: str
@@ -66,14 +68,17 @@ class ModelInfo:
     licence: str
     fitted_with: str = ""
     problem: str = ""
+    dimensions: int | None = None
+    prompts: Prompts | None = None
 
 
 def list_models() -> list[ModelInfo]:
-    """Return the models that lie here: packaged ones, and of the store and the hub's cache those that can be loaded."""
-    described = [describe_model(*place) for place in _places()]
-    models = [model for model in described if model.place == "pack" or not model.problem]
+    """Return the models that lie here: packaged ones, and those of the store and of the hub's cache. None is hashed."""
+    models = [describe_model(*place) for place in _places()]
     usable_encoders = [model for model in models if model.kind == ENCODER and not model.problem]
-    encoders = {cached_fingerprint(model.path): model.name for model in usable_encoders}
+    # What was fitted for an encoder itself names its fingerprint, as the cache does once it was loaded.
+    encoders = {recorded_fingerprint(model.path) or model.fitted_with: model.name for model in usable_encoders}
+    encoders.pop("", None)
     return [replace(model, fitted_with=encoders.get(model.fitted_with, model.fitted_with)) for model in models]
 
 
@@ -92,6 +97,8 @@ def _places() -> Iterator[tuple[str, Location, Path]]:
 def describe_model(name: str, place: Location, path: Path) -> ModelInfo:
     """Describe the model in a folder, whether or not it can be loaded; ``fitted_with`` is a fingerprint."""
     kind, architecture, licence, fitted_with, problem = ENCODER, "", "", "", ""
+    dimensions: int | None = None
+    prompts: Prompts | None = None
     try:
         config = read_config(path) if (path / "config.json").is_file() else {}
         settings = config.get("oreqa") or {}
@@ -99,14 +106,16 @@ def describe_model(name: str, place: Location, path: Path) -> ModelInfo:
         licence = settings.get("licence") or _licence(path)
         for base in {settings.get("difference_from"), settings.get("base")} - {None}:
             _need_here(str(base))
-        _READ[kind](path)
+        folder = _READ[kind](path)
         if place == "hub":
             _check_architecture(path, config, kind)
+        if isinstance(folder, EncoderFolder):
+            dimensions, prompts = folder.dim, folder.prompts
         fitted_with = read_fitted(SHIPPED_ENCODER.parent if name == BASE_ENCODER else path).encoder
     except ModelError as error:
         problem = str(error)
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    return ModelInfo(name, kind, architecture, place, path, size, licence, fitted_with, problem)
+    return ModelInfo(name, kind, architecture, place, path, size, licence, fitted_with, problem, dimensions, prompts)
 
 
 def _kind(path: Path) -> str:

@@ -68,15 +68,30 @@ def _remove_stale(cache: Path) -> None:
 def cached_fingerprint(folder: Path) -> str:
     """Return the folder's fingerprint, cached by file sizes and times, so that 90 MB are not hashed at every start."""
     state = _file_state(folder)
-    cache_file = cache_folder() / "fingerprints.json"
-    fingerprints = read_object(cache_file)
-    match fingerprints.get(str(folder)):
-        case [cached_state, str(value), check] if cached_state == state and check == _check(state, value):
-            return value
+    if (value := _recorded(folder, state)) is not None:
+        return value
     value = model_fingerprint(folder)
     with suppress(InputError):  # not cached: the next start computes it again
-        write_text(cache_file, json.dumps({**fingerprints, str(folder): [state, value, _check(state, value)]}))
+        rows = {**read_object(_fingerprints()), str(folder): [state, value, _check(state, value)]}
+        write_text(_fingerprints(), json.dumps(rows))
     return value
+
+
+def recorded_fingerprint(folder: Path) -> str | None:
+    """Return the fingerprint that the cache has of a folder, as it is now; None if the model was not loaded since it
+    changed."""
+    return _recorded(folder, _file_state(folder))
+
+
+def _recorded(folder: Path, state: list[Any]) -> str | None:
+    match read_object(_fingerprints()).get(str(folder)):
+        case [cached_state, str(value), check] if cached_state == state and check == _check(state, value):
+            return value
+    return None
+
+
+def _fingerprints() -> Path:
+    return cache_folder() / "fingerprints.json"
 
 
 def _check(state: list[Any], value: str) -> int:
