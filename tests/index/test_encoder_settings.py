@@ -12,13 +12,17 @@ from typer.testing import CliRunner
 
 from oreqa.cli import app
 from oreqa.errors import IndexStateError, InputError
-from oreqa.index.change_encoder import change_encoder
+from oreqa.index.change_encoder import change_encoder, publish_fitted
 from oreqa.index.current import existing_prompts, existing_settings
+from oreqa.index.fitted import IndexFitted
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.encoder.prompts import Prompts
+from oreqa.models.fitted import Calibration, Fitted, write_fitted
+from oreqa.models.names import model_fingerprint
 
+PIPELINES = {("reader", ""): Fitted(calibration=Calibration({"margin": 0.5}, -1.0, 0.25))}
 TEXTS = ["the fox ran over a hill.", "a dog slept in its house."]
 
 
@@ -79,3 +83,28 @@ def test_dimensions_are_kept_with_the_index(tiny: Path, e5: Path, tmp_path: Path
     with pytest.raises(InputError, match="of the model's 32 dimensions, 1 to 32 can be kept, not 99"):
         index_documents(tmp_path / "wide", TEXTS, Settings(model=str(tiny), truncate_dim=99))
     assert not (tmp_path / "wide").exists()
+
+
+def test_an_index_of_some_dimensions_says_that_its_answers_have_no_probability(tiny: Path, tmp_path: Path) -> None:
+    model = shutil.copytree(tiny, tmp_path / "model")
+    calibration = {"weights": {"margin": 0.5}, "bias": -1.0, "threshold": 0.25}
+    write_fitted(model / "fitted.json", encoder=model_fingerprint(model), calibration=calibration)
+    (tmp_path / "a.txt").write_text(TEXTS[0])
+    line = 'with --truncate-dim answers are "not calibrated": oreqa fit --index {} fits their probabilities\n'
+    for dim, says in ((8, True), (32, False)):
+        kb = tmp_path / f"kb{dim}"
+        arguments = ["index", str(tmp_path / "a.txt"), "--index", str(kb)]
+        for more in (["--model", str(model), "--truncate-dim", str(dim)], []):
+            assert (line.format(kb) in CliRunner().invoke(app, [*arguments, *more]).output) == says
+    publish_fitted(
+        tmp_path / "kb8", lambda before: IndexFitted(before.encoder or _fingerprint(tmp_path / "kb8"), {}, PIPELINES)
+    )
+    assert (
+        "not calibrated"
+        not in CliRunner().invoke(app, ["index", str(tmp_path / "a.txt"), "--index", str(tmp_path / "kb8")]).output
+    )
+
+
+def _fingerprint(kb: Path) -> str:
+    with Index.open(kb) as index:
+        return index.fingerprint

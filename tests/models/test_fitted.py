@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DE
 from oreqa.errors import ModelError
 from oreqa.index.scores import SCORES
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
+from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.fitted import (
     Calibration,
     Fitted,
@@ -52,6 +54,16 @@ def test_a_model_without_the_file_has_nothing_fitted(tiny_reader: Path, tiny_cla
     assert read_reader_folder(tiny_reader).fitted == Fitted()
     assert read_cross_encoder_folder(tiny_classifier).fitted == Fitted()
     assert encoder_fitted("gone", "0") == Fitted()
+
+
+def test_a_calibration_holds_for_the_vectors_that_it_was_fitted_with(tiny: Path, tmp_path: Path) -> None:
+    model = shutil.copytree(tiny, tmp_path / "model")
+    calibration = {"weights": {"margin": 0.5}, "bias": -1.0, "threshold": 0.25}
+    fusion = {"sentence": {"sentence_cosine": 1.0}, "passage": {"passage_cosine": 1.0}}
+    write_fitted(model / "fitted.json", encoder=model_fingerprint(model), fusion=fusion, calibration=calibration)
+    whole, cut = (encoder_fitted(str(model), Encoder(model, truncate_dim=dim).fingerprint) for dim in (None, 8))
+    assert (whole.calibration, cut.calibration) == (Calibration({"margin": 0.5}, -1.0, 0.25), None)
+    assert cut.fusion == whole.fusion == fusion
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:

@@ -122,6 +122,8 @@ def index_command(
     else:
         for line in (*_summary(index, result, settings.model), *([f"prompts: {prompts}"] if prompts else [])):
             say(line)
+        if settings.truncate_dim and result.passages and not _is_calibrated(index):
+            say(f'with --truncate-dim answers are "not calibrated": oreqa fit --index {index} fits their probabilities')
     if result.problems:
         raise typer.Exit(1)
 
@@ -130,6 +132,16 @@ def _with_shown_path(line: str) -> str:
     """A line "FILE: reason" with the shortest path to the file."""
     path, colon, reason = line.partition(": ")
     return shown_path(path) + colon + reason
+
+
+def _is_calibrated(index: Path) -> bool:
+    """Whether probabilities were fitted for the encoder of an index, or for the index."""
+    from oreqa.index.search import Index
+
+    with Index.open(index) as opened:
+        snapshot = opened.snapshot()
+        every = (snapshot.fitted, *snapshot.index_fitted.pipelines.values())
+        return any(fitted.calibration for fitted in every)
 
 
 def _summary(index: Path, report: Report, model: str) -> list[str]:

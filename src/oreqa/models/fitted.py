@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,10 @@ def read_fitted(folder: Path) -> Fitted:
 
 
 def encoder_fitted(model: str, fingerprint: str) -> Fitted:
-    """The parameters of the encoder with this fingerprint, named ``model``; none if the model is not here."""
+    """The parameters of the encoder with this fingerprint, named ``model``; none if the model is not here.
+
+    A model's calibration is left out if it was fitted for other vectors, as those of which some dimensions were cut off.
+    """
     shipped = read_fitted(SHIPPED_ENCODER.parent)
     if shipped.encoder == fingerprint:
         return shipped
@@ -107,7 +110,8 @@ def encoder_fitted(model: str, fingerprint: str) -> Fitted:
         folder = find_model(model, download=False)
     except ModelError:  # a search by words alone does without the model
         return Fitted()
-    return read_fitted(folder)
+    fitted = read_fitted(folder)
+    return fitted if fitted.encoder in ("", fingerprint) else replace(fitted, calibration=None, replaced=None)
 
 
 def fitted_file(model: str | Path) -> Path:
