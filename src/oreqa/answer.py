@@ -79,7 +79,8 @@ class Answer:
     None where the reader does not know blocks. The ``form`` says whether the text or the block answers, or that the text was
     computed: ``computation`` says how, the sentence is a row that proves it, and of a count ``start`` and ``end`` are those
     of the first row. ``newer`` is the key of a newer version of the document that says otherwise, ``contradicted_by`` that
-    of another document that does; empty without. Printed, it is text or block, how sure it is, the sentence and the place.
+    of another document that does; empty without. ``set_by_you`` says that no model found it: a mark of the index has it as
+    the corrected answer. Printed, it is text or block, how sure it is, the sentence and the place.
 
     Examples:
         >>> from oreqa import Passage, Place, Sentence
@@ -104,6 +105,7 @@ class Answer:
     computation: Computation | None = None
     newer: str = ""
     contradicted_by: str = ""
+    set_by_you: bool = False
 
     def __str__(self) -> str:
         if self.form == "block" and self.block:
@@ -118,7 +120,9 @@ class Answer:
 
     @property
     def certainty(self) -> str:
-        """The confidence in a word: sure, likely or weak; "computed", or "not calibrated", where there is none."""
+        """The confidence in a word: sure, likely or weak; "set by you", "computed" or "not calibrated" without one."""
+        if self.set_by_you:
+            return "set by you"
         if self.computation:
             return "computed"
         if self.confidence is None:

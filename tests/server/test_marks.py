@@ -81,3 +81,15 @@ def test_a_read_only_server_takes_no_marks(kb: Path, fitted_reader: Path) -> Non
         assert client.delete(f"/v1/marks/{'0' * 16}").status_code == 403
         assert client.get("/v1/marks").status_code == 200
     assert not (kb / "marks.jsonl").exists()
+
+
+def test_an_equal_question_is_answered_as_it_was_corrected(hive: httpx.Client, kb: Path) -> None:
+    (document,) = hive.get("/v1/documents").json()["documents"]
+    start = TEXT.index("eggs")
+    place = {"document_id": document["id"], "start": start, "end": start + 4}
+    body = {"question": "What does the queen lay?", "verdict": "corrected", "given": "flowers", **place}
+    assert hive.post("/v1/marks", json=body).status_code == 200
+    reply = hive.post("/v1/ask", json={"question": "what does the Queen lay", "threshold": 1}).json()
+    (answer,) = reply["answers"]
+    assert (reply["found"], answer["text"], answer["certainty"], answer["confidence"]) == (True, "eggs", "set by you", None)
+    assert answer["url"].startswith(f"/d/{document['id']}#c={start}-{start + 4}")

@@ -14,6 +14,7 @@ from oreqa.answering.combining import Combination
 from oreqa.answering.computing import computed_answers
 from oreqa.answering.explanation import EXPLAINED_ANSWERS, EXPLAINED_HITS, Explanation, explained
 from oreqa.answering.guarantee import Guarantee, guarantee
+from oreqa.answering.marked import CorrectedAnswers
 from oreqa.answering.reading import best_answers, fitted_pipeline, holding_names, searched_hits
 from oreqa.answering.reply import Reply
 from oreqa.answering.reranking import load_hit_reranker, reranked_hits
@@ -60,14 +61,13 @@ class Answerer(OfOneProcess):
         combination: Combination | None = None,
         calibration: Calibration | None = None,
         passages: int | None = None,
+        marks: bool = False,
     ) -> None:
         if not isinstance(index, Index):
             raise InputError(
                 f"Answerer takes an opened Index, not {kind_of(index)}: open a folder with Answerer.load(folder)"
             )
-        check_stages(reader, span_reranker)
-        if reader is None and (combination is not None or passages is not None):
-            raise InputError("combination and passages are used by a reader alone: without one, answers are sentences")
+        check_stages(reader, span_reranker, combination, passages)
         self.index = index
         chosen, self.rerank_hits = chosen_reranking(hit_reranker, rerank_hits)
         self.hit_reranker = CrossEncoder(chosen, kind=CLASSIFIER) if isinstance(chosen, str) else chosen
@@ -75,6 +75,7 @@ class Answerer(OfOneProcess):
         self._combination = combination
         self.passages = PASSAGES_TOP_K if passages is None else count(passages, "the number of passages to read")
         self._calibration, self._opened_index = calibration, False
+        self._corrected = CorrectedAnswers(index.folder) if marks else None
 
     def __enter__(self) -> Answerer:
         return self
@@ -93,8 +94,8 @@ class Answerer(OfOneProcess):
         return self._fitted_of(self.index.snapshot())[1]
 
     def _fitted_of(self, snapshot: Snapshot) -> tuple[Combination, Calibration | None]:
-        models = self.reader, self.span_reranker
-        combination, calibration = fitted_pipeline(*self.index.fitted_of(snapshot), snapshot.fingerprint, *models)
+        fitted = *self.index.fitted_of(snapshot), snapshot.fingerprint
+        combination, calibration = fitted_pipeline(*fitted, self.reader, self.span_reranker)
         return self._combination or combination, self._calibration or calibration
 
     def __repr__(self) -> str:
@@ -117,6 +118,7 @@ class Answerer(OfOneProcess):
         span_reranker: str | Path | None = None,
         hit_reranker: str | Path | None = None,
         rerank_hits: int | None = None,
+        marks: bool = True,
     ) -> Answerer:
         """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
 
@@ -127,10 +129,10 @@ class Answerer(OfOneProcess):
         The ``span_reranker`` reconsiders the reader's best spans: a span re-ranker, or a classifier of their sentences. A
         ``hit_reranker``, a classifier, re-ranks the ``rerank_hits`` best hits of questions that have an answer without it,
         and they are read again. These answers have no confidence. Naming either is enough: the default is the packaged
-        classifier, and 20 hits.
+        classifier, and 20 hits. Answers that the index's ``marks`` correct come first to equal questions.
 
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
-        model, a quality or a number that no stage would use.
+        model, a quality or a number that no stage would use, and for damaged marks.
         """
         if reader == "auto":
             reader = chosen_reader(quality)
@@ -146,13 +148,8 @@ class Answerer(OfOneProcess):
                 comparing = None if span_reranker is None else pool.submit(CrossEncoder, span_reranker, device=device)
                 scorer = load_hit_reranker(hit_reranker, device)
                 _ = index.encoder
-            answerer = cls(
-                index,
-                loading.result() if loading else None,
-                comparing.result() if comparing else None,
-                hit_reranker=scorer,
-                rerank_hits=rerank_hits,
-            )
+            models = loading.result() if loading else None, comparing.result() if comparing else None
+            answerer = cls(index, *models, hit_reranker=scorer, rerank_hits=rerank_hits, marks=marks)
         except BaseException:
             index.close()
             raise
@@ -211,21 +208,28 @@ class Answerer(OfOneProcess):
         """
         texts, k = question_list(questions), count(k, "the number of answers")
         snapshot = self.index.snapshot()  # hits, weights and calibration of a reply are of one state of the index
+        replies = self._replies(texts, k, where, threshold, snapshot)
+        if self._corrected is not None:
+            replies = self._corrected.put_first(texts, replies, k, snapshot, conditions(where))
+        return replies[0] if isinstance(questions, str) else replies
+
+    def _replies(self, texts: Sequence[str], k: int, where: Where, lowest: float | None, snapshot: Snapshot) -> list[Reply]:
+        """The replies of the models and of computation, from one state of the index."""
         fitted = self._fitted_of(snapshot)
-        threshold = checked_threshold(threshold, fitted[1])
+        threshold = checked_threshold(lowest, fitted[1])
         respelt = [misspelt(text, snapshot, self.index.encoder.knows_word) for text in texts]
         texts = [with_words(*question) for question in zip(texts, respelt, strict=True)]
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
         searched = max(searched_hits(texts, depth), self.rerank_hits)
         hits = self.index.search(texts, searched, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
-        replies = self._replies(texts, hits, k, depth, snapshot, fitted, threshold)
+        replies = self._read(texts, hits, k, depth, snapshot, fitted, threshold)
         matching, encoder, number = conditions(where), self.index.encoder, generation_number(snapshot.generation)
         for place, (text, reply) in enumerate(zip(texts, replies, strict=True)):
             computed = computed_answers(text, reply.hits, snapshot, matching, encoder)
             answers = (*computed, *reply.answers)[:k]
             replies[place] = replace(reply, answers=answers, respelt=respelt[place], generation=number)
-        return replies[0] if isinstance(questions, str) else replies
+        return replies
 
     def guarantee(self, share: float) -> Guarantee:
         """The lowest threshold with which at least a ``share`` of first answers is right, with 95% certainty.
@@ -250,17 +254,16 @@ class Answerer(OfOneProcess):
         """
         if self.hit_reranker is not None:
             raise InputError("what a classifier re-ranked is not explained: load the answerer without hit_reranker")
-        snapshot = self.index.snapshot()
-        calibration = self._fitted_of(snapshot)[1]
+        calibration = self._fitted_of(snapshot := self.index.snapshot())[1]
         threshold = checked_threshold(threshold, calibration)
-        reply = self.reply(question, EXPLAINED_ANSWERS, where=where, threshold=0)
+        (reply,) = self._replies(question_list(question), EXPLAINED_ANSWERS, where, 0, snapshot)
         unit: Unit = "sentence" if self.reader is None else "passage"
         asked = with_words(question, reply.respelt)
         hits = self.index.search(asked, EXPLAINED_HITS, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
         depth = None if self.reader is None else self.passages
         return explained(question, reply, hits, snapshot, calibration, depth=depth, threshold=threshold, expected=expected)
 
-    def _replies(
+    def _read(
         self,
         questions: Sequence[str],
         hits: Sequence[Sequence[Hit]],

@@ -57,10 +57,12 @@ def checked_threshold(threshold: float | None, calibration: Calibration | None) 
     return threshold
 
 
-def check_stages(reader: object, span_reranker: object) -> None:
-    """Raise InputError for a re-ranker of spans without a reader."""
-    if span_reranker is not None and reader is None:
+def check_stages(reader: object, span_reranker: object, combination: object = None, passages: object = None) -> None:
+    """Raise InputError for what only a reader uses where there is none."""
+    if reader is None and span_reranker is not None:
         raise InputError("a re-ranker needs a reader whose spans it reconsiders")
+    if reader is None and (combination is not None or passages is not None):
+        raise InputError("combination and passages are used by a reader alone: without one, answers are sentences")
 
 
 def chosen_reranking(hit_reranker: Classifier | None, rerank_hits: int | None) -> tuple[Classifier | str | None, int]:

@@ -39,8 +39,9 @@ class Guarantee:
         return self.answered / self.questions
 
     def covers(self, answer: Answer) -> bool:
-        """Whether the promise is about an answer: not if it was computed, or is shown for the sake of another version."""
-        return answer.confidence is not None and answer.confidence >= self.threshold
+        """Whether an answer is kept: not if it was computed, or is shown for the sake of another version; always if people
+        set it."""
+        return answer.set_by_you or (answer.confidence is not None and answer.confidence >= self.threshold)
 
 
 def guarantee(share: float, held_out: Sequence[tuple[float, bool]]) -> Guarantee:

@@ -104,4 +104,5 @@ _STYLES = {
     "weak": "bold red",
     "not calibrated": "dim",
     "computed": "bold green",
+    "set by you": "bold green",
 }

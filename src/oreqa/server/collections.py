@@ -84,7 +84,7 @@ def open_collections(
                 answerer = first = Answerer.load(folder, device, quality=quality, reader=reader, span_reranker=span_reranker)
             else:
                 index = Index(folder, device, like=first.index)
-                answerer = Answerer(index, first.reader, first.span_reranker)
+                answerer = Answerer(index, first.reader, first.span_reranker, marks=True)
                 _ = index.encoder
             promise = None if at_least is None else answerer.guarantee(at_least)
             lowest = threshold if promise is None else promise.threshold
@@ -123,8 +123,8 @@ class Merged:
 
 
 def merged(replies: Mapping[str, Reply], k: int) -> Merged:
-    """The replies of collections to one question as one: the ``k`` answers of the highest confidence, those that were
-    computed first, and where there are none the nearest passages by their scores."""
+    """The replies of collections to one question as one: the ``k`` answers of the highest confidence, those that people set
+    and that were computed first, and where there are none the nearest passages by their scores."""
     answers = [(answer, name, reply.generation) for name, reply in replies.items() for answer in reply.answers]
     nearest = [(hit, name, reply.generation) for name, reply in replies.items() for hit in reply.nearest]
     guesses = [(reply.guess, name, reply.generation) for name, reply in replies.items() if reply.guess is not None]
@@ -138,5 +138,7 @@ def merged(replies: Mapping[str, Reply], k: int) -> Merged:
 
 
 def _rank(answer: Answer) -> float:
-    """A computed answer before all, then by confidence; one without a calibration last."""
+    """What people set, then a computed answer, then by confidence; one without a calibration last."""
+    if answer.set_by_you:
+        return 3.0
     return 2.0 if answer.computation else -1.0 if answer.confidence is None else answer.confidence

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field, StrictInt, StrictStr
 from starlette.responses import Response
 
-from oreqa.core import Passage, Sentence
+from oreqa.answering.marked import touched_sentence
 from oreqa.datasets.marks import Mark, Verdict, mark_json, question_id, read_marks, remove_mark, set_mark
 from oreqa.server.catalog import Catalog, CatalogDocument, passages_between
 from oreqa.server.collections import ServedCollection, chosen
@@ -113,7 +113,7 @@ def _placed(mark: Mark, document: CatalogDocument, start: int, end: int) -> Mark
     passage = next((each for each in passages if each.start <= start < end <= each.end), None)
     if passage is None or end - start > MOST_MARKED or not passage.text[start - passage.start : end - passage.start].strip():
         raise RefusedError(400, f"start and end are those of a text in one passage, of {MOST_MARKED:,} characters at most")
-    sentence = _sentence_at(passage, start, end)
+    sentence = touched_sentence(passage, start, end)
     return Mark(
         mark.id,
         mark.question,
@@ -127,13 +127,6 @@ def _placed(mark: Mark, document: CatalogDocument, start: int, end: int) -> Mark
         start - passage.start,
         mark.given_answer,
     )
-
-
-def _sentence_at(passage: Passage, start: int, end: int) -> Sentence:
-    """The sentences that a stretch touches, as one."""
-    touched = [each for each in passage.sentences if each.start < end and start < each.end]
-    first, last = (touched[0].start, touched[-1].end) if touched else (start, end)
-    return Sentence(passage.text[first - passage.start : last - passage.start], first, last)
 
 
 def _row(collection: ServedCollection, mark: Mark) -> dict[str, Any]:

@@ -137,7 +137,7 @@ class AnswerRow(EvidenceRow):
     start: int
     end: int
     confidence: float | None
-    certainty: Literal["sure", "likely", "weak", "computed", "not calibrated"]
+    certainty: Literal["sure", "likely", "weak", "computed", "set by you", "not calibrated"]
     form: Literal["text", "block", "computed"]
     block: dict[str, Any] | None
     computation: dict[str, Any] | None
