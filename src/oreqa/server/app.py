@@ -27,6 +27,7 @@ from oreqa.server.pages import page_router
 from oreqa.server.problems import RefusedError, add_handlers, busy, json_response
 from oreqa.server.schemas import LoginBody, ProblemRow, problems_of
 from oreqa.server.settings import Access
+from oreqa.server.static import static_router
 
 
 def create_app(
@@ -70,6 +71,7 @@ def create_app(
     app.include_router(document_router(collections, catalog))
     app.include_router(page_router(catalog, drawer, Limiter(access.rate)))
     app.include_router(mark_router(collections, catalog, access.read_only))
+    app.include_router(static_router())
     _add_status(app, collections, models, metrics, access)
     _add_login(app, access)
     _describe_problems(app)
