@@ -8,6 +8,7 @@ from typer.testing import CliRunner, Result
 
 from oreqa import Document, Settings, index_documents
 from oreqa.cli import app
+from oreqa.datasets.marks import MARKS_FILE, Mark, question_id, set_mark
 
 
 def run(*arguments: object) -> Result:
@@ -62,6 +63,18 @@ def test_a_fit_is_reported_and_used(kb: Path, questions: Path) -> None:
     assert last[0].startswith("the calibration stays: ")
     assert last[1] == f"{again['kept_answers']} held-out answers were kept, for: oreqa ask --at-least SHARE"
     assert last[2] == f"{kb} keeps its weights"
+
+
+def test_marks_are_fitted_on_as_they_are(kb: Path, questions: Path) -> None:
+    for line in questions.read_text().splitlines():
+        row = json.loads(line)
+        n = int(row["document"][1:])
+        text, answer = f"fox {n} eats hay {n}. it sleeps in house {n}.", row["answers"][0]
+        place = row["document"], text.split(". ")[0], text, "", text.index(answer)
+        set_mark(kb, Mark(question_id(row["question"]), row["question"], (answer,), "right", "", *place))
+    set_mark(kb, Mark(question_id("Who pays?"), "Who pays?", (), "none", ""))
+    fitted = json.loads(run("fit", "--index", kb, "--data", kb / MARKS_FILE, "--reader", "none", "--json").stdout)
+    assert (fitted["questions"], fitted["unanswerable"], fitted["missing"]) == (90, 1, 0)
 
 
 def test_answers_of_which_a_share_is_right(kb: Path, questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,22 @@ def __getattr__(name: str) -> Any:
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # Importing a command's module adds it to the app; the order is that of the help page.
-    from oreqa.cli import adapt, ask, compare, evaluate, explain, fit, generate, index, mine, models, search, serve, show  # noqa: F401
+    from oreqa.cli import (  # noqa: F401
+        adapt,
+        ask,
+        compare,
+        evaluate,
+        explain,
+        fit,
+        generate,
+        index,
+        marks,
+        mine,
+        models,
+        search,
+        serve,
+        show,
+    )
     from oreqa.cli.application import app
 
     return app

@@ -28,8 +28,8 @@ def data_kind(path: Path) -> Kind:
     if not name.endswith(".jsonl"):
         return "squad" if name.endswith(".json") else "unknown"
     for _, row in islice(read_jsonl(path), 1):
-        if "question" in row:
-            return "pairs" if "answer" in row else "questions"
+        if "question" in row:  # a mark has answers, and the sentence of its answer, too
+            return "pairs" if "answer" in row and "answers" not in row else "questions"
     return "mrqa"
 
 

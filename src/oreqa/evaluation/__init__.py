@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from oreqa.evaluation.compare import compare_runs as compare_runs
     from oreqa.evaluation.compare import write_comparison as write_comparison
     from oreqa.evaluation.generator import evaluate_generator as evaluate_generator
+    from oreqa.evaluation.marks import MarksReport as MarksReport
+    from oreqa.evaluation.marks import measure_marks as measure_marks
+    from oreqa.evaluation.marks import write_marks as write_marks
     from oreqa.evaluation.openqa import evaluate_openqa as evaluate_openqa
     from oreqa.evaluation.retrieval import evaluate_beir as evaluate_beir
     from oreqa.evaluation.retrieval import evaluate_recall as evaluate_recall

@@ -1,0 +1,117 @@
+"""``oreqa marks``: what people said of answers, and what the answers are worth by it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.options import Option, data_option
+from oreqa.cli.output import counted, model_or_none, print_json, say
+from oreqa.cli.progress import progress_bar
+from oreqa.errors import InputError
+
+if TYPE_CHECKING:
+    from oreqa.evaluation.marks import MarksReport
+
+WORDS = {"right": "right", "corrected": "corrected", "none": "not in the documents", "wrong": "wrong and not corrected"}
+
+
+@app.command(cls=Command, rich_help_panel=Panel.RUN)
+def marks(
+    index: Option.index,
+    out: Annotated[
+        Path | None,
+        data_option(metavar="FILE", dir_okay=False, help="File to write the marks to, instead of measuring by them."),
+    ] = None,
+    kind: Annotated[
+        Literal["questions", "pairs", "squad"] | None,
+        data_option(
+            metavar="KIND",
+            help="Of the file: questions (eval, fit, adapt), pairs (train retriever), squad (train reader).",
+            show_default="questions",
+        ),
+    ] = None,
+    quality: Option.quality = None,
+    reader: Option.answering_reader = "auto",
+    span_reranker: Option.span_reranker = None,
+    device: Option.device = "cpu",
+    precision: Option.precision = None,
+    as_json: Option.as_json = False,
+) -> None:
+    """Measure an index's answers by the marks that people set in the page of oreqa serve, or write these as data.
+
+    The marked questions are asked again: how many first answers are right or refused, how precise they are by threshold,
+    and from 50 marks on a better threshold, if there is one.
+
+    [bold]oreqa marks --index kb[/bold]
+
+    [bold]oreqa marks --index kb --out pairs.jsonl --kind pairs[/bold]
+    """
+    from oreqa.evaluation import measure_marks, write_marks
+
+    if out is not None:
+        if (quality, reader, span_reranker) != (None, "auto", None):
+            raise InputError("--out writes the marks and asks nothing: leave the models out")
+        number = write_marks(index, out, kind or "questions")
+        if as_json:
+            print_json({"index": str(index), "out": str(out), "kind": kind or "questions", "marks": number})
+        else:
+            say(f"{counted(number, 'mark')} written to {out}")
+        return
+    if kind is not None:
+        raise InputError("--kind is that of the file to write: name it with --out")
+    report = measure_marks(
+        index,
+        quality=quality,
+        reader=model_or_none(reader),
+        span_reranker=span_reranker,
+        device=device,
+        progress=progress_bar,
+    )
+    if as_json:
+        rows = [{**asdict(row), "precision": row.precision} for row in report.thresholds]
+        print_json({"index": str(index), **asdict(report), "thresholds": rows})
+    else:
+        _print_report(index, report)
+
+
+def _print_report(index: Path, report: MarksReport) -> None:
+    number = sum(report.verdicts.values())
+    parts = [f"{count:,} {WORDS[verdict]}" for verdict, count in report.verdicts.items() if count]
+    say(f"{index}: {counted(number, 'mark')}: {', '.join(parts)}")
+    if report.changed:
+        say(f"  not measured: {report.changed:,}, since the index does not hold their passage any more, or not as it was")
+    at = "" if report.threshold is None else f", at the threshold {report.threshold:g}"
+    say(f"asked again now{at}:")
+    if report.answerable:
+        shares = f"{report.right:,} right, {report.wrong:,} wrong, {report.refused:,} refused"
+        say(f"  {counted(report.answerable, 'question')} with an answer: {shares}")
+    if report.unanswerable:
+        shares = f"{report.rightly_refused:,} refused, {report.unanswerable - report.rightly_refused:,} answered"
+        say(f"  {counted(report.unanswerable, 'question')} without: {shares}")
+    if not report.thresholds:
+        say("these models give no probability here, so there is no threshold to choose: see oreqa fit")
+        return
+    say("  threshold   answers   right   precision   right given, wrong withheld")
+    for row in report.thresholds:
+        precision = "–" if row.precision is None else f"{100 * row.precision:.0f}%"
+        now = "  (now)" if row.threshold == report.threshold else ""
+        say(f"  {row.threshold:9g} {row.given_answers:9,} {row.right:7,} {precision:>11} {row.right_side:13,}{now}")
+    _print_suggestion(report)
+
+
+def _print_suggestion(report: MarksReport) -> None:
+    from oreqa.evaluation.marks import FEWEST_TO_SUGGEST
+
+    sides = {row.threshold: row.right_side for row in report.thresholds}
+    if report.measured < FEWEST_TO_SUGGEST:
+        say(f"a threshold is suggested from {FEWEST_TO_SUGGEST} measured marks on")
+    elif report.suggested is None or report.threshold is None:
+        say(f"the threshold {report.threshold:g} is the best of these")
+    else:
+        say(
+            f"suggested: --threshold {report.suggested:g}: {sides[report.suggested]:,} of {report.measured:,} first answers "
+            f"are given and right, or wrong and withheld; {sides[report.threshold]:,} at {report.threshold:g}"
+        )
