@@ -1,0 +1,75 @@
+// How the answers to a question came about: search, reading and probability, side by side.
+
+import { button, el, link, note } from "./dom.js";
+import { certainty, percent, placeOf } from "./text.js";
+
+const SHOWN_HITS = 8;
+const SHOWN_ANSWERS = 5;
+const PARTS = { span: "span", selection: "passage", retrieval: "search", agreement: "equal", reranking: "re-ranker" };
+
+const joined = (...parts) => note(parts.flat().filter(Boolean).join(" · "));
+
+/** What an explanation says; actions: open a hit, explain with an expected answer, and back to the answers. */
+export function explanationNodes(row, expected, actions) {
+  const input = el("input", { id: "expected", value: expected, dir: "auto" });
+  const submit = (event) => { event.preventDefault(); actions.explain(input.value.trim()); };
+  const words = (what, list) => list.length > 0 && note(`In ${what}: ${list.join(", ")}.`);
+  return el("section", { class: "explained", tabindex: -1, "aria-labelledby": "why" },
+    el("h2", { id: "why", dir: "auto" }, row.reason),
+    Object.entries(row.respelt).map(([word, written]) => note(`“${word}” is in no document; asked for “${written}”.`)),
+    words("no document", row.absent_words.filter((word) => !(word in row.respelt))),
+    words("none of the passages that were read", row.unread_words),
+    el("div", { class: "stages" }, search(row, actions), reading(row), probability(row)),
+    el("form", { class: "actions", onsubmit: submit },
+      el("label", { for: "expected" }, "The right answer"), input, button("Find where it was lost", submit)),
+    el("p", { class: "after" }, button("Back to the answers", actions.back)));
+}
+
+function search({ hits }, { open }) {
+  const shown = hits.filter((hit) => hit.rank <= SHOWN_HITS || hit.was_read || hit.holds_expected).slice(0, 2 * SHOWN_HITS);
+  const ranks = (hit, what, name) => {
+    const both = [hit.ranks[`sentence_${name}`], hit.ranks[`passage_${name}`]].filter(Boolean);
+    return both.length > 0 && `${what} ${both.join(" and ")}`;
+  };
+  return el("section", {},
+    el("h3", {}, "1. Search"),
+    note("The best passages, with the ranks of their best sentence and of themselves, by meaning and by words."),
+    el("ol", {}, shown.map((hit) => el("li", { value: hit.rank },
+      link(placeOf(hit), hit.url, (opener) => open(hit, opener)),
+      joined(ranks(hit, "meaning", "cosine"), ranks(hit, "words", "bm25"),
+        hit.was_read ? "read" : hit.lacks_names ? "does not hold what the question names" : "not read",
+        hit.holds_expected && "holds the right answer"),
+      hit.answer && el("p", { dir: "auto" }, hit.answer)))));
+}
+
+function reading({ answers }) {
+  const parts = ({ scores, score, computation }) => computation ? [] : [
+    ...Object.entries(PARTS).map(([name, what]) => scores[name] != null && `${what} ${scores[name].toFixed(2)}`),
+    `score ${score.toFixed(2)}`];
+  return el("section", {},
+    el("h3", {}, "2. Reading"),
+    note(answers.length ? "The best answers, and what their scores are made of." : "No answer was read."),
+    el("ol", {}, answers.slice(0, SHOWN_ANSWERS).map((answer) => el("li", {},
+      el("p", { dir: "auto" }, answer.text), joined(certainty(answer), parts(answer))))));
+}
+
+function probability({ log_odds, threshold, answers: [best] }) {
+  const parts = Object.entries(log_odds).sort((a, b) => a[1] - b[1]);
+  const most = Math.max(...parts.map(([, value]) => Math.abs(value)));
+  const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+  const line = (name, value, mark) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, signed(value)), el("td", {}, mark));
+  const bar = (value) => {
+    const element = el("i", { class: value < 0 ? "less" : "more" });
+    element.style.width = `${(48 * Math.abs(value)) / most}%`;
+    return element;
+  };
+  return el("section", {},
+    el("h3", {}, "3. Probability"),
+    note(threshold == null
+      ? "These models give no probability, and so refuse nothing."
+      : `${best?.confidence != null ? `The first answer has ${percent(best.confidence)}; an` : "An"} answer needs ${percent(threshold)}.`),
+    parts.length > 0 && el("table", {},
+      el("caption", { class: "note" }, "What adds to its log-odds"),
+      parts.map(([name, value]) => line(name.replaceAll("_", " "), value, bar(value))),
+      line("sum", parts.reduce((sum, [, value]) => sum + value, 0))));
+}
