@@ -10,7 +10,8 @@ import pytest
 
 from oreqa import Answerer
 from oreqa.answer import Answer
-from oreqa.answering.explanation import EXPLAINED_ANSWERS, Explanation, _given
+from oreqa.answering.explanation import EXPLAINED_ANSWERS, Explanation, _given, refusal
+from oreqa.answering.reply import Reply
 from oreqa.core import Document
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
@@ -143,6 +144,24 @@ def test_names_that_no_passage_holds(spans: Answerer) -> None:
     assert explanation.log_odds == {}
     lacking = spans.explain("What is max_connections of the octopus?", "eight arms")
     assert (lacking.stage, "but not all that the question names" in lacking.reason) == ("names", True)
+
+
+def test_why_there_is_no_answer(spans: Answerer) -> None:
+    for question, threshold, reason in (
+        ("How many hearts does an octopus have?", 1, "The best guess has "),
+        ("What does max_speed_9 do?", None, "No passage holds what the question names: max_speed_9."),
+    ):
+        reply = spans.reply(question, threshold=threshold)
+        assert not reply.answers
+        assert refusal(question, reply).startswith(reason)
+    assert (
+        refusal("Is it?", Reply((), ()))
+        == "No document was searched: the index is empty, or no document meets the conditions."
+    )
+    assert (
+        refusal("Is it?", replace(reply, hits=spans.reply("bees").hits))
+        == "There is no answer in the passages that were read."
+    )
 
 
 def test_words_that_no_document_holds_and_words_that_were_not_read(tmp_path: Path, tiny: Path, tiny_reader: Path) -> None:

@@ -19,6 +19,7 @@ def test_the_status_names_the_collections_and_their_state(client: httpx.Client) 
     (collection,) = status["collections"]
     assert (collection["name"], collection["generation"], collection["documents"]) == ("shelf", 1, 5)
     assert (collection["calibrated"], status["waiting"], status["read_only"]) == (True, 0, False)
+    assert (collection["reads"], status["login"]) == (5, False)
 
 
 def test_every_address_describes_its_errors(client: httpx.Client) -> None:

@@ -41,6 +41,8 @@ def test_without_an_answer_the_nearest_passages_come(client: httpx.Client) -> No
     assert (reply["found"], reply["answers"]) == (False, [])
     assert 0 < len(reply["nearest"]) <= 3
     assert all(near["url"].startswith("/d/") for near in reply["nearest"])
+    assert reply["reason"].startswith("The best guess has ")
+    assert reply["reason"].endswith(", and an answer needs 100%.")
 
 
 def test_conditions_choose_the_documents(client: httpx.Client) -> None:

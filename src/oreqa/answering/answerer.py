@@ -228,7 +228,7 @@ class Answerer(OfOneProcess):
         for place, (text, reply) in enumerate(zip(texts, replies, strict=True)):
             computed = computed_answers(text, reply.hits, snapshot, matching, encoder)
             answers = (*computed, *reply.answers)[:k]
-            replies[place] = replace(reply, answers=answers, respelt=respelt[place], generation=number)
+            replies[place] = replace(reply, answers=answers, respelt=respelt[place], generation=number, threshold=threshold)
         return replies
 
     def guarantee(self, share: float) -> Guarantee:

@@ -29,6 +29,8 @@ EXPLAINED_HITS, EXPLAINED_ANSWERS = 100, 10
 RANKED_BY = ("sentence_cosine", "passage_cosine", "sentence_bm25", "passage_bm25")
 """The retrieval scores by which hits are ranked apart."""
 
+NOTHING_SEARCHED = "No document was searched: the index is empty, or no document meets the conditions."
+
 Stage = Literal["documents", "search", "names", "reader", "order", "probability", "answered"]
 """What decided: no document was searched; no passage with the answer was read, or only ones without an identifier of the
 question; the reader does not see it there; another answer came before it; it was too unlikely; or it was given."""
@@ -112,6 +114,17 @@ def explained(
     )
 
 
+def refusal(question: str, reply: Reply) -> str:
+    """Why a reply to a question has no answers, in a sentence."""
+    if not reply.hits:
+        return NOTHING_SEARCHED
+    if not holding_names(with_words(question, reply.respelt), reply.hits):
+        return f"No passage holds what the question names: {_named(question)}."
+    if reply.best is None or reply.best.confidence is None:
+        return "There is no answer in the passages that were read."
+    return f"The best guess has {reply.best.percent}, and an answer needs {100 * reply.threshold:.0f}%."
+
+
 def _unheld_words(question: str, read: Sequence[Hit], snapshot: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words of a question, but for stop words, that no document holds; and those that only what was not read holds."""
     language = snapshot.settings.language
@@ -156,7 +169,7 @@ def _decided(
 ) -> tuple[Stage, str]:
     read = [hit for hit in hits if hit.was_read]
     if not hits:
-        return "documents", "No document was searched: the index is empty, or no document meets the conditions."
+        return "documents", NOTHING_SEARCHED
     if expected is not None:
         return _decided_about(expected, hits, read, answers, threshold)
     if not read:

@@ -1,4 +1,4 @@
-"""Replies, answers and hits as JSON: what ``--json`` prints and the server sends."""
+"""Replies, answers, hits and explanations as JSON: what ``--json`` prints and the server sends."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oreqa.answer import Answer, AnswerBlock, Computation
+from oreqa.answering.explanation import Explanation
 from oreqa.answering.reply import Reply
 from oreqa.core import Hit, Mode, Passage, Unit
 
@@ -104,6 +105,32 @@ def hit_json(rank: int, hit: Hit) -> dict[str, Any]:
         "sentence": {"text": sentence.text, "start": sentence.start, "end": sentence.end},
         "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
         "fields": dict(passage.fields),
+    }
+
+
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """An explanation as the JSON of the command line."""
+    return {
+        "question": explanation.question,
+        "stage": explanation.stage,
+        "reason": explanation.reason,
+        "respelt": dict(explanation.respelt),
+        "absent_words": list(explanation.absent_words),
+        "unread_words": list(explanation.unread_words),
+        "threshold": explanation.threshold,
+        "log_odds": {name: round(value, 4) for name, value in explanation.log_odds.items()},
+        "answers": [answer_json(answer) for answer in explanation.answers],
+        "hits": [
+            {
+                **hit_json(hit.rank, hit.hit),
+                "ranks": dict(hit.ranks),
+                "was_read": hit.was_read,
+                "lacks_names": hit.lacks_names,
+                "holds_expected": hit.holds_expected,
+                "answer": hit.answer and hit.answer.text,
+            }
+            for hit in explanation.hits
+        ],
     }
 
 

@@ -23,7 +23,7 @@ class Reply:
     that are not ``calibrated`` have no confidence, and are refused only if no passage holds an identifier that the question
     names. ``best`` is the first answer before the passages were re-ranked, even if it is refused. ``respelt`` has the words
     of the question that no document holds, each with the word there that was asked for in its place. ``generation`` is the
-    number of the state of the index that answered.
+    number of the state of the index that answered. ``threshold`` is the lowest confidence of an answer.
     """
 
     answers: tuple[Answer, ...]
@@ -32,6 +32,7 @@ class Reply:
     best: Answer | None = None
     respelt: Mapping[str, str] = field(default_factory=dict)
     generation: int = 0
+    threshold: float = 0.0
 
     @property
     def guess(self) -> Answer | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -57,6 +57,7 @@ def explain(
     [bold]oreqa explain "How tall is the tower?" --index kb --expected "330 metres"[/bold]
     """
     from oreqa.answering import Answerer
+    from oreqa.answering.replies import explanation_json
 
     (text,) = questions_of(question, None, context.args)
     answerer = Answerer.load(index, device, quality=quality, reader=model_or_none(reader), span_reranker=span_reranker)
@@ -65,34 +66,6 @@ def explain(
         print_json(explanation_json(explanation))
     else:
         _print(explanation)
-
-
-def explanation_json(explanation: Explanation) -> dict[str, Any]:
-    """An explanation as the JSON of the command line."""
-    from oreqa.answering.replies import answer_json, hit_json
-
-    return {
-        "question": explanation.question,
-        "stage": explanation.stage,
-        "reason": explanation.reason,
-        "respelt": dict(explanation.respelt),
-        "absent_words": list(explanation.absent_words),
-        "unread_words": list(explanation.unread_words),
-        "threshold": explanation.threshold,
-        "log_odds": {name: round(value, 4) for name, value in explanation.log_odds.items()},
-        "answers": [answer_json(answer) for answer in explanation.answers],
-        "hits": [
-            {
-                **hit_json(hit.rank, hit.hit),
-                "ranks": dict(hit.ranks),
-                "was_read": hit.was_read,
-                "lacks_names": hit.lacks_names,
-                "holds_expected": hit.holds_expected,
-                "answer": hit.answer and hit.answer.text,
-            }
-            for hit in explanation.hits
-        ],
-    }
 
 
 def _print(explanation: Explanation) -> None:

@@ -20,6 +20,7 @@ from oreqa.server.catalog import Catalog
 from oreqa.server.collections import ServedCollection
 from oreqa.server.documents import document_router
 from oreqa.server.drawing import Drawer
+from oreqa.server.explaining import explain_router
 from oreqa.server.guard import SESSION, Application, Guard, Limiter, same_secret, session_of
 from oreqa.server.marks import mark_router
 from oreqa.server.metrics import LOGGER, Metrics, Observer
@@ -67,6 +68,7 @@ def create_app(
     )
     add_handlers(app)
     app.include_router(ask_router(collections, models, limiter, on_reply, sites or {}))
+    app.include_router(explain_router(collections, models, sites or {}))
     catalog = Catalog(collections)
     app.include_router(document_router(collections, catalog))
     app.include_router(page_router(catalog, drawer, Limiter(access.rate)))
@@ -118,6 +120,7 @@ def _add_status(
                 "collections": [_status_of(collection) for collection in collections.values()],
                 "waiting": models.waiting,
                 "read_only": access.read_only,
+                "login": access.token is not None,
             }
         )
 
@@ -136,6 +139,7 @@ def _status_of(collection: ServedCollection) -> dict[str, Any]:
             "sentences": len(snapshot.sentence_ids),
             "model": snapshot.settings.model,
             "reader": None if reader is None else reader.folder.path.name,
+            "reads": collection.answerer.passages if collection.answerer.reader else None,
             "calibrated": calibration is not None,
             "threshold": lowest,
         }

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from oreqa.answer import Answer
+from oreqa.answering.explanation import refusal
 from oreqa.answering.replies import answer_json, hit_json
 from oreqa.answering.reply import Reply
 from oreqa.arguments import conditions
@@ -173,6 +174,8 @@ def reply_row(question: str, reply: Merged, linked: Linked) -> dict[str, Any]:
     if reply.guess is not None:
         row["guess"] = _answer_row(*reply.guess, linked)
     if not reply.answers:
+        name = reply.guess[1] if reply.guess else next(iter(reply.replies))
+        row["reason"] = refusal(question, reply.replies[name])
         row["nearest"] = [hit_row(rank, *near, linked) for rank, near in enumerate(reply.nearest, 1)]
     return row
 

@@ -95,7 +95,7 @@ class SourceRange(BaseModel):
 
 
 class PlaceRow(BaseModel):
-    """WhereBody a text stands in its file."""
+    """Where a text stands in its file."""
 
     name: str | None
     page: int | None
@@ -154,6 +154,7 @@ class ReplyRow(BaseModel):
     answers: list[AnswerRow]
     respelt: dict[str, str]
     guess: AnswerRow | None = None
+    reason: Annotated[str | None, Field(description="why there is no answer")] = None
     nearest: list[HitRow] | None = None
     generations: dict[str, int]
 

@@ -1,0 +1,85 @@
+"""How answers came about, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field, StrictStr
+from starlette.responses import Response
+
+from oreqa.answering.explanation import Explanation, Stage
+from oreqa.answering.replies import explanation_json
+from oreqa.arguments import Conditions, conditions
+from oreqa.index.generations import generation_number
+from oreqa.server.batching import ModelThread
+from oreqa.server.collections import ServedCollection, chosen
+from oreqa.server.links import answer_links
+from oreqa.server.problems import json_response
+from oreqa.server.schemas import POSTED, AnswerRow, Body, CollectionName, HitRow, QuestionText, WhereBody
+
+
+class ExplainBody(Body):
+    """A question, and the right answer to it as the documents write it, if the stage that lost it is looked for."""
+
+    question: QuestionText
+    expected: Annotated[StrictStr, Field(min_length=1, max_length=1000)] | None = None
+    where: Annotated[WhereBody, Field(default_factory=dict, max_length=20)]
+    collection: Annotated[CollectionName | None, Field(description="the first if left out")] = None
+
+
+class RankedRow(HitRow):
+    """A hit of the search: its ranks by each score, whether it was read, and the best answer in it."""
+
+    ranks: dict[str, int]
+    was_read: bool
+    lacks_names: bool
+    holds_expected: bool
+    answer: str | None
+
+
+class ExplanationRow(BaseModel):
+    """Which stage decided about the answers to a question, and what the stages gave."""
+
+    question: str
+    stage: Stage
+    reason: str
+    respelt: dict[str, str]
+    absent_words: list[str]
+    unread_words: list[str]
+    threshold: float | None
+    log_odds: dict[str, float]
+    answers: list[AnswerRow]
+    hits: list[RankedRow]
+
+
+def explain_router(collections: Mapping[str, ServedCollection], models: ModelThread, sites: Mapping[str, str]) -> APIRouter:
+    """The address that explains answers; ``sites`` are those of published folders."""
+    router = APIRouter(prefix="/v1", tags=["answers"])
+    linked = partial(answer_links, sites=sites, several=len(collections) > 1)
+
+    @router.post("/explain", response_model=ExplanationRow, responses=POSTED)
+    async def explain(body: ExplainBody) -> Response:
+        """Show how the answers to a question came about, stage by stage, in one collection."""
+        collection, where = chosen(collections, body.collection)[0], conditions(body.where)
+        work = partial(_explained, collection, body.expected, where)
+        [explanation] = await models.ask((collection.name, "explain", body.expected, where), work, [body.question])
+        state = generation_number(collection.index.snapshot().generation)
+        row = explanation_json(explanation)
+        for each, answer in zip(row["answers"], explanation.answers, strict=True):
+            each.update(linked(answer.passage, answer.sentence, answer.start, answer.end, collection.name, state))
+        for each, ranked in zip(row["hits"], explanation.hits, strict=True):
+            passage, sentence = ranked.hit.passage, ranked.hit.sentence
+            each.update(linked(passage, sentence, sentence.start, sentence.end, collection.name, state))
+        return json_response(row)
+
+    return router
+
+
+def _explained(
+    collection: ServedCollection, expected: str | None, where: Conditions, questions: Sequence[str]
+) -> list[Explanation]:
+    answerer, threshold = collection.answerer, collection.threshold
+    return [answerer.explain(question, expected, where=where, threshold=threshold) for question in questions]
