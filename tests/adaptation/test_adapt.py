@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from oreqa.adaptation.work import Work  # noqa: E402
 from oreqa.answering import Answerer  # noqa: E402
 from oreqa.cli import app  # noqa: E402
 from oreqa.core import Document  # noqa: E402
+from oreqa.datasets.marks import Mark, question_id, remove_mark, set_mark  # noqa: E402
 from oreqa.errors import IndexStateError, InputError, ModelError  # noqa: E402
 from oreqa.evaluation.metrics import Difference  # noqa: E402
 from oreqa.generation import candidates  # noqa: E402
@@ -266,6 +268,66 @@ def test_questions_of_the_user(
         adapt_index(kb, generator=tiny_generator, questions=own)
     with pytest.raises(InputError, match=r"questions\.jsonl, line 1"):
         adapt_index(kb, generator=tiny_generator, questions=kb / "adapted" / "1" / "questions.jsonl")
+
+
+def mark_lives(kb: Path, most: int = 100) -> int:
+    """Mark the first words of passages; how many there are."""
+    with Index.open(kb) as index:
+        passages = list(index.passages())[:most]
+    for number, passage in enumerate(passages):
+        question, answer = f"Who came in {1800 + number}?", passage.text.split()[0]
+        place = passage.document_key, passage.sentences[0].text, passage.text, passage.title, passage.text.index(answer)
+        set_mark(kb, Mark(question_id(question), question, (answer,), "right", "", *place))
+    return len(passages)
+
+
+@pytest.mark.parametrize("gains", [(True, True), (False, True), (True, False), (False, False)])
+def test_half_of_the_marks_are_learned_from_and_the_others_measure(
+    kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch, gains: tuple[bool, bool]
+) -> None:
+    monkeypatch.setattr(adapt, "FEWEST_MARKS", 1)
+    marked = mark_lives(kb)
+    differences = iter([better(0, 0, 0) if gain else Difference(0.0, -0.1, 0.1, 0.5) for gain in gains])
+    report = run(kb, generator=tiny_generator, marks=True, significance=lambda *_: next(differences))
+    assert report.marks is not None
+    assert (report.marks_learned + report.marks_measured, report.marks.difference.mean > 0) == (marked, gains[1])
+    assert 0 < report.marks_learned < marked
+    assert report.published is any(gains)
+    pairs = [json.loads(line)["question"] for line in (kb / report.folder / "pairs.jsonl").read_text().splitlines()]
+    assert len({question for question in pairs if question.startswith("Who came")}) == report.marks_learned
+    assert AdaptationReport.load(kb / report.folder / "report.json") == report
+    assert not (kb / report.folder / "marks.jsonl").exists()
+
+
+def test_other_marks_keep_the_generated_questions(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapt, "FEWEST_MARKS", 1)
+    marked = mark_lives(kb)
+    interrupted = partial(run, kb, generator=tiny_generator, marks=True)
+    with monkeypatch.context() as broken:
+        broken.setattr(adapt, "change_encoder", raise_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+    assert (kb / "adapted" / "1" / "trained").is_dir()
+    remove_mark(kb, question_id("Who came in 1800?"))
+    monkeypatch.setattr(adapt, "generate_questions", None)
+    report = interrupted()
+    assert (report.folder, report.marks_learned + report.marks_measured) == ("adapted/1", marked - 1)
+
+
+def raise_interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_too_few_marks_are_told_before_the_work(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapt, "generate_questions", None)
+    mark_lives(kb, 7)
+    with pytest.raises(InputError, match="7 of its marks have an answer; at least 20 are needed"):
+        run(kb, generator=tiny_generator, marks=True)
+    monkeypatch.setattr(adapt, "FEWEST_MARKS", 3)
+    index_documents(kb, [replace(life, text=life.text.upper()) for life in LIVES])
+    with pytest.raises(InputError, match="0 are about one half of the documents and 0 about the other; at least 3"):
+        run(kb, generator=tiny_generator, marks=True)
+    assert not (kb / "adapted" / "1").exists()
 
 
 def test_a_full_disk_is_told_before_the_work(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from oreqa.adaptation.questions import HELD_OUT_DOCUMENTS, build_tasks, heading_pairs, keyword_pairs
+from oreqa.adaptation.questions import (
+    HELD_OUT_DOCUMENTS,
+    MARKED_DOCUMENTS,
+    build_tasks,
+    heading_pairs,
+    keyword_pairs,
+    marked_task,
+    split_marks,
+)
 from oreqa.core import Passage, Sentence
+from oreqa.datasets.marks import Mark
 from oreqa.datasets.pairs import Pair, passage_candidates
 from oreqa.datasets.paragraphs import is_held_out_name
 
@@ -58,6 +67,35 @@ def test_passages_are_held_out_where_documents_are_few() -> None:
     assert not set(train.questions) & set(held_out.questions)
     assert len(train.questions) + len(held_out.questions) == 60
     assert 60 / HELD_OUT_DOCUMENTS / 2 < len(held_out.questions) < 60 / HELD_OUT_DOCUMENTS * 2
+
+
+def test_half_of_the_marked_documents_are_learned_from() -> None:
+    passages = [passage(f"d{number}", f"Text {number}. More of {number}.") for number in range(60)]
+    placed = [(mark_of(row, number), row) for number, row in enumerate(passages)]
+    learned, measured = split_marks(placed)
+    assert len(learned) + len(measured) == 60
+    assert 20 < len(learned) < 40
+    for half, measures in ((learned, False), (measured, True)):
+        assert {is_held_out_name(f"d{pair.question.split()[1]}", MARKED_DOCUMENTS) for pair in half} == {measures}
+    generated = [Pair(f"about {number}", passage_candidates(row)[0]) for number, row in enumerate(passages)]
+    train, held_out = build_tasks(passages, generated, learned)
+    assert {pair.question for pair in learned} <= set(train.questions)  # none of their documents is held out
+    assert not {pair.question for pair in learned} & set(held_out.questions)
+    assert not {pair.question for pair in measured} & {*train.questions, *held_out.questions}
+    copy = replace(passages[0], document_key="copy")
+    task = marked_task([*passages, copy], [Pair("mark 0", passage_candidates(passages[0])[0])])
+    assert (task.questions, task.gold) == (("mark 0",), ((0, 120),))
+
+
+def test_marks_of_few_documents_are_halved_by_passage() -> None:
+    passages = [passage("one", f"Text {number}. More of {number}.") for number in range(60)]
+    learned, measured = split_marks([(mark_of(row, number), row) for number, row in enumerate(passages)])
+    assert 20 < len(learned) < 40
+    assert len(learned) + len(measured) == 60
+
+
+def mark_of(row: Passage, number: int) -> Mark:
+    return Mark(str(number), f"mark {number}", (f"Text {number}",), "right", "", row.document_key, context=row.text)
 
 
 def test_each_copy_of_a_passage_answers_what_is_held_out() -> None:

@@ -11,14 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.adaptation.measuring import answer_questions, classifier_gains, reciprocal_ranks, user_gains
-from oreqa.adaptation.questions import HELD_OUT_DOCUMENTS, build_tasks, heading_pairs, keyword_pairs
+from oreqa.adaptation.questions import (
+    HELD_OUT_DOCUMENTS,
+    build_tasks,
+    heading_pairs,
+    keyword_pairs,
+    marked_task,
+    split_marks,
+)
 from oreqa.adaptation.report import AdaptationReport, Compare, Gain, Significance
 from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, Estimate, Stages, estimate
 from oreqa.adaptation.tuning import keep_calibration, tune_classifier, tune_encoder
 from oreqa.adaptation.work import FOLDER, Work, begin, finish, removed_if_refused, report_of_killed, run_state
 from oreqa.arguments import as_index_folder, as_path, count, share, text_list
 from oreqa.core import Passage
-from oreqa.datasets.pairs import load_pairs, pair_row
+from oreqa.datasets.mark_examples import place_marks
+from oreqa.datasets.marks import Mark, mark_json, read_marks
+from oreqa.datasets.pairs import Pair, load_pairs, pair_row
 from oreqa.datasets.questions import load_question_list
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.defaults import DEFAULT_GENERATOR
@@ -43,6 +52,9 @@ from oreqa.training import need_torch
 FEWEST_QUESTIONS = 30
 """Held-out questions without which no gain could be told from chance."""
 
+FEWEST_MARKS = 10
+"""Marks with an answer in each half of them: to learn from, and to measure by."""
+
 MOST_PASSING = 0.5
 """Upper bound of the share of generated questions that pass the filters."""
 
@@ -56,6 +68,7 @@ def adapt_index(
     extractor: str | Path | None = None,
     classifier: str | Path | None = None,
     questions: str | Path | None = None,
+    marks: bool = False,
     draw: int = 2000,
     answers: int = 3,
     round_trip: float = 0.8,
@@ -73,6 +86,8 @@ def adapt_index(
     measured on questions about held-out documents, and published if it finds their passages better (p < 0.05). Your own
     ``questions``, a list as for ``evaluate_openqa``, are answered before and after, too; the encoder is not published if
     significantly fewer answers are right (p < 0.05). ``settings`` change the recipe of its training.
+    With ``marks`` it also learns from half of what people marked in the index, by document, and the other half measures it,
+    too: a certain gain there is enough to publish it, a certain loss too much.
     A ``classifier``, if one is named, is trained on the same pairs, and re-ranks the held-out questions' passages before and
     after. An index names no classifier: where you re-rank, pass ``INDEX/adapted/N/classifier``.
     ``announce`` is called before the work with an estimate of its time and disk. ``significance`` tests differences.
@@ -80,9 +95,9 @@ def adapt_index(
     The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
     resumes when it is started again, unless the documents have changed; with other ``settings`` it keeps the questions.
     Documents that are added while it runs get the new encoder's vectors, too. Raises InputError if the documents yield too
-    few questions, the disk is too full or the encoder has more than one transformer and its pooling, ModelError for a
-    classifier that cannot be loaded, IndexStateError if another process is adapting the index, and whatever generation and
-    training raise.
+    few questions, the index has too few marks, the disk is too full, or the encoder has more than one transformer and its
+    pooling, ModelError for a classifier that cannot be loaded, IndexStateError if another process is adapting the index,
+    and whatever generation and training raise.
     """
     need_torch()
     folder = as_index_folder(index)
@@ -99,10 +114,12 @@ def adapt_index(
     require_generation(folder)
     compare = partial(Gain.of_questions, seed=seed, significance=significance)
     with write_lock(folder / FOLDER, "adapting this index"):
-        of_run = run_state(settings, classifier, asked)
+        marked = _need_marks(folder) if marks else []
+        of_run = run_state(settings, classifier, asked, marked)
         if report := report_of_killed(folder, arguments, of_run):
             return report
         work = begin(folder, arguments, of_run, classifier)
+        write_jsonl(work.marks, map(mark_json, marked))  # what the index has later on changes nothing here
         with removed_if_refused(work), Index.open(work.original, device) as original:
             report = _adapt(original, work, arguments, classifier, asked, settings, compare, device, announce, progress)
         write_json(work.measured, asdict(report))
@@ -127,24 +144,21 @@ def _adapt(
 ) -> AdaptationReport:
     """Generate questions, train on them, encode a copy of the index, and measure it before and after."""
     passages, seed = list(original.passages()), arguments["seed"]
-    expected = _estimate(original, passages, work, arguments, classifier is not None)
-    if announce is not None:
-        announce(expected)
-    if expected.bytes > (free := shutil.disk_usage(work.folder).free):
-        need = f"about {expected.bytes / 1e6:,.0f} MB of disk are needed, and {free / 1e6:,.0f} MB are free"
-        raise InputError(f"{work.folder}: {need}: free some, or move the index")
+    learned, measured = _marked_halves(work, passages)
+    _check_room(_estimate(original, passages, work, arguments, classifier is not None), work, announce)
     stages = Stages(work.seconds)
     if not work.questions.is_file():
         with stages(GENERATE):
             generate_questions(work.questions, index=original.folder, device=device, progress=progress, **arguments)
-    train, held_out = _tasks(passages, work.questions, original.settings.language)
+    train, held_out = _tasks(passages, work.questions, learned, original.settings.language)
+    tasks = [held_out, *([marked_task(passages, measured)] if measured else [])]
     if not work.pairs.is_file():
         with stages(NEGATIVES), show(progress, NEGATIVES, len(train.questions)) as advance:
             write_jsonl(work.pairs, map(pair_row, draw_negatives(train, original, seed, advance)))
     with stages(TRAIN):
         tune_encoder(work.recipe, work.trained, original.settings.model, settings, work.retriever, progress)
     with stages(MEASURE):
-        before = reciprocal_ranks(held_out, original, "measuring the encoder before", progress)
+        before = [reciprocal_ranks(task, original, "measuring the encoder before", progress) for task in tasks]
         if asked is not None:
             answer_questions(asked, original.folder, work.before, seed, device, progress)
     if classifier is not None:
@@ -156,20 +170,53 @@ def _adapt(
             with stages(ENCODE):
                 change_encoder(work.trial, work.retriever, device, progress)
         with stages(MEASURE):
-            after = reciprocal_ranks(held_out, adapted, "measuring the encoder after", progress)
+            after = [reciprocal_ranks(task, adapted, "measuring the encoder after", progress) for task in tasks]
             keep_calibration(work.retriever, original, adapted, held_out.questions)
             if asked is not None:
                 answer_questions(asked, work.trial, work.after, seed, device, progress)
-            gain = compare(before, after)
+            gains = [compare(*ranks) for ranks in zip(before, after, strict=True)]
             of_user = {} if asked is None else user_gains(work.before, work.after, compare)
-            published = gain.is_certain and not any(gain.is_loss for gain in of_user.values())
+            lost = any(gain.is_loss for gain in (*gains, *of_user.values()))
+            published = any(gain.is_certain for gain in gains) and not lost
             of_classifier = {}
             if classifier is not None:
-                searched, plain = (adapted, after) if published else (original, before)
+                searched, plain = (adapted, after[0]) if published else (original, before[0])
                 classifiers = classifier, work.classifier
                 of_classifier = classifier_gains(held_out, searched, classifiers, plain, compare, device, progress)
     counts = len(passages), len(train.questions), len(held_out.questions)
-    return AdaptationReport(work.name, *counts, gain, of_classifier, of_user, published, stages.seconds)
+    of_marks = len({pair.question for pair in learned} & set(train.questions)), len(measured), gains[1] if measured else None
+    return AdaptationReport(work.name, *counts, gains[0], of_classifier, of_user, published, stages.seconds, *of_marks)
+
+
+def _need_marks(folder: Path) -> list[Mark]:
+    """The marks of an index. Raises InputError if there are too few to learn from one half and measure the other."""
+    marks = read_marks(folder)
+    if (answered := sum(bool(mark.answers) for mark in marks)) < 2 * FEWEST_MARKS:
+        raise InputError(
+            f"{folder}: {answered} of its marks have an answer; at least {2 * FEWEST_MARKS} are needed: leave marks out"
+        )
+    return marks
+
+
+def _marked_halves(work: Work, passages: Sequence[Passage]) -> tuple[list[Pair], list[Pair]]:
+    """The pairs of marks to learn from and to measure by, if there are any. Raises InputError for too few of either."""
+    marks = read_marks(work.folder)
+    learned, measured = split_marks(place_marks(marks, passages))
+    if marks and min(len(learned), len(measured)) < FEWEST_MARKS:
+        raise InputError(
+            f"{work.index}: of its marks whose passage stands, {len(learned)} are about one half of the documents and "
+            f"{len(measured)} about the other; at least {FEWEST_MARKS} of each are needed: leave marks out"
+        )
+    return learned, measured
+
+
+def _check_room(expected: Estimate, work: Work, announce: Callable[[Estimate], None] | None) -> None:
+    """Tell what is expected. Raises InputError if the disk is too full for it."""
+    if announce is not None:
+        announce(expected)
+    if expected.bytes > (free := shutil.disk_usage(work.folder).free):
+        need = f"about {expected.bytes / 1e6:,.0f} MB of disk are needed, and {free / 1e6:,.0f} MB are free"
+        raise InputError(f"{work.folder}: {need}: free some, or move the index")
 
 
 def _estimate(
@@ -197,11 +244,11 @@ def _estimate(
     return Estimate(left, max(0, whole.bytes - sum(file.st_size for file in files if file.st_nlink == 1)))
 
 
-def _tasks(passages: Sequence[Passage], questions: Path, language: str) -> tuple[ReqaTask, ReqaTask]:
-    """Tasks to train on and to measure by."""
+def _tasks(passages: Sequence[Passage], questions: Path, marked: Sequence[Pair], language: str) -> tuple[ReqaTask, ReqaTask]:
+    """Tasks to train on, with the ``marked`` pairs, and to measure by."""
     generated = list(load_pairs(questions))
-    by_rule = keyword_pairs(generated, passages, language), heading_pairs(passages)
-    train, held_out = build_tasks(passages, generated, chain(*by_rule))
+    others = keyword_pairs(generated, passages, language), heading_pairs(passages), marked
+    train, held_out = build_tasks(passages, generated, chain(*others))
     if len(held_out.questions) < FEWEST_QUESTIONS:
         raise InputError(
             f"{questions}: {len(held_out.questions)} of its {len(generated)} questions are held out to measure by; at least "

@@ -8,6 +8,7 @@ from itertools import chain, repeat
 
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
+from oreqa.datasets.mark_examples import PlacedMark, marked_pair
 from oreqa.datasets.pairs import SILVER, Candidate, Pair, passage_candidates
 from oreqa.datasets.paragraphs import is_held_out_name
 from oreqa.datasets.reqa import ReqaTask
@@ -18,6 +19,9 @@ HELD_OUT_DOCUMENTS = 4
 
 FEW_DOCUMENTS = 20
 """Where questions are about fewer documents, passages are held out instead."""
+
+MARKED_DOCUMENTS = 2
+"""One document with marks in so many measures what was learned from the marks of the others."""
 
 KEYWORDS = 4
 """Words of a keyword query, at most."""
@@ -52,24 +56,42 @@ def keyword_pairs(pairs: Sequence[Pair], passages: Iterable[Passage], language: 
             yield Pair(" ".join(word for stem, word in of_stem.items() if stem in rare), pair.positive, source=SILVER)
 
 
+def split_marks(placed: Sequence[PlacedMark]) -> tuple[list[Pair], list[Pair]]:
+    """The marks' pairs to learn from, and those to measure by: half of the documents each, or half of the passages where
+    few documents are marked.
+
+    The documents that ``build_tasks`` holds out are among those to measure by: one name in four is also one in two.
+    """
+    pairs = [(mark, pair) for mark, passage in placed if (pair := marked_pair(mark, passage)) is not None]
+    few = len({mark.document for mark, _ in pairs}) < FEW_DOCUMENTS
+    halves: tuple[list[Pair], list[Pair]] = ([], [])
+    for mark, pair in pairs:
+        name = _text_name(pair.positive.head, pair.positive.context) if few else str(mark.document)
+        halves[is_held_out_name(name, MARKED_DOCUMENTS)].append(pair)
+    return halves
+
+
+def marked_task(passages: Sequence[Passage], pairs: Sequence[Pair]) -> ReqaTask:
+    """The questions of pairs over all ``passages``, each answered by every copy of its passage."""
+    places, _ = _places(passages)
+    golds = {pair.question: tuple(places[pair.positive]) for pair in pairs}
+    return ReqaTask(tuple(passages), tuple(golds), tuple(golds.values()))
+
+
 def build_tasks(
     passages: Sequence[Passage], generated: Sequence[Pair], by_rule: Iterable[Pair] = ()
 ) -> tuple[ReqaTask, ReqaTask]:
     """The pairs as two tasks over all ``passages``: to train on, and of held-out documents, to measure by.
 
-    Pairs made ``by_rule`` are only trained on: people ask more than words and headings. A quarter of the documents is held
-    out, or a quarter of the passages where questions were generated about few documents. Pairs that stand in no passage, as
-    after an edit, are left out. Of equal passages, each answers a held-out question.
+    Pairs made ``by_rule``, or marked by people, are only trained on: people ask more than words and headings, and marks have
+    a task of their own. A quarter of the documents is held out, or a quarter of the passages where questions were generated
+    about few documents. Pairs that stand in no passage, as after an edit, are left out. Of equal passages, each answers a
+    held-out question.
     """
-    places: dict[Candidate, list[int]] = defaultdict(list)
-    documents: list[str] = []
-    for passage in passages:
-        for candidate in passage_candidates(passage):
-            places[candidate].append(len(documents))
-            documents.append(passage.document_key)
-    heads = [passage_head(passage.title, passage.heading) for passage in passages]
-    texts = [f"{head}\n{passage.text}" for head, passage in zip(heads, passages, strict=True)]
+    places, documents = _places(passages)
     if len({documents[place] for pair in generated for place in places.get(pair.positive, ())[:1]}) < FEW_DOCUMENTS:
+        heads = [passage_head(passage.title, passage.heading) for passage in passages]
+        texts = [_text_name(head, passage.text) for head, passage in zip(heads, passages, strict=True)]
         documents = [text for text, passage in zip(texts, passages, strict=True) for _ in passage.sentences]
     golds: tuple[dict[str, set[int]], dict[str, set[int]]] = (defaultdict(set), defaultdict(set))
     for pair, is_generated in chain(zip(generated, repeat(True)), zip(by_rule, repeat(False))):
@@ -82,3 +104,19 @@ def build_tasks(
         for of_split in golds
     )
     return train, held_out
+
+
+def _places(passages: Sequence[Passage]) -> tuple[dict[Candidate, list[int]], list[str]]:
+    """The numbers of all sentences by what they are as candidates, and each one's document."""
+    places: dict[Candidate, list[int]] = defaultdict(list)
+    documents: list[str] = []
+    for passage in passages:
+        for candidate in passage_candidates(passage):
+            places[candidate].append(len(documents))
+            documents.append(passage.document_key)
+    return places, documents
+
+
+def _text_name(head: str, text: str) -> str:
+    """What a passage is held out by where its document does not count."""
+    return f"{head}\n{text}"

@@ -58,9 +58,10 @@ class AdaptationReport:
     ``held_out`` is the MRR of the passages that answer generated questions about held-out documents, by hybrid search,
     with the encoder before and after. ``classifier`` is what re-ranking by the trained classifier, if there is one, gains
     there over no re-ranking and over the classifier before, with the encoder that the index uses then. ``user`` are the
-    metrics of the user's questions, if there are any. ``published`` says whether the index uses the new encoder, which lies
-    in ``folder`` inside the index's. ``seconds`` is what each stage took, in all runs that were not killed in the middle of
-    it.
+    metrics of the user's questions, if there are any. ``marks`` is the MRR of the passages of the ``marks_measured`` marks,
+    from which, unlike from the ``marks_learned``, nothing was learned; None without marks. ``published`` says whether the
+    index uses the new encoder, which lies in ``folder`` inside the index's. ``seconds`` is what each stage took, in all runs
+    that were not killed in the middle of it.
     """
 
     folder: str
@@ -72,13 +73,18 @@ class AdaptationReport:
     user: Mapping[str, Gain]
     published: bool
     seconds: Mapping[str, float]
+    marks_learned: int = 0
+    marks_measured: int = 0
+    marks: Gain | None = None
 
     @classmethod
     def load(cls, file: Path) -> AdaptationReport:
         """From the JSON that was made of one."""
         content: dict[str, Any] = read_json(file)
         user, classifier = (_gains(content[name]) for name in ("user", "classifier"))
-        return cls(**{**content, "held_out": Gain.of_row(content["held_out"]), "user": user, "classifier": classifier})
+        marks = content.get("marks") and Gain.of_row(content["marks"])
+        held_out = Gain.of_row(content["held_out"])
+        return cls(**{**content, "held_out": held_out, "user": user, "classifier": classifier, "marks": marks})
 
 
 def _gains(rows: Mapping[str, Any]) -> dict[str, Gain]:

@@ -12,6 +12,7 @@ from typing import Any
 from oreqa.adaptation.report import AdaptationReport
 from oreqa.adaptation.stages import GENERATE, NEGATIVES, TRAIN_CLASSIFIER
 from oreqa.adaptation.tuning import write_encoder_recipe
+from oreqa.datasets.marks import MARKS_FILE, Mark, mark_json
 from oreqa.errors import InputError
 from oreqa.files import read_json, remove, write_json
 from oreqa.index.change_encoder import copy_generation
@@ -19,7 +20,7 @@ from oreqa.index.encodings import passage_hash
 from oreqa.index.search import Index
 from oreqa.models.names import find_model, model_fingerprint
 from oreqa.paths import partial_file
-from oreqa.provenance import data_hash
+from oreqa.provenance import data_hash, fingerprint
 
 FOLDER = "adapted"
 """Where an index keeps its adaptations: a folder for each, numbered."""
@@ -31,7 +32,7 @@ class Work:
     ``original`` and ``trial`` are copies of the index: as it was at the beginning, and to try the new encoder with.
     ``trained`` is the trained encoder, ``retriever`` its mix with the one before. ``before`` and ``after`` hold the answers
     to the user's questions. ``started`` holds the adaptation's arguments, ``measured`` its gains until they are published,
-    and ``report`` the same when it is finished.
+    and ``report`` the same when it is finished. ``marks`` are those that it learns from and is measured by.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -41,7 +42,7 @@ class Work:
         self.questions, self.pairs = folder / "questions.jsonl", folder / "pairs.jsonl"
         self.recipe, self.trained, self.retriever = folder / "retriever.toml", folder / "trained", folder / "retriever"
         self.classifier_recipe, self.classifier = folder / "classifier.toml", folder / "classifier"
-        self.before, self.after = folder / "before", folder / "after"
+        self.before, self.after, self.marks = folder / "before", folder / "after", folder / MARKS_FILE
         self.started, self.measured, self.report = (folder / f"{name}.json" for name in ("started", "measured", "report"))
         self.seconds = folder / "seconds.json"
 
@@ -74,7 +75,10 @@ def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], 
     else:
         if started["settings"] != settings:
             _forget_training(work)
-        if started.get("classifier") != of_run["classifier"]:
+        if started.get("marks") != of_run["marks"]:
+            _forget_training(work)
+            remove(work.pairs)
+        if started.get("classifier") != of_run["classifier"] or not work.pairs.is_file():
             remove(work.classifier)
     for trained, base in ((work.trained, model), (work.classifier, classifier)):
         _follow_move(trained, base)
@@ -84,12 +88,15 @@ def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], 
     return work
 
 
-def run_state(settings: Sequence[str], classifier: str | None, questions: Path | None) -> dict[str, Any]:
+def run_state(
+    settings: Sequence[str], classifier: str | None, questions: Path | None, marks: Sequence[Mark]
+) -> dict[str, Any]:
     """Arguments that may change between two runs of an adaptation without new questions; later stages run again."""
     return {
         "settings": settings,
         "classifier": None if classifier is None else model_fingerprint(find_model(classifier)),
         "questions": None if questions is None else data_hash([questions]),
+        "marks": fingerprint([mark_json(mark) for mark in marks]) if marks else None,
     }
 
 
@@ -115,7 +122,7 @@ def removed_if_refused(work: Work) -> Iterator[None]:
 
 def finish(work: Work) -> None:
     """Remove what only the adaptation itself needed, and file its report, last."""
-    for path in (work.original, work.trial, work.trained):
+    for path in (work.original, work.trial, work.trained, work.marks):
         remove(path)
     for path in work.folder.glob("*.removed"):
         shutil.rmtree(path, ignore_errors=True)

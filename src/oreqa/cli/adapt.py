@@ -38,13 +38,17 @@ if TYPE_CHECKING:
     questions=Annotated[
         Path | None, data_option(metavar="FILE", help="Your own questions with answers (.jsonl), measured before and after.")
     ],
+    marks=Annotated[
+        bool, data_option("--marks", help="Learn from half of the index's marks, too, by document; measure by the other.")
+    ],
     draw=Annotated[int, data_option(metavar="N", min=1, help="Passages to ask about, drawn at random.")],
 )
 def adapt(report: AdaptationReport, index: Path, as_json: bool) -> None:
     """Train an index's encoder on its documents alone, and use it if it searches them better (needs the train extra).
 
     Questions are generated from the passages, the encoder learns from them, and questions about held-out documents measure
-    it. The index answers as before until all is done; an interrupted run resumes when it is started again.
+    it. With --marks it also learns from what people marked. The index answers as before until all is done; an interrupted
+    run resumes when it is started again.
 
     [bold]oreqa adapt --index kb[/bold]
     """
@@ -52,9 +56,13 @@ def adapt(report: AdaptationReport, index: Path, as_json: bool) -> None:
         print_json(asdict(report))
         return
     say(f"learned from {report.train_questions:,} questions about {report.passages:,} passages")
+    if report.marks_learned:
+        say(f"  {report.marks_learned:,} of them are marked ones")
     say(f"took {_stages(report.seconds)}")
     rows = {f"MRR of {report.held_out_questions:,} generated questions about held-out documents": report.held_out}
     rows |= {f"  re-ranked by the trained classifier, against {rival}": gain for rival, gain in report.classifier.items()}
+    if report.marks is not None:
+        rows[f"MRR of {report.marks_measured:,} marked questions about other documents"] = report.marks
     for name, gain in {**rows, **{f"{metric} of your questions": gain for metric, gain in report.user.items()}}.items():
         middle, low, high = (f"{100 * x:+.1f}" for x in (gain.difference.mean, gain.difference.low, gain.difference.high))
         change = f"{middle} ({low} to {high}, p = {gain.difference.p:.4f})"
@@ -72,6 +80,10 @@ def adapt(report: AdaptationReport, index: Path, as_json: bool) -> None:
 def _why_kept(report: AdaptationReport) -> str:
     if lost := [name for name, gain in report.user.items() if gain.is_loss]:
         return f"the other loses in {', '.join(lost)} of your questions"
+    if report.marks is not None and report.marks.is_loss:
+        return "the other loses in marked questions"
+    if report.held_out.is_loss:
+        return "the other loses in generated questions"
     gain = report.held_out.difference
     return f"the gain of the other may be chance (p = {gain.p:.4f})" if gain.mean > 0 else "the other gains nothing"
 
