@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import httpx
 import pytest
 
 pytest.importorskip("fastapi", reason="the serve extra is not installed")
@@ -34,3 +35,8 @@ def test_json_is_utf_8_and_holds_no_number_that_json_has_not() -> None:
     assert bytes(json_response({"a": "ß"}).body) == '{"a":"ß"}'.encode()
     with pytest.raises(ValueError, match="JSON"):
         json_response(float("nan"))
+
+
+def test_the_place_of_a_fault_names_a_key_that_is_called_like_a_part_of_a_request(client: httpx.Client) -> None:
+    response = client.post("/v1/ask", json={"question": "x", "where": {"path": 5}})
+    assert response.json()["faults"][0]["where"].startswith("where.path")

@@ -100,7 +100,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        faults = list(_faults(error.errors()))
+        faults = list(faults_of(error.errors(), within=1))
         is_broken = any(each["type"] == "json_invalid" for each in error.errors())
         status = 400 if is_broken else 422
         first = f"{faults[0]['where']}: {faults[0]['what']}" if faults else "the request is not as it must be"
@@ -126,9 +126,10 @@ _MEANINGS = {
 }
 
 
-def _faults(errors: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
-    """What pydantic says, without the values: they may be questions."""
+def faults_of(errors: Iterable[Mapping[str, Any]], within: int = 0) -> Iterable[dict[str, str]]:
+    """What pydantic says is wrong, and where, without the values: they may be questions. The first ``within`` parts of a
+    place say in which part of a request it is."""
     for error in errors:
-        place = [str(part) for part in error["loc"] if part not in ("body", "query", "path")]
+        place = [str(part) for part in error["loc"][within:]]
         what = "is not JSON" if error["type"] == "json_invalid" else str(error["msg"]).removeprefix("Value error, ")
         yield {"where": ".".join(place) if error["type"] != "json_invalid" else "the body", "what": what}
