@@ -92,6 +92,7 @@ def test_a_long_text_comes_around_a_character_and_goes_on_at_both_ends(
             behind = text(start=near["after"], size=2000)  # type: ignore[arg-type]
             near = {**near, "after": behind["after"], "passages": near["passages"] + behind["passages"]}  # type: ignore[operator]
         assert [p["text"] for p in near["passages"]] == [p.text for p in passages]  # type: ignore[attr-defined]
+        assert len(text(around=passages[-1].start)["passages"]) == len(passages)  # it fits
         assert len(text(around=middle.start, size=1)["passages"]) == 1  # type: ignore[arg-type]
         assert text(around=10**9, size=1)["passages"][0]["start"] == passages[-1].start  # type: ignore[index]
         assert text(start=10**9, size=1)["passages"][0]["start"] == passages[-1].start  # type: ignore[index]

@@ -6,9 +6,10 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the serve extra is not installed")
 
+from oreqa.answering.replies import document_id
 from oreqa.core import Passage, Place, Sentence
 from oreqa.errors import InputError
-from oreqa.server.links import citation, published_folders, published_url
+from oreqa.server.links import base_address, citation, file_url, published_folders, published_url
 
 LONG = "The warranty lasts two-year terms, and ends when the owner sells it."
 
@@ -34,6 +35,31 @@ def test_a_document_elsewhere_has_no_site() -> None:
     assert published("/docs2/a.md", LONG) is None
     assert published("tent", LONG) is None
     assert published("/docs/a.md", LONG, sites={"/other": "https://a.org"}) is None
+
+
+def test_a_sentence_is_found_in_its_file() -> None:
+    def file(key: str, *places: Place) -> str:
+        return file_url(Passage(key, "", "", "One.", 0, 4, (), places=places), Sentence("One.", 0, 4))
+
+    assert file("/docs/a b.md") == "file:///docs/a%20b.md#:~:text=One."
+    assert file("/docs/a.pdf", Place(0, "page 2")) == "file:///docs/a.pdf#page=2"
+    assert file("/docs/rows.csv#3") == "file:///docs/rows.csv#:~:text=One."
+    assert file("tent") == f"oreqa:{document_id('tent')}#c=0-4"
+
+
+def test_a_number_sign_may_be_part_of_a_files_name(tmp_path: Path) -> None:
+    (tmp_path / "C# notes.csv").write_text("")
+    for key in (f"{tmp_path}/C# notes.csv", f"{tmp_path}/C# notes.csv#3"):
+        assert (
+            published(key, "One.", sites={str(tmp_path): "https://a.org"}) == "https://a.org/C%23%20notes.csv#:~:text=One."
+        )
+
+
+def test_a_servers_address_has_a_scheme_and_a_host() -> None:
+    assert base_address("https://kb.example.org/docs/") == "https://kb.example.org/docs"
+    for wrong in ("kb.example.org", "javascript:alert(1)", "https://", "https://a.org?q=1", "https://a.org#x", "file:///x"):
+        with pytest.raises(InputError, match="write an address, as in"):
+            base_address(wrong)
 
 
 def test_folders_are_named_with_their_sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

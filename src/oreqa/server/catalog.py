@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,6 +49,12 @@ class CatalogDocument:
     def id(self) -> str:
         """What names it in URLs."""
         return document_id(self.key)
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file, without a folder."""
+        name = re.split(r"[/\\]", self.source)[-1]
+        return name.encode("utf-8", "replace").decode() or self.id
 
     @property
     def generation(self) -> int:
@@ -145,6 +152,8 @@ def _window(ranges: list[tuple[int, int]], start: int | None, end: int | None, a
         last = max(1, sum(begin < end for begin, _ in ranges))
         first = next((n for n in range(last) if ranges[last - 1][1] - ranges[n][0] <= size), last - 1)
         return first, last
+    if start is None and ranges[-1][1] - ranges[0][0] <= size:
+        return 0, len(ranges)
     if start is None:
         middle = max((n for n, (begin, _) in enumerate(ranges) if begin <= around), default=0)
         first = next((n for n in range(middle) if ranges[middle][1] - ranges[n][0] <= size // 2), middle)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, BinaryIO, Literal
 from urllib.parse import quote
@@ -112,7 +111,7 @@ def document_router(collections: Mapping[str, ServedCollection], catalog: Catalo
         runs = [{"heading": heading, "start": start, "end": end} for heading, start, end in contents(each)]
         state, reason = source_state(each)
         shown = {"source": state, "reason": reason, "drawable": state == "same" and is_drawable(each)}
-        return json_response({**_row(each), "contents": runs, **shown, "name": _file_name(each)})
+        return json_response({**_row(each), "contents": runs, **shown, "name": each.file_name})
 
     @router.get("/{id}/text", response_model=TextRow, responses=read)
     def text(
@@ -137,7 +136,7 @@ def document_router(collections: Mapping[str, ServedCollection], catalog: Catalo
     def original(id: Id, collection: In = None) -> Response:
         """A document's file, to be saved; refused if it is not the one that was indexed any more."""
         each = catalog.find(id, collection)
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(_file_name(each), safe='')}"}
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(each.file_name, safe='')}"}
         return StreamingResponse(_chunks(open_original(each)), headers=headers, media_type="application/octet-stream")
 
     return router
@@ -169,12 +168,6 @@ def _text_row(document: CatalogDocument, passages: Sequence[Passage], is_begun: 
 def _passage_row(passage: Passage) -> dict[str, Any]:
     place = place_json(passage, passage.start, passage.end)
     return {"text": passage.text, "start": passage.start, "end": passage.end, "heading": passage.heading, "place": place}
-
-
-def _file_name(document: CatalogDocument) -> str:
-    """The name of its file, without a folder."""
-    name = re.split(r"[/\\]", document.source)[-1]
-    return name.encode("utf-8", "replace").decode() or document.id
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:

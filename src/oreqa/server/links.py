@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
@@ -27,6 +28,14 @@ def published_folders(links: Sequence[str]) -> dict[str, str]:
             raise InputError(f"--link {text}: write it as FOLDER=URL, as in docs=https://docs.example.org/manual")
         sites[str(full_path(Path(folder)))] = url.rstrip("/")
     return sites
+
+
+def base_address(text: str) -> str:
+    """The address of a server, without a slash at its end. Raises InputError for what is none."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise InputError(f"--base-url {text}: write an address, as in https://kb.example.org")
+    return text.rstrip("/")
 
 
 def answer_links(
@@ -72,18 +81,41 @@ def published_url(passage: Passage, sentence: Sentence, sites: Mapping[str, str]
         >>> published_url(passage, Sentence("It has three.", 0, 13), {"/docs": "https://example.org"})
         'https://example.org/a%20b.html#:~:text=It%20has%20three.'
     """
-    path = PurePath(passage.document_key.partition("#")[0])
+    path = _file_of(passage.document_key)
     homes = [folder for folder in sites if path.is_relative_to(folder)]
     if not homes:
         return None
     folder = max(homes, key=len)
+    return f"{sites[folder]}/{quote(path.relative_to(folder).as_posix())}#{_fragment(passage, sentence)}"
+
+
+def file_url(passage: Passage, sentence: Sentence) -> str:
+    """The address of a sentence in its file, or without a file one that names the document alone.
+
+    Examples:
+        >>> passage = Passage("octopus", "", "", "It has three.", 0, 13, ())
+        >>> file_url(passage, Sentence("It has three.", 0, 13))
+        'oreqa:5633c9b8af6d0898#c=0-13'
+    """
+    path = _file_of(passage.document_key)
+    if not path.is_absolute():
+        return f"oreqa:{document_id(passage.document_key)}#c={sentence.start}-{sentence.end}"
+    return f"{path.as_uri()}#{_fragment(passage, sentence)}"
+
+
+def _file_of(key: str) -> PurePath:
+    """The file of a document. A # stands before the name of a row in it, if it is not part of the file's name."""
+    ends = [*(end for end, character in enumerate(key) if character == "#"), len(key)]
+    return PurePath(key[: next((end for end in ends if os.path.isfile(key[:end])), ends[0])])  # noqa: PTH113
+
+
+def _fragment(passage: Passage, sentence: Sentence) -> str:
+    """What leads to a sentence in its file: the page of a PDF, else the anchor and the words."""
     place = passage.place(sentence.start)
     name = place.name if place else ""
     if page := re.fullmatch(r"page (\d+)", name):
-        fragment = f"page={page[1]}"
-    else:
-        fragment = f"{quote(name[1:], safe='') if name.startswith('#') else ''}:~:text={_text_of(sentence.text)}"
-    return f"{sites[folder]}/{quote(path.relative_to(folder).as_posix())}#{fragment}"
+        return f"page={page[1]}"
+    return f"{quote(name[1:], safe='') if name.startswith('#') else ''}:~:text={_text_of(sentence.text)}"
 
 
 def _text_of(sentence: str) -> str:
@@ -106,6 +138,17 @@ def citation(passage: Passage, sentence: Sentence) -> str:
         >>> citation(passage, Sentence("It has three.", 0, 13))
         '“It has three.” (Octopus, Hearts)'
     """
+    return f"“{' '.join(sentence.text.split())}” ({source_name(passage, sentence)})"
+
+
+def source_name(passage: Passage, sentence: Sentence) -> str:
+    """Where a sentence stands, for people: the title, or the file's name, with the page, line or heading.
+
+    Examples:
+        >>> passage = Passage("kb/octopus.md", "", "Hearts", "It has three.", 0, 13, ())
+        >>> source_name(passage, Sentence("It has three.", 0, 13))
+        'octopus.md, Hearts'
+    """
     place = passage.place(sentence.start)
     where = ""
     if place and place.name:
@@ -115,4 +158,4 @@ def citation(passage: Passage, sentence: Sentence) -> str:
     elif place and place.line is not None:
         where = f"line {place.line}"
     name = passage.title or re.split(r"[/\\]", passage.document_key)[-1]
-    return f"“{' '.join(sentence.text.split())}” ({', '.join(dict.fromkeys(filter(None, (name, where))))})"
+    return ", ".join(dict.fromkeys(filter(None, (name, where))))
