@@ -185,8 +185,8 @@ def test_every_command_without_training_sends_nothing(
     check_record(stranger, record, outputs)
     ran = {" ".join(map(str, words[:2])) for words in (*written, *read)} | {str(words[0]) for words in read}
     missing = {" ".join(names) for names in COMMANDS if names[0] not in ("train", "adapt", "fit")} - ran
-    # Index and generate ran; what is got comes from elsewhere, and a server goes on.
-    assert missing == {"index", "generate", "models get", "serve"}
+    # Index and generate ran; what is got comes from elsewhere, and servers go on.
+    assert missing == {"index", "generate", "models get", "serve", "mcp"}
 
 
 TRAININGS = """

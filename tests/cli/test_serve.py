@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -11,8 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,15 +21,11 @@ from oreqa.index.store import Settings
 
 pytest.importorskip("fastapi", reason="the serve extra is not installed")
 import httpx
+from server_process import free_port, server_process, wait_until_ready
 
 
 def run(*arguments: object, **environment: str) -> Result:
     return CliRunner().invoke(app, ["serve", *map(str, arguments)], env=environment)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def one_line(result: Result) -> str:
@@ -84,32 +77,10 @@ def test_other_commands_import_no_part_of_the_server(kb: Path, fitted_reader: Pa
     assert done.returncode == 0, done.stderr
 
 
-@contextmanager
-def process(*arguments: object, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "oreqa", "serve", *map(str, arguments)]
-    started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
-    try:
-        yield started
-    finally:
-        started.kill()
-        started.communicate()
-
-
-def wait_until_ready(client: httpx.Client, started: subprocess.Popen[str]) -> None:
-    for _ in range(600):
-        assert started.poll() is None, started.communicate()
-        try:
-            if client.get("/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.2)
-    raise AssertionError("the server does not start")
-
-
 @pytest.mark.system
 def test_a_server_ends_after_what_was_asked_before(kb: Path, fitted_reader: Path) -> None:
     port = free_port()
-    with process("--index", f"bees={kb}", "--port", port, "--reader", fitted_reader) as started:
+    with server_process("--index", f"bees={kb}", "--port", port, "--reader", fitted_reader) as started:
         client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False)
         wait_until_ready(client, started)
         statuses: list[int] = []
@@ -140,7 +111,7 @@ def test_a_server_ends_after_what_was_asked_before(kb: Path, fitted_reader: Path
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
 def test_a_unix_socket_and_a_token_in_the_environment(kb: Path, fitted_reader: Path, tmp_path: Path) -> None:
     token, place = "a-token-of-some-length", tmp_path / "s"
-    with process("--index", kb, "--socket", place, "--reader", fitted_reader, OREQA_TOKEN=token) as started:
+    with server_process("--index", kb, "--socket", place, "--reader", fitted_reader, OREQA_TOKEN=token) as started:
         transport = httpx.HTTPTransport(uds=str(place))
         with httpx.Client(base_url="http://localhost", transport=transport, timeout=60) as client:
             wait_until_ready(client, started)
@@ -163,12 +134,12 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
         CliRunner().invoke(app, ["index", str(root / "demo/library/octopus.md"), "--index", str(tmp_path / "kb")]).exit_code
         == 0
     )
-    with process("--index", tmp_path / "kb", "--port", port) as started:
+    with server_process("--index", tmp_path / "kb", "--port", port) as started:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
             wait_until_ready(client, started)
             addresses = set(re.findall(r"`(?:GET|POST) (/[\w/]+)`", page)) - {"/login", "/logout"}
             described = {path.replace("{id}", "ID") for path in client.get("/openapi.json").json()["paths"]}
-        assert addresses - {"/healthz", "/readyz", "/metrics"} <= described
+        assert addresses - {"/healthz", "/readyz", "/metrics", "/mcp"} <= described
         (block,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
         done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True)
         assert (done.returncode, "three hearts" in done.stdout) == (0, True), done

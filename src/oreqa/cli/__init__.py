@@ -25,6 +25,7 @@ def __getattr__(name: str) -> Any:
         generate,
         index,
         marks,
+        mcp,
         mine,
         models,
         search,

@@ -12,7 +12,7 @@ import typer
 from oreqa.cli.answers import render_answer
 from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.hits import print_question, render_near
-from oreqa.cli.options import Option, number_option, share_option
+from oreqa.cli.options import Option, number_option
 from oreqa.cli.output import (
     model_or_none,
     parse_conditions,
@@ -42,14 +42,8 @@ def ask(
         int | None, number_option("-k", max=100, help="How many answers at most.", show_default="3, or 1 with --at-least")
     ] = None,
     where: Option.where = None,
-    threshold: Annotated[
-        float | None,
-        share_option(help="The lowest confidence of an answer that is shown.", show_default="calibrated"),
-    ] = None,
-    at_least: Annotated[
-        float | None,
-        share_option(help="Answer only where this share of answers is right, by the questions that oreqa fit held out."),
-    ] = None,
+    threshold: Option.lowest_confidence = None,
+    at_least: Option.promised_share = None,
     quality: Option.quality = None,
     reader: Option.answering_reader = "auto",
     span_reranker: Option.span_reranker = None,

@@ -95,6 +95,26 @@ class Option:
     unit = Annotated[Unit, typer.Option(metavar="UNIT", help="What is ranked: sentence or passage.")]
     passages = Annotated[int, number_option(max=100, help="Passages read for each question.")]
 
+    # Serving
+    collections = Annotated[
+        list[str],
+        data_option("--index", metavar="[NAME=]DIR", help="An index's folder; several are collections, each with its name."),
+    ]
+    lowest_confidence = Annotated[
+        float | None,
+        share_option("--threshold", help="The lowest confidence of an answer that is shown.", show_default="calibrated"),
+    ]
+    promised_share = Annotated[
+        float | None,
+        share_option(
+            "--at-least", help="Answer only where this share of answers is right, by the questions that oreqa fit held out."
+        ),
+    ]
+    links = Annotated[
+        list[str] | None,
+        data_option("--link", metavar="FOLDER=URL", help="The site where a folder of documents is published."),
+    ]
+
     # Models
     model = Annotated[
         str | None,

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.options import Option, data_option, number_option, share_option
+from oreqa.cli.options import Option, number_option
 from oreqa.cli.output import model_or_none, need_text, say
 from oreqa.errors import INSTALL_SERVE, InputError
 
 
+@contextmanager
+def needing_serve_extra() -> Iterator[None]:
+    """Raises InputError, which says how to install it, for an import that needs the extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name == "oreqa":
+            raise
+        raise InputError(f"the server needs the serve extra ({name} is not installed): {INSTALL_SERVE}") from error
+
+
 @app.command(cls=Command, rich_help_panel=Panel.ASK)
 def serve(
-    index: Annotated[
-        list[str],
-        data_option("--index", metavar="[NAME=]DIR", help="An index's folder; several are collections, each with its name."),
-    ],
+    index: Option.collections,
     host: Annotated[
         str,
         typer.Option(metavar="ADDRESS", envvar="OREQA_HOST", help="Address to listen at; beyond this machine with a token."),
@@ -46,20 +57,12 @@ def serve(
             show_default="60 if others reach the server, else 0",
         ),
     ] = None,
-    threshold: Annotated[
-        float | None, share_option(help="The lowest confidence of an answer that is shown.", show_default="calibrated")
-    ] = None,
-    at_least: Annotated[
-        float | None,
-        share_option(help="Answer only where this share of answers is right, by the questions that oreqa fit held out."),
-    ] = None,
+    threshold: Option.lowest_confidence = None,
+    at_least: Option.promised_share = None,
     quality: Option.quality = None,
     reader: Option.answering_reader = "auto",
     span_reranker: Option.span_reranker = None,
-    link: Annotated[
-        list[str] | None,
-        data_option("--link", metavar="FOLDER=URL", help="The site where a folder of documents is published."),
-    ] = None,
+    link: Option.links = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Take nothing from clients but questions.")] = False,
     log_questions: Annotated[bool, typer.Option("--log-questions", help="Write questions into the log.")] = False,
     device: Option.device = "cpu",
@@ -67,22 +70,18 @@ def serve(
 ) -> None:
     """Answer questions over HTTP, on this machine or for others.
 
-    The API is described at /openapi.json. Updates of an index need no restart.
+    The API is described at /openapi.json. Assistants connect to /mcp. Updates of an index need no restart.
 
     [bold]oreqa serve --index kb[/bold]
 
     [bold]oreqa serve --index manuals=kb1 --index notes=kb2 --port 8000[/bold]
     """
-    try:
+    with needing_serve_extra():
         from oreqa.server.app import create_app
         from oreqa.server.collections import close_collections, open_collections
         from oreqa.server.links import published_folders
         from oreqa.server.listening import listen, listen_on_file, run_server
         from oreqa.server.settings import access, collection_folders, read_token
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "oreqa":
-            raise
-        raise InputError(f"the server needs the serve extra ({error.name} is not installed): {INSTALL_SERVE}") from error
 
     folders = collection_folders([need_text(text, "--index") for text in index])
     sites = published_folders([need_text(text, "--link") for text in link or ()])

@@ -23,6 +23,7 @@ from oreqa.server.drawing import Drawer
 from oreqa.server.explaining import explain_router
 from oreqa.server.guard import SESSION, Application, Guard, Limiter, same_secret, session_of
 from oreqa.server.marks import mark_router
+from oreqa.server.mcp_server import create_mcp_server, mcp_route
 from oreqa.server.metrics import LOGGER, Metrics, Observer
 from oreqa.server.pages import page_router
 from oreqa.server.problems import RefusedError, add_handlers, busy, json_response
@@ -49,7 +50,8 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         models.start()
-        yield
+        async with mcp_server.session_manager.run():
+            yield
         models.stop()
         drawer.close()
 
@@ -76,6 +78,8 @@ def create_app(
     app.include_router(static_router())
     _add_status(app, collections, models, metrics, access)
     _add_login(app, access)
+    mcp_server = create_mcp_server(collections, models, on_reply, sites=sites)
+    app.router.routes.append(mcp_route(mcp_server, access.hosts))
     _describe_problems(app)
     return Observer(Guard(app, access, limiter), metrics)
 

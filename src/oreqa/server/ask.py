@@ -38,6 +38,8 @@ USUAL_ANSWERS = 3
 OnReply = Callable[[str, Reply | None], None]
 """What is told of each question and its reply of one collection, None of a search."""
 
+Left = Callable[[], asyncio.Future[None]]
+"""What gives a future that is done when the client has left."""
 
 Linked = Callable[[Passage, Sentence, int, int, str, int], dict[str, Any]]
 """The links of a stretch of a passage, in a sentence, of a collection in this state: ``answer_links``."""
@@ -57,8 +59,8 @@ def ask_router(
     @router.post("/ask", response_model=ReplyRow, responses=POSTED)
     async def ask(body: AskBody, request: Request) -> Response:
         """Answer a question with the sentence, the passage and the place that prove it."""
-        rows = await _answered([body.question], body, collections, models, request, on_reply, linked)
-        return json_response(rows[0])
+        (reply,) = await replies_to([body.question], body, collections, models, on_reply, partial(_left, request))
+        return json_response(reply_row(body.question, reply, linked))
 
     @router.post("/batch", response_model=RepliesRow, responses=POSTED)
     async def batch(body: BatchBody, request: Request) -> Response:
@@ -67,75 +69,68 @@ def ask_router(
         rows: list[dict[str, Any]] = []
         for begin in range(0, len(body.questions), MOST_TOGETHER):
             questions = body.questions[begin : begin + MOST_TOGETHER]
-            rows += await _answered(questions, body, collections, models, request, on_reply, linked)
+            replies = await replies_to(questions, body, collections, models, on_reply, partial(_left, request))
+            rows += [reply_row(question, reply, linked) for question, reply in zip(questions, replies, strict=True)]
         return json_response({"replies": rows})
 
     @router.post("/search", response_model=RankingRow, responses=POSTED)
     async def search(body: SearchBody, request: Request) -> Response:
         """The sentences or passages that match a question best."""
-        row = await _searched(body, collections, models, request, linked)
-        on_reply(body.question, None)
-        return json_response(row)
+        hits, states = await hits_for(body, collections, models, on_reply, partial(_left, request))
+        return json_response(
+            {
+                "question": body.question,
+                "mode": body.mode,
+                "unit": body.unit,
+                "hits": [hit_row(rank, *hit, linked) for rank, hit in enumerate(hits, 1)],
+                "generations": states,
+            }
+        )
 
     return router
 
 
-async def _answered(
+async def replies_to(
     questions: Sequence[str],
     body: Asking,
     collections: Mapping[str, ServedCollection],
     models: ModelThread,
-    request: Request,
     on_reply: OnReply,
-    linked: Linked,
-) -> list[dict[str, Any]]:
-    """The replies to questions as JSON. What cannot be answered is refused before it waits."""
+    left: Left | None = None,
+) -> list[Merged]:
+    """The replies to questions, in their order. What cannot be answered is refused before it waits."""
     asked, where = chosen(collections, body.collection), conditions(body.where)
     k = body.k or (1 if any(each.promise for each in asked) else USUAL_ANSWERS)
     for each in asked:
         each.check(k, body.threshold)
-    replies = await _of_all(
-        {each.name: partial(each.ask, k=k, where=where, threshold=body.threshold) for each in asked},
-        (k, where, body.threshold),
-        questions,
-        models,
-        request,
-    )
-    rows = []
+    works = {each.name: partial(each.ask, k=k, where=where, threshold=body.threshold) for each in asked}
+    replies = await _of_all(works, (k, where, body.threshold), questions, models, left)
+    together = []
     for place, question in enumerate(questions):
         of_question = {name: of_collection[place] for name, of_collection in replies.items()}
         for reply in of_question.values():
             on_reply(question, reply)
-        rows.append(reply_row(question, merged(of_question, k), linked))
-    return rows
+        together.append(merged(of_question, k))
+    return together
 
 
-async def _searched(
+async def hits_for(
     body: SearchBody,
     collections: Mapping[str, ServedCollection],
     models: ModelThread,
-    request: Request,
-    linked: Linked,
-) -> dict[str, Any]:
-    """The hits of a search as JSON, those of several collections by their scores."""
+    on_reply: OnReply,
+    left: Left | None = None,
+) -> tuple[list[tuple[Hit, str, int]], dict[str, int]]:
+    """The hits of a search with their collections and the states of these, those of several collections by their scores;
+    and the state of each collection."""
     asked, where = chosen(collections, body.collection), conditions(body.where)
-    rankings = await _of_all(
-        {each.name: partial(each.search, k=body.k, where=where, mode=body.mode, unit=body.unit) for each in asked},
-        (body.k, where, body.mode, body.unit),
-        [body.question],
-        models,
-        request,
-    )
+    works = {each.name: partial(each.search, k=body.k, where=where, mode=body.mode, unit=body.unit) for each in asked}
+    rankings = await _of_all(works, (body.k, where, body.mode, body.unit), [body.question], models, left)
     hits = [(hit, name, state) for name, [(state, ranking)] in rankings.items() for hit in ranking]
     if len(rankings) > 1:
         hits.sort(key=lambda row: -row[0].score)
-    return {
-        "question": body.question,
-        "mode": body.mode,
-        "unit": body.unit,
-        "hits": [hit_row(rank, *row, linked) for rank, row in enumerate(hits[: body.k], 1)],
-        "generations": {name: state for name, [(state, _)] in rankings.items()},
-    }
+    on_reply(body.question, None)
+    return hits[: body.k], {name: state for name, [(state, _)] in rankings.items()}
 
 
 async def _of_all(
@@ -143,10 +138,9 @@ async def _of_all(
     alike: Hashable,
     questions: Sequence[str],
     models: ModelThread,
-    request: Request,
+    left: Left | None,
 ) -> dict[str, list[Any]]:
     """The results of each collection's work on the questions, which are ``alike`` in all but their words."""
-    left = partial(_left, request)
     waiting = [models.ask((name, alike), work, questions, left) for name, work in works.items()]
     return dict(zip(works, await asyncio.gather(*waiting), strict=True))
 

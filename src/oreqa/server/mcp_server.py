@@ -1,0 +1,210 @@
+"""What assistants call, over the Model Context Protocol: search, fetch and ask.
+
+Importing the protocol's package takes most of a second: only the commands that speak it import this module.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, MutableMapping
+from functools import partial
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError
+from starlette.routing import Match, Route
+
+from oreqa.errors import OreqaError
+from oreqa.server.ask import OnReply, hits_for, replies_to
+from oreqa.server.batching import ModelThread
+from oreqa.server.catalog import Catalog
+from oreqa.server.collections import ServedCollection
+from oreqa.server.guard import MAX_BODY
+from oreqa.server.metrics import begin_log
+from oreqa.server.problems import RefusedError, faults_of, safe, safe_values
+from oreqa.server.schemas import AskBody, CollectionName, QuestionText, SearchBody
+from oreqa.server.tool_results import (
+    QUOTED,
+    Addressed,
+    AskResult,
+    FetchResult,
+    SearchResult,
+    answer_result,
+    fetched,
+    passage_result,
+    tool_links,
+)
+
+MCP_PATH = "/mcp"
+
+MOST_PASSAGES, MOST_TOOL_ANSWERS = 10, 10
+"""Passages that ``search`` gives, and answers that ``ask`` can be asked for."""
+
+INSTRUCTIONS = (
+    "Answers and passages from the user's documents, with the place that proves each. ask: a question with a short answer. "
+    "search: passages on a subject. fetch: the text around a result. If ask does not answer, the documents probably do not "
+    f"say it: tell the user so, and do not guess. Cite title and url. {QUOTED}"
+)
+
+SEARCH = f"Find the passages of the user's documents that match a query best. {QUOTED}"
+FETCH = f"Read a document, or the part of it around a result, by the id of a result. {QUOTED}"
+ASK = (
+    "Answer a question from the user's documents: the words that answer it, the sentence that proves them, and how sure it "
+    f"is. answered is false where the documents probably do not say it; nearest are then passages. {QUOTED}"
+)
+
+_READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+
+class OreqaMcpServer(MCPServer[Any]):
+    """A server whose errors are one line that says how to mend them, and that refuses arguments it would ignore."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Raises ToolError for what the caller can mend, UnexpectedToolError for a defect of ours."""
+        names = {tool.name: list(tool.input_schema["properties"]) for tool in await self.list_tools()}
+        if name not in names:
+            raise ToolError(safe(f"there is no tool {name[:80]!r}; there are: {', '.join(names)}"))
+        for key in arguments:
+            if key not in names[name]:
+                raise ToolError(safe(f"{name} takes no {key[:80]!r}; it takes: {', '.join(names[name])}"))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            cause = error.__cause__
+            if isinstance(cause, OreqaError | RefusedError):
+                raise ToolError(safe(" ".join(str(cause).split()))) from None
+            if isinstance(cause, ValidationError):
+                fault = next(iter(faults_of(cause.errors())))
+                raise ToolError(safe(f"{fault['where']}: {fault['what']}")) from None
+            raise UnexpectedToolError(f"{name} failed, which it should not have; oreqa's log says where") from cause
+
+
+def create_mcp_server(
+    collections: Mapping[str, ServedCollection],
+    models: ModelThread,
+    on_reply: OnReply,
+    *,
+    base_url: str = "",
+    sites: Mapping[str, str] | None = None,
+) -> OreqaMcpServer:
+    """The server of the three tools.
+
+    URLs in results lead to the sites of published folders; else to the ``base_url`` of a server of these collections, or to
+    the host that was asked; and to files where nobody asked over HTTP.
+    """
+    catalog, several = Catalog(collections), len(collections) > 1
+    names = f"The collections are: {', '.join(collections)}. " if several else ""
+
+    def addressed(context: Context[Any, Any]) -> Addressed:
+        return partial(tool_links, sites=sites or {}, several=several, base=base_url or _asked_host(context))
+
+    async def search(query: QuestionText, context: Context[Any, Any]) -> SearchResult:
+        body = SearchBody(question=query, k=MOST_PASSAGES, unit="passage")
+        hits, _ = await hits_for(body, collections, models, on_reply)
+        rows = [passage_result(hit, name, addressed(context)) for hit, name, _ in hits]
+        return SearchResult.model_validate(safe_values({"results": rows}))
+
+    def fetch(id: Annotated[str, Field(max_length=200)], context: Context[Any, Any]) -> FetchResult:
+        return FetchResult.model_validate(safe_values(fetched(id, catalog, addressed(context))))
+
+    async def ask(
+        question: QuestionText,
+        context: Context[Any, Any],
+        limit: Annotated[int | None, Field(ge=1, le=MOST_TOOL_ANSWERS, description="answers at most; 3 if left out")] = None,
+        collection: Annotated[CollectionName | None, Field(description="one of the collections; all if left out")] = None,
+    ) -> AskResult:
+        body = AskBody(question=question, k=limit, collection=collection)
+        (reply,) = await replies_to([question], body, collections, models, on_reply)
+        row = {
+            "answered": bool(reply.answers),
+            "answers": [answer_result(answer, name, addressed(context)) for answer, name, _ in reply.answers],
+            "nearest": [passage_result(hit, name, addressed(context)) for hit, name, _ in reply.nearest],
+        }
+        return AskResult.model_validate(safe_values(row))
+
+    tools = [_tool(search, SEARCH), _tool(fetch, FETCH), _tool(ask, f"{names}{ASK}")]
+    return OreqaMcpServer(
+        "oreqa", version=version("oreqa"), instructions=INSTRUCTIONS, tools=tools, subscriptions=False, log_level="WARNING"
+    )
+
+
+def _asked_host(context: Context[Any, Any]) -> str:
+    """The address of the server that a request asked, which the guard has checked; empty without HTTP."""
+    headers = context.headers or {}
+    scheme = "https" if headers.get("x-forwarded-proto") == "https" else "http"
+    return f"{scheme}://{headers['host']}" if "host" in headers else ""
+
+
+def _tool(function: Callable[..., Any], description: str) -> Tool:
+    """A tool whose schemas say what a model needs, and no more: they fill its context at every turn."""
+    tool = Tool.from_function(function, description=description, annotations=_READ_ONLY)
+    tool.parameters = {**_plain(tool.parameters), "additionalProperties": False}
+    tool.fn_metadata.output_schema = _plain(tool.fn_metadata.output_schema)
+    return tool
+
+
+def _plain(schema: Any) -> Any:
+    """A JSON schema without titles and examples, and arguments without the null that stands for leaving them out."""
+    if isinstance(schema, list):
+        return [_plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    dropped = {"title": str, "examples": list}  # which are also names of properties, with schemas
+    kept = {key: _plain(value) for key, value in schema.items() if not isinstance(value, dropped.get(key, ()))}
+    if "default" in kept and kept["default"] is None:
+        del kept["default"]
+        kept |= next(each for each in kept.pop("anyOf") if each != {"type": "null"})
+    return kept
+
+
+def run_on_stdio(
+    collections: Mapping[str, ServedCollection], *, base_url: str = "", sites: Mapping[str, str] | None = None
+) -> None:
+    """Speak the protocol over standard input and output until the input ends, or nobody reads the output any more."""
+    begin_log().setLevel(logging.WARNING)
+    models = ModelThread()
+    server = create_mcp_server(collections, models, lambda _, __: None, base_url=base_url, sites=sites)
+    models.start()
+    try:
+        server.run("stdio")
+    except* BrokenPipeError:
+        pass
+    finally:
+        models.stop()
+
+
+class _NamedRoute(Route):
+    """A route that says which one it is to who counts requests, as FastAPI's own do."""
+
+    def matches(self, scope: MutableMapping[str, Any]) -> tuple[Match, MutableMapping[str, Any]]:
+        match, child = super().matches(scope)
+        return match, child if match is Match.NONE else {**child, "route": self}
+
+
+def mcp_route(server: OreqaMcpServer, hosts: Collection[str]) -> Route:
+    """The address of the protocol on a server that answers for these hosts, for as long as ``server.session_manager`` runs.
+
+    Each request stands alone, so that there is no stream to GET and no session to DELETE.
+    """
+    security = TransportSecuritySettings(
+        allowed_hosts=sorted(hosts),
+        allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in sorted(hosts)],
+    )
+    application = server.streamable_http_app(
+        streamable_http_path=MCP_PATH,
+        stateless_http=True,
+        json_response=True,
+        transport_security=security,
+        max_request_body_size=MAX_BODY,
+    )
+    (route,) = application.routes
+    assert isinstance(route, Route)
+    return _NamedRoute(MCP_PATH, route.endpoint, methods=["POST"])
