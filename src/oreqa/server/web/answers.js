@@ -28,7 +28,7 @@ function grouped(answers) {
 }
 
 const group = ([first, ...others], reply, actions) => el("div", { class: "group" },
-  answerNode(first, reply, actions, [proof([first, ...others]), sourceLine(first, actions)]),
+  answerNode(first, reply, actions, [!first.computation && proof([first, ...others]), sourceLine(first, actions)]),
   others.length > 0 && el("p", { class: "also note" }, "Also in this passage"),
   others.map((answer) => answerNode(answer, reply, actions)));
 
@@ -55,9 +55,8 @@ function answerNode(answer, reply, actions, evidence) {
 
 /** What proves the answers of one passage: the block that answers, or their sentences with a little text around. */
 function proof(rows) {
-  const [{ passage, document, form, block, computation }] = rows;
-  const isShort = rows[0].text !== rows[0].sentence.text || rows.length > 1;
-  const marks = computation || !isShort ? [] : rows.filter((row) => row.text);
+  const [{ passage, document, form, block }] = rows;
+  const marks = rows.filter((row) => row.text && (row.text !== row.sentence.text || rows.length > 1));
   const isBlock = form === "block";
   const parts = isBlock ? block.pieces : windows(rows);
   return el("blockquote", { "data-kind": isBlock && block.kind, dir: "auto" }, parts.map((part) => {

@@ -23,11 +23,13 @@ export const note = (...children) => el("p", { class: "note" }, children);
 export const button = (text, onclick, attributes) => el("button", { type: "button", onclick, ...attributes }, text);
 
 /** A link that the page follows itself; with Ctrl or another key the browser does. */
-export function link(text, href, follow, attributes) {
-  const onclick = (event) => {
+export function followed(anchor, follow) {
+  anchor.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    follow(event.currentTarget);
-  };
-  return el("a", { href, onclick, ...attributes }, text);
+    follow(anchor);
+  });
+  return anchor;
 }
+
+export const link = (text, href, follow, attributes) => followed(el("a", { href, ...attributes }, text), follow);

@@ -3,11 +3,10 @@
 import { button, el, link, note } from "./dom.js";
 import { certainty, percent, placeOf } from "./text.js";
 
-const SHOWN_HITS = 8;
-const SHOWN_ANSWERS = 5;
 const PARTS = { span: "span", selection: "passage", retrieval: "search", agreement: "equal", reranking: "re-ranker" };
 
 const joined = (...parts) => note(parts.flat().filter(Boolean).join(" · "));
+const signed = (value) => value.toFixed(2).replace("-", "−");
 
 /** What an explanation says; actions: open a hit, explain with an expected answer, and back to the answers. */
 export function explanationNodes(row, expected, actions) {
@@ -21,47 +20,41 @@ export function explanationNodes(row, expected, actions) {
     words("none of the passages that were read", row.unread_words),
     el("div", { class: "stages" }, search(row, actions), reading(row), probability(row)),
     el("form", { class: "actions", onsubmit: submit },
-      el("label", { for: "expected" }, "The right answer"), input, button("Find where it was lost", submit)),
+      el("label", { for: "expected" }, "The right answer"), input, el("button", {}, "Find where it was lost")),
     el("p", { class: "after" }, button("Back to the answers", actions.back)));
 }
 
 function search({ hits }, { open }) {
-  const shown = hits.filter((hit) => hit.rank <= SHOWN_HITS || hit.was_read || hit.holds_expected).slice(0, 2 * SHOWN_HITS);
-  const ranks = (hit, what, name) => {
-    const both = [hit.ranks[`sentence_${name}`], hit.ranks[`passage_${name}`]].filter(Boolean);
-    return both.length > 0 && `${what} ${both.join(" and ")}`;
-  };
+  const shown = hits.filter((hit) => hit.rank <= 8 || hit.was_read || hit.holds_expected).slice(0, 16);
+  const ranks = (hit, what, name) => name in hit.ranks && `${what} ${hit.ranks[name]}`;
   return el("section", {},
     el("h3", {}, "1. Search"),
-    note("The best passages, with the ranks of their best sentence and of themselves, by meaning and by words."),
+    note("The best passages, with their ranks by meaning and by words."),
     el("ol", {}, shown.map((hit) => el("li", { value: hit.rank },
       link(placeOf(hit), hit.url, (opener) => open(hit, opener)),
-      joined(ranks(hit, "meaning", "cosine"), ranks(hit, "words", "bm25"),
+      joined(ranks(hit, "meaning", "sentence_cosine"), ranks(hit, "words", "sentence_bm25"),
         hit.was_read ? "read" : hit.lacks_names ? "does not hold what the question names" : "not read",
         hit.holds_expected && "holds the right answer"),
       hit.answer && el("p", { dir: "auto" }, hit.answer)))));
 }
 
 function reading({ answers }) {
-  const parts = ({ scores, score, computation }) => computation ? [] : [
-    ...Object.entries(PARTS).map(([name, what]) => scores[name] != null && `${what} ${scores[name].toFixed(2)}`),
-    `score ${score.toFixed(2)}`];
+  const parts = ({ scores, score }) => [
+    ...Object.entries(PARTS).map(([name, what]) => name in scores && `${what} ${signed(scores[name])}`), `score ${signed(score)}`];
   return el("section", {},
     el("h3", {}, "2. Reading"),
     note(answers.length ? "The best answers, and what their scores are made of." : "No answer was read."),
-    el("ol", {}, answers.slice(0, SHOWN_ANSWERS).map((answer) => el("li", {},
-      el("p", { dir: "auto" }, answer.text), joined(certainty(answer), parts(answer))))));
+    el("ol", {}, answers.slice(0, 5).map((answer) => el("li", {},
+      el("p", { dir: "auto" }, answer.text), joined(certainty(answer), answer.computation ? [] : parts(answer))))));
 }
 
 function probability({ log_odds, threshold, answers: [best] }) {
   const parts = Object.entries(log_odds).sort((a, b) => a[1] - b[1]);
   const most = Math.max(...parts.map(([, value]) => Math.abs(value)));
-  const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
-  const line = (name, value, mark) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, signed(value)), el("td", {}, mark));
-  const bar = (value) => {
-    const element = el("i", { class: value < 0 ? "less" : "more" });
-    element.style.width = `${(48 * Math.abs(value)) / most}%`;
-    return element;
+  const line = (name, value, isSum) => {
+    const bar = el("i", { class: value < 0 && "less" });
+    bar.style.width = `${(50 * Math.abs(value)) / most}%`;
+    return el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, signed(value)), el("td", {}, !isSum && bar));
   };
   return el("section", {},
     el("h3", {}, "3. Probability"),
@@ -70,6 +63,6 @@ function probability({ log_odds, threshold, answers: [best] }) {
       : `${best?.confidence != null ? `The first answer has ${percent(best.confidence)}; an` : "An"} answer needs ${percent(threshold)}.`),
     parts.length > 0 && el("table", {},
       el("caption", { class: "note" }, "What adds to its log-odds"),
-      parts.map(([name, value]) => line(name.replaceAll("_", " "), value, bar(value))),
-      line("sum", parts.reduce((sum, [, value]) => sum + value, 0))));
+      parts.map(([name, value]) => line(name.replaceAll("_", " "), value)),
+      line("sum", parts.reduce((sum, [, value]) => sum + value, 0), true)));
 }

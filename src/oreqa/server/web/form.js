@@ -48,6 +48,16 @@ export function createForm(ask) {
     listValues();
   }
 
+  /** Show the collections of the status. */
+  function showCollections(collections, chosen = collection.value) {
+    collection.hidden = collections.length < 2;
+    collection.onchange = () => { showCollections(collections); void list(); };
+    fill(collection, el("option", { value: "" }, "All collections"), collections.map((each) => el("option", {}, each.name)));
+    collection.value = chosen;
+    const counts = collections.map((each) => (!chosen || each.name === chosen ? each.documents : 0));
+    byId("size").textContent = counted(counts.reduce((sum, number) => sum + number, 0), "document");
+  }
+
   const listValues = () => fill(byId("values"), options(fields.get(field.value) ?? []));
 
   form.addEventListener("submit", (event) => { event.preventDefault(); submit(); });
@@ -57,7 +67,7 @@ export function createForm(ask) {
     event.preventDefault();
     submit();
   });
-  for (const element of [collection, filters]) element.addEventListener(element === filters ? "toggle" : "change", list);
+  filters.addEventListener("toggle", list);
   field.addEventListener("change", listValues);
 
   return {
@@ -65,10 +75,10 @@ export function createForm(ask) {
     show: () => { form.hidden = false; grow(); },
     focus: () => { question.focus(); question.select(); },
     /** Fill in what a route says. */
-    set(route) {
+    set(route, collections) {
       question.value = route.question;
       grow();
-      collection.value = route.collection;
+      showCollections(collections, route.collection);
       folder.value = route.folder;
       if (route.field) fill(field, el("option", {}, route.field));
       value.value = route.value;
@@ -77,13 +87,6 @@ export function createForm(ask) {
       only.hidden = !onlyIn;
       fill(only, "Only in ", el("b", {}, fileName(onlyIn)), " ", button("Ask all documents", () => { onlyIn = ""; submit(); }));
     },
-    /** Show the collections of the status. */
-    showCollections(collections, chosen = collection.value) {
-      collection.hidden = collections.length < 2;
-      fill(collection, el("option", { value: "" }, "All collections"), collections.map((each) => el("option", {}, each.name)));
-      collection.value = chosen;
-      const counts = collections.filter((each) => !chosen || each.name === chosen).map((each) => each.documents);
-      byId("size").textContent = counted(counts.reduce((sum, number) => sum + number, 0), "document");
-    },
+    showCollections,
   };
 }

@@ -4,19 +4,14 @@ import { address, get } from "./api.js";
 import { copyButton } from "./copying.js";
 import { button, el, fill, note } from "./dom.js";
 import { pagesNode } from "./pages.js";
-import { cut, fileName, lastOf, quoted } from "./text.js";
-
-const CHANGED = "This document was changed since the answer was given, which does not stand here any more. Ask again.";
-const REASONS = {
-  changed: "The file was changed after it was indexed. This is the text as it was then.",
-  gone: "The file is gone, or cannot be read any more. This is the text as it was when it was indexed.",
-};
+import { cut, fileName, lastOf, placeName, quoted, sentenceCase } from "./text.js";
 
 /** Shows documents in a panel. close: what its button does; say: tell people what has happened. */
 export function createSource(panel, { close, say }) {
   let view = null; // what is shown: the target, the document's row, its loaded passages, and the ranges that are marked
 
   const textOf = (at) => get(`/v1/documents/${view.target.id}/text`, { collection: view.target.collection, ...at });
+  const warning = (text) => el("p", { class: "warning" }, text);
 
   /** Show a document: its id and collection, the characters from start to end, and of an answer or hit its row. */
   async function open(target) {
@@ -32,8 +27,9 @@ export function createSource(panel, { close, say }) {
       draw();
     } catch (problem) {
       if (view !== opened) return;
-      const detail = problem.kind === "missing" ? "This document is not in the index any more. Ask again." : problem.message;
-      fill(panel, head(), el("div", { class: "problem", role: "alert" }, el("p", {}, detail), button("Try again", () => open(target))));
+      fill(panel, head(), el("div", { class: "problem", role: "alert" },
+        el("p", {}, problem.kind === "missing" ? "This document is not in the index any more. Ask again." : problem.message),
+        button("Try again", () => open(target))));
     }
   }
 
@@ -50,35 +46,35 @@ export function createSource(panel, { close, say }) {
     const { row, target } = view;
     const title = row?.title || row?.name || target.row?.title || fileName(target.row?.document ?? "Document");
     const original = row && address(`/v1/documents/${row.id}/original`, { collection: row.collection });
+    const choice = (name) => button(name, () => show(name), { "aria-pressed": String(name === (view.kind ?? "Text")) });
     return el("header", {},
-      el("div", { class: "title" },
-        el("h2", { id: "source-title", tabindex: -1, dir: "auto" }, title),
-        button("", close, { id: "close" })),
+      el("header", {},
+        el("h2", { tabindex: -1, dir: "auto" }, title), button("", close, { id: "close" })),
       row && el("div", { class: "actions" },
-        row.drawable && el("span", { class: "actions", role: "group", "aria-label": "View" },
-          ["Text", "Page"].map((name) => button(name, () => show(name === "Page"), { "aria-pressed": String(!view.isPage === (name === "Text")) }))),
+        row.drawable && el("span", { class: "actions", role: "group", "aria-label": "View" }, choice("Text"), choice("Page")),
         row.source === "same" && el("a", { href: original, download: row.name }, "Original"),
         target.row && copyButton(target.row, { say })),
-      row && REASONS[row.source] && el("p", { class: "warning" }, REASONS[row.source]));
+      /changed|gone/.test(row?.source) && warning(sentenceCase(row.reason)));
   }
 
-  function show(isPage) {
-    view.isPage = isPage;
+  function show(kind) {
+    view.kind = kind;
     draw();
     panel.querySelector("[aria-pressed=true]")?.focus();
   }
 
   function draw() {
-    const { row, marks, passages, target } = view;
-    if (view.isPage) {
+    const { row, marks, passages, target, kind } = view;
+    if (kind === "Page") {
       const at = marks?.[0]?.start ?? target.start;
-      const first = passages.find((passage) => at < passage.end)?.place.page;
-      const page = target.row?.place.page ?? first ?? 1;
+      const page = target.row?.place.page ?? passages.find((passage) => at < passage.end)?.place.page ?? 1;
       fill(panel, head(), pagesNode(row, marks ?? [], page, (number) => passages.filter((each) => each.place.page === number)));
       return;
     }
     view.list = el("div", { class: "text" });
-    fill(panel, head(), marks === null && el("p", { class: "warning" }, CHANGED), contents(), view.list);
+    fill(panel, head(),
+      marks === null && warning("The document was changed since this answer was given, which does not stand here any more. Ask again."),
+      contents(), view.list);
     drawText();
     const mark = panel.querySelector("mark");
     if (mark) mark.scrollIntoView({ block: "center" });
@@ -86,59 +82,50 @@ export function createSource(panel, { close, say }) {
   }
 
   function drawText() {
-    let heading = "";
-    let place = null;
-    const nodes = view.passages.map((passage) => {
-      const above = passage.heading !== heading && passage.heading;
-      const name = passage.place.name?.startsWith("#") ? null : passage.place.name;
-      const where = name && name !== place && el("p", { class: "where note" }, name);
-      heading = passage.heading;
-      place = name ?? place;
-      const marks = (view.marks ?? []).filter((mark) => mark.start < passage.end && passage.start < mark.end);
-      return [above && el("h3", { dir: "auto", title: above }, lastOf(above)), where,
-        el("p", { class: "passage", dir: "auto", "data-start": passage.start },
-          quoted(passage, view.row.name, passage.start, passage.end, marks))];
-    });
-    fill(view.list,
-      view.before != null && button("Earlier text", () => further("before", { end: view.before })),
-      nodes.length ? nodes : note("This document has no text."),
-      view.after != null && button("Later text", () => further("after", { start: view.after })));
+    const { passages, row, list, before, after } = view;
+    const marks = view.marks ?? [];
+    fill(list,
+      before != null && button("Earlier text", () => load({ end: before })),
+      passages.length ? passages.map((passage, n) => {
+        const { heading, start, end } = passage;
+        const last = passages[n - 1];
+        const place = placeName(passage);
+        return [
+          heading && heading !== last?.heading && el("h3", { dir: "auto", title: heading }, lastOf(heading)),
+          place && (!last || place !== placeName(last)) && el("p", { class: "where note" }, place),
+          el("p", { class: "passage", dir: "auto", "data-start": start },
+            quoted(passage, row.name, start, end, marks.filter((mark) => mark.start < end && start < mark.end)))];
+      }) : note("This document has no text."),
+      after != null && button("Later text", () => load({ start: after })));
   }
 
-  async function further(side, at) {
-    const text = await textOf(at).catch((problem) => say(problem.message));
+  /** Load the text before an end, behind a start, or around a place, and go there. */
+  async function load({ start, end, around }) {
+    const text = await textOf({ start, end, around }).catch((problem) => say(problem.message));
     if (!text) return;
-    const next = view.list.querySelector(".passage" + (side === "before" ? "" : ":last-of-type")).dataset.start;
-    view.passages = side === "before" ? [...text.passages, ...view.passages] : [...view.passages, ...text.passages];
-    view[side] = text[side];
+    const { passages } = view;
+    if (end != null) Object.assign(view, { before: text.before, passages: [...text.passages, ...passages] });
+    else if (start != null) Object.assign(view, { after: text.after, passages: [...passages, ...text.passages] });
+    else Object.assign(view, text);
     drawText();
-    goTo(next, side === "before" ? "start" : "end");
+    goTo(end != null ? passages[0].start : around ?? text.passages[0].start);
+  }
+
+  function goTo(start) {
+    const passage = view.list.querySelector(`[data-start="${start}"]`);
+    if (!passage) return load({ around: start });
+    passage.tabIndex = -1;
+    passage.focus({ preventScroll: true });
+    const above = passage.previousElementSibling;
+    return (above?.matches("h3, .where") ? above : passage).scrollIntoView();
   }
 
   function contents() {
     const runs = view.row.contents.filter((run) => run.heading);
-    const go = async ({ start }) => {
-      if (!view.passages.some((passage) => passage.start === start)) {
-        const text = await textOf({ around: start }).catch((problem) => say(problem.message));
-        if (!text) return;
-        Object.assign(view, text);
-        drawText();
-      }
-      goTo(start, "start");
-    };
-    const isHere = ({ start, end }) => start <= view.target.start && view.target.start < end;
+    const at = view.target.end ? view.target.start : -1;
     return runs.length > 1 && el("details", { class: "contents" }, el("summary", {}, "Contents"),
-      el("ol", {}, runs.map((run) => el("li", { class: `level-${Math.min(4, run.heading.split(" > ").length)}` },
-        button(lastOf(run.heading), () => go(run), { dir: "auto", "aria-current": view.target.end && isHere(run) && "true" })))));
-  }
-
-  function goTo(start, block) {
-    const passage = view.list.querySelector(`[data-start="${start}"]`);
-    const heading = passage.previousElementSibling;
-    const place = heading?.matches("h3, .where") ? heading : passage;
-    place.tabIndex = -1;
-    place.focus({ preventScroll: true });
-    place.scrollIntoView({ block });
+      el("ol", {}, runs.map(({ heading, start, end }) => el("li", { class: `level-${Math.min(4, heading.split(" > ").length)}` },
+        button(lastOf(heading), () => goTo(start), { dir: "auto", "aria-current": start <= at && at < end && "true" })))));
   }
 
   return {

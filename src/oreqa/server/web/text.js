@@ -63,9 +63,11 @@ export const lastOf = (path) => path.split(" > ").at(-1);
 
 export const fileName = (key) => key.split(/[/\\]/).at(-1);
 
+/** "page 12", "slide 3": the name of a passage's place, if it has one that people read. */
+export const placeName = ({ place: { name } }) => (name?.startsWith("#") ? "" : name);
+
 /** Where a text stands: "contract.pdf, page 12". */
-export function placeOf({ title, document, heading, place }) {
-  const name = place.name?.startsWith("#") ? "" : place.name;
-  const where = name || heading || (place.line && `line ${place.line}`);
-  return [...new Set([title || fileName(document), where])].filter(Boolean).join(", ");
+export function placeOf(row) {
+  const where = placeName(row) || row.heading || (row.place.line && `line ${row.place.line}`);
+  return [...new Set([row.title || fileName(row.document), where])].filter(Boolean).join(", ");
 }
