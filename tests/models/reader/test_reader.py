@@ -42,6 +42,13 @@ def test_no_span_runs_into_the_next_paragraph(tiny_reader: Path) -> None:
     assert not any("\n" in span.text for span in spans)
 
 
+def test_no_span_runs_into_the_next_sentence(tiny_reader: Path) -> None:
+    text = "The fox jumps over 4.5 dogs. The dog sleeps! It snores."
+    spans = Reader(tiny_reader).read("who sleeps", [text], k=1000)
+    assert {part for span in spans for part in ("fox", "dog", "snores") if part in span.text} == {"fox", "dog", "snores"}
+    assert not any(". T" in span.text or "! I" in span.text for span in spans)
+
+
 def test_no_span_runs_into_the_next_line_of_a_list(tiny_reader: Path) -> None:
     text = "Fox Street 4\nMon 9\nTue 8\n\n- the dog\n- the house"
     spans = Reader(tiny_reader).read("fox", [text], k=1000)

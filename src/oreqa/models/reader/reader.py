@@ -19,6 +19,7 @@ from oreqa.models.model import LoadedModel, questions_with_lists
 from oreqa.models.reader.blocks import Reading, TokenOdds, mean_log_odds
 from oreqa.models.reader.inputs import MAX_ANSWER_TOKENS, ReaderFolder, ReaderInputs, read_reader_folder
 from oreqa.text.lines import field_ends, unit_ends
+from oreqa.text.sentences import split_sentences
 from oreqa.text.whole_words import long_words, whole_words
 
 Logits = NDArray[np.float32]
@@ -32,8 +33,8 @@ class WindowLogits:
     """The reader's output for one window, whose passage tokens begin at token ``begin`` of the passage.
 
     ``start`` and ``end`` are logits of those tokens, ``selection`` is that of the window. ``opens`` and ``closes`` mask the
-    tokens at which an answer may begin and end: those that begin or end a word. ``units`` numbers the paragraphs, list items
-    and rows that the tokens stand in. ``blocks`` are log-odds that the tokens belong to what answers; None of other
+    tokens at which an answer may begin and end: those that begin or end a word. ``units`` numbers the sentences, list
+    items and rows that the tokens stand in. ``blocks`` are log-odds that the tokens belong to what answers; None of other
     readers. All arrays are ``[tokens]``.
     """
 
@@ -67,7 +68,7 @@ def best_spans(
 ) -> list[TokenSpan]:
     """Return the ``k`` best spans of each passage of one question; all passages' spans together, best first.
 
-    A span consists of whole words of one paragraph, list item or row, and has at most ``max_tokens`` tokens. Its probability
+    A span consists of whole words of one of the windows' ``units``, and has at most ``max_tokens`` tokens. Its probability
     is the product of the softmax of its start and that of its end, normalised over all windows of the question (``shared``)
     or of its passage. A span that lies in two windows counts once, with its higher score.
     """
@@ -181,8 +182,8 @@ class Reader(LoadedModel[ReaderFolder]):
         ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``scores`` has it as ``span``, and as
         ``passage_logit`` the log-odds that its passage answers (``answer_log_odds`` for readers of others). Offsets are
         characters of the passage's text. Spans hold whole words, identifiers and paths among them (``whole_words``), and lie
-        in one paragraph, list item, row (``unit_ends``) or field (``field_ends``); several may become the same. Raises
-        InputError for anything else.
+        in one sentence, paragraph, list item, row (``unit_ends``) or field (``field_ends``); several may become the same.
+        Raises InputError for anything else.
         """
         kinds = "texts or of (title, text)"
         texts, groups = questions_with_lists(questions, passages, "passages", kinds, title_and_text)
@@ -265,8 +266,9 @@ def _token_odds(windows: Sequence[WindowLogits], passages: Sequence[Tokens]) -> 
 
 
 def _units(text: str, tokens: Tokens) -> Rows:
-    """The number of the paragraph, list item, row or field that each token of a text stands in."""
-    return np.searchsorted(sorted(unit_ends(text) + field_ends(text)), tokens.offsets[:, 0], side="right")
+    """The number of the sentence, paragraph, list item, row or field that each token of a text stands in."""
+    ends = [end for _, end in split_sentences(text)]
+    return np.searchsorted(sorted(unit_ends(text) + field_ends(text) + ends), tokens.offsets[:, 0], side="right")
 
 
 def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: Mapping[str, Tokens]) -> list[Span]:
