@@ -291,6 +291,18 @@ def files(axes: Axes) -> None:
     axes.set(xlabel="words of the other program that oreqa reads (%)", xlim=(95, 101))
 
 
+def serving(axes: Axes) -> None:
+    places, boxes = read("serving/places.json"), read("serving/boxes.json")
+    shares = {
+        "anchor of the link is there": places["anchors_percent"],
+        "words of the link stand behind it": places["text_percent"],
+        "headings above a paragraph": places["headings_percent"],
+        "letters in the rectangles": boxes["equal_percent"],
+    }
+    bars(axes, list(shares), list(shares.values()), [OURS] * len(shares), "{:.1f}")
+    axes.set(xlabel="as another program says (%)", xlim=(0, 112))
+
+
 def blocks(axes: Axes) -> None:
     readers = read("blocks/howto-reporting.json")["readers"]
     shown = {"sentence": "the answer's sentence", "passage": "its passage", "block": "the block around it"}
@@ -315,6 +327,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "models": (architectures, 4.4),
     "lora": (factors, 2.0),
     "faults": (faults, 5.4),
+    "serving": (serving, 2.4),
 }
 
 

@@ -4,12 +4,14 @@ Run:  python benchmarks/quality/boxes.py --work runs/boxes
 
 Answers are runs of one to twelve words, drawn from passages of the manuals of support/pdf_pages.py. Poppler (pdftotext
 -bbox) says where each word of a page stands. The letters and digits of the words whose middles lie in an answer's
-rectangles must be those of the answer. Other figures are the processor's time of each and the layouts' bytes a page.
+rectangles must be those of the answer. Other figures are the processor's time of each, that of drawing the page where it
+stands, 1,200 pixels wide, and the layouts' bytes a page.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import re
 import statistics
@@ -27,12 +29,15 @@ from oreqa.core import Document
 from oreqa.corpus.formats.pdf.boxes import TextBox, find_boxes
 from oreqa.corpus.formats.pdf.layout import stretches_between
 from oreqa.corpus.readers import read_documents
+from oreqa.server.drawer import draw_page
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
 from support.pdf_pages import MANUALS, manual_file
 
-LONGEST, SHOWN = 12, 5
+LONGEST, SHOWN, WIDTH = 12, 5, 1200
+DRAWN = 20
+"""Pages of each manual that are drawn."""
 
 Word = tuple[float, float, float, float, str]
 """Left, top, right and bottom as fractions of the page, and the text."""
@@ -44,7 +49,8 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=11)
     options = parser.parse_args()
-    rng, rows, seconds = random.Random(options.seed), {}, list[float]()
+    rng, rows = random.Random(options.seed), {}
+    seconds, drawing = list[float](), list[float]()
     each = -(-options.answers // len(MANUALS))
     size = pages = 0
     for manual in MANUALS:
@@ -57,6 +63,8 @@ def main() -> None:
             begun = time.process_time()
             boxes = find_boxes(file, document.layout, start, document.text[start:end])
             seconds.append(time.process_time() - begun)
+            if count < DRAWN and boxes:
+                drawing.append(seconds_to_draw(file, boxes[0].page))
             held, wanted = words_in(words, boxes), document.text[start:end]
             is_equal = letters(held) == letters([wanted])
             count, right = count + 1, right + is_equal
@@ -64,17 +72,28 @@ def main() -> None:
                 print(f"{file.name}, page {boxes[0].page if boxes else None}: {wanted!r}: {' '.join(held)!r}", flush=True)
         rows[f"{manual.collection}: {file.stem}"] = {"answers": count, "equal": right}
     asked, equal = (sum(row[name] for row in rows.values()) for name in ("answers", "equal"))
-    milliseconds = [1000 * each for each in statistics.quantiles(seconds, n=20)]
+    of_boxes, of_pages = ([1000 * each for each in statistics.quantiles(taken, n=20)] for taken in (seconds, drawing))
     figures = {
         "answers": asked,
         "equal": equal,
         "equal_percent": round(100 * equal / asked, 2),
-        "cpu_ms_median": round(milliseconds[9], 1),
-        "cpu_ms_p95": round(milliseconds[18], 1),
+        "cpu_ms_median": round(of_boxes[9], 1),
+        "cpu_ms_p95": round(of_boxes[18], 1),
+        "page_cpu_ms_median": round(of_pages[9], 1),
+        "page_cpu_ms_p95": round(of_pages[18], 1),
+        "load": round(os.getloadavg()[0], 1),
         "layout_bytes_a_page": round(size / pages, 1),
         "pages": pages,
     }
-    report("faults/boxes", {**figures, "seed": options.seed, "manuals": rows})
+    report("serving/boxes", {**figures, "seed": options.seed, "manuals": rows})
+
+
+def seconds_to_draw(file: Path, page: int) -> float:
+    """The processor's seconds of a picture of a page."""
+    begun = time.process_time()
+    with file.open("rb") as opened:
+        draw_page(opened, page, WIDTH)
+    return time.process_time() - begun
 
 
 def answers(document: Document, number: int, rng: random.Random) -> list[tuple[int, int]]:

@@ -82,7 +82,7 @@ def test_a_request_that_goes_wrong_leaves_the_next_alone(
 ) -> None:
     revision = file_revision(file, Fields())
     patch = "from oreqa.corpus import limits; limits.DRAW_SECONDS = 1; from oreqa.server import drawer; "
-    patch += f"drawer._draw = lambda *_: exec({code!r}); answer_requests("
+    patch += f"drawer.draw_page = lambda *_: exec({code!r}); answer_requests("
     with monkeypatch.context() as patched:
         patched.setattr(drawing, "_ANSWER", drawing._ANSWER.replace("answer_requests(", patch, 1))
         patched.setattr(drawing, "CLOCK_FACTOR", 1000)  # the CPU limit ends it, not the timer

@@ -27,6 +27,12 @@ def test_a_sentence_is_found_on_its_site() -> None:
     assert published("/docs/a.md", LONG, Place(0, line=3)) == f"https://a.org/m/a.md#{text}"
     assert published("/docs/a.md", "Short,\n& sweet.") == "https://a.org/m/a.md#:~:text=Short%2C%20%26%20sweet."
     assert published("/docs/a.pdf", LONG, Place(0, "page 12")) == "https://a.org/m/a.pdf#page=12"
+    assert published("/docs/a.md", "- Drop it.").endswith("=Drop%20it.")
+    assert published("/docs/a.md", "(iv) Drop it.").endswith("=Drop%20it.")
+    assert published("/docs/a.md", "Drop it (all) now.").endswith("=Drop%20it%20%28all%29%20now.")
+    assert published("/docs/a.md", "- ").endswith("=%2D")
+    assert published("/docs/a.md", "name: Bhutan; capital: Thimphu town").endswith("=Thimphu%20town")
+    assert published("/docs/a.md", "size | the size of a file").endswith("=the%20size%20of%20a%20file")
     assert published("/docs/x/a.md", "One.") == "https://x.org/a.md#:~:text=One."
     assert published("/docs/rows.csv#3", "One.") == "https://a.org/m/rows.csv#:~:text=One."
 

@@ -155,7 +155,7 @@ def test_a_file_that_was_changed_or_is_gone_is_named(reader: httpx.Client, files
 def test_a_crash_of_the_child_is_a_503_of_that_request_alone(
     shown: dict[str, ServedCollection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crash = "from oreqa.server import drawer; drawer._draw = lambda *_: __import__('os').abort(); answer_requests("
+    crash = "from oreqa.server import drawer; drawer.draw_page = lambda *_: __import__('os').abort(); answer_requests("
     with monkeypatch.context() as patched:
         patched.setattr(drawing, "_ANSWER", drawing._ANSWER.replace("answer_requests(", crash, 1))
         with served(shown) as client:

@@ -50,7 +50,7 @@ def _answer(request: Mapping[str, Any], layout: bytes, memory: int) -> tuple[dic
             return {"changed": True}, b""
         with file:
             if "width" in request:
-                return {}, _draw(file, request["page"], request["width"])
+                return {}, draw_page(file, request["page"], request["width"])
             boxes = [asdict(box) for start, text in request["texts"] for box in find_boxes(file, layout, start, text)]
             return {"boxes": boxes, **_sizes(file, sorted({box["page"] for box in boxes}))}, b""
     except MemoryError:
@@ -87,7 +87,7 @@ def _sizes(file: IO[bytes], numbers: Sequence[int]) -> dict[str, Any]:
         pdf.close()
 
 
-def _draw(file: IO[bytes], number: int, width: int) -> bytes:
+def draw_page(file: IO[bytes], number: int, width: int) -> bytes:
     """Draw a page, from 1, as WebP of so many pixels across, fewer if it is very tall."""
     pdf = open_pdf(file)
     try:
