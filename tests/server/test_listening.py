@@ -2,13 +2,19 @@ from __future__ import annotations
 
 import socket
 import stat
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the serve extra is not installed")
 
+from served import served
+
 from oreqa.errors import InputError
+from oreqa.server import listening
+from oreqa.server.collections import ServedCollection
 from oreqa.server.listening import listen, listen_on_file
 
 
@@ -52,3 +58,54 @@ def test_a_unix_socket_is_private_and_that_of_an_ended_server_is_replaced(tmp_pa
     assert file.read_text() == "mine"
     with pytest.raises(InputError, match="cannot be made"):
         listen_on_file(tmp_path / "missing" / "s")
+
+
+def seconds_until_cut_off(connection: socket.socket, data: bytes) -> float:
+    """Send data byte by byte, ten a second, until the server closes the connection."""
+    begun = time.monotonic()
+    connection.settimeout(0.1)
+    for place in range(len(data)):
+        try:
+            connection.sendall(data[place : place + 1])
+            if connection.recv(1) == b"":
+                return time.monotonic() - begun
+        except TimeoutError:
+            continue
+        except OSError:
+            return time.monotonic() - begun
+    raise AssertionError("it takes all of them")
+
+
+@pytest.mark.parametrize("before", [b"", b"GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n"])
+def test_a_request_that_comes_byte_by_byte_is_cut_off(
+    collections: dict[str, ServedCollection], monkeypatch: pytest.MonkeyPatch, before: bytes
+) -> None:
+    monkeypatch.setattr(listening, "HEAD_SECONDS", 0.5)
+    with served(collections) as client:
+        url = client.base_url
+        with closing(socket.create_connection((url.host, url.port or 0))) as connection:
+            if before:  # the second request of a connection, after a while without any
+                connection.sendall(before % f"{url.host}:{url.port}".encode())
+                assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+                time.sleep(0.7)
+            assert 0.4 < seconds_until_cut_off(connection, b"GET /healthz HTTP/1.1\r\nHost: a" + b"b" * 60) < 3
+        with closing(socket.create_connection((url.host, url.port or 0))) as silent:
+            silent.settimeout(5)
+            assert silent.recv(1) == b""
+
+
+def test_an_answer_may_take_longer_than_a_request(
+    collections: dict[str, ServedCollection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "HEAD_SECONDS", 0.2)
+    collection = next(iter(collections.values()))
+    ask = collection.ask
+
+    def slowly(*args: object, **settings: object) -> object:
+        time.sleep(0.6)
+        return ask(*args, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(collection), "ask", lambda _, *args, **settings: slowly(*args, **settings))
+    with served(collections) as client:
+        assert client.post("/v1/ask", json={"question": "hearts?"}).status_code == 200
+        assert client.get("/healthz").status_code == 200

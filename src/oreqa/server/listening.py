@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import os
@@ -10,7 +11,9 @@ import socket
 import stat
 from pathlib import Path
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from oreqa.errors import InputError
 from oreqa.server.guard import Application
@@ -18,6 +21,9 @@ from oreqa.server.metrics import begin_log
 
 SECONDS_TO_FINISH = 30
 """After SIGTERM, for what was asked before."""
+
+HEAD_SECONDS = 10.0
+"""In which a request's line and headers have to arrive."""
 
 _KEPT_OPEN, _WAITING_CONNECTIONS = 30, 1024
 
@@ -91,11 +97,46 @@ def _remove_stale(path: Path) -> None:
     raise InputError(f"{path}: another server listens there; stop it, or name another file")
 
 
+class PromptProtocol(H11Protocol):
+    """HTTP/1.1 for clients that send the line and the headers of a request within ``HEAD_SECONDS``; others are cut off."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._late = self.loop.call_later(HEAD_SECONDS, self._cut_off)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self._waits():
+            self._stop_waiting()
+        elif self._late is None:  # the first bytes of a further request
+            self._late = self.loop.call_later(HEAD_SECONDS, self._cut_off)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _waits(self) -> bool:
+        """Whether the next request's head is not all there."""
+        return self.conn.their_state is h11.IDLE
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _cut_off(self) -> None:
+        self._late = None
+        if self._waits():
+            self.transport.close()
+
+
 def uvicorn_server(application: Application) -> uvicorn.Server:
     """The server of an application; SIGTERM gives it ``SECONDS_TO_FINISH``."""
     config = uvicorn.Config(
         application,
-        http="h11",
+        http=PromptProtocol,
         ws="none",
         lifespan="on",
         log_config=None,
