@@ -12,6 +12,7 @@ import pytest
 from drawn_pdf import pdf
 from growth import growth
 from index_content import old
+from tiny_models import make_model
 
 from oreqa.corpus.readers import Fields, read_documents
 from oreqa.errors import IndexStateError, OreqaError
@@ -20,6 +21,7 @@ from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.index.writer import open_writer
+from oreqa.models.encoder.encoder import Encoder
 
 
 @pytest.fixture
@@ -158,3 +160,19 @@ def test_the_layout_of_a_pdf_is_kept(tmp_path: Path, settings: Settings) -> None
     file.unlink()
     index_files(kb, [file], prune=True)
     assert layouts() == [b""]
+
+
+def test_a_loaded_encoder_is_used_if_it_is_the_index_s(
+    tmp_path: Path, library: Path, tiny: Path, fitted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index_files(tmp_path / "kb", library, Settings(str(tiny)))
+    with Index.open(tmp_path / "kb") as index:
+        encoder = index.encoder
+    (library / "whales.txt").write_text("Whales sing.")
+    other = make_model(tmp_path / "other", seed=5)
+    assert index_files(tmp_path / "kb", library, encoder=Encoder(other)).added == 1
+    (library / "wolves.txt").write_text("Wolves howl.")
+    monkeypatch.setattr("oreqa.index.writer.Encoder", lambda *_, **__: pytest.fail("it is loaded already"))
+    assert index_files(tmp_path / "kb", library, encoder=encoder).added == 1
+    with Index.open(tmp_path / "kb") as index:
+        assert index.fingerprint == encoder.fingerprint

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +16,14 @@ from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import ENGLISH, FACTORY, LANGUAGE, PASSAGE_TOKENS
+from oreqa.errors import OreqaError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from oreqa.index.coverage import Report
+    from oreqa.index.watching import Watch
+    from oreqa.models.encoder.encoder import Encoder
 
 
 @app.command("index", cls=Command, rich_help_panel=Panel.INDEX)
@@ -60,6 +67,9 @@ def index_command(
             metavar="FILE", help="CSV file to write: the words of every page, those read, and why others were not."
         ),
     ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on: update the index whenever files change (needs the serve extra).")
+    ] = False,
     device: Option.device = "cpu",
     precision: Option.precision = None,
     as_json: Option.as_json = False,
@@ -71,12 +81,16 @@ def index_command(
     skipped, and the exit code is 1. A folder's .oreqaignore lists files to skip.
 
     [bold]oreqa index docs/ notes.pdf --index kb[/bold]
+
+    [bold]oreqa index docs/ --index kb --watch[/bold]
     """
     from oreqa.corpus.readers import Fields
     from oreqa.index.coverage import need_report, read_coverage, write_coverage
     from oreqa.index.current import existing_prompts, existing_settings
     from oreqa.index.ingest import index_files
+    from oreqa.index.search import Index
     from oreqa.index.store import Settings
+    from oreqa.index.watching import Watch, need_watchfiles
     from oreqa.progress import part_of
 
     for name, text in (
@@ -97,35 +111,73 @@ def index_command(
     settings = replace(existing_settings(index) or Settings(), **changes)
     if report is not None:
         need_report(report, index)
-    with progress_bar("passages") as bar:
-        result = index_files(
-            index,
-            paths,
-            settings,
-            include=include or (),
-            exclude=exclude or (),
-            fields=Fields(text_field, title_field, id_field),
-            prune=prune,
-            strict=strict,
-            device=device,
-            progress=part_of(bar),
-            on_problem=lambda line: say(f"skipped: {_with_shown_path(line)}", err=True, colour="yellow"),
-            on_warning=lambda line: say(f"warning: {_with_shown_path(line)}", err=True, colour="yellow"),
-            on_file=bar.file,
-        )
-    if report is not None:
-        write_coverage(report, read_coverage(index), result.problems)
+    if watch:
+        need_watchfiles()
+
+    def update(encoder: Encoder | None = None) -> Report:
+        with progress_bar("passages") as bar:
+            result = index_files(
+                index,
+                paths,
+                settings,
+                include=include or (),
+                exclude=exclude or (),
+                fields=Fields(text_field, title_field, id_field),
+                prune=prune,
+                strict=strict,
+                device=device,
+                encoder=encoder,
+                progress=part_of(bar),
+                on_problem=lambda line: say(f"skipped: {_with_shown_path(line)}", err=True, colour="yellow"),
+                on_warning=lambda line: say(f"warning: {_with_shown_path(line)}", err=True, colour="yellow"),
+                on_file=bar.file,
+            )
+        if report is not None:
+            write_coverage(report, read_coverage(index), result.problems)
+        return result
+
+    result = update()
     prompts = existing_prompts(index)
     if as_json:
         shown = {"prompts": {"question": prompts.question, "passage": prompts.passage}} if prompts else {}
-        print_json({"index": str(index), **asdict(result), **shown})
+        print_json({"index": str(index), **asdict(result), **shown}, indent=None if watch else 2)
     else:
         for line in (*_summary(index, result, settings.model), *([f"prompts: {prompts}"] if prompts else [])):
             say(line)
         if settings.truncate_dim and result.passages and not _is_calibrated(index):
             say(f'with --truncate-dim answers are "not calibrated": oreqa fit --index {index} fits their probabilities')
-    if result.problems:
+    if watch:
+        with Index.open(index, device) as opened:
+            encoder = opened.encoder  # an update without it takes half a second longer
+        watching = Watch(index, paths, include or (), exclude or (), on_mode=_say_mode)
+        _go_on(index, watching, lambda: update(encoder), as_json)
+    elif result.problems:
         raise typer.Exit(1)
+
+
+def _say_mode(reason: str) -> None:
+    how = f"files are looked at again and again, since {reason}" if reason else "watching"
+    say(f"{how}; Ctrl-C ends it", err=True)
+
+
+def _go_on(index: Path, watch: Watch, update: Callable[[], Report], as_json: bool) -> None:
+    """Update an index whenever files change, until Ctrl-C; what fails is said, and tried again."""
+
+    def say_update() -> bool:
+        try:
+            result = update()
+        except OreqaError as error:
+            say(f"error: {error}", err=True, colour="red")
+            return False
+        if result.added or result.changed or result.removed or result.problems:
+            if as_json:
+                print_json({"index": str(index), **asdict(result)}, indent=None)
+            else:
+                say(_summary(index, result, "")[0])
+        return True
+
+    with suppress(KeyboardInterrupt):
+        watch.run(say_update, threading.Event())
 
 
 def _with_shown_path(line: str) -> str:

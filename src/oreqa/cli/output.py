@@ -53,11 +53,11 @@ def say(line: str, err: bool = False, colour: str | None = None) -> None:
         typer.secho(visible(line), fg=colour, err=err)
 
 
-def print_json(value: Any) -> None:
-    """One JSON document on standard output, control characters escaped."""
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """One JSON document on standard output, control characters escaped; on one line without an ``indent``."""
     # A stream that is not UTF-8 would replace what it cannot hold by escapes that are not JSON's.
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" if sys.stdout else True
-    text = json.dumps(value, ensure_ascii=not utf8, indent=2)
+    text = json.dumps(value, ensure_ascii=not utf8, indent=indent)
     with writing():
         typer.echo(_UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 

@@ -19,6 +19,7 @@ from oreqa.index.generations import newest_generation
 from oreqa.index.revisions import file_revision, read_revision
 from oreqa.index.store import Settings
 from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
+from oreqa.models.encoder.encoder import Encoder
 from oreqa.paths import full_path
 from oreqa.progress import Advance, Progress, no_progress, show
 
@@ -38,6 +39,7 @@ def index_files(
     prune: bool = False,
     strict: bool = False,
     device: str = "cpu",
+    encoder: Encoder | None = None,
     progress: Progress = no_progress,
     on_problem: Callable[[str], None] = lambda line: None,
     on_warning: Callable[[str], None] = lambda line: None,
@@ -46,7 +48,8 @@ def index_files(
     """Add or refresh the documents of a file or folder, or of a list of them, and publish them together.
 
     A new index is made with ``settings``, or with the defaults and the ``model``; an index that exists keeps its own.
-    ``include`` and ``exclude`` are patterns as in .gitignore; ``fields`` say which columns of tables hold what.
+    ``include`` and ``exclude`` are patterns as in .gitignore; ``fields`` say which columns of tables hold what. An
+    ``encoder`` that is loaded already is used if it is the index's.
 
     What cannot be read is passed to ``on_problem``, a line a file or folder, and keeps what the index has of it; with
     ``strict`` the first one raises DocumentError and nothing is published. ``on_warning`` gets a line for each file of which
@@ -70,7 +73,7 @@ def index_files(
     mode = _folder_mode(files.files) if is_new else 0o777
     with (
         show(progress, "encoding passages") as advance,
-        open_writer(folder, settings, device, model=model, mode=mode) as writer,
+        open_writer(folder, settings, device, model=model, mode=mode, encoder=encoder) as writer,
     ):
         writer.report.unknown = dict(files.unknown)
         held = _with_folders(writer.current.by_source) if files.gone else set()

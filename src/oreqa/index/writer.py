@@ -265,15 +265,15 @@ def open_writer(
     holds: Holds = "documents",
     model: str | Path | None = None,
     mode: int = 0o777,
+    encoder: Encoder | None = None,
 ) -> Iterator[IndexWriter]:
     """Open an index for writing, creating it if it is new.
 
-    ``settings`` of None means the settings of the existing index, or the defaults; ``model`` replaces the model in them. A
-    folder that is created gets the ``mode``, less the umask.
-    An index ``holds`` either a user's documents or the passages of a task, which every update replaces as a whole.
-
-    Raises IndexStateError if another process is writing the index, if the index was built with other settings, or if the
-    disk is full; InputError for invalid settings, before anything is written.
+    ``settings`` of None are those of the existing index, or the defaults; ``model`` replaces the model in them. A loaded
+    ``encoder`` is used if it is the index's. A folder that is created gets the ``mode``, less the umask. An index ``holds``
+    either a user's documents or the passages of a task, which every update replaces as a whole. Raises IndexStateError if
+    another process is writing the index, if the index was built with other settings, or if the disk is full; InputError for
+    invalid settings, before anything is written.
     """
     if settings is not None and not isinstance(settings, Settings):
         raise InputError(f"settings are Settings(...), not {kind_of(settings)}; a model is named by model=")
@@ -284,7 +284,6 @@ def open_writer(
     load = partial(Encoder, store.model_place(folder, settings.model), device=device, truncate_dim=settings.truncate_dim)
     check_language(settings.language)
     check_factory(settings.factory)
-    encoder = None
     if newest_generation(folder) is None:
         check_empty(folder)
         encoder = load()  # before the folder is created: a model that fails leaves none behind
@@ -293,7 +292,8 @@ def open_writer(
     with write_lock(folder, mode=mode), name_write_errors(folder):
         drop_draft(folder, for_next=True)
         current = read_current_state(folder, settings, holds)
-        writer = IndexWriter(folder, settings, holds, current, lambda: encoder or load())
+        kept = encoder if encoder and current.fingerprint in (None, encoder.fingerprint) else None
+        writer = IndexWriter(folder, settings, holds, current, lambda: kept or load())
         try:
             yield writer
         finally:
