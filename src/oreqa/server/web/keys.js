@@ -1,57 +1,55 @@
-// Keys: single letters act on the answer that has the focus. People can turn them off, and the browser remembers it.
+// Keys: letters act on the answer that has the focus. People can turn them off.
 
 import { button, el, fill, note } from "./dom.js";
 
 const OFF = "oreqa.keys-off";
 const LIST = {
-  "/": "go to the question", Enter: "ask", "Shift Enter": "begin a new line in the question",
-  o: "open the source of an answer", c: "copy it with its source", r: "mark it as right", w: "mark it as wrong",
-  Esc: "close what was opened last", "?": "show these keys",
+	"/": "go to the question", Enter: "ask", "Shift+Enter": "begin a new line in the question",
+	o: "open the source of an answer", c: "copy it with its source", r: "mark it as right", w: "mark it as wrong",
+	Esc: "close what was opened last", "?": "show these keys",
 };
 
-/** Listen to keys; toQuestion goes to the question, escape closes what is open. Returns what shows the list. */
 export function createKeys(panel, { toQuestion, escape }) {
-  let before = null;
-  let isOff = localStorage.getItem(OFF) !== null;
+	let before = null;
+	let isOff = localStorage.getItem(OFF) !== null;
 
-  function turn() {
-    isOff = !isOff;
-    if (isOff) localStorage.setItem(OFF, "");
-    else localStorage.removeItem(OFF);
-    show();
-  }
+	function turn() {
+		isOff = !isOff;
+		if (isOff) localStorage.setItem(OFF, "");
+		else localStorage.removeItem(OFF);
+		show();
+	}
 
-  function show() {
-    if (panel.hidden) before = document.activeElement;
-    panel.hidden = false;
-    fill(panel,
-      el("h2", { id: "keys-title" }, "Keys"),
-      note(isOff ? "They are off, but for Enter, Esc and ?" : "Letters act on the answer that has the focus."),
-      el("dl", {}, Object.entries(LIST).map(([keys, what]) => el("div", {},
-        el("dt", {}, keys.split(" ").map((key) => el("kbd", {}, key))), el("dd", {}, what)))),
-      el("div", { class: "actions" }, button(isOff ? "Turn them on" : "Turn them off", turn), button("Close", hide)));
-    panel.focus();
-  }
+	function show() {
+		if (panel.hidden) before = document.activeElement;
+		panel.hidden = false;
+		fill(panel,
+			el("h2", { id: "keys-title" }, "Keys"),
+			note(isOff ? "They are off, but for Enter, Esc and ?" : "Letters act on the answer that has the focus."),
+			el("ul", Object.entries(LIST).map(([key, what]) => el("li", el("kbd", key), what))),
+			el("div", { class: "actions" }, button(isOff ? "Turn them on" : "Turn them off", turn), button("Close", hide)));
+		panel.focus();
+	}
 
-  function hide() {
-    panel.hidden = true;
-    before?.focus();
-  }
+	function hide() {
+		panel.hidden = true;
+		before?.focus();
+	}
 
-  document.addEventListener("keydown", (event) => {
-    const { key, target } = event;
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (key === "Escape") {
-      if (panel.hidden) escape(target);
-      else hide();
-    }
-    if (target.closest("input:not([type=radio]), textarea, select")) return;
-    const control = /^[ocrw]$/.test(key) && target.closest("article, .none")?.querySelector(`[data-key=${key}]`);
-    const act = key === "?" ? (panel.hidden ? show : hide) : isOff ? null : key === "/" ? toQuestion : control && (() => control.click());
-    if (!act) return;
-    event.preventDefault();
-    act();
-  });
+	document.addEventListener("keydown", (event) => {
+		const { key, target } = event;
+		if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+		if (key === "Escape") {
+			if (panel.hidden) escape(target);
+			else hide();
+		}
+		if (target.closest("input:not([type=radio]), textarea, select")) return;
+		const control = /^[ocrw]$/.test(key) && target.closest("article, .none")?.querySelector(`[data-key=${key}]`);
+		const act = key === "?" ? (panel.hidden ? show : hide) : isOff ? null : key === "/" ? toQuestion : control && (() => control.click());
+		if (!act) return;
+		event.preventDefault();
+		act();
+	});
 
-  return { show };
+	return { show };
 }

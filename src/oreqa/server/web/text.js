@@ -1,6 +1,7 @@
 // Texts and the server's offsets, which count characters (code points), where JavaScript counts UTF-16 units.
 
 const HALVES = /[\ud800-\udfff]/;
+const WRAPS = /(?<=[^\n|]{40})\n(?=\p{Ll})|(?<=[^\n|]{39}[^\n|.!?:;])\n(?=\p{L})/gu;
 const WRAPPED = /\.(pdf|txt|text|md|markdown|rst|eml|msg|rtf)(#|$)/i;
 
 /** Characters from..to of a text. */
@@ -10,46 +11,37 @@ export const characters = (text) => (HALVES.test(text) ? [...text].length : text
 
 /** The sentences of a passage, with the document's characters where they begin and end. */
 export function sentencesOf(passage) {
-  let { start } = passage;
-  return [...new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(passage.text)].flatMap(({ segment }) => {
-    const text = segment.trim();
-    const begin = start + characters(segment.slice(0, segment.indexOf(text)));
-    start += characters(segment);
-    return text ? [{ text, start: begin, end: begin + characters(text) }] : [];
-  });
+	let { start } = passage;
+	return [...new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(passage.text)].flatMap(({ segment }) => {
+		const text = segment.trim();
+		const begin = start + characters(segment.slice(0, segment.indexOf(text)));
+		start += characters(segment);
+		return text ? [{ text, start: begin, end: begin + characters(text) }] : [];
+	});
 }
 
 /** Join the lines that a file of this name wraps: a line end becomes a blank, so that no offset moves. */
-export function unwrapped(text, name) {
-  if (!WRAPPED.test(name)) return text;
-  return text.split("\n").reduce((joined, line) => {
-    const before = joined.slice(joined.lastIndexOf("\n") + 1);
-    const isProse = before.length >= 40 && /^\p{L}/u.test(line) && !/ [|] /.test(before + line);
-    const goesOn = isProse && (/^\p{Ll}/u.test(line) || !/[.!?:;]\s*$/.test(before));
-    return joined + (goesOn ? " " : "\n") + line;
-  });
-}
+export const unwrapped = (text, name) => (WRAPPED.test(name) ? text.replace(WRAPS, " ") : text);
 
 /** Characters from..to of a passage as nodes: marks in <mark>, and in a quieter span what is outside of the sentences. */
 export function quoted(passage, name, from, to, marks, sentences) {
-  const text = unwrapped(passage.text, name);
-  const within = (ranges, place) => ranges.some((range) => range.start <= place && place < range.end);
-  const edges = [...marks, ...(sentences ?? [])].flatMap(({ start, end }) => [start, end]);
-  const places = [...new Set([from, ...edges.filter((edge) => from < edge && edge < to), to])].sort((a, b) => a - b);
-  return places.slice(0, -1).map((place, n) => {
-    const piece = cut(text, place - passage.start, places[n + 1] - passage.start);
-    const kind = within(marks, place) ? "mark" : sentences && !within(sentences, place) ? "span" : null;
-    if (!kind) return piece;
-    const element = document.createElement(kind);
-    element.textContent = piece;
-    return element;
-  });
+	const text = unwrapped(passage.text, name);
+	const within = (ranges, place) => ranges.some(({ start, end }) => start <= place && place < end);
+	const edges = [...marks, ...(sentences ?? [])].flatMap(({ start, end }) => [start, end]).filter((edge) => from < edge && edge < to);
+	const places = [from, ...new Set(edges), to].sort((a, b) => a - b);
+	return places.slice(0, -1).map((place, n) => {
+		const piece = cut(text, place - passage.start, places[n + 1] - passage.start);
+		const kind = within(marks, place) ? "mark" : sentences && !within(sentences, place) ? "span" : null;
+		if (!kind) return piece;
+		const element = document.createElement(kind);
+		element.textContent = piece;
+		return element;
+	});
 }
 
-/** "1 document", "2,500 documents". */
 export const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
-const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+const NUMBERS = "no one two three four five six seven eight nine ten".split(" ");
 export const inWords = (number) => NUMBERS[number] ?? number;
 
 /** A share as people read it: rounded down, so that it does not contradict "sure". */
@@ -68,6 +60,6 @@ export const placeName = ({ place: { name } }) => (name?.startsWith("#") ? "" : 
 
 /** Where a text stands: "contract.pdf, page 12". */
 export function placeOf(row) {
-  const where = placeName(row) || row.heading || (row.place.line && `line ${row.place.line}`);
-  return [...new Set([row.title || fileName(row.document), where])].filter(Boolean).join(", ");
+	const where = placeName(row) || row.heading || (row.place.line && `line ${row.place.line}`);
+	return [...new Set([row.title || fileName(row.document), where])].filter(Boolean).join(", ");
 }
